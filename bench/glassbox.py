@@ -76,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--shuffles", type=whole(1), default=3, metavar="N", help=about)
     about = "seconds that a contender's fits may take on a table (default: %(default)s)"
-    add("--limit", type=whole(1), default=10, metavar="SECONDS", help=about)
+    add("--limit", type=whole(1), default=30, metavar="SECONDS", help=about)
     about = "default: 2, or 1 where there is one core"
     add("--threads", type=whole(1), default=min(2, usable_cores()), metavar="N", help=about)
     about = "keep the tables that the file of --output holds already"

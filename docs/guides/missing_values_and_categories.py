@@ -190,10 +190,10 @@ found["time"] /= found.loc["one-hot", "time"]
 found.rename(columns={"time": "time / one-hot's"}).round(4)
 
 # %%
-# The log-losses are close here, and one-hot is faster, as a search over sets is extra work in each
-# round. (Times differ between machines.) With few categories, take what is easier to read. Sets
-# are for features with many categories: the feature stays one feature, with one bar for each
-# category and one share of the importances, and rare categories are pooled.
+# The log-losses are close here, and so are the times. (Times differ between machines.) With few
+# categories, take what is easier to read. Sets are for features with many categories: the feature
+# stays one feature, with one bar for each category and one share of the importances, and rare
+# categories are pooled.
 #
 # Limits: at most 254 categories for each feature; no monotone constraint on a categorical feature.
 # With stumps that several classes share there is no single order of the categories, and the chosen

@@ -211,8 +211,7 @@ def _go_side_by_side(
 
 def _are_made_ahead(task: Task) -> bool:
     """Whether the rounds of a small table are made ahead, with little Python."""
-    is_newton = task.search.votes == "newton" and not task.categorical
-    return is_newton and asked_for() != "coded" and kernels_will_train(task)
+    return task.search.votes == "newton" and asked_for() != "coded" and kernels_will_train(task)
 
 
 class _AbandonedError(Exception):

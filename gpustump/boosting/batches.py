@@ -18,6 +18,9 @@ import numpy as np
 from gpustump.boosting.votes import AnyRound, RegionRound, Vote
 from gpustump.engines.ahead import MadeRounds
 from gpustump.engines.contract import RegionVotes
+from gpustump.learners.category_split import CategorySplit
+from gpustump.learners.hypothesis import FIRST, SECOND
+from gpustump.learners.kinds import AnySplit
 from gpustump.learners.split import Split
 
 
@@ -115,7 +118,7 @@ class Columns:
         """What each round did, as `split_votes.SplitVotes.record` returns it."""
         made, units = self.made, self.units
         rounds = zip(
-            splits_of(made.features, made.thresholds),
+            splits_of(made.features, made.thresholds, made.sides),
             map(_of_regions, made.votes.tolist()),
             map(units.score, made.scores.tolist()),
             map(units.error, made.misclassified.tolist()),
@@ -128,9 +131,9 @@ class Columns:
 
     def terms(self, low: int, high: int) -> Terms:
         """See `Source`."""
-        made = self.made
-        splits = splits_of(made.features[low:high], made.thresholds[low:high])
-        return Terms(splits, made.votes[low:high])
+        made, own = self.made, slice(low, high)
+        splits = splits_of(made.features[own], made.thresholds[own], made.sides[own])
+        return Terms(splits, made.votes[own])
 
     def parts(self, low: int, high: int) -> Parts | None:
         """See `Source`."""
@@ -255,16 +258,27 @@ def joined(terms: Sequence[Terms]) -> Terms:
     return Terms(hypotheses, np.concatenate(votes))
 
 
-def splits_of(features: np.ndarray, thresholds: np.ndarray) -> list[Split]:
-    """A split for each feature and threshold; equal ones are one object."""
-    known = dict[tuple[int, float], Split]()
+def splits_of(features: np.ndarray, thresholds: np.ndarray, sides: np.ndarray) -> list[AnySplit]:
+    """A split for each feature and threshold, or set of categories; equal ones are one object.
+
+    The arguments are those of `MadeRounds`.
+    """
+    known = dict[tuple[int, float | bytes], AnySplit]()
+    of_sets = np.isnan(thresholds).tolist()
     found = []
-    for own in zip(features.tolist(), thresholds.tolist(), strict=True):
-        split = known.get(own)
+    for place, own in enumerate(zip(features.tolist(), thresholds.tolist(), strict=True)):
+        key = (own[0], sides[place].tobytes()) if of_sets[place] else own
+        split = known.get(key)
         if split is None:
-            split = known[own] = Split(*own)
+            split = known[key] = _set_of(own[0], sides[place]) if of_sets[place] else Split(*own)
         found.append(split)
     return found
+
+
+def _set_of(feature: int, sides: np.ndarray) -> CategorySplit:
+    """The split that sends each number of a category to its region, (N_NUMBERS,) of uint8."""
+    left, right = (np.flatnonzero(sides == side).tolist() for side in (FIRST, SECOND))
+    return CategorySplit(feature, tuple(left), tuple(right))
 
 
 def _of_regions(votes: list[list[float]]) -> RegionVotes:

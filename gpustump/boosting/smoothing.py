@@ -25,8 +25,10 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.ahead import NO_CUTS, OfferedCuts
+from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Groups
 from gpustump.learners.category_split import CategorySplit
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.kinds import AnySplit
 from gpustump.learners.split import Split
 from gpustump.learners.thresholds import midpoints
@@ -119,10 +121,19 @@ class CutPlaces:
         starts: np.ndarray = np.cumsum(counts) - counts
         return starts
 
-    def thresholds_at(self, features: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """The thresholds of features at places (arrays of one shape); no feature is categorical."""
-        found: np.ndarray = self.thresholds[self._starts[features] + places]
-        return found
+    def offered(self, features: np.ndarray, places: np.ndarray, drawn: np.ndarray) -> OfferedCuts:
+        """The cuts of features at places, as `split` makes them; arrays (n_rounds, k)."""
+        if not self.groups:
+            return OfferedCuts(features, self.thresholds[self._starts[features] + places])
+        is_set = np.isin(features, list(self.groups))
+        thresholds = np.full(features.shape, np.nan)
+        plain = self._starts[features[~is_set]] + places[~is_set]
+        thresholds[~is_set] = self.thresholds[plain]
+        sides = np.empty((*features.shape, N_NUMBERS), dtype=np.uint8)
+        for feature, groups in self.groups.items():
+            here = features == feature
+            sides[here] = _drawn_sides(groups, places[here], drawn[here])
+        return OfferedCuts(features, thresholds, sides)
 
     def split(self, feature: int, place: int, drawn: int) -> AnySplit:
         """A feature's cut at a place from 0 to n_places - 1.
@@ -138,6 +149,18 @@ class CutPlaces:
             return Split(feature, float(self.thresholds[self._starts[feature] + place]))
         order = _mixed(np.uint64(drawn) + np.arange(len(groups.members), dtype=np.uint64))
         return CategorySplit(feature, *groups.sides(np.argsort(order)[: place + 1].tolist()))
+
+
+def _drawn_sides(groups: Groups, places: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """What `CutPlaces.split` sends left and right at places (n,): the region of each number of a
+    category, (n, N_NUMBERS) of uint8."""
+    keys = _mixed(drawn[:, np.newaxis] + np.arange(len(groups.members), dtype=np.uint64))
+    is_first = np.argsort(np.argsort(keys, axis=1), axis=1) <= places[:, np.newaxis]
+    with_lowest = is_first == is_first[:, :1]  # the lowest group goes left
+    found = np.full((len(places), N_NUMBERS), MISSING, dtype=np.uint8)
+    of_numbers = np.where(with_lowest, FIRST, SECOND)[:, groups.of_numbers[groups.numbers]]
+    found[:, groups.numbers] = of_numbers
+    return found
 
 
 def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
@@ -198,15 +221,11 @@ class Offers:
         return [self._places.split(*own) for own in zip(*draws.lists(), strict=True)]
 
     def cuts(self, n_done: int, n_rounds: int) -> OfferedCuts:
-        """The cuts that `n_rounds` rounds after `n_done` others offer, for engines that work ahead.
-
-        No feature is categorical.
-        """
+        """What `n_rounds` rounds after `n_done` others offer, for engines that work ahead."""
         last = min(n_done + n_rounds, self._n_rounds)
         if last <= n_done:
             return NO_CUTS
-        draws = self._drawn(n_done, last - n_done)
-        return OfferedCuts(draws.features, self._places.thresholds_at(draws.features, draws.places))
+        return self._places.offered(*self._drawn(n_done, last - n_done))
 
     def _drawn(self, first: int, n_rounds: int) -> _Draws:
         """What some smoothing rounds draw."""

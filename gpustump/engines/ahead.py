@@ -7,7 +7,9 @@ round that only the host can decide, for example because the last digit of a vot
 host then makes that round in the ordinary way.
 
 A state that can do so has a method `looking_ahead(rule, watched)`. It returns an `Ahead`, or None
-if this run cannot be made ahead, or if that would save no time.
+if this run cannot be made ahead, or if that would save no time. If features are categorical, the
+state of an engine is told so: `looking_ahead(rule, watched, categories)`, where the last argument
+is of the class `category_search.Categories`.
 """
 
 from __future__ import annotations
@@ -88,6 +90,10 @@ class WatchedSamples(NamedTuple):
     loss: WatchedLoss
 
 
+NO_SIDES = np.zeros((0, 0, 0), dtype=np.uint8)
+"""Regions of categories where no feature is categorical."""
+
+
 class OfferedCuts(NamedTuple):
     """The cuts that the first rounds of a call choose from: k cuts for each of these rounds.
 
@@ -96,11 +102,16 @@ class OfferedCuts(NamedTuple):
     features : ndarray (n_offering_rounds, k) of int64
         In increasing order in each round.
     thresholds : ndarray (n_offering_rounds, k) of float64
-        Infinite for the cut that separates missing values from all others.
+        Infinite for the cut that separates missing values from all others; NaN for a set of
+        categories.
+    sides : ndarray (n_offering_rounds, k, N_NUMBERS) of uint8
+        For sets of categories: the region of each number of a category, `MISSING` for a number that
+        no sample has. Empty, of any shape, if no feature is categorical.
     """
 
     features: np.ndarray
     thresholds: np.ndarray
+    sides: np.ndarray = NO_SIDES
 
 
 NO_CUTS = OfferedCuts(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
@@ -115,7 +126,7 @@ class MadeRounds:
     ----------
     features : ndarray (n_rounds,) of int64
     thresholds : ndarray (n_rounds,) of float64
-        Of the splits. Constants are not made ahead.
+        Of the splits; NaN for a set of categories. Constants are not made ahead.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     scores : ndarray (n_rounds,) of float64
         What the cut was worth.
@@ -126,6 +137,8 @@ class MadeRounds:
         the round; (n_rounds, 0) if none are watched.
     losses : ndarray (n_rounds, n_sums) of int64
         The sums of the losses of the held-out samples after the round.
+    sides : ndarray (n_rounds, N_NUMBERS) of uint8
+        For sets of categories, as `OfferedCuts.sides`; (n_rounds, 0) if no feature is categorical.
     """
 
     features: np.ndarray
@@ -135,6 +148,7 @@ class MadeRounds:
     misclassified: np.ndarray
     right: np.ndarray
     losses: np.ndarray
+    sides: np.ndarray
 
 
 class Ahead(Protocol):

@@ -72,18 +72,19 @@ def numbers_of(X: Array, rows: Array | None, feature: int, name: str | None = No
     Raises
     ------
     ValueError
-        If a value is neither a whole number from 0 to `MOST_CATEGORIES` - 1, nor negative or NaN.
-        Negative values and NaN mean missing values, as in scikit-learn.
+        If a value is neither a whole number below `MOST_CATEGORIES` nor NaN. Negative numbers and
+        NaN mean missing values, as in scikit-learn. (The thresholds of a `CategorySplit` take -0.3
+        for category 0, so a value like this would be missing in the search only.)
     """
     values = arrays.to_host(arrays.picked(arrays.as_working(X[:, feature]), rows))
     has_number = values >= 0
-    is_right = ~has_number | ((values < MOST_CATEGORIES) & (values == np.floor(values)))
+    is_right = np.isnan(values) | ((values < MOST_CATEGORIES) & (values == np.floor(values)))
     if not is_right.all():
         wrong = values[~is_right][0].item()
         shown = repr(name) if name is not None else str(feature)
         raise ValueError(
             f"categorical feature {shown} must hold numbers of categories: whole numbers from 0 to "
-            f"{MOST_CATEGORIES - 1}, negative or NaN where missing; got {wrong!r}. Number the "
+            f"{MOST_CATEGORIES - 1}, negative ones or NaN where missing; got {wrong!r}. Number the "
             "categories with sklearn.preprocessing.OrdinalEncoder, put rare ones together if there "
             "are more, or leave the feature out of categorical_features."
         )

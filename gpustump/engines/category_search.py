@@ -36,11 +36,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.category_columns import NO_CATEGORY, regions_of_numbers
+from gpustump.engines.category_columns import (
+    N_NUMBERS,
+    NO_CATEGORY,
+    CategoryColumns,
+    regions_of_numbers,
+)
 from gpustump.engines.contract import Cut, RegionSums, Search, Sides, sign_of
 from gpustump.engines.threads import ranges
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
@@ -88,6 +94,19 @@ class Groups:
         rare = tuple(np.flatnonzero(is_rare).tolist())
         return cls(tuple(sorted([*alone, rare] if rare else alone)))
 
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The numbers of all groups, increasing."""
+        return sorted(number for own in self.members for number in own)
+
+    @cached_property
+    def of_numbers(self) -> np.ndarray:
+        """The group of each number of a category, (N_NUMBERS,) of uint8; 255 if it has none."""
+        found = np.full(N_NUMBERS, NO_CATEGORY, dtype=np.uint8)
+        for group, own in enumerate(self.members):
+            found[list(own)] = group
+        return found
+
     def sides(self, left: Sequence[int]) -> Sides:
         """The categories on both sides, given the groups on one; the lowest number goes left."""
         chosen = {*left}
@@ -95,6 +114,21 @@ class Groups:
         for group, own in enumerate(self.members):  # the first group has the lowest number
             parts[(group in chosen) != (0 in chosen)].extend(own)
         return Sides(*(tuple(sorted(part)) for part in parts))
+
+
+class Categories(NamedTuple):
+    """The categorical features of a table.
+
+    Attributes
+    ----------
+    columns : CategoryColumns
+        Of the samples that take part.
+    groups : mapping of int to Groups
+        Of each of these features.
+    """
+
+    columns: CategoryColumns
+    groups: Mapping[int, Groups]
 
 
 class CategorySums(NamedTuple):

@@ -8,17 +8,25 @@ up its integers by category. From these sums the best set of categories is found
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.engines.ahead import (
+    NO_CUTS,
+    Ahead,
+    MadeRounds,
+    NewtonRule,
+    OfferedCuts,
+    WatchedSamples,
+)
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.category_search import CategorySums, Groups, SetSearch
+from gpustump.engines.category_search import Categories, CategorySums, Groups, SetSearch
 from gpustump.engines.contract import Cut, PreparedTable, RegionSums, Search, State, Step, Totals
 from gpustump.learners.hypothesis import Partition
 from gpustump.learners.kinds import OfCategories
@@ -166,9 +174,32 @@ class CategoryState:
         if step.cut is not None and step.cut.categories is not None:
             step = replace(step, cut=None)  # the engine knows no cut of this feature
         self._inner.advance(step)
+        self.forget()
+
+    def looking_ahead(self, rule: NewtonRule, watched: WatchedSamples | None) -> Ahead | None:
+        """What makes rounds ahead, if the engine can; see `engines.ahead`."""
+        begin = getattr(self._inner, "looking_ahead", None)
+        categories = Categories(self._table.columns, self._table.groups)
+        ahead = None if begin is None else begin(rule, watched, categories)
+        return None if ahead is None else _AheadOfSums(ahead, self.forget)
+
+    def forget(self) -> None:
+        """Forget the sums over categories: the samples have changed."""
         self._sums = None
 
     def _category_sums(self) -> np.ndarray:
         if self._sums is None:
             self._sums = self._inner.category_sums(self._table.columns)
         return self._sums
+
+
+class _AheadOfSums(NamedTuple):
+    """An engine's rounds ahead, after which sums over categories are worked out anew."""
+
+    inner: Ahead
+    forget: Callable[[], None]
+
+    def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
+        """See `engines.ahead.Ahead.make`."""
+        self.forget()
+        return self.inner.make(n_rounds, offered)

@@ -159,9 +159,12 @@ class CategoryStump:
 def is_set(categories: Iterable[Any]) -> bool:
     """Whether these are numbers of categories, increasing."""
     numbers = list(categories)
-    return all(type(number) is int for number in numbers) and all(
-        low < high for low, high in zip([-1, *numbers], [*numbers, MOST_CATEGORIES], strict=True)
-    )
+    if not numbers:
+        return True
+    if {*map(type, numbers)} != {int} or numbers != sorted({*numbers}):
+        return False
+    lowest, highest = numbers[0], numbers[-1]
+    return bool(lowest >= 0 and highest < MOST_CATEGORIES)
 
 
 def _set_categories(split: CategorySplit | CategoryStump) -> None:

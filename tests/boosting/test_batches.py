@@ -13,6 +13,8 @@ import pytest
 from gpustump.boosting.batches import Batch, Columns, Rounds, joined, terms_of
 from gpustump.boosting.votes import RegionRound
 from gpustump.engines.ahead import MadeRounds
+from gpustump.learners.category_split import CategorySplit
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.split import Split
 
 
@@ -27,15 +29,21 @@ class Halves:
 
 
 def columns(n_rounds: int, n_before: int, *, is_watched: bool = True) -> Columns:
+    """Some rounds cut sets of categories: 1 on the left, and 3, or 3 and 4, on the right."""
     random = np.random.default_rng(n_before)
+    thresholds = random.choice([0.0, 1.0, np.nan], size=n_rounds)
+    sides = np.full((n_rounds, 256), MISSING, dtype=np.uint8)
+    sides[:, 1], sides[:, 3] = FIRST, SECOND
+    sides[:, 4] = random.choice([SECOND, MISSING], size=n_rounds)
     made = MadeRounds(
         random.integers(3, size=n_rounds),
-        random.integers(2, size=n_rounds).astype(float),
+        thresholds,
         random.normal(size=(n_rounds, 3, 2)),
         random.normal(size=n_rounds),
         random.integers(9, size=n_rounds),
         random.integers(9, size=(n_rounds, 2 if is_watched else 0)),
         random.integers(9, size=(n_rounds, 1)),
+        sides,
     )
     return Columns(made, Halves(), n_before)
 
@@ -44,7 +52,10 @@ def expected(source: Columns) -> list[RegionRound]:
     """The records, one by one."""
     made, found = source.made, []
     for k in range(len(made.features)):
-        split = Split(int(made.features[k]), float(made.thresholds[k]))
+        feature, threshold = int(made.features[k]), float(made.thresholds[k])
+        right = (3, 4) if made.sides[k, 4] == SECOND else (3,)
+        is_set = np.isnan(threshold)
+        split = CategorySplit(feature, (1,), right) if is_set else Split(feature, threshold)
         votes: Any = tuple(tuple(own) for own in made.votes[k].tolist())
         score, error = float(made.scores[k]) / 2, int(made.misclassified[k]) / 2
         number = source.n_before + k + 1

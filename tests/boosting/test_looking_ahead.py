@@ -143,6 +143,112 @@ def test_two_classes_are_learnt_in_the_same_rounds(case):
     )
 
 
+CATEGORICAL = (1, 2, 4, 5)
+
+
+def table_with_categories(
+    seed: int, n_classes: int = 2, n_samples: int = 260
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers, and categories: many, some of them rare; two; one; none."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, 6))
+    X[:, 0] = np.round(X[:, 0], 1)
+    X[:, 1] = np.minimum(random.geometric(0.15, n_samples), 40) * 3
+    X[:, 2] = random.integers(0, 2, n_samples)
+    X[:, 4], X[:, 5] = 7, np.nan
+    effect = random.normal(size=121)
+    score = X[:, 0] + 2 * effect[X[:, 1].astype(int)] + X[:, 2] + random.normal(size=n_samples)
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    X[random.random(X.shape) < 0.1] = np.nan
+    X[random.random(n_samples) < 0.05, 1] = -1
+    return X, y
+
+
+def categorical(how: dict[str, Any]) -> dict[str, Any]:
+    """A case on these tables: no constraint is for categories."""
+    own = {"monotonic_cst": [1, 0, 0, -1, 0, 0]} if "monotonic_cst" in how else {}
+    return {**how, "categorical_features": list(CATEGORICAL), **own}
+
+
+@pytest.mark.parametrize("engine", ["direct", "binned"])
+@pytest.mark.parametrize("case", CASES)
+def test_sets_of_categories_are_learnt_in_the_same_rounds(monkeypatch, told, case, engine):
+    how = categorical(CASES[case])
+    if engine == "binned" and "monotonic_cst" in how:
+        pytest.skip("small bins are for votes without constraints")
+    monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+    X, y = table_with_categories(len(case))
+    found = fitted(X, y, **how)
+    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
+    assert found == by_the_reference(lambda: fitted(X, y, **how))
+    assert fitted_unseen(X, y, **how) == found[0]
+    if "votes" not in case:
+        assert n_ahead > n_ordinary
+        assert "CategorySplit" in found[1]
+
+
+@pytest.mark.parametrize(
+    "case", ["stopped early", "not regularised", "smoothed bags, stopped early"]
+)
+@pytest.mark.parametrize(
+    ("n_classes", "multi_class", "engine"),
+    [
+        *((3, "shared", "direct"), (3, "shared", "binned")),
+        *((5, "shared", "direct"), (3, "one_vs_rest", "binned")),
+    ],
+)
+def test_several_classes_learn_sets_in_the_same_rounds(
+    monkeypatch, told, case, n_classes, multi_class, engine
+):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+    X, y = table_with_categories(n_classes, n_classes)
+    how = {**categorical(CASES[case]), "multi_class": multi_class}
+    found = fitted(X, y, **how)
+    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
+    assert found == without_looking_ahead(lambda: fitted(X, y, **how))
+    assert n_ahead > n_ordinary
+    assert "CategorySplit" in found[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+@pytest.mark.parametrize("dtype_watched", ["float32", "float64"])
+def test_watched_values_lie_on_the_side_that_the_thresholds_of_the_set_say(dtype, dtype_watched):
+    """Unknown numbers and negative ones, too; between two numbers the split's thresholds decide."""
+    random = np.random.default_rng(4)
+    X = random.integers(0, 9, size=(160, 3)).astype(dtype)
+    y = (random.normal(size=9)[X[:, 0].astype(int)] + random.normal(size=160) > 0).astype(int)
+    values = [0, 1, 2, 7, 8, 9, 30, 253, 253.75, -1, -7, -0.5, 0.5, 1.25, 2.75, 6.5, np.nan, np.inf]
+    X_val = random.choice(values, (80, 3))
+    watched = {"X_val": X_val.astype(dtype_watched), "y_val": np.arange(80) % 2}
+    how = {**STOPPING, **watched, "categorical_features": [0, 2]}
+    assert fitted(X, y, **how) == by_the_reference(lambda: fitted(X, y, **how))
+
+
+@pytest.mark.parametrize("engine", ["direct", "binned"])
+@pytest.mark.parametrize("categorical_features", [[0], [1], [0, 1], [1, 2]])
+def test_of_a_set_and_a_threshold_that_part_alike_the_lower_feature_is_taken(
+    monkeypatch, engine, categorical_features
+):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+    random = np.random.default_rng(0)
+    X = np.repeat(random.integers(0, 2, (200, 1)), 3, axis=1).astype(float)
+    X[random.random(200) < 0.2] = np.nan
+    y = (np.nan_to_num(X[:, 0], nan=0.3) + random.normal(size=200) > 0.5).astype(int)
+    how = {"categorical_features": categorical_features, "n_estimators": 12}
+    found = fitted(X, y, **how)
+    assert found == by_the_reference(lambda: fitted(X, y, **how))
+    assert "feature=1" not in found[1]
+
+
+def test_a_table_of_nothing_but_categories_is_learnt_in_the_same_rounds(monkeypatch):
+    X, y = table_with_categories(3)
+    how = {**STOPPING, "smoothing_rounds": 20, "categorical_features": [0, 1, 2]}
+    expected = by_the_reference(lambda: fitted(X[:, [1, 2, 5]], y, **how))
+    for engine in ("direct", "binned"):
+        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+        assert fitted(X[:, [1, 2, 5]], y, **how) == expected
+
+
 def fitted_unseen(*given: np.ndarray, **how: Any) -> tuple[Any, ...]:
     """All that can be seen of a fit without callbacks."""
     how = {"n_estimators": 90, "learning_rate": 0.3, "device": "cpu", **how}

@@ -14,6 +14,7 @@ from rounds import Case
 from scipy.stats import chisquare
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
+from gpustump.boosting import batches
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_rows, sampled_values
 from gpustump.engines.category_columns import CategoryColumns
@@ -108,6 +109,16 @@ def test_a_categorical_feature_offers_random_sets_that_leave_no_side_empty():
         assert (1 in split.left) == (4 in split.left)
         counts[split.left] = counts.get(split.left, 0) + 1
     assert len(counts) == 7  # of 4 groups, each set that holds the first one, but not all
+
+
+def test_engines_that_make_rounds_ahead_are_offered_the_same_cuts():
+    groups = {2: Groups(((0,), (1, 4), (3,), (7,))), 3: Groups(()), 5: Groups(((1,), (2,)))}
+    places = CutPlaces.of(table(n_features=9), groups)
+    offered = Offers(Smoothing(60), places).cuts(5, 100)
+    for number, splits in enumerate(batches.splits_of(*own) for own in zip(*offered, strict=True)):
+        assert splits == list(Offers(Smoothing(60), places).at(5 + number))
+    assert len(offered.features) == 55
+    assert np.isnan(offered.thresholds).any(axis=1).sum() > 20
 
 
 def test_the_sampled_rows_are_spread_evenly_and_few():

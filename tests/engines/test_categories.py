@@ -256,11 +256,13 @@ def ways_of_cuda(case: Case) -> Iterator[Way]:
 def ways_of_cpu(case: Case) -> Iterator[Way]:
     """The CPU's kernels, in one piece and in many."""
     pytest.importorskip("numba")
-    from gpustump.engines.cpu import category_sums, codes, direct
+    from gpustump.engines.cpu import binned, category_sums, codes, direct
     from gpustump.engines.threads import Team
 
     X, rows, own = case.X, case.rows, case.categorical
     yield "direct", direct.prepare(X, rows, Team(1), own)
+    if case.votes == "newton":
+        yield "binned", binned.prepare(X, rows, Team(1), own)
     yield "coded", codes.prepare(X, rows, Team(1), categorical=own)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(direct, "_ELEMENTS_AT_ONCE", 64)
@@ -441,7 +443,7 @@ def test_negative_and_unknown_numbers_and_those_between_lie_in_the_missing_regio
     assert found == [0] * len(split.left) + [1] * len(split.right)
 
 
-@pytest.mark.parametrize("value", [254.0, 0.5, np.inf, 1e30])
+@pytest.mark.parametrize("value", [254.0, 0.5, np.inf, 1e30, -0.3])
 def test_other_values_than_numbers_of_categories_are_refused(value):
     X = np.asarray([[0.0, 0.0], [0.0, value], [0.0, np.nan], [0.0, -3.0]])
     with pytest.raises(

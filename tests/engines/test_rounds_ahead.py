@@ -1,17 +1,21 @@
 """What a kernel makes ahead: thresholds, and the best of the cuts that a round is offered.
 
 The reference's state makes the same steps, and tells the sums over the regions of every cut; what a
-cut is worth, and its votes, follow from these on the host. Whole fits are in tests/boosting.
+cut is worth, and its votes, follow from these on the host. The best set of categories is that of
+the host's search. Whole fits are in tests/boosting.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from awkward_tables import DATA, made
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
@@ -19,8 +23,10 @@ from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Taken
 from gpustump.engines.ahead import OfferedCuts
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_search import Categories, Groups, SetSearch
 from gpustump.engines.contract import Search, split_at
-from gpustump.engines.cpu import direct
+from gpustump.engines.cpu import category_sets, direct
 from gpustump.engines.reference import table as reference
 from gpustump.engines.threads import Team
 from gpustump.engines.worth_of_split import exact_score_of
@@ -165,3 +171,94 @@ def test_the_thresholds_of_a_whole_table_are_those_of_its_positions(name):
     for feature, own in enumerate(table.thresholds):
         for position in np.flatnonzero(table.order[feature] >= 0):
             assert repr(float(own[position])) == repr(table.threshold(feature, int(position)))
+
+
+LARGE, ABOVE_0 = st.integers(-(2**62), 2**62), st.integers(1, 2**62)
+
+
+@given(a=LARGE, b=ABOVE_0, c=LARGE, d=ABOVE_0, k=st.integers(1, 5), more=st.integers(-1, 1))
+def test_ratios_of_large_sums_are_compared_exactly(a, b, c, d, k, more):
+    small, below = a // 5, b // 5 + 1
+    near = (k * small, k * below, small + more, below)
+    for one, of_one, other, of_other in [(a, b, c, d), near]:
+        x, y = Fraction(one, of_one), Fraction(other, of_other)
+        assert category_sets._compared(one, of_one, other, of_other) == (x > y) - (x < y)
+
+
+@given(seed=st.integers(0, 2**32))
+def test_groups_are_in_the_exact_order_of_their_ratios_then_of_their_numbers(seed):
+    random = np.random.default_rng(seed)
+    n, top = int(random.integers(1, 20)), int(random.choice([1, 2**30, 2**58]))
+    first, second = top + random.integers(0, random.choice([4, 200]), size=(2, n))
+    order = random.permutation(n)
+    category_sets._sort(order, first, second, np.empty(n))
+    ratios = [Fraction(int(a), int(b)) for a, b in zip(first, second, strict=True)]
+    assert order.tolist() == sorted(range(n), key=ratios.__getitem__)
+
+
+class Columns(NamedTuple):
+    """The categories of samples, of the features 1, 3, ..., and their integers for each output."""
+
+    numbers: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+    @classmethod
+    def drawn(cls, random: np.random.Generator, n_outputs: int) -> Columns:
+        """A few samples of a few categories; integers that tie, or nearly, or are large."""
+        n_columns, n_samples = random.integers(1, 4), int(random.integers(1, 60))
+        numbers = random.integers(0, random.choice([1, 3, 12]), size=(n_columns, n_samples)) * 20
+        numbers[random.random(numbers.shape) < random.choice([0.0, 0.3, 1.0])] = 255
+        low, top = [(1, 3), (1, 40), (2**50, 2**50 + 4)][random.integers(3)]
+        second = random.integers(low, top, size=(n_outputs, n_samples))
+        first = second * random.choice([-1, 1], second.shape) + random.integers(-1, 1, second.shape)
+        return cls(numbers.astype(np.uint8), first, second)
+
+    @property
+    def counts(self) -> np.ndarray:
+        return np.stack([np.bincount(own, minlength=256) for own in self.numbers])
+
+    @property
+    def categories(self) -> Categories:
+        features = tuple(range(1, 2 * len(self.numbers), 2))
+        columns = CategoryColumns(features, self.numbers, self.counts)
+        groups = [Groups.of(own) for own in self.counts]
+        return Categories(columns, dict(zip(features, groups, strict=True)))
+
+    @property
+    def sums(self) -> np.ndarray:
+        """By number, (n_columns, n_outputs, 2, 256)."""
+        found = np.zeros((len(self.numbers), len(self.first), 2, 256), dtype=np.int64)
+        for column, own in enumerate(self.numbers):
+            for which, terms in enumerate((self.first, self.second)):
+                for output, values in enumerate(terms):
+                    np.add.at(found[column, output, which], own, values)
+        return found
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32))
+def test_the_best_set_is_that_of_the_hosts_search_whatever_was_sorted_before(n_outputs, l2, seed):
+    random = np.random.default_rng(seed)
+    samples = Columns.drawn(random, n_outputs)
+    search = Search("stump", "newton", n_outputs, l2)
+    categories = samples.categories
+    sets = category_sets.sets_of(categories, 8, n_outputs, None)
+    for column, n_groups in enumerate(sets.n_groups):
+        for order in sets.orders[column]:
+            order[:n_groups] = random.permutation(n_groups)
+    sides = np.zeros(256, dtype=np.uint8)
+    totals = np.stack([samples.first.sum(axis=1), samples.second.sum(axis=1)], axis=1).tolist()
+    constant = exact_score_of([totals, [(0, 0)] * n_outputs, [(0, 0)] * n_outputs], search)
+    own = category_sets.best_set(sets, samples.first, samples.second, l2, constant, sides)
+    cut = SetSearch(categories.groups, search).best(samples.sums)
+    if cut is None:
+        assert own == (-math.inf, -1)
+        return
+    assert own == (cut.score, cut.feature)
+    assert cut.categories is not None
+    found = [tuple(np.flatnonzero(sides == side).tolist()) for side in (FIRST, SECOND)]
+    assert found == list(cut.categories)
+    assert (sides == MISSING).sum() == 256 - sum(map(len, found))

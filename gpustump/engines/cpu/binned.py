@@ -19,6 +19,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.ahead import NewtonRule, WatchedSamples
+from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Search
 from gpustump.engines.cpu import codes, direct
 from gpustump.engines.cpu.binned_splits import BinnedColumns, BinnedScan
@@ -71,12 +72,17 @@ class BinnedState(DirectState):
         super().__init__(table, loss, scan, search)
         self._in_bins = scan
 
-    def looking_ahead(self, rule: NewtonRule, watched: WatchedSamples | None) -> RoundsAhead | None:
+    def looking_ahead(
+        self,
+        rule: NewtonRule,
+        watched: WatchedSamples | None,
+        categories: Categories | None = None,
+    ) -> RoundsAhead | None:
         """See `DirectState.looking_ahead`."""
         alone, size = self._in_bins.alone, self.table.order.size * self.search.n_outputs
         if alone is None or size > _MOST_ELEMENTS_AHEAD or self.table.source.is_half:
             return None
-        return RoundsAhead(self, rule, watched, alone)
+        return RoundsAhead(self, rule, watched, categories, alone)
 
 
 def can_search(search: Search) -> bool:

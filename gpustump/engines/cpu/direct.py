@@ -21,6 +21,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.ahead import NewtonRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
 from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.direct_regions import mark
@@ -238,7 +239,12 @@ class DirectState:
         self._part(step.hypothesis, step.cut)
         self._take(lambda low, high: self.loss.advance(step, self.regions, low, high))
 
-    def looking_ahead(self, rule: NewtonRule, watched: WatchedSamples | None) -> RoundsAhead | None:
+    def looking_ahead(
+        self,
+        rule: NewtonRule,
+        watched: WatchedSamples | None,
+        categories: Categories | None = None,
+    ) -> RoundsAhead | None:
         """The object that makes rounds of Newton votes ahead; see `engines.ahead`.
 
         None if a round is large enough for several threads, if it takes too long for rounds ahead
@@ -248,7 +254,9 @@ class DirectState:
         is_small = table.order.size * n_outputs <= _MOST_ELEMENTS_AHEAD
         is_for_one = table.team.size == 1 or len(table.parts(n_outputs)) == 1
         is_known = self.search.votes == "newton" and not table.source.is_half
-        return RoundsAhead(self, rule, watched) if is_known and is_small and is_for_one else None
+        if not (is_known and is_small and is_for_one):
+            return None
+        return RoundsAhead(self, rule, watched, categories)
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made ahead."""

@@ -103,6 +103,16 @@ def key_of(bits):  # type: ignore[no-untyped-def]
     return bits ^ ((bits >> 63) & _TOP)
 
 
+@kernel("float64(int64)")
+def score_of_key(key):  # type: ignore[no-untyped-def]
+    """The score of real or Newton votes that has this key; the least if there is no split."""
+    if key == _NO_KEY:
+        return -np.inf
+    bits = np.empty(1, dtype=np.int64)
+    bits[0] = key_of(key)
+    return bits.view(np.float64)[0]
+
+
 @kernel("void(int64[::1], int64, int64, int64[::1])")
 def _add_agreements(left, present, missing, scores):  # type: ignore[no-untyped-def]
     """Add an output's part to the scores of discrete votes."""
@@ -241,6 +251,8 @@ def best_split(  # type: ignore[no-untyped-def]
     smoothing = float(totals[0, 1]) / float(2 * order.shape[1])
     for j in range(low, high):
         own, n = order[j], n_present[j]
+        if n == 0:  # there is no cut, and the constant is worth as much as all values missing
+            continue
         _clear(scores[: max(n, 1)], kind)
         n_cuts = 0
         for output in range(len(first)):

@@ -157,6 +157,26 @@ def _add_votes(keys, end, missing, votes, scores):  # type: ignore[no-untyped-de
             scores[i, output] += apart if key == missing else vote
 
 
+@kernel("void(uint8[::1], uint8[::1], float64[:, ::1], float64[:, ::1])")
+def _add_votes_of_set(numbers, sides, votes, scores):  # type: ignore[no-untyped-def]
+    """Add votes (n_regions, n_outputs) to the scores of samples with these categories."""
+    for output in range(scores.shape[1]):
+        for i in range(len(numbers)):
+            scores[i, output] += votes[sides[numbers[i]], output]
+
+
+@kernel("void(HeldOut, LossTable, int64[::1], int64[::1])")
+def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
+    """Add up right weights and losses."""
+    scores, classes = held_out.scores, held_out.classes
+    add_right(scores, classes, held_out.units, right, 0, len(scores))
+    rest = (scores, classes, held_out.weights, table, held_out.bits, losses, 0, len(scores))
+    if held_out.kind == _LOGISTIC:
+        add_logistic(*rest)
+    else:
+        add_softmax(*rest)
+
+
 @kernel("void(HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])")
 def judge(held_out, table, feature, threshold, votes, right, losses):  # type: ignore[no-untyped-def]
     """Add a round's votes to the scores, and then add up right weights and losses."""
@@ -164,11 +184,14 @@ def judge(held_out, table, feature, threshold, votes, right, losses):  # type: i
         return
     end = _end(threshold, held_out.is_wide)
     missing = 2**63 - 1 if held_out.is_wide else 2**31 - 1
-    scores, classes = held_out.scores, held_out.classes
-    _add_votes(held_out.keys[feature], end, missing, votes, scores)
-    add_right(scores, classes, held_out.units, right, 0, len(scores))
-    rest = (scores, classes, held_out.weights, table, held_out.bits, losses, 0, len(scores))
-    if held_out.kind == _LOGISTIC:
-        add_logistic(*rest)
-    else:
-        add_softmax(*rest)
+    _add_votes(held_out.keys[feature], end, missing, votes, held_out.scores)
+    _add_up(held_out, table, right, losses)
+
+
+@kernel("void(HeldOut, LossTable, uint8[::1], uint8[::1], float64[:, ::1], int64[::1], int64[::1])")
+def judge_set(held_out, table, numbers, sides, votes, right, losses):  # type: ignore[no-untyped-def]
+    """The same for a set of categories, from the samples' numbers and each number's region."""
+    if held_out.kind == _NOTHING:
+        return
+    _add_votes_of_set(numbers, sides, votes, held_out.scores)
+    _add_up(held_out, table, right, losses)

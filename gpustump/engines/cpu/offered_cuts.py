@@ -1,7 +1,7 @@
 """The best of a few cuts that a round is offered, from sums over their smaller sides only.
 
-Each cut is a feature and a sorted position, as in `direct_splits`. The search of all cuts computes
-the same scores, and forbids the same cuts.
+Each cut is a feature and a sorted position, as in `direct_splits`, or a set of categories. The
+search of all cuts computes the same scores, and forbids the same cuts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.ahead import OfferedCuts
 from gpustump.engines.cpu.allowed import are_in_order, newton_step
+from gpustump.engines.cpu.category_sets import column_of, score_of_set
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.held_out_votes import plain
 from gpustump.engines.cpu.split_scores import gain
@@ -26,8 +27,11 @@ _SAMPLE = np.uint32(2**31 - 1)
 
 
 def cuts_of(offered: OfferedCuts, table: DirectTable) -> np.ndarray:
-    """Features and sorted positions of offered cuts, (n_rounds, k, 2) of int64."""
-    features, thresholds = offered
+    """Features and sorted positions of offered cuts, (n_rounds, k, 2) of int64.
+
+    To the table all values of a categorical feature are missing, so the position means nothing.
+    """
+    features, thresholds = offered.features, offered.thresholds
     values, rows = plain(table.source.X, table.source.rows)
     dtype = arrays.dtype_name(values)
     ends = arrays.order_keys(rounded_down(thresholds, dtype)).astype(np.int64)
@@ -109,18 +113,25 @@ def _score(order, n_present, position, first, second, totals, l2, direction):  #
 
 @kernel(
     "Tuple((int64, float64))(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1],"
-    " int64[:, ::1], float64, int64[::1], int64[:, ::1])"
+    " int64[:, ::1], float64, int64[::1], int64[::1], uint8[:, ::1], int64[:, ::1], uint8[:, ::1])"
 )
-def best_offered(order, n_present, first, second, totals, l2, directions, cuts):  # type: ignore[no-untyped-def]
+def best_offered(  # type: ignore[no-untyped-def]
+    order, n_present, first, second, totals, l2, directions, columns, numbers, cuts, sides
+):
     """The index of the best of some cuts (k, 2), the first of equal ones, and its score.
 
-    The index is -1 if there are no cuts, and the score -1 if none is allowed.
+    The index is -1 if there are no cuts, and the score -1 if none is allowed. `columns` and
+    `numbers` are those of `Sets`; `sides` (k, N_NUMBERS) are the regions of categories.
     """
     found, best = -1, -1.0
     for number in range(len(cuts)):
         j, position = cuts[number, 0], cuts[number, 1]
-        direction = directions[j] if len(directions) > 0 else 0
-        score = _score(order[j], n_present[j], position, first, second, totals, l2, direction)
+        column = column_of(columns, j)
+        if column >= 0:
+            score = score_of_set(numbers[column], sides[number], first, second, l2)
+        else:
+            direction = directions[j] if len(directions) > 0 else 0
+            score = _score(order[j], n_present[j], position, first, second, totals, l2, direction)
         if found < 0 or score > best:
             found, best = number, score
     return found, best

@@ -9,11 +9,14 @@ same. The call ends before a round that is not ordinary: if a constant is the be
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
 from gpustump.engines.ahead import NO_CUTS, MadeRounds, NewtonRule, OfferedCuts, WatchedSamples
+from gpustump.engines.category_columns import N_NUMBERS
+from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.binned_splits import (
     NO_BINS,
     BinnedColumns,
@@ -23,15 +26,17 @@ from gpustump.engines.cpu.binned_splits import (
     pack,
 )
 from gpustump.engines.cpu.binned_splits import best_split as best_binned_split
+from gpustump.engines.cpu.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.certain_votes import says_nothing_of_missing, set_factors, set_votes
 from gpustump.engines.cpu.compiling import Bytes, Floats, Integers, group, kernel
 from gpustump.engines.cpu.direct_regions import mark
-from gpustump.engines.cpu.direct_splits import NEWTON, best_split, key_of
+from gpustump.engines.cpu.direct_splits import NEWTON, best_split, score_of_key
 from gpustump.engines.cpu.exact_powers import powers
 from gpustump.engines.cpu.found_split import STUMP
 from gpustump.engines.cpu.held_out_votes import (
     held_out_of,
     judge,
+    judge_set,
     n_sums_of,
     nothing_held_out,
 )
@@ -101,10 +106,13 @@ class Choice(NamedTuple):
     cuts : ndarray (n_offering_rounds, k, 2) of int64
         Feature and sorted position.
     thresholds : ndarray (n_offering_rounds, k) of float64
+    sides : ndarray (n_offering_rounds, k, N_NUMBERS) of uint8
+        Empty if no feature is categorical.
     """
 
     cuts: Annotated[np.ndarray, "int64[:, :, ::1]"]
     thresholds: Annotated[np.ndarray, "float64[:, ::1]"]
+    sides: Annotated[np.ndarray, "uint8[:, :, ::1]"]
 
 
 @group
@@ -116,6 +124,9 @@ class Made(NamedTuple):
     cuts : ndarray (n_rounds, 3) of int64
         Feature, position, and the bits of the score.
     thresholds : ndarray (n_rounds,) of float64
+        NaN for a set of categories.
+    sides : ndarray (n_rounds, N_NUMBERS) of uint8
+        Empty, (n_rounds, 0), if no feature is categorical.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     sums : ndarray (n_rounds + 1, 2 * n_outputs + 1) of int64
         The numbers of `terms.PieceSums` before the first round, and after each; zeros at first.
@@ -126,6 +137,7 @@ class Made(NamedTuple):
 
     cuts: Table
     thresholds: Floats
+    sides: Annotated[np.ndarray, "uint8[:, ::1]"]
     votes: Annotated[np.ndarray, "float64[:, :, ::1]"]
     sums: Table
     right: Table
@@ -141,6 +153,8 @@ class RoundsAhead:
         Of Newton votes.
     rule : NewtonRule
     watched : WatchedSamples or None
+    categories : Categories or None
+        To the state's table all values of these features are missing.
     bins : (BinnedColumns, Rows, Room)
         The bins to search; by default all sorted positions are searched.
     """
@@ -150,6 +164,7 @@ class RoundsAhead:
         state: DirectState,
         rule: NewtonRule,
         watched: WatchedSamples | None,
+        categories: Categories | None = None,
         bins: tuple[BinnedColumns, Rows, Room] = NO_BINS,
     ) -> None:
         self._bins = bins
@@ -157,6 +172,10 @@ class RoundsAhead:
         table, self._shape = state.table, (0, 0)
         directions = state.search.directions
         self._sorted = Sorted(table.order, table.n_present, directions, table.thresholds)
+        self._sets = NO_SETS
+        if categories is not None:
+            n_outputs = state.search.n_outputs
+            self._sets = sets_of(categories, table.n_features, n_outputs, watched)
         self._held_out = nothing_held_out()
         if watched is not None:
             self._shape = watched.n_classes, n_sums_of(watched)
@@ -171,6 +190,7 @@ class RoundsAhead:
         made = Made(
             np.empty((n_rounds, 3), dtype=np.int64),
             np.empty(n_rounds),
+            np.empty((n_rounds, N_NUMBERS if self._has_sets else 0), dtype=np.uint8),
             np.empty((n_rounds, N_REGIONS, n_outputs)),
             np.zeros((n_rounds + 1, len(sums)), dtype=np.int64),
             np.zeros((n_rounds, n_classes), dtype=np.int64),
@@ -178,9 +198,12 @@ class RoundsAhead:
         )
         made.sums[0] = sums
         numbers = Numbers(loss.numbers, loss.scores, *loss.terms, loss.units, state.regions)
-        choice = Choice(cuts_of(offered, state.table), offered.thresholds)
+        no_sides = np.empty((*offered.features.shape, 0), dtype=np.uint8)
+        sides = offered.sides if self._has_sets else no_sides
+        choice = Choice(cuts_of(offered, state.table), offered.thresholds, sides)
         n_made = _make(
             self._sorted,
+            self._sets,
             *self._bins,
             numbers,
             self._rule,
@@ -199,51 +222,78 @@ class RoundsAhead:
             made.sums[1 : n_made + 1, -1],
             made.right[:n_made],
             made.losses[:n_made],
+            made.sides[:n_made],
         )
+
+    @property
+    def _has_sets(self) -> bool:
+        """Whether features are categorical."""
+        return len(self._sets.features) > 0
+
+
+@kernel("boolean(Sorted, Sets, Numbers, NewtonRule, int64[:, ::1], Choice, int64, Made)")
+def _choose_offered(table, sets, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
+    """Find the best cut that a round is offered; returns whether it is ordinary."""
+    cuts, sides = offered.cuts[number], offered.sides[number]
+    found, score = best_offered(
+        table.order, table.n_present, numbers.first, numbers.second, totals, rule.l2,
+        table.directions, sets.columns, sets.numbers, cuts, sides,
+    )  # fmt: skip
+    cut = made.cuts[number]
+    cut[0], cut[1] = cuts[found, 0], cuts[found, 1]
+    cut[2:].view(np.float64)[0] = score
+    made.thresholds[number] = offered.thresholds[number, found]
+    if column_of(sets.columns, cut[0]) >= 0:
+        made.sides[number] = sides[found]
+    return score >= 0.0
 
 
 @kernel(
-    "boolean(Sorted, BinnedColumns, Rows, Room, Numbers, NewtonRule, int64[:, ::1], Choice, int64,"
-    " Made)"
+    "Tuple((float64, int64, int64))(Sorted, BinnedColumns, Rows, Room, Numbers, NewtonRule,"
+    " int64[:, ::1])"
 )
-def _choose(table, columns, rows, room, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
-    """Find the best cut of a round, or the best one offered; returns whether it is ordinary."""
-    order, n_present, directions = table.order, table.n_present, table.directions
-    first, second, cut = numbers.first, numbers.second, made.cuts[number]
-    if number < len(offered.cuts) and offered.cuts.shape[1] > 0:
-        cuts = offered.cuts[number]
-        found, score = best_offered(
-            order, n_present, first, second, totals, rule.l2, directions, cuts
-        )
-        cut[0], cut[1] = cuts[found, 0], cuts[found, 1]
-        cut[2:].view(np.float64)[0] = score
-        made.thresholds[number] = offered.thresholds[number, found]
-        return score >= 0.0
+def _best_of_thresholds(table, columns, rows, room, numbers, rule, totals):  # type: ignore[no-untyped-def]
+    """The score, the feature and the position of the best split at a threshold."""
+    first, second = numbers.first, numbers.second
     if len(columns.codes) > 0:
         pack(first, second, totals, rows)
         least = constant_score(totals, rule.l2)
-        score, feature, position = best_binned_split(
-            columns, rows, room, rule.l2, least, 0, len(columns.codes)
+        return best_binned_split(columns, rows, room, rule.l2, least, 0, len(columns.codes))
+    key, feature, position, _ = best_split(
+        table.order, table.n_present, first, second, totals, NEWTON, rule.l2, table.directions,
+        0, len(table.order),
+    )  # fmt: skip
+    return score_of_key(key), feature, position
+
+
+@kernel(
+    "boolean(Sorted, Sets, Numbers, NewtonRule, int64[:, ::1], Tuple((float64, int64, int64)),"
+    " int64, Made)"
+)
+def _choose(table, sets, numbers, rule, totals, best, number, made):  # type: ignore[no-untyped-def]
+    """Choose between the best threshold and the best set; returns whether the cut is ordinary."""
+    score, feature, position = best
+    constant, is_set = constant_score(totals, rule.l2), False
+    if len(sets.features) > 0:
+        of_set, other = best_set(
+            sets, numbers.first, numbers.second, rule.l2, constant, made.sides[number]
         )
-        if feature < 0 or score < least:
-            return False
-        cut[0], cut[1] = feature, position
-        cut[2:].view(np.float64)[0] = score
-        made.thresholds[number] = table.thresholds[feature, position]
-        return True
-    key, feature, position, constant = best_split(
-        order, n_present, first, second, totals, NEWTON, rule.l2, directions, 0, len(order)
-    )
-    cut[0], cut[1], cut[2] = feature, position, key_of(key)
-    made.thresholds[number] = table.thresholds[feature, position]
-    return key >= constant
+        is_set = of_set > score or (of_set == score and 0 <= other < feature)
+        if is_set:
+            score, feature, position = of_set, other, 0
+    if feature < 0 or score < constant:
+        return False
+    cut = made.cuts[number]
+    cut[0], cut[1] = feature, position
+    cut[2:].view(np.float64)[0] = score
+    made.thresholds[number] = math.nan if is_set else table.thresholds[feature, position]
+    return True
 
 
-@kernel("boolean(Sorted, Numbers, NewtonRule, int64[::1], float64[:, ::1])")
-def _vote(table, numbers, rule, cut, votes):  # type: ignore[no-untyped-def]
-    """Mark the regions of a cut, and set their votes; returns whether these are ordinary."""
+@kernel("boolean(Sorted, Numbers, NewtonRule, int64[::1], boolean, float64[:, ::1])")
+def _vote(table, numbers, rule, cut, is_set, votes):  # type: ignore[no-untyped-def]
+    """Set the votes of the regions that are marked; returns whether these are ordinary."""
     feature, position = cut[0], cut[1]
-    mark(table.order[feature], table.n_present[feature], STUMP, position, numbers.regions)
     sums = np.zeros((N_REGIONS, len(numbers.first), 2), dtype=np.int64)
     regions = numbers.regions
     sum_regions(numbers.first, numbers.second, regions, 0, len(regions), sums)
@@ -251,7 +301,7 @@ def _vote(table, numbers, rule, cut, votes):  # type: ignore[no-untyped-def]
     if not set_votes(sums, rule, direction, votes):
         return False
     # The record of a constant counts missing values among the others.
-    is_last = position + 1 >= table.n_present[feature]
+    is_last = not is_set and position + 1 >= table.n_present[feature]
     return not (is_last and says_nothing_of_missing(votes))
 
 
@@ -268,32 +318,39 @@ def _advance(numbers, votes, factors, sums):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "int64(Sorted, BinnedColumns, Rows, Room, Numbers, NewtonRule, Powers, HeldOut, LossTable,"
-    " Choice, Made)"
+    "int64(Sorted, Sets, BinnedColumns, Rows, Room, Numbers, NewtonRule, Powers, HeldOut,"
+    " LossTable, Choice, Made)"
 )
 def _make(  # type: ignore[no-untyped-def]
-    table, columns, rows, room, numbers, rule, tables, held_out, losses, offered, made
+    table, sets, columns, rows, room, numbers, rule, tables, held_out, losses, offered, made
 ):
     """Make rounds until all are made, or one is not ordinary; returns how many were made."""
     n_outputs = len(numbers.first)
     factors = np.empty((N_REGIONS, n_outputs, 2))
+    n_offering = len(offered.cuts) if offered.cuts.shape[1] > 0 else 0
     for number in range(len(made.cuts)):
         totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
-        cut, votes = made.cuts[number], made.votes[number]
-        if not _choose(table, columns, rows, room, numbers, rule, totals, offered, number, made):
+        cut, sides, votes = made.cuts[number], made.sides[number], made.votes[number]
+        if number < n_offering:
+            is_ordinary = _choose_offered(table, sets, numbers, rule, totals, offered, number, made)
+        else:
+            best = _best_of_thresholds(table, columns, rows, room, numbers, rule, totals)
+            is_ordinary = _choose(table, sets, numbers, rule, totals, best, number, made)
+        if not is_ordinary:
             return number
-        if not _vote(table, numbers, rule, cut, votes):
+        feature, column = cut[0], column_of(sets.columns, cut[0])
+        if column >= 0:
+            mark_set(sets.numbers[column], sides, numbers.regions)
+        else:
+            mark(table.order[feature], table.n_present[feature], STUMP, cut[1], numbers.regions)
+        if not _vote(table, numbers, rule, cut, column >= 0, votes):
             return number
         if not set_factors(votes, tables, factors):
             return number
-        judge(
-            held_out,
-            losses,
-            cut[0],
-            made.thresholds[number],
-            votes,
-            made.right[number],
-            made.losses[number],
-        )
+        right, sums = made.right[number], made.losses[number]
+        if column >= 0:
+            judge_set(held_out, losses, sets.watched[column], sides, votes, right, sums)
+        else:
+            judge(held_out, losses, feature, made.thresholds[number], votes, right, sums)
         _advance(numbers, votes, factors, made.sums[number + 1])
     return len(made.cuts)
