@@ -75,7 +75,8 @@ class KernelShard:
         """Code all rows."""
         own = [Cuts(*pair) for pair in zip(cuts, is_crowded, strict=True)]
         samples = self.samples
-        source = Source(samples.values.T, samples.rows, tuple(categorical))
+        rows = None if samples.rows is None else np.ascontiguousarray(samples.rows)
+        source = Source(samples.values.T, rows, tuple(categorical))
         self._table, extremes = prepare_by_cuts(source, own, self._team)
         self._columns = samples.categories(categorical)
         layout = self._table.layout
