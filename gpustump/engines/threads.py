@@ -148,6 +148,7 @@ class _Share(Generic[Item]):
                 self._work(item)
         except BaseException as problem:  # for the thread that waits for this one
             self.problem = problem
+        self._forget()
         return True
 
     def end(self) -> None:
@@ -159,7 +160,15 @@ class _Share(Generic[Item]):
 
     def cancelled(self) -> bool:
         """Cancel it if it has not begun; returns whether it was cancelled."""
-        return self._first.acquire(blocking=False)
+        was_first = self._first.acquire(blocking=False)
+        if was_first:
+            self._forget()
+        return was_first
+
+    def _forget(self) -> None:
+        """Drop the work, which may refer to large arrays: a busy system may let the thread that has
+        this share run only much later."""
+        del self._shared, self._work
 
     def wait(self, watch: Callable[[np.ndarray, int], object] | None) -> None:
         """Wait for the end of work that has begun."""
@@ -197,7 +206,7 @@ class _Worker(threading.Thread):
             finally:  # whatever happens, the caller must not wait for ever
                 if was_done:
                     share.end()
-                del share  # what it worked on may be large
+                del share  # an error may refer to what it worked on
 
 
 class _Pool:

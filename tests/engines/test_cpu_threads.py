@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+import weakref
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +91,25 @@ def test_work_given_while_a_worker_sleeps_or_looks_out_is_done(monkeypatch, watc
             Team(3).each(done.append, range(30))
             assert sorted(done) == list(range(30))
             time.sleep(pause)
+
+
+class Unscheduled:
+    """A thread of the pool that the system does not let run."""
+
+    def give(self, share: object, *, watches: bool) -> None:
+        self.share = share
+
+
+def test_a_thread_that_does_not_get_to_run_keeps_nothing_of_the_work_that_others_did(monkeypatch):
+    worker, done = Unscheduled(), list[int]()
+    monkeypatch.setattr(threads._POOL, "idle_worker", lambda: worker)
+    array = np.arange(3)
+    alive = weakref.ref(array)
+    Team(2).each(lambda i, own=array: done.append(int(own[i])), [0, 1, 2])
+    assert done == [0, 1, 2]
+    del array
+    assert alive() is None
+    assert not worker.share.run()  # now it does get to run, and finds nothing to do
 
 
 def test_work_within_work_ends_even_if_it_asks_for_more_threads_than_there_are():
