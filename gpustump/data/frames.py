@@ -173,7 +173,7 @@ def _are_text(names: list[Any], argument: str) -> bool:
 
 def _column(series: Any, name: str) -> Column:
     """A column. Python objects that are all numbers, or all dates, become a column of these."""
-    known = _with_known_categories(_with_known_zone(_with_known_width(series)))
+    known = _with_known_categories(_with_known_type(series))
     column = FrameColumn(name, known)
     if column.kind != "object":
         return column
@@ -197,27 +197,20 @@ def _with_known_categories(series: Any) -> Any:
     return nw.from_native(series.to_frame().to_arrow(), eager_only=True)[:, 0]
 
 
-def _with_known_width(series: Any) -> Any:
-    """Numbers of 16 bits of pandas as float32: narwhals knows them from 2.23 on."""
-    native = series.to_native()
-    if str(series.dtype) != "Unknown" or str(getattr(native, "dtype", "")) != "float16":
+def _with_known_type(series: Any) -> Any:
+    """Values of pandas in a type that narwhals knows: times in UTC if it does not know their zone,
+    as it knows only named zones; float16, which it knows from 2.23 on, as float32."""
+    if str(series.dtype) != "Unknown":
         return series
     import narwhals.stable.v2 as nw
 
-    return nw.from_native(native.astype("float32"), series_only=True)
-
-
-def _with_known_zone(series: Any) -> Any:
-    """Times in UTC if narwhals does not know their zone in pandas: it knows only named zones."""
     native = series.to_native()
-    if (
-        str(series.dtype) != "Unknown"
-        or getattr(getattr(native, "dtype", None), "tz", None) is None
-    ):
-        return series
-    import narwhals.stable.v2 as nw
-
-    return nw.from_native(native.dt.tz_convert("UTC"), series_only=True)
+    dtype = getattr(native, "dtype", None)
+    if getattr(dtype, "tz", None) is not None:
+        return nw.from_native(native.dt.tz_convert("UTC"), series_only=True)
+    if str(dtype) == "float16":
+        return nw.from_native(native.astype("float32"), series_only=True)
+    return series
 
 
 def _column_of_dates(column: FrameColumn) -> FrameColumn:

@@ -18,16 +18,13 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.ahead import NewtonRule, WatchedSamples
-from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Search
 from gpustump.engines.cpu import codes, direct
-from gpustump.engines.cpu.binned_splits import BinnedColumns, BinnedScan
+from gpustump.engines.cpu.binned_splits import BinnedColumns, BinnedScan, BinsAhead
 from gpustump.engines.cpu.codes import NARROW_CUTS, CodedTable, Room
 from gpustump.engines.cpu.direct import DirectState, DirectTable
 from gpustump.engines.cpu.loss import Loss
 from gpustump.engines.cpu.losses import loss_of
-from gpustump.engines.cpu.rounds_ahead import RoundsAhead
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team
 
@@ -72,17 +69,10 @@ class BinnedState(DirectState):
         super().__init__(table, loss, scan, search)
         self._in_bins = scan
 
-    def looking_ahead(
-        self,
-        rule: NewtonRule,
-        watched: WatchedSamples | None,
-        categories: Categories | None = None,
-    ) -> RoundsAhead | None:
-        """See `DirectState.looking_ahead`."""
-        alone, size = self._in_bins.alone, self.table.order.size * self.search.n_outputs
-        if alone is None or size > _MOST_ELEMENTS_AHEAD or self.table.source.is_half:
-            return None
-        return RoundsAhead(self, rule, watched, categories, alone)
+    def _bins_ahead(self) -> BinsAhead | None:
+        """See `DirectState._bins_ahead`."""
+        is_small = self.table.order.size * self.search.n_outputs <= _MOST_ELEMENTS_AHEAD
+        return self._in_bins.alone if is_small else None
 
 
 def can_search(search: Search) -> bool:

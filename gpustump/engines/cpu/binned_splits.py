@@ -234,7 +234,10 @@ class Room(NamedTuple):
 
 _NO_INTEGERS = np.empty(0, dtype=np.int64)
 _NO_BYTES = np.empty(0, dtype=np.uint8)
-NO_BINS = (
+BinsAhead = tuple[BinnedColumns, Rows, Room]
+"""What rounds ahead search: columns in bins, the samples of each, and room for the search."""
+
+NO_BINS: BinsAhead = (
     BinnedColumns(
         np.empty((0, 0), dtype=np.uint8), np.empty((0, 0), dtype=np.int32), _NO_INTEGERS,
         _NO_INTEGERS, _NO_INTEGERS, _NO_INTEGERS, _NO_INTEGERS, _NO_BYTES, _NO_BYTES, _NO_INTEGERS,
@@ -278,7 +281,7 @@ class BinnedScan:
         }
 
     @property
-    def alone(self) -> tuple[BinnedColumns, Rows, Room] | None:
+    def alone(self) -> BinsAhead | None:
         """The arguments of a search by one thread; None if it is worth several threads."""
         if len(self._rooms) != 1:
             return None

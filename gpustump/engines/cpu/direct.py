@@ -23,6 +23,7 @@ from gpustump.engines.ahead import NewtonRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.cpu.binned_splits import NO_BINS, BinsAhead
 from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.direct_regions import mark
 from gpustump.engines.cpu.direct_signs import SignedScan
@@ -250,13 +251,16 @@ class DirectState:
         None if a round is large enough for several threads, if it takes too long for rounds ahead
         to save time, for other votes, and for values of float16.
         """
+        bins = None if self.table.source.is_half else self._bins_ahead()
+        return None if bins is None else RoundsAhead(self, rule, watched, categories, bins)
+
+    def _bins_ahead(self) -> BinsAhead | None:
+        """The bins that rounds ahead search, `NO_BINS` for all thresholds; None if no rounds are to
+        be made ahead."""
         table, n_outputs = self.table, self.search.n_outputs
         is_small = table.order.size * n_outputs <= _MOST_ELEMENTS_AHEAD
         is_for_one = table.team.size == 1 or len(table.parts(n_outputs)) == 1
-        is_known = self.search.votes == "newton" and not table.source.is_half
-        if not (is_known and is_small and is_for_one):
-            return None
-        return RoundsAhead(self, rule, watched, categories)
+        return NO_BINS if self.search.votes == "newton" and is_small and is_for_one else None
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made ahead."""

@@ -19,9 +19,7 @@ from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.binned_splits import (
     NO_BINS,
-    BinnedColumns,
-    Room,
-    Rows,
+    BinsAhead,
     constant_score,
     pack,
 )
@@ -165,7 +163,7 @@ class RoundsAhead:
         rule: NewtonRule,
         watched: WatchedSamples | None,
         categories: Categories | None = None,
-        bins: tuple[BinnedColumns, Rows, Room] = NO_BINS,
+        bins: BinsAhead = NO_BINS,
     ) -> None:
         self._bins = bins
         self._state, self._rule, self._powers = state, rule, powers()
