@@ -72,9 +72,9 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
     """
     of_newton = search.votes == "newton"
     is_known = counts is not None and not (of_newton and search.n_outputs > 1)
-    numbers: dict[str, list[float]] = {name: [] for name in Movement._fields}
     taken = [own for r, own in enumerate(factors) if counts is None or counts[r] > 0]
     bulk = factors[max(range(len(factors)), key=counts.__getitem__)] if counts is not None else ()
+    numbers = []
     for output in range(search.n_outputs):
         for label in (0, 1):
             most = _moved(*_extremes(taken, output, label, search))
@@ -84,11 +84,9 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
                 is_one_way = own in (min(others), max(others))
                 low, high = _extremes([bulk], output, label, search)
                 of_bulk = _moved(low, high) if of_newton else 0.0
-            for name, number in zip(
-                Movement._fields, (most, of_bulk, is_one_way, low, high), strict=True
-            ):
-                numbers[name].append(number)
-    return Movement(**{name: np.asarray(own).reshape(-1, 2) for name, own in numbers.items()})
+            numbers.append((most, of_bulk, is_one_way, low, high))
+    by_field = np.asarray(numbers, dtype=np.float64).T.reshape(-1, search.n_outputs, 2)
+    return Movement(*by_field)._replace(is_one_way=by_field[2] > 0.0)
 
 
 def _extremes(

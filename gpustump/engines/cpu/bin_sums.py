@@ -62,7 +62,8 @@ class BinSums:
         outputs = range(0, 2 * search.n_outputs, 2)
         width = 2 if search.votes == "newton" else 1
         # For each plane of `slices`, the histograms' plane, and which of the integers added there.
-        self._planes = [(k + s, which) for k in outputs for which in range(width) for s in (0, 1)]
+        planes = [(k + s, which) for k in outputs for which in range(width) for s in (0, 1)]
+        self._planes = np.asarray(planes)
         self._histograms = TeamHistograms(2 * search.n_outputs, width, table.columns, table.team)
         self._n_inside = _n_inside(table)
         bundles = table.bundles
@@ -96,15 +97,14 @@ class BinSums:
         table = self._table
         is_chosen = np.zeros(table.columns.n_columns, dtype=bool)
         is_chosen[self._column[features]] = True
-        chosen = np.flatnonzero(is_chosen)
+        chosen = is_chosen.nonzero()[0]
         self._n_renewed += len(chosen)
         add_some_columns(table.columns, self._terms, self._histograms, table.team, chosen)
-        renewed = np.flatnonzero(is_chosen[self._column])
+        renewed: np.ndarray = is_chosen[self._column].nonzero()[0]
+        fill_slots(
+            self._histograms.total, self._planes, table.bundles, table.layout, renewed, self.sums
+        )
         for feature in renewed.tolist():
-            fill_slots(
-                self._histograms.total, self._planes, table.bundles, table.layout, self.sums,
-                (feature, feature + 1),
-            )  # fmt: skip
             slots = table.layout.slots(feature)
             self.off[:, slots.start : slots.stop + 1] = 0.0
         return renewed
@@ -162,11 +162,11 @@ class BinSums:
         regions : ndarray (n_samples,) of uint8
         move : Move
         """
-        columns, total = self._table.columns, self._histograms.total
+        total = self._histograms.total
         self._list(make, regions, move)
         move_histograms(total, move)
         has_second = len(self._terms.second) > 0
-        into = Histograms.empty(len(total.wide), 1, columns) if has_second else total
+        into = self._words() if has_second else total
         self._add_listed(into)
         if has_second:
             unpack(into, total, move)
@@ -181,12 +181,18 @@ class BinSums:
         """
         table = self._table
         self._list(make, regions, move)
-        into = self._into = self._into or Histograms.empty(2 * len(self._changes), 1, table.columns)
-        into.clear()
+        into = self._words()
         self._add_listed(into)
         planes = [(plane, 0) for plane in range(len(into.wide))]
-        words = slot_sums(into, planes, table.bundles, table.layout, table.team)
+        words = slot_sums(into, np.asarray(planes), table.bundles, table.layout, table.team)
         return unpacked(words, move.shift) if len(self._terms.second) else words
+
+    def _words(self) -> Histograms:
+        """Cleared histograms for changes, whose memory is used in every round."""
+        n_planes = 2 * len(self._terms.first)
+        into = self._into = self._into or Histograms.empty(n_planes, 1, self._table.columns)
+        into.clear()
+        return into
 
     def _list(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
         """Have the terms made, and list what is to be added for the samples of the rest."""

@@ -72,9 +72,10 @@ def add_changes(
     columns: Columns, histograms: Histograms, plane: int, changes: Changes, team: Team
 ) -> None:
     """Add the listed amounts: of samples labelled +1 to plane `plane`, of others to the next."""
-    ahead = _AHEAD if changes.n_listed < _DENSE * len(changes.sample) else 0
+    n_listed = changes.n_listed
+    ahead = _AHEAD if n_listed < _DENSE * len(changes.sample) else 0
     parts = parts_of_columns(columns, team)
-    if changes.n_listed * columns.n_columns < FEW_ADDITIONS:
+    if n_listed * columns.n_columns < FEW_ADDITIONS:
         parts = [(0, columns.n_columns)]
     team.each(lambda part: _add(columns, histograms, plane, *part, changes, ahead), parts)
 

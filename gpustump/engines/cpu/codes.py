@@ -14,6 +14,7 @@ memory; two bytes for each element are stored, or one.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from dataclasses import dataclass, field
@@ -122,12 +123,16 @@ class CodedTable:
     parted: PartedSamples | None = field(repr=False)
     note: ClassVar[str | None] = None
     _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
+    _is_in_order: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_is_in_order", np.zeros(self.n_features, dtype=bool))
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
         return self.source.X
 
-    @property
+    @functools.cached_property
     def n_samples(self) -> int:
         return self.source.n_samples
 
@@ -153,6 +158,19 @@ class CodedTable:
             return False
         return self.parted.is_ready(feature)
 
+    def are_in_order(self, features: np.ndarray) -> np.ndarray:
+        """Which of some features' samples are stored in the order of their codes, (n,) of bool.
+
+        Those that have been asked for often are put in that order now.
+        """
+        found: np.ndarray = self._is_in_order[features]
+        if self.parted is not None and np.count_nonzero(found) < len(found):
+            is_new = ~found & (self.bundles.is_wide[features] > 0)
+            if is_new.any():
+                found[is_new] = self.parted.prepare(features[is_new], self.team)
+                self._is_in_order[features] = found
+        return found
+
     def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
         """Begin a run; see `engines.contract.PreparedTable`."""
         from gpustump.engines.cpu.split_state import SplitState  # which are made of tables
@@ -163,27 +181,46 @@ class CodedTable:
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
-        if position + 1 >= self.n_samples - self.n_missing[feature]:
-            return math.inf
         known = self._thresholds.get((feature, position))
         if known is None:
-            known = midpoint(self._value(feature, position), self._value(feature, position + 1))
+            if position + 1 >= self.n_samples - self.n_missing[feature]:
+                return math.inf
+            known = midpoint(*self._values_around(feature, position))
             self._thresholds.clear()  # a round asks for its own threshold several times
             self._thresholds[feature, position] = known
         return known
 
-    def _value(self, feature: int, position: int) -> Any:
-        bin_ = self.layout.bin_at(feature, position)
-        slot = self.layout.first[feature] + bin_
+    def members(self, feature: int, bin_: int) -> np.ndarray:
+        """The samples of a bin, in any order."""
+        if not self.has_parts(feature):
+            return self.bins.sorted_bin(feature, bin_)
+        assert self.parted is not None
+        order, slot = self.parted.order, int(self.layout.first[feature]) + bin_
+        start = int(self.bundles.column[feature]) * self.n_samples
+        low, high = self.layout.offset[slot : slot + 2].tolist()
+        found: np.ndarray = order[start + low : start + high] & np.iinfo(order.dtype).max
+        return found
+
+    def _values_around(self, feature: int, position: int) -> tuple[Any, Any]:
+        """The values at a sorted position and at the next one."""
+        layout = self.layout
+        bins = [layout.bin_at(feature, position + step) for step in (0, 1)]
+        if bins[0] == bins[1]:
+            values = self._values_of(feature, bins[0])
+            at = min(
+                position - int(layout.offset[layout.first[feature] + bins[0]]), len(values) - 1
+            )
+            next_ = min(at + 1, len(values) - 1)
+            in_order = np.partition(values, (at, next_))
+            return in_order[at], in_order[next_]
+        return self._values_of(feature, bins[0]).max(), self._values_of(feature, bins[1]).min()
+
+    def _values_of(self, feature: int, bin_: int) -> np.ndarray:
+        """The values of a bin; only one if all are equal."""
+        slot = int(self.layout.first[feature]) + bin_
         if not self.layout.has_inner_split[slot]:
-            return self.high[slot].astype(self.source.working_dtype)
-        at = position - int(self.layout.offset[slot])
-        if self.has_parts(feature):
-            assert self.parted is not None
-            start, samples = self.parted.part_at(feature, bin_, at)
-            return np.sort(self.source.picked(samples, feature))[at - start]
-        sample = self.bins.sorted_bin(feature, bin_)[at : at + 1]
-        return self.source.picked(sample, feature)[0]
+            return self.high[slot : slot + 1].astype(self.source.working_dtype)
+        return self.source.picked(self.members(feature, bin_), feature)
 
 
 def prepare(

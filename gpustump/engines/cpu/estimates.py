@@ -98,23 +98,22 @@ class Move(NamedTuple):
         search : Search
         """
         bulk = int(np.argmax(counts))
-        factors = np.asarray(step.factors)[bulk]  # (n_outputs, 2): labels -1 and +1
-        factor = np.ascontiguousarray(factors[:, ::-1]).ravel()
-        nothing = np.zeros_like(factor)
-        if not (np.isfinite(factor) & (factor > 0.0)).all():
+        factor = [own for negative, positive in step.factors[bulk] for own in (positive, negative)]
+        if not all(0.0 < own < math.inf for own in factor):
             return None
+        nothing = np.zeros(len(factor))
         if search.votes != "newton":
-            if factor.max() > _LARGEST_FACTOR:
+            if max(factor) > _LARGEST_FACTOR:
                 return None
-            return cls(bulk, 0, factor, nothing, nothing)
-        if search.n_outputs > 1 or not (np.abs(np.log(factor)) < _LARGEST_LOGARITHM).all():
+            return cls(bulk, 0, np.asarray(factor), nothing, nothing)
+        if search.n_outputs > 1 or max(abs(math.log(own)) for own in factor) >= _LARGEST_LOGARITHM:
             return None
-        slope = factor - 1.0
-        bend = slope * slope / np.minimum(1.0, factor)
         shift = _shift(step, bulk, counts, sums)
         if shift is None:
             return None
-        return cls(bulk, shift, nothing + 1.0, slope, bend)
+        by = np.asarray(factor)
+        slope = by - 1.0
+        return cls(bulk, shift, nothing + 1.0, slope, slope * slope / np.minimum(1.0, by))
 
 
 def _shift(step: Step, bulk: int, counts: np.ndarray, sums: RegionSums) -> int | None:

@@ -36,11 +36,14 @@ COLUMNS_AT_ONCE = 4
 _PIECE = 2 * CHUNK
 """The fewest samples that a thread takes at a time."""
 
+_PIECE_ALONE = 2**18
+"""How many samples a single thread takes at a time."""
+
 _PIECES = 4
 """About how many pieces of the samples each thread takes in a round: few, but enough for nearly
 equal shares."""
 
-FEW_ADDITIONS = 2**18
+FEW_ADDITIONS = 2**17
 """Fewer additions than this are not worth another thread."""
 
 _SLOTS_AT_ONCE = 2**17
@@ -49,6 +52,8 @@ _SLOTS_AT_ONCE = 2**17
 
 def pieces_of(n_samples: int, team: Team) -> list[tuple[int, int]]:
     """The samples in pieces for the threads to take, whole chunks each."""
+    if team.size == 1:
+        return ranges(n_samples, _PIECE_ALONE)
     chunks = n_samples // (_PIECES * team.size * CHUNK)
     return ranges(n_samples, max(_PIECE, chunks * CHUNK))
 
@@ -104,17 +109,14 @@ class TeamHistograms:
         for own in self._others:
             self.total.add(own)
 
-    def renew(self, chosen: np.ndarray, work: Callable[[Histograms], None]) -> None:
-        """The same for some columns only, which are cleared first."""
-        everyone = [self.total, *self._others]
-        n_wide = self.total.wide.shape[1]
-        wide, narrow = chosen[chosen < n_wide], chosen[chosen >= n_wide] - n_wide
+    def renew(self, chosen: np.ndarray, work: Callable[[Histograms], None], n_shares: int) -> None:
+        """The same for some columns only, which are cleared first, by up to `n_shares` threads."""
+        everyone = [self.total, *self._others[: n_shares - 1]]
         for own in everyone:
-            own.wide[:, wide], own.narrow[:, narrow] = 0, 0
+            _clear_columns(own, chosen)
         self._team.each(work, everyone)
-        for own in self._others:
-            self.total.wide[:, wide] += own.wide[:, wide]
-            self.total.narrow[:, narrow] += own.narrow[:, narrow]
+        for own in everyone[1:]:
+            _add_columns(self.total, own, chosen)
 
 
 def add_some_columns(
@@ -131,16 +133,16 @@ def add_some_columns(
     chosen : ndarray (n_chosen,) of int64
         The numbers of columns; see `Columns`.
     """
-    if histograms.by_samples:
-        pieces = Shared(pieces_of(columns.n_samples, team))
-    else:
-        pieces = Shared([(0, columns.n_samples)])
+    parts = [(0, columns.n_samples)]
+    if histograms.by_samples and terms.first.size * len(chosen) >= FEW_ADDITIONS:
+        parts = pieces_of(columns.n_samples, team)
+    pieces = Shared(parts)
 
     def take(own: Histograms) -> None:
         for part in pieces:
             add_terms_to(columns, terms, own, chosen, *part)
 
-    histograms.renew(chosen, take)
+    histograms.renew(chosen, take, len(parts))
 
 
 def add_all_terms(
@@ -193,18 +195,14 @@ def _add_part(
 
 
 def slot_sums(
-    histograms: Histograms,
-    planes: list[tuple[int, int]],
-    bundles: Bundles,
-    layout: BinLayout,
-    team: Team,
+    histograms: Histograms, planes: np.ndarray, bundles: Bundles, layout: BinLayout, team: Team
 ) -> np.ndarray:
     """Sums over the slots of all features, (n_planes, n_slots).
 
     Parameters
     ----------
     histograms : Histograms
-    planes : list of (int, int)
+    planes : ndarray (n_planes, 2) of int64
         For each plane of the result, a plane of the histograms, and which of the integers that are
         added up there.
     bundles : Bundles
@@ -212,26 +210,12 @@ def slot_sums(
     team : Team
     """
     sums = np.empty((len(planes), len(layout.offset)), dtype=np.int64)
-
-    def weigh(part: tuple[int, int]) -> None:
-        fill_slots(histograms, planes, bundles, layout, sums, part)
-
-    of_feature = max(1, len(layout.offset) // max(1, len(layout.first)))
-    team.each(weigh, ranges(len(layout.first), max(1, _SLOTS_AT_ONCE // of_feature)))
+    of_feature = max(1, sums.size // max(1, len(layout.first)))
+    team.each(
+        lambda part: fill_slots(histograms, planes, bundles, layout, np.arange(*part), sums),
+        ranges(len(layout.first), max(1, _SLOTS_AT_ONCE // of_feature)),
+    )
     return sums
-
-
-def fill_slots(
-    histograms: Histograms,
-    planes: list[tuple[int, int]],
-    bundles: Bundles,
-    layout: BinLayout,
-    sums: np.ndarray,
-    part: tuple[int, int],
-) -> None:
-    """The same for a range of features: their slots in `sums` are replaced."""
-    for own, (plane, which) in zip(sums, planes, strict=True):
-        weigh_bins(histograms, plane, which, bundles, layout, own, *part)
 
 
 @group
@@ -481,6 +465,28 @@ def add_terms_to(columns, terms, histograms, chosen, low, high):  # type: ignore
         tables[:] = 0
 
 
+@kernel("void(Histograms, int64[::1])")
+def _clear_columns(histograms, chosen):  # type: ignore[no-untyped-def]
+    """Set the sums of some columns to 0."""
+    n_wide = histograms.wide.shape[1]
+    for c in chosen:
+        if c < n_wide:
+            histograms.wide[:, c] = 0
+        else:
+            histograms.narrow[:, c - n_wide] = 0
+
+
+@kernel("void(Histograms, Histograms, int64[::1])")
+def _add_columns(histograms, others, chosen):  # type: ignore[no-untyped-def]
+    """Add the sums of some columns to others."""
+    n_wide = histograms.wide.shape[1]
+    for c in chosen:
+        if c < n_wide:
+            histograms.wide[:, c] += others.wide[:, c]
+        else:
+            histograms.narrow[:, c - n_wide] += others.narrow[:, c - n_wide]
+
+
 @kernel("void(Terms, int64, int64, int64, Listed)")
 def list_output(terms, output, low, high, listed):  # type: ignore[no-untyped-def]
     """List the terms of an output of the samples from `low` to `high`, whole chunks."""
@@ -491,35 +497,34 @@ def list_output(terms, output, low, high, listed):  # type: ignore[no-untyped-de
         list_terms(first, second, listed, start // CHUNK)
 
 
-@kernel("void(Histograms, int64, int64, Bundles, BinLayout, int64[::1], int64, int64)")
-def weigh_bins(histograms, plane, which, bundles, layout, sums, low, high):  # type: ignore[no-untyped-def]
-    """Compute the sums over the slots of features `low` to `high` from a plane of histograms.
-
-    `which` is 0 or 1, for the first or the second of the integers that are added up there. `sums`
-    (n_slots,) are replaced.
-    """
+@kernel("void(Histograms, int64[:, ::1], Bundles, BinLayout, int64[::1], int64[:, ::1])")
+def fill_slots(histograms, planes, bundles, layout, features, sums):  # type: ignore[no-untyped-def]
+    """Replace the sums over the slots of some features, in order; see `slot_sums`."""
     width = histograms.wide.shape[2] // WIDE_BINS
-    total, totalled = 0, -1
-    for j in range(low, high):
-        at, n_bins, default = layout.first[j], layout.n_bins[j], bundles.default[j]
-        sums[at : at + n_bins + 1] = 0
-        column = bundles.column[j]
-        if bundles.is_wide[j]:
-            own = histograms.wide[plane, column, which:]
-        else:
-            own = histograms.narrow[plane, column, which:]
-        if default >= 0:
-            if totalled != column:
-                total, totalled = 0, column
-                for code in range(NARROW_BINS):
-                    total += own[width * code]
-            rest = total
-            for e in range(bundles.entry[j], bundles.entry[j + 1]):
-                weight = own[width * bundles.codes[e]]
-                sums[at + bundles.slots[e]] += weight
-                rest -= weight
-            sums[at + default] += rest
-            continue
-        for b in range(n_bins):
-            sums[at + b] += own[width * b]
-        sums[at + n_bins] += own[width * bundles.missing_code[j]]
+    for p in range(len(planes)):
+        plane, which = planes[p]
+        total, totalled = 0, -1
+        for j in features:
+            at, n_bins, default = layout.first[j], layout.n_bins[j], bundles.default[j]
+            found = sums[p, at : at + n_bins + 1]
+            found[:] = 0
+            column = bundles.column[j]
+            if bundles.is_wide[j]:
+                own = histograms.wide[plane, column, which:]
+            else:
+                own = histograms.narrow[plane, column, which:]
+            if default >= 0:
+                if totalled != column:
+                    total, totalled = 0, column
+                    for code in range(NARROW_BINS):
+                        total += own[width * code]
+                rest = total
+                for e in range(bundles.entry[j], bundles.entry[j + 1]):
+                    weight = own[width * bundles.codes[e]]
+                    found[bundles.slots[e]] += weight
+                    rest -= weight
+                found[default] += rest
+                continue
+            for b in range(n_bins):
+                found[b] += own[width * b]
+            found[n_bins] += own[width * bundles.missing_code[j]]

@@ -16,7 +16,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS
-from gpustump.engines.cpu.compiling import Integers, group, kernel
+from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
 from gpustump.engines.cpu.members import POSITIONS
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, Planes, Slices
 from gpustump.engines.cpu.sorted_bins import SortedSamples
@@ -37,11 +37,19 @@ class Stretches(NamedTuple):
         The place of the first sample in the order, and how many there are.
     position : ndarray (n_stretches,) of int64
         The sorted position of the first sample among all samples of the feature.
+    first : ndarray (n_stretches,) of int64
+        The number of the stretch's first unit, with room for as many units as there may be.
     """
 
     start: Integers
     n_samples: Integers
     position: Integers
+    first: Integers
+
+    @classmethod
+    def empty(cls, n_stretches: int) -> Stretches:
+        """Numbers that are yet to be written."""
+        return cls(*np.empty((4, n_stretches), dtype=np.int64))
 
 
 class Located(NamedTuple):
@@ -104,17 +112,17 @@ class CodedPlace:
         distinct values.
         """
         table, layout = self.table, self.table.layout
-        has_parts = table.bundles.is_wide[features] > 0
-        if table.parted is None:
-            has_parts[:] = False
-        else:
-            has_parts[has_parts] = table.parted.prepare(features[has_parts], table.team)
-        if has_parts.any():
+        has_parts = table.are_in_order(features)
+        n_parted = np.count_nonzero(has_parts)
+        if n_parted:
             assert table.parted is not None
-            own, of = slots[has_parts], features[has_parts]
+            own, of = slots, features
+            if n_parted < len(slots):
+                own, of = slots[has_parts], features[has_parts]
             starts = table.bundles.column[of] * table.n_samples + layout.offset[own]
-            stretches = Stretches(starts, layout.n_inside(own), layout.offset[own])
-            yield self._answer(own, of, table.parted.order, stretches, most=1 << PART_BITS)
+            yield self._bins(own, of, table.parted.order, starts, most=1 << PART_BITS)
+        if n_parted == len(slots):
+            return
         others = np.unique(features[~has_parts]).tolist()
         slots_of = {feature: slots[features == feature] for feature in others}
         in_order: dict[int, SortedSamples] = {}
@@ -126,43 +134,53 @@ class CodedPlace:
         table.team.each(sort, others)
         for feature, own in slots_of.items():
             order, starts, _ = in_order[feature]
-            stretches = Stretches(starts, layout.n_inside(own), layout.offset[own])
-            yield self._answer(own, np.full(len(own), feature), order, stretches)
+            yield self._bins(own, np.full(len(own), feature), order, starts)
 
     def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
         """The sums over the distinct values in some open units; each unit becomes a stretch."""
-        slices = answer.slices
-        feature = slices.feature[stretches]
-        first = slices.first[stretches]
-        begin = answer.where.begin[units]
-        before = np.where(units > first, slices.last[units - 1], 0)
-        offset = self.table.layout.offset[answer.slots[stretches]]
-        position = np.where(units > first, before + 1, offset)
-        count = slices.last[units] - position + 1
-        order = self._by_value(answer.where.order, feature, begin, count)
-        starts = np.cumsum(count) - count
-        return self._answer(
-            answer.slots[stretches], feature, order, Stretches(starts, count, position)
-        )
+        slices, where = answer.slices, answer.where
+        slots, feature = answer.slots[stretches], slices.feature[stretches]
+        found = Stretches.empty(len(units))
+        offset = self.table.layout.offset[slots]
+        n_samples = _lay_out_units(slices, where.begin, offset, stretches, units, found)
+        order = self._by_value(where.order, feature, found, n_samples)
+        return self._answer(slots, feature, order, found._replace(start=found.first), n_samples)
 
     def _by_value(
-        self, order: np.ndarray, feature: np.ndarray, begin: np.ndarray, count: np.ndarray
+        self, order: np.ndarray, feature: np.ndarray, stretches: Stretches, n_samples: int
     ) -> np.ndarray:
         """The samples of some units by increasing value, unit after unit.
 
         The sign bit of a sample is set if the next one has the same value.
         """
-        unit = np.repeat(np.arange(len(count)), count)
-        within = np.arange(len(unit)) - np.repeat(np.cumsum(count) - count, count)
-        samples: np.ndarray = order[begin[unit] + within] & np.iinfo(order.dtype).max
-        keys = arrays.order_keys(self.table.source.picked(samples, feature[unit]))
-        _sort_units(keys.astype(np.int64), np.cumsum(count), samples)
+        source = self.table.source
+        samples, keys = np.empty(n_samples, order.dtype), np.empty(n_samples, np.int64)
+        _pick_keys(*source.bits, feature, order, stretches, samples, keys)
+        if not source.is_plain:
+            of = np.repeat(feature, stretches.n_samples)
+            keys[:] = arrays.order_keys(source.picked(samples, of))
+        _sort_units(keys, stretches, samples)
         return samples
+
+    def _bins(
+        self,
+        slots: np.ndarray,
+        feature: np.ndarray,
+        order: np.ndarray,
+        starts: np.ndarray,
+        most: int = 0,
+    ) -> Answer:
+        """The answer for some bins, which begin at `starts` in an order; `most` as below."""
+        stretches = Stretches.empty(len(slots))
+        n_units = _lay_out_bins(slots, starts, self.table.layout.offset, most, stretches)
+        return self._answer(slots, feature, order, stretches, n_units, most)
 
     def _pieces(self, stretches: Stretches) -> list[tuple[int, int]]:
         """The stretches in pieces for the threads to take."""
-        n_stretches = len(stretches.start)
-        n_pieces = min(2 * self.table.team.size, int(stretches.n_samples.sum()) // _SAMPLES_AT_ONCE)
+        n_stretches, size = len(stretches.start), self.table.team.size
+        if size == 1:
+            return [(0, n_stretches)]
+        n_pieces = min(2 * size, int(stretches.n_samples.sum()) // _SAMPLES_AT_ONCE)
         return ranges(n_stretches, -(-n_stretches // max(1, n_pieces)))
 
     def _answer(
@@ -171,26 +189,19 @@ class CodedPlace:
         feature: np.ndarray,
         order: np.ndarray,
         stretches: Stretches,
-        most: int | None = None,
+        n_units: int,
+        most: int = 0,
     ) -> Answer:
-        """Add up the units; `most` is how many parts a bin has, None if units are values."""
-        room = stretches.n_samples if most is None else np.minimum(stretches.n_samples, most)
-        first = np.cumsum(room) - room
-        n_units = int(room.sum())
-        sums = np.zeros((self.n_planes, n_units), dtype=np.int64)
-        units = _Units(
-            np.empty(n_units, np.int64), np.empty(n_units, np.int64), first,
-            np.empty(len(first), np.int64), sums,
-        )  # fmt: skip
+        """Add up the units; `most` is how many parts a bin may have, 0 if units are values."""
+        numbers = np.zeros((self.n_planes + 2, n_units), dtype=np.int64)
+        sums, is_open = numbers[:-2], np.zeros(n_units, dtype=np.uint8)
+        count = np.empty(len(slots), dtype=np.int64)
+        units = _Units(numbers[-2], numbers[-1], count, sums, is_open, most > 0)
         self.table.team.each(
-            lambda part: self.weigh(order, stretches, *part, units),
-            self._pieces(stretches),
+            lambda part: self.weigh(order, stretches, *part, units), self._pieces(stretches)
         )
-        is_open = np.zeros(n_units, dtype=np.uint8)
-        if most is not None:
-            _open_units(units, stretches, is_open)
         slices = Slices(
-            feature, first, units.n_units, sums, EXACT, sums[0], sums[1], UNKNOWN, units.last,
+            feature, stretches.first, count, sums, EXACT, sums[0], sums[1], UNKNOWN, units.last,
             is_open,
         )  # fmt: skip
         return Answer(slices, slots, Located(order, units.begin))
@@ -198,33 +209,81 @@ class CodedPlace:
 
 @group
 class _Units(NamedTuple):
-    """The fields of `Located` and `Slices` that kernels write for the units of some stretches."""
+    """The fields of `Located` and `Slices` that kernels write for the units of some stretches.
+
+    `are_parts` says whether there may be cuts inside units of several samples.
+    """
 
     begin: Integers
     last: Integers
-    first: Integers
     n_units: Integers
     sums: Planes
+    is_open: Bytes
+    are_parts: bool
 
 
-@kernel("void(_Units, Stretches, uint8[::1])")
-def _open_units(units, stretches, is_open):  # type: ignore[no-untyped-def]
-    """Mark the units of several samples."""
-    for t in range(len(units.first)):
-        before = stretches.position[t] - 1
-        for u in range(units.first[t], units.first[t] + units.n_units[t]):
-            is_open[u] = units.last[u] - before > 1
-            before = units.last[u]
+@kernel("int64(int64[::1], int64[::1], int64[::1], int64, Stretches)")
+def _lay_out_bins(slots, starts, offset, most, found):  # type: ignore[no-untyped-def]
+    """Write where the samples of bins are; returns for how many units there is room."""
+    n_units = 0
+    for k in range(len(slots)):
+        begin = offset[slots[k]]
+        count = offset[slots[k] + 1] - begin
+        found.start[k], found.n_samples[k], found.position[k] = starts[k], count, begin
+        found.first[k] = n_units
+        n_units += min(count, most) if most > 0 else count
+    return n_units
 
 
-@kernel("void(int64[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
-def _sort_units(keys, ends, samples):  # type: ignore[no-untyped-def]
+@kernel("int64(Slices, int64[::1], int64[::1], int64[::1], int64[::1], Stretches)")
+def _lay_out_units(slices, begin, offset, stretches, units, found):  # type: ignore[no-untyped-def]
+    """Write where the samples of units are; returns how many they are.
+
+    `offset` has the sorted position of the first sample of each unit's bin.
+    """
+    n_samples = 0
+    for k in range(len(units)):
+        u = units[k]
+        is_later = u > slices.first[stretches[k]]
+        position = slices.last[u - 1] + 1 if is_later else offset[k]
+        count = slices.last[u] - position + 1
+        found.start[k], found.n_samples[k], found.position[k] = begin[u], count, position
+        found.first[k] = n_samples
+        n_samples += count
+    return n_samples
+
+
+@kernel(
+    "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], POSITION[::1],"
+    " Stretches, POSITION[::1], int64[::1])",
+    BITS=("int32", "int32", "int64", "int64"),
+    POSITION=2 * POSITIONS,
+)
+def _pick_keys(bits, rows, lowest, features, order, stretches, samples, keys):  # type: ignore[no-untyped-def]
+    """Write the samples of some stretches, and their keys (`arrays.order_keys`) if there are bits.
+
+    The bits are those of the table's values; see `Source.bits`.
+    """
+    low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
+    for t in range(len(features)):
+        feature, first, start = features[t], stretches.first[t], stretches.start[t]
+        for k in range(stretches.n_samples[t]):
+            sample = np.int64(order[start + k] & low)
+            samples[first + k] = sample
+            if len(bits) > 0:
+                bit = np.int64(bits[rows[sample] if len(rows) > 0 else sample, feature])
+                keys[first + k] = bit if bit >= 0 else lowest - bit
+
+
+@kernel("void(int64[::1], Stretches, POSITION[::1])", POSITION=POSITIONS)
+def _sort_units(keys, stretches, samples):  # type: ignore[no-untyped-def]
     """Sort the samples of each unit by their keys; mark those whose next one has the same key.
 
     Units are small, so Shell's sort is fast enough.
     """
-    start = 0
-    for end in ends:
+    for t in range(len(stretches.first)):
+        start = stretches.first[t]
+        end = start + stretches.n_samples[t]
         gap = 1
         while gap < (end - start) // 3:
             gap = 3 * gap + 1
@@ -239,21 +298,21 @@ def _sort_units(keys, ends, samples):  # type: ignore[no-untyped-def]
         for k in range(start, end - 1):
             if keys[k] == keys[k + 1]:
                 samples[k] |= -(1 << 31) if samples.itemsize == 4 else -(1 << 63)
-        start = end
 
 
 @kernel("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
 def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
     """Find where the units of a stretch begin and end."""
-    start, u = stretches.start[t], units.first[t]
+    start, u = stretches.start[t], stretches.first[t]
     begin = start
     for k in range(start, start + stretches.n_samples[t]):
         if order[np.uint64(k)] >= 0:
             units.begin[u] = begin
             units.last[u] = stretches.position[t] + k - start
+            units.is_open[u] = np.uint8(units.are_parts and k > begin)
             u += 1
             begin = k + 1
-    units.n_units[t] = u - units.first[t]
+    units.n_units[t] = u - stretches.first[t]
 
 
 @kernel("int64(POSITION[::1], float64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
@@ -287,8 +346,8 @@ def _add_up_units(units, stretches, t, plane, signs, numbers):  # type: ignore[n
     """
     start = stretches.start[t]
     positives, negatives = units.sums[plane], units.sums[plane + 1]
-    end = units.first[t] + units.n_units[t]
-    for u in range(units.first[t], end):
+    first, end = stretches.first[t], stretches.first[t] + units.n_units[t]
+    for u in range(first, end):
         last = units.begin[u + 1] if u + 1 < end else start + stretches.n_samples[t]
         positive, negative = 0, 0
         for k in range(units.begin[u] - start, last - start):

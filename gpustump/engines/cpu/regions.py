@@ -32,7 +32,7 @@ def give_by_cut(
     by_bin = np.full(n_bins + 1, second, dtype=np.int8)
     if table.n_missing[feature]:
         by_bin[n_bins] = missing
-    parted: list[tuple[np.ndarray, int]] = []  # samples of bins that a cut runs through
+    parted: list[tuple[np.ndarray, int]] = []  # samples left of a cut inside a bin
     if cut.position is None:
         by_bin[:n_bins] = first
     else:
@@ -57,11 +57,9 @@ def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarr
     """What lies left of a cut: the number of whole bins, and the samples of the next bin."""
     layout = table.layout
     bin_ = layout.bin_at(feature, position)
-    slot = layout.first[feature] + bin_
-    if position + 1 == layout.offset[slot + 1]:
+    if position == layout.last[layout.first[feature] + bin_]:
         return bin_ + 1, np.empty(0, dtype=np.int64)
-    n_left = position + 1 - int(layout.offset[slot])
-    if table.has_parts(feature):
-        assert table.parted is not None
-        return bin_, table.parted.first_of_bin(feature, bin_, n_left, table.source)
-    return bin_, table.bins.sorted_bin(feature, bin_)[:n_left]
+    samples = table.members(feature, bin_)
+    values = table.source.picked(samples, feature)
+    at = position - int(layout.offset[layout.first[feature] + bin_])
+    return bin_, samples[values <= np.partition(values, at)[at]]

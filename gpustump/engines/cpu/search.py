@@ -16,6 +16,7 @@ cut. Their sums are added up anew, and the cut is found by these exact sums.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -44,7 +45,7 @@ _MOST_UNITS = 512
 """If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
 for; their features are added up anew instead."""
 
-_UNITS_AT_ONCE = 2**15
+_UNITS_AT_ONCE = 2**13
 """About how many units a thread weighs at a time."""
 
 
@@ -81,12 +82,12 @@ class Best(NamedTuple):
     Attributes
     ----------
     cut : Cut
-    left : ndarray (n_planes,) of int64, or None
-        In the planes of `slices`; None for a constant.
+    left : callable, or None
+        Returns them in the planes of `slices`, (n_planes,) of int64; None for a constant.
     """
 
     cut: Cut
-    left: np.ndarray | None = None
+    left: Callable[[], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,12 @@ class Weigher:
         """The same with the smoothing of a round's levels; see `monotone.smoothing_of`."""
         return replace(self, rules=self.rules._replace(smoothing=smoothing))
 
-    @property
+    @functools.cached_property
     def nothing(self) -> float:
         """Less than every score."""
         return NO_AGREEMENT if self.dtype == np.int64 else NO_SCORE
 
-    @property
+    @functools.cached_property
     def of_edges(self) -> type[Agreed] | type[Scored]:
         """What the kernel's answer holds."""
         return Agreed if self.dtype == np.int64 else Scored
@@ -156,7 +157,9 @@ class Weigher:
         found : list of Agreed or Scored
         bounds : ndarray (n_units,)
         """
-        bounds = np.full(slices.sums.shape[1], self.nothing, dtype=self.dtype)
+        n_stretches, n_units = len(slices.first), slices.sums.shape[1]
+        bounds = np.empty(n_units, dtype=self.dtype)
+        bounds.fill(self.nothing)
         edge = bounds[:0] if edge is None else edge
         found: list[Any] = []
 
@@ -166,11 +169,19 @@ class Weigher:
             own = self.kernel(slices, ground, self.rules, *part, bounds, edge)
             found.append(self.of_edges(*own))
 
-        n_stretches = len(slices.first)
-        units_each = max(1, slices.sums.shape[1] // max(1, n_stretches))
-        size = max(-(-_UNITS_AT_ONCE // units_each), -(-n_stretches // team.size))
-        team.each(weigh, ranges(n_stretches, size))
+        if team.size == 1 or n_units <= _UNITS_AT_ONCE:
+            weigh((0, n_stretches))
+        else:
+            size = max(_UNITS_AT_ONCE * n_stretches // n_units, -(-n_stretches // team.size))
+            team.each(weigh, ranges(n_stretches, size))
         return [own for own in found if own.unit >= 0], bounds
+
+    def best_score(self, slices: Slices, ground: Ground, stretch: int) -> float:
+        """The best score between the units of a stretch; `nothing` if there is no cut."""
+        bounds = np.empty(slices.sums.shape[1], dtype=self.dtype)
+        own = self.kernel(slices, ground, self.rules, stretch, stretch + 1, bounds, bounds[:0])
+        found = self.of_edges(*own)
+        return found.score if found.unit >= 0 else self.nothing
 
 
 class Edges(NamedTuple):
@@ -191,47 +202,43 @@ class Edges(NamedTuple):
     @classmethod
     def of(
         cls, sums: np.ndarray, layout: BinLayout, off: FloatPlanes = EXACT,
-        features: np.ndarray | None = None,
+        features: np.ndarray | None = None, ahead: FloatPlanes = UNKNOWN,
     ) -> Edges:  # fmt: skip
         """From the sums over all slots, (n_planes, n_slots), for some features or all of them.
 
-        `off`, of the same shape, are their largest errors; `EXACT` if they are exact.
+        `off`, of the same shape, are their largest errors; `EXACT` if they are exact. `ahead` is
+        that of `Slices`.
         """
+        first, n_bins = layout.first, layout.n_bins
         if features is None:
-            features = np.arange(len(layout.first))
-        missing = layout.first[features] + layout.n_bins[features]
+            features = np.arange(len(first))
+        else:
+            first, n_bins = first[features], n_bins[features]
         slices = Slices(
-            features, layout.first[features], layout.n_bins[features], sums, off, sums[0], sums[1],
-            ahead=UNKNOWN, last=layout.last, is_open=layout.has_inner_split,
+            features, first, n_bins, sums, off, sums[0], sums[1],
+            ahead=ahead, last=layout.last, is_open=layout.has_inner_split,
         )  # fmt: skip
-        lacking = np.ascontiguousarray(sums[:, missing])
-        left, present = np.zeros_like(lacking), np.empty_like(lacking)
-        if not len(off):
-            one = slice(layout.first[features[0]], missing[0] + 1)
-            present[:] = sums[:, one].sum(axis=1, keepdims=True) - lacking  # all samples have bins
-            return cls(slices, Ground(left, present, lacking), layout)
-        _add_up(sums, slices.first, slices.n_units, present)
-        lacking_off = np.ascontiguousarray(off[:, missing])
-        nothing = np.zeros_like(lacking_off)
-        return cls(slices, Ground(left, present, lacking, nothing, nothing, lacking_off), layout)
-
-    def knowing(self, ahead: np.ndarray) -> Edges:
-        """The same with `Slices.ahead`, (2 * n_outputs, n_slots)."""
-        return self._replace(slices=self.slices._replace(ahead=ahead))
-
-    def stretch_of(self, features: np.ndarray) -> np.ndarray:
-        """The stretches of some of the features."""
-        found: np.ndarray = np.searchsorted(self.slices.feature, features)
-        return found
+        ground = Ground.empty(len(sums), len(features), is_exact=not len(off))
+        _enclose(slices, ground)
+        return cls(slices, ground, layout)
 
 
-@kernel("void(int64[:, ::1], int64[::1], int64[::1], int64[:, ::1])")
-def _add_up(sums, first, n_units, total):  # type: ignore[no-untyped-def]
-    """The sums over all units of some stretches."""
-    for plane in range(len(sums)):
-        own = sums[plane]
-        for t in range(len(first)):
-            total[plane, t] = own[first[t] : first[t] + n_units[t]].sum()
+@kernel("void(Slices, Ground)")
+def _enclose(slices, ground):  # type: ignore[no-untyped-def]
+    """What surrounds the bins of features; the slot behind them holds the missing values."""
+    is_exact = len(slices.off) == 0
+    for plane in range(len(slices.sums)):
+        sums, total = slices.sums[plane], 0
+        for t in range(len(slices.first)):
+            start, end = slices.first[t], slices.first[t] + slices.n_units[t]
+            if t == 0 or not is_exact:  # exact sums over all samples are the same for all features
+                total = sums[start : end + 1].sum()
+            ground.left[plane, t] = 0
+            ground.present[plane, t] = total - sums[end]
+            ground.missing[plane, t] = sums[end]
+            if not is_exact:
+                ground.left_off[plane, t], ground.right_off[plane, t] = 0.0, 0.0
+                ground.missing_off[plane, t] = slices.off[plane, end]
 
 
 class BestSplit:
@@ -250,7 +257,7 @@ class BestSplit:
         self.best = Best(constant)
         self._place, self._weigher, self._team = place, weigher, team
 
-    def offer(self, cut: Cut, left: np.ndarray) -> None:
+    def offer(self, cut: Cut, left: Callable[[], np.ndarray]) -> None:
         """Take a cut if it is better than the best one."""
         if cut > self.best.cut:
             self.best = Best(cut, left)
@@ -273,17 +280,18 @@ class BestSplit:
             Called with slots and their units when the parts of bins are known.
         """
         bounds = self._weighed(edges.slices, edges.ground, ready)
-        waiting = self._promising_slots(np.flatnonzero(self._may_win(bounds)), bounds, edges)
+        waiting = self._promising_slots(self._may_win(bounds).nonzero()[0], bounds, edges)
         looked_into = []
         while len(waiting):
             n_taken = max(self._place.bins_at_once, len(waiting) // 2)
-            highest_first = waiting[np.argsort(-bounds[waiting], kind="stable")]
-            for answer, ground in self._parts(edges, np.sort(highest_first[:n_taken])):
+            if n_taken < len(waiting):
+                waiting = waiting[np.argsort(-bounds[waiting], kind="stable")]
+            for answer, ground in self._parts(edges, np.sort(waiting[:n_taken])):
                 own = self._weighed(answer.slices, ground)
                 if learn is not None:
                     learn(answer.slots, answer.slices)
                 looked_into.append((answer, ground, own))
-            waiting = self._promising_slots(highest_first[n_taken:], bounds, edges)
+            waiting = self._promising_slots(waiting[n_taken:], bounds, edges)
         for seen in looked_into:  # by now the best score is nearly what it will be
             self._look_at_samples(*seen)
 
@@ -309,8 +317,8 @@ class BestSplit:
         most = np.maximum.reduceat(edge, edges.layout.first)
         # Where constraints forbid most cuts, there may be none at all that beats the constant.
         about = max(self._about(edges, seen), self.best.cut.score)
-        if len(first := np.flatnonzero(most >= about)):
-            likely = np.flatnonzero(bounds >= about)
+        if len(first := (most >= about).nonzero()[0]):
+            likely = (bounds >= about).nonzero()[0]
             self._place.announce(likely, bounds[likely])
             exact = renewed(first)
             self.search(exact, learn=learn)
@@ -318,7 +326,7 @@ class BestSplit:
                 own = edges.layout.slots(feature)
                 bounds[own], edge[own] = self._weigher.nothing, self._weigher.nothing
         most, is_first = self._contending(edges, bounds, edge, learn), True
-        while len(contending := np.flatnonzero(self._may_win(most))):
+        while len(contending := self._may_win(most).nonzero()[0]):
             highest = contending[[np.argmax(most[contending])]] if is_first else contending
             exact = renewed(highest)
             self.search(exact, learn=learn)
@@ -330,14 +338,9 @@ class BestSplit:
 
         Estimates are usually off by much less than their bounds say.
         """
-        top = np.asarray([max(seen, key=lambda own: own.score).stretch if seen else 0])
-        ground = Ground(*edges.ground.of(top)[:3])
-        slices = edges.slices._replace(
-            feature=edges.slices.feature[top], first=edges.slices.first[top],
-            n_units=edges.slices.n_units[top], off=EXACT,
-        )  # fmt: skip
-        found, _ = self._weigher.weigh(slices, ground, self._team)
-        return found[0].score if found else self._weigher.nothing
+        top = max(seen, key=lambda own: own.score).stretch if seen else 0
+        slices, ground = edges.slices._replace(off=EXACT), Ground(*edges.ground[:3])
+        return self._weigher.best_score(slices, ground, top)
 
     def _contending(
         self,
@@ -350,9 +353,9 @@ class BestSplit:
         feature_of, first = edges.layout.feature_of, edges.layout.first
         most = np.maximum.reduceat(edge, first)
         is_certain = self._may_win(most)  # the parts of its bins cannot rule such a feature out
-        waiting = np.flatnonzero(self._may_win(bounds))
-        waiting = waiting[~is_certain[feature_of(waiting)]]
         most = np.where(is_certain, np.maximum.reduceat(bounds, first), most)
+        waiting = self._may_win(bounds).nonzero()[0]
+        waiting = waiting[~is_certain[feature_of(waiting)]]
         for answer, ground in self._parts(edges, waiting):
             own = self._bounds(answer.slices, ground)
             learn(answer.slots, answer.slices)
@@ -361,17 +364,15 @@ class BestSplit:
 
     def _raise(self, most: np.ndarray, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
         """Raise `most` of some features to the bounds of their bins' parts, or samples."""
-        units = np.flatnonzero(self._may_win(bounds))
+        units = self._may_win(bounds).nonzero()[0]
         is_open = answer.slices.is_open[units] > 0
         closer = units[is_open]
         if 0 < len(closer) <= _MOST_UNITS:
             units = units[~is_open]
             found, around = self._samples(answer, ground, closer)
             own = self._bounds(found.slices, around)
-            samples = np.flatnonzero(self._may_win(own))
-            feature = found.slices.feature[_stretches_of(found, samples)]
-            np.maximum.at(most, feature, own[samples])
-        np.maximum.at(most, answer.slices.feature[_stretches_of(answer, units)], bounds[units])
+            _raise(found.slices, own, self._may_win(own).nonzero()[0], most)
+        _raise(answer.slices, bounds, units, most)
 
     def _bounds(self, slices: Slices, ground: Ground) -> np.ndarray:
         """Bounds for the cuts inside units and at their right edges."""
@@ -388,9 +389,8 @@ class BestSplit:
         for own in found:
             if own.score >= self.best.cut.score:
                 feature, position = int(slices.feature[own.stretch]), int(slices.last[own.unit])
-                stretch = np.asarray([own.stretch])
-                left = _left_of(slices, ground, stretch, np.asarray([own.unit + 1]))[:, 0]
                 missing = _sign_for_missing(ground, own.stretch) if own.sign else 0
+                left = functools.partial(_left_of, slices, ground, own.stretch, own.unit)
                 self.offer(Cut(feature, position, own.sign, missing, own.score), left)
         return bounds
 
@@ -400,108 +400,146 @@ class BestSplit:
 
     def _promising_slots(self, slots: np.ndarray, bounds: np.ndarray, edges: Edges) -> np.ndarray:
         """Those of some slots that may hold a cut larger than the best one so far."""
-        best, bound = self.best.cut, bounds[slots]
-        is_first = np.asarray(True)
-        if best.position is not None:
-            feature = edges.layout.feature_of(slots)
-            is_left = (feature == best.feature) & (edges.layout.offset[slots] < best.position)
-            is_first = (feature < best.feature) | is_left
-        found: np.ndarray = slots[(bound > best.score) | ((bound == best.score) & is_first)]
-        return found
+        if not len(slots):
+            return slots
+        best, found = self.best.cut, np.empty_like(slots)
+        place = (-1, -1) if best.position is None else (best.feature, best.position)
+        layout = edges.layout
+        n_found = _list_promising(
+            slots, bounds, best.score, layout.first, layout.offset, *place, found
+        )
+        return found[:n_found]
 
     def _parts(self, edges: Edges, slots: np.ndarray) -> Iterator[tuple[Answer, Ground]]:
         """Ask for the parts of some bins."""
-        features = edges.layout.feature_of(slots)
-        for answer in self._place.parts(slots, features):
-            stretches = edges.stretch_of(answer.slices.feature)
-            ground = edges.ground.of(stretches)
-            left = _left_of(edges.slices, edges.ground, stretches, answer.slots)
-            ground = ground._replace(left=left)
-            yield answer, ground if ground.is_exact else _around(edges, answer, stretches, ground)
+        if not len(slots):
+            return
+        for answer in self._place.parts(slots, edges.layout.feature_of(slots)):
+            _, ground = _around(edges.slices, edges.ground, answer.slots)
+            if not ground.is_exact:
+                _correct(edges.slices, answer.slots, answer.slices, ground.present)
+            yield answer, ground
 
     def _look_at_samples(self, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
         """Ask for the samples of the open units that may hold a better cut."""
-        while len(units := np.flatnonzero((answer.slices.is_open > 0) & self._may_win(bounds))):
+        while len(units := ((answer.slices.is_open > 0) & self._may_win(bounds)).nonzero()[0]):
             answer, ground = self._samples(answer, ground, units)
             bounds = self._weighed(answer.slices, ground)
 
     def _samples(self, answer: Answer, ground: Ground, units: np.ndarray) -> tuple[Answer, Ground]:
         """Ask for the samples of some open units."""
-        stretches = _stretches_of(answer, units)
-        left = _left_of(answer.slices, ground, stretches, units)
-        return (
-            self._place.samples(answer, stretches, units),
-            ground.of(stretches)._replace(left=left),
-        )
+        stretches, around = _around(answer.slices, ground, units)
+        return self._place.samples(answer, stretches, units), around
 
 
-def _stretches_of(answer: Answer, units: np.ndarray) -> np.ndarray:
-    """The stretches of some units."""
-    found: np.ndarray = np.searchsorted(answer.slices.first, units, side="right") - 1
-    return found
+def _around(slices: Slices, ground: Ground, units: np.ndarray) -> tuple[np.ndarray, Ground]:
+    """The stretches in which some units lie, and what surrounds each of the units."""
+    stretches = np.empty_like(units)
+    found = Ground.empty(len(slices.sums), len(units), is_exact=ground.is_exact)
+    _surround(slices, ground, units, stretches, found)
+    return stretches, found
 
 
-@kernel("void(Slices, Ground, int64[::1], int64[::1], int64[:, ::1])")
-def _add_left(slices, ground, stretches, units, left):  # type: ignore[no-untyped-def]
-    """Add up all that is left of some units.
+@kernel("void(Slices, float64[::1], int64[::1], int64[::1], float64[::1], float64[::1])")
+def _add_off(slices, off, units, stretches, left_off, right_off):  # type: ignore[no-untyped-def]
+    """Add how far the sums over the units before and after each one are off."""
+    for k in range(len(units)):
+        t = stretches[k]
+        is_next = k > 0 and stretches[k - 1] == t
+        start = units[k - 1] if is_next else slices.first[t]
+        total = left_off[k - 1] if is_next else left_off[k]
+        for u in range(start, units[k]):
+            total += off[u]
+        left_off[k] = total
+    for k in range(len(units) - 1, -1, -1):
+        t = stretches[k]
+        is_next = k + 1 < len(units) and stretches[k + 1] == t
+        end = units[k + 1] + 1 if is_next else slices.first[t] + slices.n_units[t]
+        total = right_off[k + 1] if is_next else right_off[k]
+        for u in range(units[k] + 1, end):
+            total += off[u]
+        right_off[k] = total
 
-    The units of a stretch usually come in order; then no sum is added up twice.
-    """
-    for plane in range(len(left)):
-        sums = slices.sums[plane]
-        for k in range(len(units)):
+
+@kernel("void(Slices, Ground, int64[::1], int64[::1], Ground)")
+def _surround(slices, ground, units, stretches, found):  # type: ignore[no-untyped-def]
+    """Write what `_around` returns. Units are in order, so no sum is added up twice."""
+    t, n_units = 0, len(units)
+    for k in range(n_units):
+        while t + 1 < len(slices.first) and slices.first[t + 1] <= units[k]:
+            t += 1
+        stretches[k] = t
+    for plane in range(len(slices.sums)):
+        sums, left = slices.sums[plane], found.left[plane]
+        for k in range(n_units):
             t = stretches[k]
-            total, start = ground.left[plane, t], slices.first[t]
-            if k > 0 and stretches[k - 1] == t and units[k - 1] <= units[k]:
-                total, start = left[plane, k - 1], units[k - 1]
+            is_next = k > 0 and stretches[k - 1] == t
+            start = units[k - 1] if is_next else slices.first[t]
+            total = left[k - 1] if is_next else ground.left[plane, t]
             for u in range(start, units[k]):
                 total += sums[u]
-            left[plane, k] = total
+            left[k] = total
+            found.present[plane, k] = ground.present[plane, t]
+            found.missing[plane, k] = ground.missing[plane, t]
+    for plane in range(len(found.left_off)):
+        for k in range(n_units):
+            t = stretches[k]
+            found.left_off[plane, k] = ground.left_off[plane, t]
+            found.right_off[plane, k] = ground.right_off[plane, t]
+            found.missing_off[plane, k] = ground.missing_off[plane, t]
+        if len(slices.off) > 0:
+            off = slices.off[plane]
+            _add_off(slices, off, units, stretches, found.left_off[plane], found.right_off[plane])
 
 
-def _left_of(
-    slices: Slices, ground: Ground, stretches: np.ndarray, units: np.ndarray
-) -> np.ndarray:
-    """The sums over all that is left of some units of a feature, (n_planes, n) of int64."""
-    left = np.empty((len(slices.sums), len(units)), dtype=np.int64)
-    _add_left(slices, ground, stretches, units, left)
+@kernel("void(Slices, int64[::1], Slices, int64[:, ::1])")
+def _correct(slices, units, inside, present):  # type: ignore[no-untyped-def]
+    """Replace the estimates of some units by the exact sums of what is inside them."""
+    for plane in range(len(present)):
+        sums = inside.sums[plane]
+        for k in range(len(units)):
+            own = sums[inside.first[k] : inside.first[k] + inside.n_units[k]].sum()
+            present[plane, k] += own - slices.sums[plane, units[k]]
+
+
+@kernel(
+    "int64(int64[::1], BOUND[::1], BOUND, int64[::1], int64[::1], int64, int64, int64[::1])",
+    BOUND=("int64", "float64"),
+)
+def _list_promising(slots, bounds, score, first, offset, feature, position, found):  # type: ignore[no-untyped-def]
+    """List the slots whose bounds are above a score, or as high and before a cut of that score.
+
+    `feature` and `position` are those of the cut, -1 for a constant. Returns how many are listed.
+    """
+    start, end = len(offset), len(offset)  # of the feature's slots
+    if position >= 0:
+        start = first[feature]
+        end = first[feature + 1] if feature + 1 < len(first) else len(offset)
+    n_found = 0
+    for slot in slots:
+        is_first = slot < start or (slot < end and offset[slot] < position)
+        if bounds[slot] > score or (bounds[slot] == score and is_first):
+            found[n_found] = slot
+            n_found += 1
+    return n_found
+
+
+@kernel("void(Slices, BOUND[::1], int64[::1], BOUND[::1])", BOUND=("int64", "float64"))
+def _raise(slices, bounds, units, most):  # type: ignore[no-untyped-def]
+    """Raise `most` of the features of some units, in order, to their bounds."""
+    t = 0
+    for u in units:
+        while t + 1 < len(slices.first) and slices.first[t + 1] <= u:
+            t += 1
+        feature = slices.feature[t]
+        most[feature] = max(most[feature], bounds[u])
+
+
+def _left_of(slices: Slices, ground: Ground, stretch: int, unit: int) -> np.ndarray:
+    """The sums over all that is left of the right edge of a unit, (n_planes,) of int64."""
+    own = slices.sums[:, slices.first[stretch] : unit + 1]
+    left: np.ndarray = ground.left[:, stretch] + own.sum(axis=1)
     return left
-
-
-def _around(edges: Edges, answer: Answer, stretches: np.ndarray, ground: Ground) -> Ground:
-    """The ground of bins whose own sums are exact, as their parts have been added up."""
-    off, own = edges.slices.off, answer.slots
-    left_off = np.empty((len(off), len(own)))
-    right_off = np.empty_like(left_off)
-    of_bins = np.empty_like(ground.left)
-    _add_off(edges.slices, stretches, own, left_off, right_off)
-    _add_up(answer.slices.sums, answer.slices.first, answer.slices.n_units, of_bins)
-    present = ground.present + (of_bins - edges.slices.sums[:, own])
-    return ground._replace(present=present, left_off=left_off, right_off=right_off)
-
-
-@kernel("void(Slices, int64[::1], int64[::1], float64[:, ::1], float64[:, ::1])")
-def _add_off(slices, stretches, slots, left_off, right_off):  # type: ignore[no-untyped-def]
-    """Add up how far the sums before and after some slots are off; slots are in order."""
-    n = len(slots)
-    for plane in range(len(left_off)):
-        off = slices.off[plane]
-        for k in range(n):
-            t = stretches[k]
-            total, start = 0.0, slices.first[t]
-            if k > 0 and stretches[k - 1] == t:
-                total, start = left_off[plane, k - 1], slots[k - 1]
-            for u in range(start, slots[k]):
-                total += off[u]
-            left_off[plane, k] = total
-        for k in range(n - 1, -1, -1):
-            t = stretches[k]
-            total, end = 0.0, slices.first[t] + slices.n_units[t]
-            if k + 1 < n and stretches[k + 1] == t:
-                total, end = right_off[plane, k + 1], slots[k + 1] + 1
-            for u in range(slots[k] + 1, end):
-                total += off[u]
-            right_off[plane, k] = total
 
 
 def _sign_for_missing(ground: Ground, stretch: int) -> int:

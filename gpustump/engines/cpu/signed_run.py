@@ -22,6 +22,9 @@ from gpustump.engines.cpu.samples import FIRST_SUMS, Samples, Sums, Update
 from gpustump.engines.cpu.sweep import advance, sweep
 from gpustump.engines.threads import Shared
 
+_PLANES = np.asarray([(0, 0), (1, 0)])
+"""For `slot_sums`: positive and negative samples."""
+
 
 class SignedRun:
     """The samples of one run.
@@ -76,9 +79,7 @@ class SignedRun:
         if self._unused is not None:
             self._unused = None
             self.advance(FIRST_SUMS)
-        return slot_sums(
-            self._histograms.total, [(0, 0), (1, 0)], table.bundles, table.layout, table.team
-        )
+        return slot_sums(self._histograms.total, _PLANES, table.bundles, table.layout, table.team)
 
     def advance_only(self, update: Update) -> None:
         """Compute the next weights and scores; histograms are added up when they are needed."""

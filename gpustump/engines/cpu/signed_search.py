@@ -93,4 +93,4 @@ def _offer_apart(found: BestSplit, edges: Edges) -> None:
     position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
     sign = 1 if present[feature] > 0 else -1
     cut = Cut(feature, position, sign, -sign, int(agreement.max()))
-    found.offer(cut, ground.present[:, feature])
+    found.offer(cut, lambda: ground.present[:, feature])

@@ -98,10 +98,12 @@ class Ground(NamedTuple):
         """Whether all sums are exact."""
         return not len(self.left_off)
 
-    def of(self, stretches: np.ndarray) -> Ground:
-        """The ground of some of the stretches."""
-        parts = (part[:, stretches] if len(part) else part for part in self)
-        return Ground(*map(np.ascontiguousarray, parts))
+    @classmethod
+    def empty(cls, n_planes: int, n_stretches: int, *, is_exact: bool) -> Ground:
+        """With sums that are yet to be written."""
+        shape = (3, n_planes, n_stretches)
+        sums = np.empty(shape, dtype=np.int64)
+        return cls(*sums) if is_exact else cls(*sums, *np.empty(shape))
 
 
 class Answer(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +50,7 @@ class Source:
         """Whether values are compared in float16, a type that kernels do not have."""
         return self.working_dtype == np.float16
 
-    @property
+    @functools.cached_property
     def is_plain(self) -> bool:
         """Whether kernels can read the values where they are: float32 or float64, aligned."""
         return self.X.dtype in (np.float32, np.float64) and self.X.flags.aligned
@@ -58,6 +59,25 @@ class Source:
     def rows_for_kernels(self) -> np.ndarray:
         """`rows`; empty if all of them take part."""
         return _ALL_ROWS if self.rows is None else self.rows
+
+    @functools.cached_property
+    def bits(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """What kernels need to compute the keys of values, as `arrays.order_keys` defines them.
+
+        Returns
+        -------
+        ndarray (n_samples_given, n_features) of int32 or int64
+            The values' bit patterns; (0, 0) if kernels cannot read them.
+        ndarray of int64
+            `rows_for_kernels`.
+        int
+            A negative bit pattern is subtracted from this.
+        """
+        if not self.is_plain:
+            return np.zeros((0, 0), dtype=np.int64), self.rows_for_kernels, 0
+        dtype = arrays.dtype_name(self.X)
+        bits = self.X.view("int" + dtype.removeprefix("float"))
+        return bits, self.rows_for_kernels, -arrays.missing_key(dtype) - 1
 
     def block(self, samples: slice, features: slice) -> np.ndarray:
         """Values as given, of some samples and features."""

@@ -7,7 +7,7 @@ answers the questions about fewer samples. So the rows may be spread over many m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -62,6 +62,8 @@ class SplitSearch:
 
     def __init__(self, layout: BinLayout, counts: Counts, search: Search, team: Team) -> None:
         self._layout, self._counts, self._search = layout, counts, search
+        self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
+        self._may_be_apart = bool(self._is_apart.any())
         self._drift = Drift(layout, search)
         self._weigher = Weigher.of(search)
         self._team = team
@@ -81,18 +83,21 @@ class SplitSearch:
         expected = bins.look()
         ahead = self._drift.ahead(bins.sums, bins.off, expected)
         constant = Cut(0, None, 0, 0, self._constant_score(totals))
-        weigher = self._weigher.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
+        weigher = self._weigher
+        if self._search.monotone is not None:
+            weigher = weigher.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
         found = BestSplit(place, weigher, constant, self._team)
 
         def exact_edges(features: np.ndarray | None) -> Edges:
-            edges = Edges.of(bins.sums, layout, features=features).knowing(ahead)
-            self._offer_apart(found, edges, constant.score)
+            edges = Edges.of(bins.sums, layout, features=features, ahead=ahead)
+            if self._may_be_apart:
+                self._offer_apart(found, edges, constant.score)
             return edges
 
         if bins.is_exact:
             found.search(exact_edges(None), learn=self._drift.learn)
         else:
-            edges = Edges.of(bins.sums, layout, bins.off).knowing(ahead)
+            edges = Edges.of(bins.sums, layout, bins.off, ahead=ahead)
             found.search_estimates(
                 edges, lambda features: exact_edges(bins.renew(features)), self._drift.learn
             )
@@ -133,8 +138,7 @@ class SplitSearch:
         Such a threshold counts as a split only if its score is larger than the constant's.
         """
         layout, features = edges.layout, edges.slices.feature
-        is_apart = (self._counts.n_missing > 0) & (layout.n_bins > 0)
-        both = np.flatnonzero(is_apart[features])
+        both = self._is_apart[features].nonzero()[0]
         if not len(both):
             return
         present, missing = (
@@ -149,9 +153,9 @@ class SplitSearch:
             feature = int(features[both[best]])
             position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
             cut = Cut(feature, position, 0, 0, scores[best].item())
-            found.offer(cut, edges.ground.present[:, both[best]])
+            found.offer(cut, lambda: edges.ground.present[:, both[best]])
 
-    def _outputs(self, planes: np.ndarray) -> list[Sums]:
+    def _outputs(self, planes: Sequence[Any] | np.ndarray) -> list[Sums]:
         """For each output the sums of the first and of the second integers, from planes."""
         if self._search.votes == "newton":
             return [
@@ -170,5 +174,6 @@ class SplitSearch:
             return None
         slots = self._layout.slots(cut.feature)
         present, missing = sums[:, slots].sum(axis=1), sums[:, slots.stop]
-        parts = (left, present - left, missing)
-        return cut, [[(int(a), int(b)) for a, b in self._outputs(part)] for part in parts]
+        on_left = left()
+        parts = (own.tolist() for own in (on_left, present - on_left, missing))
+        return cut, [[(a, b) for a, b in self._outputs(part)] for part in parts]
