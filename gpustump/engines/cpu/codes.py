@@ -195,11 +195,7 @@ class CodedTable:
         if not self.has_parts(feature):
             return self.bins.sorted_bin(feature, bin_)
         assert self.parted is not None
-        order, slot = self.parted.order, int(self.layout.first[feature]) + bin_
-        start = int(self.bundles.column[feature]) * self.n_samples
-        low, high = self.layout.offset[slot : slot + 2].tolist()
-        found: np.ndarray = order[start + low : start + high] & np.iinfo(order.dtype).max
-        return found
+        return self.parted.bin(feature, bin_)
 
     def _values_around(self, feature: int, position: int) -> tuple[Any, Any]:
         """The values at a sorted position and at the next one."""

@@ -1,10 +1,14 @@
 """The samples of each feature in the order of its codes, so that a bin's samples are together.
 
 A feature's samples are sorted by code (a counting sort) after its bins have been searched several
-times. The order takes four bytes for each sample (eight for 2**31 samples and more); the system
+times. The order takes four bytes for each sample (eight for 2**30 samples and more); the system
 provides memory only for the features that are sorted. The sign bit of a sample is set if the next
 one is in the same part of the bin. In shards, which ask for whole bins, samples are sorted by bins
 alone, which takes half the time.
+
+When the samples of a part are asked for by their values (`places`), they are put in this order
+here, too. Then the bit below the sign bit is set for each sample whose next one has another value,
+and for the last one of the part, so this one tells whether a part is sorted.
 """
 
 from __future__ import annotations
@@ -28,8 +32,8 @@ POSITIONS = ("int32", "int64")
 
 
 def positions_of(n_samples: int) -> np.dtype:
-    """The smaller type of `POSITIONS` that is large enough."""
-    return np.dtype("int32" if n_samples < 2**31 else "int64")
+    """The smaller type of `POSITIONS` that is large enough, with two bits to spare."""
+    return np.dtype("int32" if n_samples < 2**30 else "int64")
 
 
 class PartedSamples:
@@ -119,6 +123,11 @@ class PartedSamples:
                 with self._guard:  # memory that was used before is faster than new memory
                     self._free = [] if self._is_ready.all() else [*self._free, by_bin]
 
+    def bin(self, feature: int, bin_: int) -> np.ndarray:
+        """The samples of a bin, part after part."""
+        found: np.ndarray = self._bin(feature, bin_) & self._sample
+        return found
+
     def part_at(self, feature: int, bin_: int, at: int) -> tuple[int, np.ndarray]:
         """The part of a bin that holds its sorted sample `at`.
 
@@ -127,7 +136,7 @@ class PartedSamples:
         start : int
             How many samples of the bin come before the part.
         samples : ndarray
-            The samples of the part, in no order.
+            The samples of the part, in any order.
         """
         marked = self._bin(feature, bin_)
         ends = np.flatnonzero(marked >= 0) + 1
@@ -144,11 +153,11 @@ class PartedSamples:
 
     @property
     def _sample(self) -> int:
-        """Masks the sign bit out."""
-        return int(np.iinfo(self._dtype).max)
+        """Masks both marks out."""
+        return int(np.iinfo(self._dtype).max >> 1)
 
     def _bin(self, feature: int, bin_: int) -> np.ndarray:
-        """The samples of a bin as in `order`, with their sign bits."""
+        """The samples of a bin as in `order`, with their marks."""
         layout = self._layout
         slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
         self._put_in_order(column)
