@@ -201,7 +201,7 @@ class CodedTable:
     def _of_bin(self, feature: int, bin_: int) -> tuple[np.ndarray, np.ndarray]:
         """The samples of a bin, in no order, and their values."""
         assert self.parted is not None
-        samples = self.parted.of_bin(feature, bin_)
+        samples = self.parted.bin(feature, bin_)
         return samples, self.source.picked(samples, feature)
 
     def _value(self, feature: int, position: int) -> Any:

@@ -17,6 +17,7 @@ from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
 from gpustump.engines.cpu.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team
 
 PATIENCE = 6
@@ -118,13 +119,46 @@ class PartedSamples:
                 with self._guard:  # memory that was used before is faster than new memory
                     self._free = [] if self._is_ready.all() else [*self._free, by_bin]
 
-    def of_bin(self, feature: int, bin_: int) -> np.ndarray:
-        """The samples of a bin of a feature whose samples are in order."""
-        column, offset = int(self._bundles.column[feature]), self._layout.offset
-        slot, start = int(self._layout.first[feature]) + bin_, column * self._codes.shape[1]
-        marked = self.order[start + int(offset[slot]) : start + int(offset[slot + 1])]
-        found: np.ndarray = marked & np.iinfo(self._dtype).max
+    def bin(self, feature: int, bin_: int) -> np.ndarray:
+        """The samples of a bin, part after part."""
+        found: np.ndarray = self._bin(feature, bin_) & self._sample
         return found
+
+    def part_at(self, feature: int, bin_: int, at: int) -> tuple[int, np.ndarray]:
+        """The part of a bin that holds its sorted sample `at`.
+
+        Returns
+        -------
+        start : int
+            How many samples of the bin come before the part.
+        samples : ndarray
+            The samples of the part, in no order.
+        """
+        marked = self._bin(feature, bin_)
+        ends = np.flatnonzero(marked >= 0) + 1
+        number = int(np.searchsorted(ends, at, side="right"))
+        start = int(ends[number - 1]) if number else 0
+        return start, marked[start : ends[number]] & self._sample
+
+    def first_of_bin(self, feature: int, bin_: int, n_first: int, source: Source) -> np.ndarray:
+        """The first `n_first` samples of a bin by value; there must be a cut after them."""
+        start, part = self.part_at(feature, bin_, n_first - 1)
+        whole = self._bin(feature, bin_)[:start] & self._sample
+        by_value = np.argsort(source.picked(part, feature))
+        return np.concatenate([whole, part[by_value[: n_first - start]]])
+
+    @property
+    def _sample(self) -> int:
+        """Masks the sign bit out."""
+        return int(np.iinfo(self._dtype).max)
+
+    def _bin(self, feature: int, bin_: int) -> np.ndarray:
+        """The samples of a bin as in `order`, with their sign bits."""
+        layout = self._layout
+        slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
+        self._put_in_order(column)
+        start = column * self._codes.shape[1]
+        return self.order[start + int(layout.offset[slot]) : start + int(layout.offset[slot + 1])]
 
 
 @kernel("void(uint16[::1], POSITION[::1])", POSITION=POSITIONS)
