@@ -71,13 +71,18 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
     search : Search
     """
     of_newton = search.votes == "newton"
-    is_known = counts is not None and not (of_newton and search.n_outputs > 1)
+    of_softmax = of_newton and search.n_outputs > 1
+    is_known = counts is not None and not of_softmax
     taken = [own for r, own in enumerate(factors) if counts is None or counts[r] > 0]
     bulk = factors[max(range(len(factors)), key=counts.__getitem__)] if counts is not None else ()
+    shares = _of_softmax(taken) if of_softmax else []
     numbers = []
     for output in range(search.n_outputs):
         for label in (0, 1):
-            most = _moved(*_extremes(taken, output, label, search))
+            extremes = (
+                shares[output][label] if of_softmax else _extremes(taken, output, label, search)
+            )
+            most = _moved(*extremes)
             of_bulk, is_one_way, low, high = most, False, 0.0, 0.0
             if is_known:
                 own, others = bulk[output][label], [each[output][label] for each in taken]
@@ -96,20 +101,32 @@ def _extremes(
     own = [region[output][label] for region in taken]
     if search.votes != "newton":
         return min(own), max(own)
-    if search.n_outputs == 1:
-        return min(1.0, *own), max(1.0, *own)  # u / (1 + u) changes by less than u does
-    # A probability is multiplied by its factor, and divided by a mean of all of them; the sum of
-    # the others, which counts for the sample's class, lies between the extremes.
-    least = [min(positive for _, positive in region) for region in taken]
-    most = [max(positive for _, positive in region) for region in taken]
-    if label:
-        return (
-            min(x / y for x, y in zip(least, most, strict=True)),
-            max(y / x if x > 0.0 else math.inf for x, y in zip(least, most, strict=True)),
-        )
+    return min(1.0, *own), max(1.0, *own)  # u / (1 + u) changes by less than u does
+
+
+def _of_softmax(taken: Sequence[OutputFactors]) -> list[tuple[tuple[float, float], ...]]:
+    """The same for each output of a softmax and the labels -1 and +1.
+
+    A probability is multiplied by its factor, and divided by a mean of all of them; the sum of the
+    others, which counts for the sample's class, lies between the extremes.
+    """
+    factors = [[own for own, _ in region] for region in taken]  # equal for both labels
+    ends = [(min(own), max(own)) for own in factors]
+    of_class = _ratios(ends, ends)
+    return [
+        (_ratios([(own, own) for own in by_region], ends), of_class)
+        for by_region in zip(*factors, strict=True)
+    ]
+
+
+def _ratios(
+    factors: Sequence[tuple[float, float]], means: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """The least and the largest factor over a mean, given the range of both in each region."""
+    pairs = list(zip(factors, means, strict=True))
     return (
-        min(x / y for x, y in zip(own, most, strict=True)),
-        max(x / y if y > 0.0 else math.inf for x, y in zip(own, least, strict=True)),
+        min(least / most for (least, _), (_, most) in pairs),
+        max(most / least if least > 0.0 else math.inf for (_, most), (least, _) in pairs),
     )
 
 

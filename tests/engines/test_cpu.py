@@ -34,6 +34,7 @@ def test_many_rounds_on_many_samples_in_many_pieces(monkeypatch, learner):
     X[:, 5] = np.round(X[:, 5] * 50)
     y = signs(X[:, 0] + X[:, 1] * X[:, 2], random)
     monkeypatch.setattr(histograms, "_PIECE", histograms.CHUNK)
+    monkeypatch.setattr(histograms, "_PIECE_ALONE", histograms.CHUNK)
     ways = [
         ("one thread", codes.prepare(X, None, Team(1), max_cuts=64)),
         ("3 threads", codes.prepare(X, None, Team(3), max_cuts=64)),

@@ -185,38 +185,35 @@ class CodedTable:
         if known is None:
             if position + 1 >= self.n_samples - self.n_missing[feature]:
                 return math.inf
-            known = midpoint(*self._values_around(feature, position))
+            known = midpoint(self._value(feature, position), self._value(feature, position + 1))
             self._thresholds.clear()  # a round asks for its own threshold several times
             self._thresholds[feature, position] = known
         return known
 
-    def members(self, feature: int, bin_: int) -> np.ndarray:
-        """The samples of a bin, in any order."""
+    def first_of_bin(self, feature: int, bin_: int, n_first: int) -> np.ndarray:
+        """The first samples of a bin by value, in any order; there must be a cut after them."""
         if not self.has_parts(feature):
-            return self.bins.sorted_bin(feature, bin_)
+            return self.bins.sorted_bin(feature, bin_)[:n_first]
+        samples, values = self._of_bin(feature, bin_)
+        found: np.ndarray = samples[values <= np.partition(values, n_first - 1)[n_first - 1]]
+        return found
+
+    def _of_bin(self, feature: int, bin_: int) -> tuple[np.ndarray, np.ndarray]:
+        """The samples of a bin, in no order, and their values."""
         assert self.parted is not None
-        return self.parted.bin(feature, bin_)
+        samples = self.parted.bin(feature, bin_)
+        return samples, self.source.picked(samples, feature)
 
-    def _values_around(self, feature: int, position: int) -> tuple[Any, Any]:
-        """The values at a sorted position and at the next one."""
-        layout = self.layout
-        bins = [layout.bin_at(feature, position + step) for step in (0, 1)]
-        if bins[0] == bins[1]:
-            values = self._values_of(feature, bins[0])
-            at = min(
-                position - int(layout.offset[layout.first[feature] + bins[0]]), len(values) - 1
-            )
-            next_ = min(at + 1, len(values) - 1)
-            in_order = np.partition(values, (at, next_))
-            return in_order[at], in_order[next_]
-        return self._values_of(feature, bins[0]).max(), self._values_of(feature, bins[1]).min()
-
-    def _values_of(self, feature: int, bin_: int) -> np.ndarray:
-        """The values of a bin; only one if all are equal."""
-        slot = int(self.layout.first[feature]) + bin_
+    def _value(self, feature: int, position: int) -> Any:
+        bin_ = self.layout.bin_at(feature, position)
+        slot = self.layout.first[feature] + bin_
         if not self.layout.has_inner_split[slot]:
-            return self.high[slot : slot + 1].astype(self.source.working_dtype)
-        return self.source.picked(self.members(feature, bin_), feature)
+            return self.high[slot].astype(self.source.working_dtype)
+        at = position - int(self.layout.offset[slot])
+        if self.has_parts(feature):
+            return np.partition(self._of_bin(feature, bin_)[1], at)[at]
+        sample = self.bins.sorted_bin(feature, bin_)[at : at + 1]
+        return self.source.picked(sample, feature)[0]
 
 
 def prepare(

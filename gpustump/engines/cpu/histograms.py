@@ -33,11 +33,8 @@ CHUNK = 8192
 
 COLUMNS_AT_ONCE = 4
 
-_PIECE = 2 * CHUNK
-"""The fewest samples that a thread takes at a time."""
-
-_PIECE_ALONE = 2**18
-"""How many samples a single thread takes at a time."""
+_PIECE, _PIECE_ALONE = 2 * CHUNK, 8 * CHUNK
+"""The fewest samples that a thread takes at a time: one of several threads, and a single one."""
 
 _PIECES = 4
 """About how many pieces of the samples each thread takes in a round: few, but enough for nearly
@@ -52,10 +49,8 @@ _SLOTS_AT_ONCE = 2**17
 
 def pieces_of(n_samples: int, team: Team) -> list[tuple[int, int]]:
     """The samples in pieces for the threads to take, whole chunks each."""
-    if team.size == 1:
-        return ranges(n_samples, _PIECE_ALONE)
     chunks = n_samples // (_PIECES * team.size * CHUNK)
-    return ranges(n_samples, max(_PIECE, chunks * CHUNK))
+    return ranges(n_samples, max(_PIECE_ALONE if team.size == 1 else _PIECE, chunks * CHUNK))
 
 
 def parts_of_columns(columns: Columns, team: Team) -> list[tuple[int, int]]:

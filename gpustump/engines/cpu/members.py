@@ -21,7 +21,6 @@ from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
 from gpustump.engines.cpu.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team
 
 PATIENCE = 6
@@ -127,29 +126,6 @@ class PartedSamples:
         """The samples of a bin, part after part."""
         found: np.ndarray = self._bin(feature, bin_) & self._sample
         return found
-
-    def part_at(self, feature: int, bin_: int, at: int) -> tuple[int, np.ndarray]:
-        """The part of a bin that holds its sorted sample `at`.
-
-        Returns
-        -------
-        start : int
-            How many samples of the bin come before the part.
-        samples : ndarray
-            The samples of the part, in any order.
-        """
-        marked = self._bin(feature, bin_)
-        ends = np.flatnonzero(marked >= 0) + 1
-        number = int(np.searchsorted(ends, at, side="right"))
-        start = int(ends[number - 1]) if number else 0
-        return start, marked[start : ends[number]] & self._sample
-
-    def first_of_bin(self, feature: int, bin_: int, n_first: int, source: Source) -> np.ndarray:
-        """The first `n_first` samples of a bin by value; there must be a cut after them."""
-        start, part = self.part_at(feature, bin_, n_first - 1)
-        whole = self._bin(feature, bin_)[:start] & self._sample
-        by_value = np.argsort(source.picked(part, feature))
-        return np.concatenate([whole, part[by_value[: n_first - start]]])
 
     @property
     def _sample(self) -> int:

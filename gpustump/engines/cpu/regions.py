@@ -57,9 +57,8 @@ def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarr
     """What lies left of a cut: the number of whole bins, and the samples of the next bin."""
     layout = table.layout
     bin_ = layout.bin_at(feature, position)
-    if position == layout.last[layout.first[feature] + bin_]:
+    slot = layout.first[feature] + bin_
+    if position == layout.last[slot]:
         return bin_ + 1, np.empty(0, dtype=np.int64)
-    samples = table.members(feature, bin_)
-    values = table.source.picked(samples, feature)
-    at = position - int(layout.offset[layout.first[feature] + bin_])
-    return bin_, samples[values <= np.partition(values, at)[at]]
+    n_left = position + 1 - int(layout.offset[slot])
+    return bin_, table.first_of_bin(feature, bin_, n_left)
