@@ -34,7 +34,7 @@ from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.compiling import Floats, group, kernel
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
-_LARGEST_REST, _LARGEST_REST_IN_CACHE = 0.6, 0.3
+_LARGEST_REST, _LARGEST_REST_IN_CACHE = 0.6, 0.45
 """If the rest is a larger share of the samples, adding up all samples takes less time. The second
 share is for tables whose codes fit into the nearer caches, where adding up is fast."""
 
