@@ -66,6 +66,8 @@ class LocalJudge:
         The scores from which boosting starts, one for each output.
     n_jobs : int, optional
         Threads on the CPU.
+    keeps_values : bool
+        As for `running_scores`.
     """
 
     def __init__(
@@ -76,10 +78,12 @@ class LocalJudge:
         scorer: Scorer,
         constant: Sequence[float] = (0.0,),
         n_jobs: int | None = None,
+        *,
+        keeps_values: bool = True,
     ) -> None:
         self._held_out, self._weight = held_out, weight_of(held_out)
         self._scorer = scorer
-        self._scores = running_scores(X, constant, rows, n_jobs=n_jobs)
+        self._scores = running_scores(X, constant, rows, n_jobs=n_jobs, keeps_values=keeps_values)
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model."""

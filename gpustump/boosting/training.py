@@ -567,11 +567,14 @@ class LocalGround:
         if self.held_out is None or settings.stopping is None:
             return None
         samples, X = self.held_out
-        n_jobs = settings.resources.n_jobs
+        n_jobs, keeps_values = settings.resources.n_jobs, settings.resources.max_memory is None
         with arrays.computing_on(X):
             watched = target.watched(samples, n_jobs)
             score = scorer(settings.stopping.scoring, watched, boosting.link)
-            judge = LocalJudge(X, samples.rows, watched, score, boosting.constant, n_jobs)
+            judge = LocalJudge(
+                X, samples.rows, watched, score, boosting.constant, n_jobs,
+                keeps_values=keeps_values,
+            )  # fmt: skip
             return EarlyStopping(judge, settings.stopping)
 
 

@@ -58,6 +58,7 @@ def running_scores(
     *,
     n_terms: int = 0,
     n_jobs: int | None = None,
+    keeps_values: bool = True,
 ) -> RunningScores:
     """The scores before the first term.
 
@@ -72,6 +73,8 @@ def running_scores(
         How many terms are known to follow. With many, it is worth loading the kernels for them.
     n_jobs : int, optional
         Threads on the CPU.
+    keeps_values : bool
+        Whether up to 64 MB of the table's values may be stored a second time, feature by feature.
 
     Returns
     -------
@@ -85,4 +88,6 @@ def running_scores(
     from gpustump.engines.cpu import running_scores as on_cpu
 
     numbers = None if rows is None else arrays.to_host(rows)
-    return on_cpu.RunningScores(arrays.to_host(X), numbers, constant, n_jobs)
+    return on_cpu.RunningScores(
+        arrays.to_host(X), numbers, constant, n_jobs, keeps_values=keeps_values
+    )

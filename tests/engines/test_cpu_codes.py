@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from gpustump.engines.cpu import bundles, codes, cuts
 from gpustump.engines.cpu.codes import CodedTable, Room
 from gpustump.engines.cpu.columns import PART_BITS
+from gpustump.engines.cpu.places import CodedPlace
+from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.reference.table import prepare as sorted_columns
 from gpustump.engines.threads import Team
 
@@ -68,8 +70,9 @@ def test_bins_are_slices_of_the_sorted_order(seed, n_samples, kind, dtype, max_c
         if made.has_parts(0):
             parts = made.codes_of(0)[bins == b][np.argsort(inside)].astype(int)
             assert (np.diff(parts) >= 0).all()
-            start, part = made.parted.part_at(0, b, len(inside) - 1)
-            assert sorted(x[part]) == sorted(inside)[start : start + len(part)]
+            stored = made.parted.bin(0, b)
+            assert (np.diff(made.codes_of(0)[stored].astype(int)) >= 0).all()
+            assert sorted(x[stored]) == sorted(inside)
         held = x[made.bins.sorted_bin(0, b)]
         assert held.tolist() == np.sort(inside).tolist()
     reference = sorted_columns(X)
@@ -140,3 +143,31 @@ def test_a_bundle_holds_up_to_256_combinations():
     one_hot = np.eye(300, dtype=np.float32)[np.arange(900) % 300]
     made = codes.prepare(one_hot, None, Team(1))
     assert made.columns.n_columns <= -(-300 // bundles._RUN)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int16"])
+def test_parts_that_were_sorted_once_give_the_same_answers_again(dtype):
+    random = np.random.default_rng(1)
+    X = (random.normal(size=(3000, 3)) * 1000).astype(dtype)
+    rows = np.flatnonzero(random.random(len(X)) < 0.8)
+    table = codes.prepare(X, rows, Team(1), room=codes.Room(patience=0), max_cuts=6)
+    first = random.integers(-(2**40), 2**40, size=(1, len(rows)))
+    place = CodedPlace.of_terms(table, Terms(first, abs(first) // 4))
+    features = np.repeat([0, 1, 2], 2)
+    slots = table.layout.first[features] + np.tile([1, 4], 3)
+    found = []
+    for _ in range(2):
+        (answer,) = place.parts(slots, features)
+        units = np.flatnonzero(answer.slices.is_open)[::2].copy()  # the others stay as they are
+        stretches = np.searchsorted(answer.slices.first, units, side="right") - 1
+        samples = place.samples(answer, stretches, units)
+        found.append((answer.slices, samples.slices, samples.where[:1]))
+    assert len(units) > 50
+    for one, again in zip(*found, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one, again, strict=True))
+    for feature, slot in zip(features.tolist(), slots.tolist(), strict=True):
+        bin_ = slot - int(table.layout.first[feature])
+        start, end = table.layout.offset[slot : slot + 2]
+        in_order = np.argsort(table.values(feature), kind="stable")
+        own = table.values(feature)[table.parted.bin(feature, bin_)]
+        assert np.array_equal(np.sort(own), table.values(feature)[in_order[start:end]])

@@ -49,21 +49,38 @@ def votes(random: np.random.Generator, n_outputs: int) -> np.ndarray:
 )
 def test_kernels_add_the_votes_that_array_operations_add(seed, dtype, order, all_rows, threads):
     random = np.random.default_rng(seed)
-    n_samples, n_features = int(random.integers(1, 1400)), int(random.integers(1, 5))
+    n_samples, n_features = int(random.integers(1, 1400)), int(random.choice([1, 2, 4, 70]))
     X = made_up_rows(random, n_samples, n_features, dtype)
     X = np.repeat(X, 2, axis=0)[::2] if order == "every second row" else np.asarray(X, order=order)
     some = np.flatnonzero(random.random(n_samples) < 0.4)
     chosen = None if all_rows or not len(some) else some
     constant = random.normal(size=int(random.integers(1, 5))).tolist()
-    ours = on_cpu.RunningScores(X, chosen, constant, threads)
+    keeps_values = bool(random.random() < 0.8)
+    ours = on_cpu.RunningScores(X, chosen, constant, threads, keeps_values=keeps_values)
     theirs = reference.RunningScores(X, chosen, constant)
-    for _ in range(4):
+    for _ in range(6):
         first = int(random.integers(len(constant)))
         own = votes(random, int(random.integers(1, len(constant) - first + 1)))
-        term = partition(random, n_features)
+        term = partition(random, min(n_features, 3))
         ours.add(term, own, first)
         theirs.add(term, own, first)
         assert ours.now().tobytes() == theirs.now().tobytes()
+
+
+def test_values_are_kept_only_where_rows_are_wide_and_only_within_their_limit(monkeypatch):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(1000, 40))
+    monkeypatch.setattr(on_cpu, "_KEPT_BYTES", 2 * X[:, 0].nbytes)
+    kept = []
+    for table, keeps_values in ((X, True), (np.asfortranarray(X), True), (X, False)):
+        ours = on_cpu.RunningScores(table, None, [0.0], keeps_values=keeps_values)
+        theirs = reference.RunningScores(table, None, [0.0])
+        for feature in (0, 7, 9, 0, 9, 30):
+            for scores in (ours, theirs):
+                scores.add(Split(feature, 0.1), np.array([[0.5], [-0.25], [0.0]]))
+            assert (ours.now() == theirs.now()).all()
+        kept.append(sorted(ours._kept))
+    assert kept == [[0, 7], [], []]
 
 
 def test_rows_in_many_pieces_on_many_threads_are_each_scored_once(monkeypatch):

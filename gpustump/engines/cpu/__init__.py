@@ -56,6 +56,7 @@ A round of the coded engine:
     split_search    its search, and what it keeps of the bins
     sweep         discrete votes: the one pass over the samples, and the change in their integers
     bin_sums      other votes: the sums over all bins, exact or estimated
+    rough_sums    sums of rounded integers, for Newton votes of several outputs
     estimates     sums estimated after a step, and how far they may be off
     changes       what the few samples change, listed and added
     histograms    integers added up for every bin of every column

@@ -35,8 +35,8 @@ _CODING_BYTES = 16_000
 _SLOT_BYTES, _SLOT_OUTPUT_BYTES = 60, 100
 """For each bin: layout and bounds; and for each output: sums and what is kept between rounds."""
 
-_HISTOGRAM_BYTES = 32
-"""For each bin and output, per thread: sums."""
+_HISTOGRAM_BYTES = 48
+"""For each bin and output, per thread: exact sums, and those of rounded integers."""
 
 _NARROW_SLOTS, _WIDE_SLOTS = 256, 1024
 """Bins of a feature with codes of one byte, and of two."""

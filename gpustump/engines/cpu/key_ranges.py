@@ -235,7 +235,7 @@ def _part_in_two(bits, ends, slices, missing, found, low, high):  # type: ignore
 @kernel("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
 def _pick(order, start, count, to, found):  # type: ignore[no-untyped-def]
     """Copy stretches of an order of samples, without their marks."""
-    low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
+    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
     for t in range(len(start)):
         for k in range(count[t]):
             found[to[t] + k] = order[start[t] + k] & low

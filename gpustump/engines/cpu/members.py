@@ -1,10 +1,14 @@
 """The samples of each feature in the order of its codes, so that a bin's samples are together.
 
 A feature's samples are sorted by code (a counting sort) after its bins have been searched several
-times. The order takes four bytes for each sample (eight for 2**31 samples and more); the system
+times. The order takes four bytes for each sample (eight for 2**30 samples and more); the system
 provides memory only for the features that are sorted. The sign bit of a sample is set if the next
 one is in the same part of the bin. In shards, which ask for whole bins, samples are sorted by bins
 alone, which takes half the time.
+
+When the samples of a part are asked for by their values (`places`), they are put in this order
+here, too. Then the bit below the sign bit is set for each sample whose next one has another value,
+and for the last one of the part, so this one tells whether a part is sorted.
 """
 
 from __future__ import annotations
@@ -17,7 +21,6 @@ from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
 from gpustump.engines.cpu.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team
 
 PATIENCE = 6
@@ -28,8 +31,8 @@ POSITIONS = ("int32", "int64")
 
 
 def positions_of(n_samples: int) -> np.dtype:
-    """The smaller type of `POSITIONS` that is large enough."""
-    return np.dtype("int32" if n_samples < 2**31 else "int64")
+    """The smaller type of `POSITIONS` that is large enough, with two bits to spare."""
+    return np.dtype("int32" if n_samples < 2**30 else "int64")
 
 
 class PartedSamples:
@@ -124,36 +127,13 @@ class PartedSamples:
         found: np.ndarray = self._bin(feature, bin_) & self._sample
         return found
 
-    def part_at(self, feature: int, bin_: int, at: int) -> tuple[int, np.ndarray]:
-        """The part of a bin that holds its sorted sample `at`.
-
-        Returns
-        -------
-        start : int
-            How many samples of the bin come before the part.
-        samples : ndarray
-            The samples of the part, in no order.
-        """
-        marked = self._bin(feature, bin_)
-        ends = np.flatnonzero(marked >= 0) + 1
-        number = int(np.searchsorted(ends, at, side="right"))
-        start = int(ends[number - 1]) if number else 0
-        return start, marked[start : ends[number]] & self._sample
-
-    def first_of_bin(self, feature: int, bin_: int, n_first: int, source: Source) -> np.ndarray:
-        """The first `n_first` samples of a bin by value; there must be a cut after them."""
-        start, part = self.part_at(feature, bin_, n_first - 1)
-        whole = self._bin(feature, bin_)[:start] & self._sample
-        by_value = np.argsort(source.picked(part, feature))
-        return np.concatenate([whole, part[by_value[: n_first - start]]])
-
     @property
     def _sample(self) -> int:
-        """Masks the sign bit out."""
-        return int(np.iinfo(self._dtype).max)
+        """Masks both marks out."""
+        return int(np.iinfo(self._dtype).max >> 1)
 
     def _bin(self, feature: int, bin_: int) -> np.ndarray:
-        """The samples of a bin as in `order`, with their sign bits."""
+        """The samples of a bin as in `order`, with their marks."""
         layout = self._layout
         slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
         self._put_in_order(column)

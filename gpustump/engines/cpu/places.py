@@ -58,7 +58,8 @@ class Located(NamedTuple):
     Attributes
     ----------
     order : ndarray of int32 or int64
-        An order of samples. The sign bit of a sample is set if the next one is of the same unit.
+        An order of samples. The sign bit of a sample is set if the next one is of the same unit;
+        for the bit below it see `members`.
     begin : ndarray (n_units,) of int64
         The place in it at which each unit begins.
     """
@@ -149,17 +150,19 @@ class CodedPlace:
     def _by_value(
         self, order: np.ndarray, feature: np.ndarray, stretches: Stretches, n_samples: int
     ) -> np.ndarray:
-        """The samples of some units by increasing value, unit after unit.
+        """The samples of some parts by increasing value, part after part.
 
-        The sign bit of a sample is set if the next one has the same value.
+        The sign bit of a sample is set if the next one has the same value. In the order itself the
+        parts are sorted, too (see `members`), as a part that is asked for once is often asked for
+        again.
         """
         source = self.table.source
         samples, keys = np.empty(n_samples, order.dtype), np.empty(n_samples, np.int64)
-        _pick_keys(*source.bits, feature, order, stretches, samples, keys)
-        if not source.is_plain:
-            of = np.repeat(feature, stretches.n_samples)
-            keys[:] = arrays.order_keys(source.picked(samples, of))
-        _sort_units(keys, stretches, samples)
+        if _pick_keys(*source.bits, feature, order, stretches, samples, keys):
+            if not source.is_plain:
+                of = np.repeat(feature, stretches.n_samples)
+                keys[:] = arrays.order_keys(source.picked(samples & np.iinfo(order.dtype).max, of))
+            _sort_parts(keys, stretches, order, samples)
         return samples
 
     def _bins(
@@ -254,38 +257,54 @@ def _lay_out_units(slices, begin, offset, stretches, units, found):  # type: ign
 
 
 @kernel(
-    "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], POSITION[::1],"
+    "int64(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], POSITION[::1],"
     " Stretches, POSITION[::1], int64[::1])",
     BITS=("int32", "int32", "int64", "int64"),
     POSITION=2 * POSITIONS,
 )
 def _pick_keys(bits, rows, lowest, features, order, stretches, samples, keys):  # type: ignore[no-untyped-def]
-    """Write the samples of some stretches, and their keys (`arrays.order_keys`) if there are bits.
+    """Write the samples of some parts; returns how many parts are not sorted.
 
-    The bits are those of the table's values; see `Source.bits`.
+    In a sorted part the sign bit of a sample is set if the next one has the same value. For the
+    other parts, the samples' keys are written (`arrays.order_keys`), if there are bits: those of
+    the table's values; see `Source.bits`.
     """
-    low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
+    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
+    n_unsorted = 0
     for t in range(len(features)):
         feature, first, start = features[t], stretches.first[t], stretches.start[t]
-        for k in range(stretches.n_samples[t]):
+        n = stretches.n_samples[t]
+        if order[start + n - 1] & (low + 1):
+            for k in range(n):
+                marked = order[start + k]
+                mark = 0 if marked & (low + 1) else -2 * (low + 1)
+                samples[first + k] = (marked & low) | mark
+            continue
+        n_unsorted += 1
+        for k in range(n):
             sample = np.int64(order[start + k] & low)
             samples[first + k] = sample
             if len(bits) > 0:
                 bit = np.int64(bits[rows[sample] if len(rows) > 0 else sample, feature])
                 keys[first + k] = bit if bit >= 0 else lowest - bit
+    return n_unsorted
 
 
-@kernel("void(int64[::1], Stretches, POSITION[::1])", POSITION=POSITIONS)
-def _sort_units(keys, stretches, samples):  # type: ignore[no-untyped-def]
-    """Sort the samples of each unit by their keys; mark those whose next one has the same key.
+@kernel("void(int64[::1], Stretches, POSITION[::1], POSITION[::1])", POSITION=POSITIONS)
+def _sort_parts(keys, stretches, order, samples):  # type: ignore[no-untyped-def]
+    """Sort the samples of each part by their keys, unless they are sorted in the order already.
 
-    Units are small, so Shell's sort is fast enough.
+    Those whose next one has the same key are marked, and the order is sorted alike. Parts are
+    small, so Shell's sort is fast enough.
     """
+    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
     for t in range(len(stretches.first)):
-        start = stretches.first[t]
-        end = start + stretches.n_samples[t]
+        start, n = stretches.first[t], stretches.n_samples[t]
+        end, ahead = start + n, stretches.start[t] - start
+        if order[ahead + end - 1] & (low + 1):
+            continue
         gap = 1
-        while gap < (end - start) // 3:
+        while gap < n // 3:
             gap = 3 * gap + 1
         while gap > 0:
             for k in range(start + gap, end):
@@ -295,9 +314,12 @@ def _sort_units(keys, stretches, samples):  # type: ignore[no-untyped-def]
                     at -= gap
                 keys[at], samples[at] = key, sample
             gap //= 3
-        for k in range(start, end - 1):
-            if keys[k] == keys[k + 1]:
-                samples[k] |= -(1 << 31) if samples.itemsize == 4 else -(1 << 63)
+        for k in range(start, end):
+            is_end, sample = k + 1 == end, samples[k]
+            is_last = is_end or keys[k] != keys[k + 1]
+            of_part = 0 if is_end else -2 * (low + 1)
+            order[ahead + k] = sample | of_part | (low + 1 if is_last else 0)
+            samples[k] = sample | (0 if is_last else -2 * (low + 1))
 
 
 @kernel("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
@@ -321,7 +343,7 @@ def _pick_signed(order, signed, start, count, picked):  # type: ignore[no-untype
 
     No step of the loop depends on another, so the processor loads many samples at the same time.
     """
-    low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
+    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
     for k in range(count):
         weight = signed[np.uint64(order[start + k] & low)]
         whole = np.int64(np.ceil(abs(weight)))
@@ -332,7 +354,7 @@ def _pick_signed(order, signed, start, count, picked):  # type: ignore[no-untype
 @kernel("int64(POSITION[::1], int64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
 def _pick(order, numbers, start, count, picked):  # type: ignore[no-untyped-def]
     """Write the numbers of some samples to `picked`."""
-    low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
+    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
     for k in range(count):
         picked[k] = numbers[np.uint64(order[start + k] & low)]
     return count

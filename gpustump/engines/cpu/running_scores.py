@@ -3,6 +3,10 @@
 Early stopping does so for the held-out samples after every round, staged predictions for all rows
 of a table. For a tile of samples at a time, values are compared as keys (see `arrays.order_keys`)
 with the partition's thresholds; then the votes of the slice that each value lies in are added.
+
+In a table whose rows are contiguous, each value of a feature is in a cache line of its own, and
+reading it takes longer than all the rest. So the values of the rows that are scored are kept, side
+by side, for later terms of the feature.
 """
 
 from __future__ import annotations
@@ -30,6 +34,10 @@ _BITS: dict[int, type[np.int32] | type[np.int64]] = {4: np.int32, 8: np.int64}
 _ALL = np.empty(0, dtype=np.int64)
 """Instead of row numbers: all rows."""
 
+_CACHE_LINE = 64
+_KEPT_BYTES = 2**26
+"""The most bytes of values that are kept."""
+
 
 class RunningScores:
     """The scores of a table's rows; see `engines.running_scores.RunningScores`."""
@@ -40,8 +48,11 @@ class RunningScores:
         rows: np.ndarray | None,
         constant: Sequence[float],
         n_jobs: int | None = None,
+        *,
+        keeps_values: bool = True,
     ) -> None:
         self._X = X
+        self._kept, self._bytes_left = dict[int, np.ndarray](), _KEPT_BYTES if keeps_values else 0
         self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
         n_rows = len(X if rows is None else rows)
         self._scores = np.repeat(np.asarray([constant], dtype=np.float64), n_rows, axis=0)
@@ -62,15 +73,21 @@ class RunningScores:
         self._team.each(add, self._pieces)
 
     def _column(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
-        """A feature's values as float32 or float64, and the rows to use (empty for all).
-
-        Values of these types are not copied.
-        """
+        """A feature's values as float32 or float64, and the rows to use (empty for all)."""
+        known = self._kept.get(feature)
+        if known is not None:
+            return known, _ALL
         values, rows = self._X[:, feature], self._rows
-        if values.dtype in (np.float32, np.float64) and values.flags.aligned:
+        is_plain = values.dtype in (np.float32, np.float64) and values.flags.aligned
+        is_room = len(self._scores) * values.itemsize <= self._bytes_left
+        if is_plain and (abs(values.strides[0]) < _CACHE_LINE or not is_room):
             return values, _ALL if rows is None else rows
         values = arrays.as_working(values if rows is None else values[rows])
-        return values.astype(np.float32) if values.dtype == np.float16 else values, _ALL
+        values = values.astype(np.float32) if values.dtype == np.float16 else values
+        if values.nbytes <= self._bytes_left:
+            values = self._kept[feature] = np.ascontiguousarray(values)
+            self._bytes_left -= values.nbytes
+        return values, _ALL
 
     def now(self) -> np.ndarray:
         """The scores so far; the next `add` changes this array."""

@@ -1,7 +1,7 @@
 """The samples of bins in sorted order, sorted when they are first needed.
 
 Most bins are never searched, so nothing is sorted in advance. A sample takes four bytes (eight for
-2**31 samples and more). Its sign bit is set if the next sample has the same value, so that there is
+2**30 samples and more). Its sign bit is set if the next sample has the same value, so that there is
 no cut between them.
 
 If memory is limited, the features that have not been used for longest are dropped first; bins that

@@ -56,7 +56,7 @@ class SplitState:
         self._known = KnownRegions(table, self._regions)
         self._is_behind = False  # whether the sums over bins wait for the next search
         self._bins = BinSums(table, self._loss.terms, search)
-        self._sums = self._taken(self._loss.begin, self._bins.add_up)
+        self._sums = self._taken(self._loss.begin, self._bins.add_up_roughly)
 
     @property
     def totals(self) -> Totals:
@@ -77,7 +77,7 @@ class SplitState:
     def best_cut(self) -> Cut:
         """The largest cut."""
         if self._is_behind:
-            self._bins.add_up(lambda low, high: None)
+            self._bins.add_up_roughly(lambda low, high: None)
             self._is_behind = False
         totals = [(first, second) for first, second in self._sums.totals.tolist()]
         cut = self._finder.best(self._place, self._bins, totals)
@@ -115,7 +115,7 @@ class SplitState:
             self._is_behind = True
             self._sums = self._taken(work, self._each)
             return
-        follow = self._bins.add_up
+        follow = self._bins.add_up_roughly
         if known is not None:
             counts, move = known
             follows = is_worth_following(counts, self._table.columns.n_columns)
