@@ -40,7 +40,7 @@ _PIECES = 4
 """About how many pieces of the samples each thread takes in a round: few, but enough for nearly
 equal shares."""
 
-FEW_ADDITIONS = 2**17
+FEW_ADDITIONS = 2**18
 """Fewer additions than this are not worth another thread."""
 
 _SLOTS_AT_ONCE = 2**17

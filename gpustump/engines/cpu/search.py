@@ -45,8 +45,8 @@ _MOST_UNITS = 512
 """If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
 for; their features are added up anew instead."""
 
-_UNITS_AT_ONCE, _SIGNS_AT_ONCE = 2**13, 2**15
-"""About how many units a thread weighs at a time, and how many if only signs are asked for."""
+_UNITS_AT_ONCE = 2**15
+"""About how many units a thread weighs at a time."""
 
 
 class Place(Protocol):
@@ -169,11 +169,10 @@ class Weigher:
             own = self.kernel(slices, ground, self.rules, *part, bounds, edge)
             found.append(self.of_edges(*own))
 
-        at_once = _SIGNS_AT_ONCE if self.kernel is weigh_signs else _UNITS_AT_ONCE
-        if team.size == 1 or n_units <= at_once:
+        if team.size == 1 or n_units <= _UNITS_AT_ONCE:
             weigh((0, n_stretches))
         else:
-            size = max(at_once * n_stretches // n_units, -(-n_stretches // team.size))
+            size = max(_UNITS_AT_ONCE * n_stretches // n_units, -(-n_stretches // team.size))
             team.each(weigh, ranges(n_stretches, size))
         return [own for own in found if own.unit >= 0], bounds
 
