@@ -148,7 +148,7 @@ class Conversation:
                 others.append(k)
                 continue
             try:
-                put(line, payload)
+                put(line, [payload])
                 asked[k] = line
             except OSError:
                 self._drop(message.worker)

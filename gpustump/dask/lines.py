@@ -24,6 +24,9 @@ _ALIGNMENT = 8
 _LENGTH = struct.Struct("<Q")
 """What comes before each message on a line: how many bytes it has."""
 
+_PARTS_AT_ONCE = 512
+"""Systems take up to 1024."""
+
 
 def taken_over(comm: Any) -> socket.socket | None:
     """The socket of a connection that Dask gives up; None if it is not a plain one, or is busy."""
@@ -36,14 +39,15 @@ def taken_over(comm: Any) -> socket.socket | None:
     return own
 
 
-def put(line: socket.socket, message: bytes | memoryview) -> None:
-    """Send a message."""
-    length = _LENGTH.pack(len(message))
-    if len(message) < 2**14:
-        line.sendall(length + bytes(message))
-    else:
-        line.sendall(length)
-        line.sendall(message)
+def put(line: socket.socket, message: Sequence[bytes | memoryview]) -> None:
+    """Send the parts of a message, one after the other."""
+    waiting = [memoryview(_LENGTH.pack(sum(map(len, message)))), *map(memoryview, message)]
+    while waiting:
+        n_sent = line.sendmsg(waiting[:_PARTS_AT_ONCE])
+        while waiting and n_sent >= len(waiting[0]):
+            n_sent -= len(waiting.pop(0))
+        if n_sent:
+            waiting[0] = waiting[0][n_sent:]
 
 
 def got(line: socket.socket) -> memoryview:
@@ -68,22 +72,20 @@ def _exactly(line: socket.socket, n_bytes: int) -> memoryview:
     return found
 
 
-def packed(answer: Any) -> memoryview:
-    """An answer as bytes: how long each part is, and the parts.
+def packed(answer: Any) -> list[bytes | memoryview]:
+    """An answer as bytes, in parts that follow each other.
 
-    The first part is the pickled answer without its arrays, the others are these arrays.
+    They say how many bytes follow in each of several pieces, which are the pickled answer without
+    its arrays, and these arrays. The pieces are aligned. Arrays are not copied.
     """
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(answer, protocol=5, buffer_callback=buffers.append)
-    parts: list[np.ndarray] = [np.frombuffer(head, dtype=np.uint8)]
-    parts += [np.frombuffer(own.raw(), dtype=np.uint8) for own in buffers]
-    sizes = np.asarray([len(parts), *map(len, parts)], dtype=np.int64).view(np.uint8)
-    starts = _starts(len(sizes), [len(own) for own in parts])
-    found = np.empty(starts[-1], dtype=np.uint8)
-    found[: len(sizes)] = sizes
-    for start, own in zip(starts, parts, strict=False):
-        found[start : start + len(own)] = own
-    return found.data
+    pieces = [memoryview(head), *(own.raw() for own in buffers)]
+    sizes = struct.pack(f"<{len(pieces) + 1}q", len(pieces), *map(len, pieces))
+    found: list[bytes | memoryview] = [sizes]
+    for piece in pieces:
+        found += [piece, bytes(-len(piece) % _ALIGNMENT)]
+    return found
 
 
 def unpacked(message: memoryview) -> Any:
@@ -91,15 +93,10 @@ def unpacked(message: memoryview) -> Any:
     whole = np.frombuffer(message, dtype=np.uint8)
     if whole.ctypes.data % _ALIGNMENT:
         whole = whole.copy()
-    size = _ALIGNMENT
-    n_parts = int(whole[:size].view(np.int64)[0])
-    sizes = whole[size : size * (1 + n_parts)].view(np.int64).tolist()
-    starts = _starts(size * (1 + n_parts), sizes)
+    n_pieces = int(whole[:8].view(np.int64)[0])
+    first = 8 * (n_pieces + 1)
+    sizes = whole[8:first].view(np.int64).tolist()
+    padded = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]
+    starts = itertools.accumulate(padded, initial=first)
     head, *buffers = (whole[at : at + n].data for at, n in zip(starts, sizes, strict=False))
     return pickle.loads(head, buffers=buffers)
-
-
-def _starts(first: int, sizes: Sequence[int]) -> list[int]:
-    """Where parts of these sizes begin after `first` bytes, and where the last one ends."""
-    padded = (-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes)
-    return list(itertools.accumulate(padded, initial=first))

@@ -148,7 +148,7 @@ class Host:
             return {"packed": None}
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._executor, self._called, payload)
-        array = np.frombuffer(found, dtype=np.uint8)  # as a string of bytes it would take longer
+        array = np.frombuffer(b"".join(found), dtype=np.uint8)  # bytes would take longer
         return {"packed": to_serialize(array)}
 
     async def _open_line(self, comm: Any) -> Status:
@@ -161,13 +161,13 @@ class Host:
 
     def _serve(self, line: socket.socket) -> None:
         with line, contextlib.suppress(OSError):  # until the line is closed
-            put(line, b"")
+            put(line, [])
             while True:
                 payload = got(line)
                 self._heard.set()
                 put(line, self._called(payload))
 
-    def _called(self, payload: bytes | memoryview) -> memoryview:
+    def _called(self, payload: bytes | memoryview) -> list[bytes | memoryview]:
         """The answer to a message: true and the answer, or false and the error."""
         shard, about = pickle.loads(payload)
         found: tuple[bool, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from gpustump.dask.lines import got, packed, put, taken_over, unpacked
 def test_an_answer_comes_back_with_aligned_arrays(offset):
     arrays = [np.arange(n, dtype=dtype) for n in (0, 3, 1000) for dtype in ("u1", "i4", "i8", "f8")]
     answer = True, {"arrays": arrays, "planes": np.arange(12).reshape(3, 4), "text": "same"}
-    sent = packed(answer)
+    sent = np.frombuffer(b"".join(packed(answer)), dtype=np.uint8)
     room = np.empty(len(sent) + 16, dtype=np.uint8)
     start = -room.ctypes.data % 8 + offset
     room[start : start + len(sent)] = sent
@@ -38,12 +39,15 @@ def test_an_answer_comes_back_with_aligned_arrays(offset):
 
 def test_a_line_brings_messages_of_any_length_and_says_when_it_is_closed():
     here, there = socket.socketpair()
-    messages = [b"", b"one", bytes(2**14), np.ones(50_000, dtype=np.uint8).data]
+    large = np.arange(2**20).data.cast("B")
+    messages = [[], [b""], [b"one"], [b"two", b"", b"parts"], [b"a"] * 2000, [large, b"end"]]
     with here, there:
         for message in messages:
-            put(here, message)
-            assert got(there).tobytes() == bytes(message)
-        put(here, b"last")
+            sender = threading.Thread(target=put, args=(here, message))
+            sender.start()  # a large message waits until it is read
+            assert got(there).tobytes() == b"".join(message)
+            sender.join()
+        put(here, [b"last"])
         here.close()
         assert got(there).tobytes() == b"last"
         with pytest.raises(ConnectionResetError):
