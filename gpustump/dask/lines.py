@@ -41,7 +41,8 @@ def taken_over(comm: Any) -> socket.socket | None:
 
 def put(line: socket.socket, message: Sequence[bytes | memoryview]) -> None:
     """Send the parts of a message, one after the other."""
-    waiting = [memoryview(_LENGTH.pack(sum(map(len, message)))), *map(memoryview, message)]
+    length = _LENGTH.pack(sum(map(len, message)))
+    waiting = [memoryview(part) for part in (length, *message)]
     while waiting:
         n_sent = line.sendmsg(waiting[:_PARTS_AT_ONCE])
         while waiting and n_sent >= len(waiting[0]):
