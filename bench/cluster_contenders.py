@@ -125,12 +125,13 @@ class Leader:
 
         client, name = self._at(place).client, f"gpustump-{uuid.uuid4().hex[:12]}"
         client.run(_open_host, name)
+        conversation = Conversation(client, name)
         try:
-            conversation = Conversation(client, name)
             messages = [Message("", worker, "") for worker in conversation.workers()]
             conversation.send(messages)  # finds out whether workers can be reached
             return [timed(lambda: conversation.send(messages))[0] for _ in range(times)]
         finally:
+            conversation.close()
             client.run(_close_host, name)
 
     def leave(self) -> None:

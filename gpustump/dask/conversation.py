@@ -1,20 +1,25 @@
 """Messages to workers and their answers: who has answered, who is gone, and how many bytes it took.
 
-The leading process, the one that calls `fit`, sends messages directly to the workers' own servers.
-If it cannot reach them, for example because of a gateway, the scheduler passes the messages on. A
-worker counts as gone when its connection breaks, or when the scheduler does not know it any more.
-So nothing waits for a worker that does not exist.
+The leading process, the one that calls `fit`, sends messages by lines (see `lines`), or where there
+can be none to the workers' own servers. If it cannot reach them, for example because of a gateway,
+the scheduler passes the messages on. A worker counts as gone when its connection breaks, or when
+the scheduler does not know it any more. So nothing waits for a worker that does not exist.
 """
 
 from __future__ import annotations
 
 import asyncio
 import pickle
+import selectors
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpustump.dask.worker import UnknownShardError, unpacked
+from distributed.comm.core import connect
+
+from gpustump.dask.lines import got, put, taken_over, unpacked
+from gpustump.dask.worker import LINE, UnknownShardError
 
 _LOOK_AGAIN = 2.0
 """Seconds without an answer after which the scheduler is asked whether the workers still exist."""
@@ -82,6 +87,7 @@ class Conversation:
         self.client, self.name = client, name
         self.traffic = Traffic()
         self._is_direct: bool | None = None
+        self._lines: dict[str, socket.socket | None] = {}  # None where there can be none
 
     def send(self, messages: Sequence[Message]) -> list[Any]:
         """The answer to each message, or `GONE`.
@@ -91,12 +97,31 @@ class Conversation:
         Exception
             What a worker raised.
         """
-        answers = self.client.sync(self._send, messages)
+        payloads = _payloads(messages)
+        answers: list[Any] = [GONE] * len(messages)
+        waiting = list(range(len(messages)))
+        try:
+            while waiting:  # one message to each worker at a time
+                first = list({messages[k].worker: k for k in reversed(waiting)}.values())
+                found = self._sent([messages[k] for k in first], [payloads[k] for k in first])
+                for k, own in zip(first, found, strict=True):
+                    answers[k] = own
+                waiting = [k for k in waiting if k not in first]
+        except BaseException:
+            self.close()  # answers may be on their way
+            raise
         for message, own in zip(messages, answers, strict=True):
             if isinstance(own, Exception):
                 own.add_note(f"on the worker {message.worker}")
                 raise own
-        return list(answers)
+        return answers
+
+    def close(self) -> None:
+        """Close all lines; they are opened again if they are needed."""
+        for line in self._lines.values():
+            if line is not None:
+                line.close()
+        self._lines.clear()
 
     def workers(self) -> dict[str, int]:
         """The addresses of all workers, and how many threads each has."""
@@ -111,15 +136,101 @@ class Conversation:
         found: Mapping[str, int] = await self.client.scheduler.ncores()
         return found
 
-    async def _send(self, messages: Sequence[Message]) -> list[Any]:
-        payloads: dict[int, bytes] = {}
-        for message in messages:  # the same arguments are packed once
-            if id(message.arguments) not in payloads:
-                about = (message.method, tuple(message.arguments))
-                payloads[id(message.arguments)] = pickle.dumps(about, protocol=5)
+    def _sent(self, messages: Sequence[Message], payloads: Sequence[bytes]) -> list[Any]:
+        """The answers to messages to different workers."""
+        if any(message.worker not in self._lines for message in messages):
+            self._open_lines([message.worker for message in messages])
+        answers: list[Any] = [GONE] * len(messages)
+        asked, others = dict[int, socket.socket](), []
+        for k, (message, payload) in enumerate(zip(messages, payloads, strict=True)):
+            line = self._lines[message.worker]
+            if line is None:
+                others.append(k)
+                continue
+            try:
+                put(line, [payload])
+                asked[k] = line
+            except OSError:
+                self._drop(message.worker)
+        if others:
+            pairs = [messages[k] for k in others], [payloads[k] for k in others]
+            for k, own in zip(others, self.client.sync(self._send, *pairs), strict=True):
+                answers[k] = own
+        self._await(asked, messages, answers)
+        for payload, own in zip(payloads, answers, strict=True):
+            self._count(payload, own)
+        return [_opened(own) for own in answers]
+
+    def _await(
+        self, asked: Mapping[int, socket.socket], messages: Sequence[Message], answers: list[Any]
+    ) -> None:
+        """Wait for all answers that come by lines; those of workers that have gone will not."""
+        with selectors.DefaultSelector() as waiting:
+            for k, line in asked.items():
+                waiting.register(line, selectors.EVENT_READ, k)
+            while about := waiting.get_map():
+                ready = [key for key, _ in waiting.select(_LOOK_AGAIN)]
+                for key in ready:
+                    waiting.unregister(key.fileobj)
+                    try:
+                        answers[key.data] = got(asked[key.data])
+                    except OSError:
+                        self._drop(messages[key.data].worker)
+                if not ready:
+                    late = list(about.values())
+                    workers = {messages[key.data].worker for key in late}
+                    gone = self.client.sync(self._gone, workers)
+                    for key in late:
+                        if messages[key.data].worker in gone:
+                            waiting.unregister(key.fileobj)
+                            self._drop(messages[key.data].worker)
+
+    def _drop(self, worker: str) -> None:
+        """Close a line that is broken."""
+        line = self._lines.pop(worker)
+        if line is not None:
+            line.close()
+
+    def _open_lines(self, workers: Sequence[str]) -> None:
+        """Open the lines to some workers that have none, where there can be lines."""
+        new = [worker for worker in workers if worker not in self._lines]
+        self._lines |= dict(zip(new, self.client.sync(self._new_lines, new), strict=True))
+        for worker in new:
+            line = self._lines[worker]
+            if line is None:
+                continue
+            try:
+                line.settimeout(_FIRST_WORD)
+                got(line)
+                line.settimeout(None)
+            except OSError:
+                line.close()
+                self._lines[worker] = None
+
+    async def _new_lines(self, workers: Sequence[str]) -> list[socket.socket | None]:
+        return await asyncio.gather(*map(self._new_line, workers))
+
+    async def _new_line(self, worker: str) -> socket.socket | None:
+        if not worker.startswith("tcp://") or not await self._reaches(worker):
+            return None
+        try:
+            comm = await connect(worker, **self.client.connection_args)
+            await comm.write({"op": self.name + LINE, "reply": False})
+        except (TimeoutError, OSError):
+            return None
+        return taken_over(comm)
+
+    def _count(self, payload: bytes, answer: Any) -> None:
+        if answer is not GONE:
+            self.traffic.n_messages += 1
+            self.traffic.sent += len(payload)
+            self.traffic.received += len(answer)
+
+    async def _send(self, messages: Sequence[Message], payloads: Sequence[bytes]) -> list[Any]:
+        """The answers, packed, to messages by Dask's own connections; or `GONE`."""
         tasks = [
-            asyncio.ensure_future(self._call(message, payloads[id(message.arguments)]))
-            for message in messages
+            asyncio.ensure_future(self._call(*pair))
+            for pair in zip(messages, payloads, strict=True)
         ]
         try:
             return await self._all(messages, tasks)
@@ -153,34 +264,27 @@ class Conversation:
         silent = {w for w, own in zip(asked, found, strict=True) if isinstance(own, Exception)}
         return silent | (workers - set(there))
 
-    async def _call(self, message: Message, about: bytes) -> Any:
-        """The answer, or the exception that the worker raised; `GONE` if no answer can come."""
-        payload = pickle.dumps((message.shard, about), protocol=5)
+    async def _call(self, message: Message, payload: bytes) -> Any:
+        """The answer, packed; `GONE` if no answer can come."""
         try:
-            answer = await self._passed_on(message.worker, payload)
+            return (await self._passed_on(message.worker, payload))["packed"].data
         except (TimeoutError, OSError, EOFError):  # Dask's errors of comms are OSErrors
             return GONE
-        self.traffic.n_messages += 1
-        self.traffic.sent += len(payload)
-        (is_answer, found), n_bytes = unpacked(answer)
-        self.traffic.received += n_bytes
-        if isinstance(found, UnknownShardError) and not is_answer:
-            return GONE
-        return found
 
     async def _passed_on(self, worker: str, payload: bytes) -> dict[str, Any]:
-        if self._is_direct is None:
-            self._is_direct = await self._can_reach(worker)
-        if self._is_direct:
-            answer: dict[str, Any] = await getattr(self.client.rpc(worker), self.name)(
-                payload=payload
-            )
+        if await self._reaches(worker):
+            answer = await getattr(self.client.rpc(worker), self.name)(payload=payload)
         else:
             message = {"op": self.name, "payload": payload}
             answer = await self.client.scheduler.proxy(worker=worker, msg=message)
-        if "head" not in answer:
+        if not isinstance(answer, dict) or "packed" not in answer:
             raise OSError(f"{worker} does not know this fit")
         return answer
+
+    async def _reaches(self, worker: str) -> bool:
+        if self._is_direct is None:
+            self._is_direct = await self._can_reach(worker)
+        return self._is_direct
 
     async def _can_reach(self, worker: str) -> bool:
         """Whether workers can be reached without the scheduler."""
@@ -189,3 +293,24 @@ class Conversation:
         except (TimeoutError, OSError):
             return worker not in await self._workers()  # if it is gone, others may be reached
         return True
+
+
+def _payloads(messages: Sequence[Message]) -> list[bytes]:
+    """The messages as bytes; the same arguments are packed once."""
+    known: dict[int, bytes] = {}
+    for message in messages:
+        if id(message.arguments) not in known:
+            about = (message.method, tuple(message.arguments))
+            known[id(message.arguments)] = pickle.dumps(about, protocol=5)
+    return [
+        pickle.dumps((message.shard, known[id(message.arguments)]), protocol=5)
+        for message in messages
+    ]
+
+
+def _opened(answer: Any) -> Any:
+    """The answer in a packed one, or the exception that the worker raised; or `GONE`."""
+    if answer is GONE:
+        return GONE
+    is_answer, found = unpacked(answer)
+    return GONE if isinstance(found, UnknownShardError) and not is_answer else found

@@ -44,7 +44,7 @@ from gpustump.model.encoding import Unseen
 _SHARE_OF_VALUES = 0.5
 """The share of the memory limit that values may take. Others go to files."""
 
-_ELEMENT_BYTES, _SAMPLE_BYTES = 2, 120
+_ELEMENT_BYTES, _SAMPLE_BYTES = 2, 184
 """Bytes of memory for each value if all values are in files, and for each sample besides."""
 
 

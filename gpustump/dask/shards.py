@@ -183,6 +183,7 @@ class DaskShards:
 
     def close(self) -> None:
         """Make all workers that still exist forget this fit."""
+        self._conversation.close()
         there = sorted(self._visited & set(self._conversation.workers()))
         client, fit = self._conversation.client, self._conversation.name
         client.run(close_host, fit, workers=there, on_error="ignore")

@@ -2,9 +2,10 @@
 
 Dask tasks bring the partitions here, one by one; the first one opens the fit's `Host`. From then on
 the leading process, the one that calls `fit`, sends messages: each is the name of a method and its
-arguments, and a round takes a few of them. They use the worker's own server, with Dask's addresses
-and encryption. Measured on two worker processes of one machine, a message to both and back took 1.2
-ms; calls of Dask's actors took 2.0 ms, and tasks, which pass through the scheduler, 12 ms.
+arguments, and a round takes a few of them. They come by lines (see `lines`), or else to the
+worker's own server. Measured on two worker processes of one machine, a message to both servers and
+back took 1.2 ms; calls of Dask's actors took 2.0 ms, and tasks, which pass through the scheduler,
+12 ms.
 
 At the end of a fit, however it ends, its hosts are closed, and everything that they held is gone.
 If the leading process dies, a host closes itself after half an hour without a message.
@@ -13,26 +14,27 @@ If the leading process dies, a host closes itself after half an hour without a m
 from __future__ import annotations
 
 import asyncio
-import itertools
+import contextlib
 import pickle
+import socket
 import threading
 import weakref
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed import Worker, get_worker
+from distributed import Status, Worker, get_worker
 from distributed.protocol.serialize import to_serialize
 
 from gpustump.dask.categories import Asked
 from gpustump.dask.holding import Holding, Store
+from gpustump.dask.lines import got, packed, put, taken_over
 from gpustump.dask.partitions import Part, Summary
 
 _IDLE_SECONDS = 1800.0
 
-_ALIGNMENT = 8
-"""Bytes."""
+LINE = "-line"
+"""Ends the name of the messages that ask for a line; the first part is the fit's name."""
 
 _LOCK = threading.Lock()
 
@@ -107,8 +109,10 @@ class Host:
         self._holdings: dict[str, Holding] = {}
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=fit)
+        self._lines: list[socket.socket] = []
         self._heard, self._is_closed = threading.Event(), False
         worker.handlers[fit] = self._answer
+        worker.handlers[fit + LINE] = self._open_line
         threading.Thread(target=self._close_when_idle, name=fit, daemon=True).start()
 
     def store(self, shard: str, number: int, part: Part) -> Summary:
@@ -127,7 +131,11 @@ class Host:
         worker = self._worker()
         if worker is not None:
             worker.handlers.pop(self._fit, None)
+            worker.handlers.pop(self._fit + LINE, None)
         self._heard.set()
+        for line in self._lines:
+            with contextlib.suppress(OSError):  # it may be closed
+                line.shutdown(socket.SHUT_RDWR)  # ends its thread
         with self._lock:
             for holding in self._holdings.values():
                 holding.close()
@@ -137,11 +145,29 @@ class Host:
     async def _answer(self, payload: bytes) -> dict[str, Any]:
         self._heard.set()
         if not payload:  # a ping
-            return packed(None)
+            return {"packed": None}
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, self._called, payload)
+        found = await loop.run_in_executor(self._executor, self._called, payload)
+        array = np.frombuffer(b"".join(found), dtype=np.uint8)  # bytes would take longer
+        return {"packed": to_serialize(array)}
 
-    def _called(self, payload: bytes) -> dict[str, Any]:
+    async def _open_line(self, comm: Any) -> Status:
+        """Answer all that comes by a connection in a thread of its own."""
+        line = taken_over(comm)
+        if line is not None:
+            self._lines.append(line)
+            threading.Thread(target=self._serve, args=(line,), name=self._fit, daemon=True).start()
+        return Status.dont_reply
+
+    def _serve(self, line: socket.socket) -> None:
+        with line, contextlib.suppress(OSError):  # until the line is closed
+            put(line, [])
+            while True:
+                payload = got(line)
+                self._heard.set()
+                put(line, self._called(payload))
+
+    def _called(self, payload: bytes | memoryview) -> list[bytes | memoryview]:
         """The answer to a message: true and the answer, or false and the error."""
         shard, about = pickle.loads(payload)
         found: tuple[bool, Any]
@@ -161,38 +187,6 @@ class Host:
         worker = self._worker()
         if worker is not None and not self._is_closed:
             close_host(self._fit, worker)
-
-
-def packed(answer: Any) -> dict[str, Any]:
-    """An answer as a message with one array, which holds the bytes of all its arrays.
-
-    As one string of bytes, 1.2 MB from each of two workers took 5.6 ms; as an array they take 1.6.
-    Seven arrays take 0.4 ms more than one.
-    """
-    buffers: list[pickle.PickleBuffer] = []
-    head = pickle.dumps(answer, protocol=5, buffer_callback=buffers.append)
-    parts = [np.frombuffer(own.raw(), dtype=np.uint8) for own in buffers]
-    starts = _starts([len(own) for own in parts])
-    joined = np.empty(starts[-1], dtype=np.uint8)
-    for start, own in zip(starts, parts, strict=False):
-        joined[start : start + len(own)] = own
-    sizes = [len(own) for own in parts]
-    return {"head": head, "sizes": sizes, "joined": to_serialize(joined)}
-
-
-def unpacked(message: dict[str, Any]) -> tuple[Any, int]:
-    """The answer in a message, and how many bytes it took."""
-    head, sizes, joined = message["head"], message["sizes"], message["joined"]
-    if joined.ctypes.data % _ALIGNMENT:  # kernels take aligned arrays only
-        joined = joined.copy()
-    starts = _starts(sizes)
-    buffers = [joined[start : start + n] for start, n in zip(starts, sizes, strict=False)]
-    return pickle.loads(head, buffers=buffers), len(head) + joined.nbytes
-
-
-def _starts(sizes: Sequence[int]) -> list[int]:
-    """Where arrays of these sizes begin in one that holds them all, and where the last one ends."""
-    return [0, *itertools.accumulate(-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes)]
 
 
 class UnknownShardError(LookupError):

@@ -2,30 +2,119 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+
 import numpy as np
 import pytest
 
 pytest.importorskip("distributed")
 
-from gpustump.dask.worker import packed, unpacked
+from partitioned_tables import spread
+from sklearn.datasets import load_breast_cancer
+
+from gpustump import AdaBoostClassifier
+from gpustump.dask import DaskAdaBoostClassifier, conversation, worker
+from gpustump.dask.conversation import Conversation
+from gpustump.dask.lines import got, packed, put, taken_over, unpacked
 
 
 @pytest.mark.parametrize("offset", [0, 1, 3])
 def test_an_answer_comes_back_with_aligned_arrays(offset):
     arrays = [np.arange(n, dtype=dtype) for n in (0, 3, 1000) for dtype in ("u1", "i4", "i8", "f8")]
     answer = True, {"arrays": arrays, "planes": np.arange(12).reshape(3, 4), "text": "same"}
-    message = packed(answer)
-    sent = message["joined"].data
+    sent = np.frombuffer(b"".join(packed(answer)), dtype=np.uint8)
     room = np.empty(len(sent) + 16, dtype=np.uint8)
     start = -room.ctypes.data % 8 + offset
-    message["joined"] = room[start : start + len(sent)]
-    message["joined"][:] = sent
-    (is_answer, found), n_bytes = unpacked(message)
+    room[start : start + len(sent)] = sent
+    is_answer, found = unpacked(room[start : start + len(sent)].data)
     assert is_answer
     assert found["text"] == "same"
-    assert n_bytes >= len(sent)
     pairs = zip([*found["arrays"], found["planes"]], [*arrays, answer[1]["planes"]], strict=True)
     for one, other in pairs:
         assert one.flags.aligned
         assert one.dtype == other.dtype
         assert np.array_equal(one, other)
+
+
+def test_a_line_brings_messages_of_any_length_and_says_when_it_is_closed():
+    here, there = socket.socketpair()
+    large = np.arange(2**20).data.cast("B")
+    messages = [[], [b""], [b"one"], [b"two", b"", b"parts"], [b"a"] * 2000, [large, b"end"]]
+    with here, there:
+        for message in messages:
+            sender = threading.Thread(target=put, args=(here, message))
+            sender.start()  # a large message waits until it is read
+            assert got(there).tobytes() == b"".join(message)
+            sender.join()
+        put(here, [b"last"])
+        here.close()
+        assert got(there).tobytes() == b"last"
+        with pytest.raises(ConnectionResetError):
+            got(there)
+
+
+class _Encrypted:
+    """A connection whose stream is not a plain one."""
+
+    stream = object()
+    is_closed = False
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+
+def test_only_plain_sockets_become_lines():
+    comm = _Encrypted()
+    assert taken_over(comm) is None
+    assert comm.is_closed
+
+
+X, Y = load_breast_cancer(return_X_y=True)
+
+
+@pytest.mark.parametrize("has_lines", [True, False])
+def test_the_model_is_the_same_with_and_without_lines(processes, monkeypatch, has_lines):
+    by_dask: list[str] = []
+    passed_on = Conversation._passed_on
+
+    async def noted(self, worker, payload):
+        if payload:  # else it only asks whether the worker is there
+            by_dask.append(worker)
+        return await passed_on(self, worker, payload)
+
+    monkeypatch.setattr(Conversation, "_passed_on", noted)
+    if not has_lines:
+        monkeypatch.setattr(conversation, "taken_over", lambda comm: comm.abort())
+    there = DaskAdaBoostClassifier(client=processes, n_estimators=5).fit(*spread(X, Y))
+    here = AdaBoostClassifier(n_estimators=5).fit(X, Y)
+    assert there.model_.digest() == here.model_.digest()
+    assert bool(by_dask) is not has_lines
+
+
+def test_a_line_to_a_worker_that_does_not_know_the_fit_is_not_waited_for(processes):
+    there = Conversation(processes, "gpustump-unknown")
+    workers = list(there.workers())
+    messages = [conversation.Message("", own, "size") for own in workers]
+    assert there.send(messages) == [conversation.GONE] * len(workers)
+    there.close()
+
+
+def test_a_host_that_is_closed_closes_its_lines(processes):
+    name = "gpustump-closing"
+
+    def open_host(dask_worker):
+        from gpustump.dask.worker import _HOSTS, Host
+
+        _HOSTS.setdefault(dask_worker, {})[name] = Host(dask_worker, name, None)
+
+    processes.run(open_host)
+    there = Conversation(processes, name)
+    workers = list(there.workers())
+    messages = [conversation.Message("", own, "size") for own in workers]
+    assert there.send(messages) == [conversation.GONE] * len(workers)  # it has no shard
+    assert all(there._lines[own] is not None for own in workers)
+    processes.run(worker.close_host, name)
+    assert there.send(messages) == [conversation.GONE] * len(workers)
+    assert not any(there._lines.values())
+    there.close()

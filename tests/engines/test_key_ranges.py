@@ -16,6 +16,7 @@ from gpustump.engines.cpu import codes
 from gpustump.engines.cpu.cuts import Cuts
 from gpustump.engines.cpu.key_ranges import (
     KeyRanges,
+    KnownBins,
     grouped,
     keys_of,
     regions_of,
@@ -143,6 +144,27 @@ def test_all_samples_of_some_bins_are_found(data, dtype, is_crowded, patience):
                 assert extremes.high[slot] == keys[own, j].max()
             else:
                 assert extremes.low[slot] > extremes.high[slot]
+
+
+@settings(max_examples=60)
+@given(st.data(), DTYPES, SEEDS, st.integers(0, 3))
+def test_bins_that_are_kept_have_the_samples_and_keys_that_are_found_anew(data, dtype, seed, kept):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(data.draw(st.integers(1, 60)), 3)).astype(dtype)
+    X[random.random(X.shape) < 0.2] = np.nan
+    keys = arrays.order_keys(X)
+    cuts = [Cuts(np.unique(own[own < own.max()])[::4], True) for own in keys.T]
+    table, _ = codes.prepare_by_cuts(Source(np.asfortranarray(X), None), cuts, Team(1))
+    known = KnownBins(table, kept)
+    pairs = [(j, b) for j in range(3) for b in range(len(cuts[j].keys) + 1)]
+    for _ in range(6):  # what there is room for is kept, until there is no more
+        asked = sorted(data.draw(st.lists(st.sampled_from(pairs), unique=True, min_size=1)))
+        feature, bins = (np.asarray(own, dtype=np.int64) for own in zip(*asked, strict=True))
+        found, found_keys = known.of(feature, bins)
+        anew = samples_of_bins(table, feature, bins)
+        assert np.array_equal(found.samples, anew.samples)
+        assert np.array_equal(found.ends, anew.ends)
+        assert np.array_equal(found_keys, keys_of(table, anew, feature))
 
 
 @given(st.data(), DTYPES, st.integers(1, 3))

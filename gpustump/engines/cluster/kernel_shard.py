@@ -34,10 +34,9 @@ from gpustump.engines.cpu.cuts import Cuts
 from gpustump.engines.cpu.estimates import Move
 from gpustump.engines.cpu.key_ranges import (
     KeyRanges,
+    KnownBins,
     grouped,
-    keys_of,
     regions_of,
-    samples_of_bins,
     signed_unit_sums,
     unit_sums,
 )
@@ -62,6 +61,7 @@ class KernelShard:
     """
 
     _table: CodedTable
+    _bins: KnownBins
     _columns: CategoryColumns | None
     _rows: _Rows
     _search: Search
@@ -78,6 +78,7 @@ class KernelShard:
         rows = None if samples.rows is None else np.ascontiguousarray(samples.rows)
         source = Source(samples.values.T, rows, tuple(categorical))
         self._table, extremes = prepare_by_cuts(source, own, self._team)
+        self._bins = KnownBins(self._table)
         self._columns = samples.categories(categorical)
         layout = self._table.layout
         count = np.diff(layout.offset, append=0)
@@ -107,9 +108,9 @@ class KernelShard:
         is_new = (np.diff(ranges.feature, prepend=-1) != 0) | (np.diff(ranges.bin, prepend=-1) != 0)
         first = np.flatnonzero(is_new)
         feature, ends = ranges.feature[first], np.append(first, len(ranges.bin))
-        found = samples_of_bins(self._table, feature, ranges.bin[first])
+        found, keys = self._bins.of(feature, ranges.bin[first])
         about = KeyRanges(ends, ranges.low, ranges.high, ranges.shift)
-        units, unit = grouped(keys_of(self._table, found, feature), found.ends, about)
+        units, unit = grouped(keys, found.ends, about)
         return Units(*units, self._rows.unit_sums(found.samples, unit, len(units.size)))
 
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
