@@ -24,8 +24,8 @@ from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.drift import Expected
 from gpustump.engines.cpu.estimates import Move, move_histograms, move_slots
 from gpustump.engines.cpu.histograms import (
+    EXACTLY,
     TeamHistograms,
-    add_all_terms,
     add_some_columns,
     fill_slots,
     slot_sums,
@@ -72,7 +72,7 @@ class BinSums:
         self._into: Histograms | None = None
         self.sums = np.zeros((len(self._planes), len(self._n_inside)), dtype=np.int64)
         self.off = np.zeros(self.sums.shape)
-        self.is_exact, self._is_newly_rough = True, False
+        self.is_exact = True
         self._rough: RoughHistograms | None = None
         self._n_renewed = 0
         self._expected = Expected(self.sums, self.off)
@@ -85,11 +85,6 @@ class BinSums:
         )
         if self.is_exact:
             self.off = np.zeros(self.sums.shape)
-        if self._is_newly_rough:
-            self._is_newly_rough = False
-            of_planes = [HALF_UNITS[which] for _, which in self._planes]
-            self.off = np.multiply.outer(of_planes, np.asarray(self._n_inside, dtype=np.float64))
-            self._expected = self._expected._replace(off=self._expected.off + self.off)
         return self._expected
 
     def renew(self, features: np.ndarray) -> np.ndarray:
@@ -132,8 +127,7 @@ class BinSums:
         make : callable
             Computes the terms of the samples from `low` to `high`.
         """
-        table = self._table
-        add_all_terms(table.columns, self._terms, self._histograms, table.team, make)
+        self._histograms.add_up(self._terms, make, EXACTLY)
         self.is_exact = True
 
     def add_up_roughly(self, make: Callable[[int, int], None]) -> None:
@@ -150,7 +144,10 @@ class BinSums:
             return
         self._rough = self._rough or RoughHistograms(table.columns, len(terms.first), table.team)
         self._rough.add_up(terms, make, self._histograms.total)
-        self.is_exact, self._is_newly_rough = False, True
+        self.is_exact = False
+        half_units = np.asarray(HALF_UNITS)[self._planes[:, 1]]
+        self.off = np.multiply.outer(half_units, self._n_inside)
+        self._expected = self._expected._replace(off=self._expected.off + self.off)
 
     def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
         """Update the sums by a step, as estimates.

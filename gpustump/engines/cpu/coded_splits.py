@@ -94,7 +94,6 @@ def coded_sums(
     table: CodedTable, splits: Sequence[Partition], terms: Terms, totals: np.ndarray
 ) -> list[RegionSums]:
     """What `offered_sums` returns, for splits of features that are not categorical."""
-    X = table.source.X
     if not (splits and table.source.is_plain):
         return offered_sums(table.source, splits, terms, totals, table.team)
     features = np.asarray([split.feature for split in splits], dtype=np.int64)
@@ -102,11 +101,10 @@ def coded_sums(
     for own, split in zip(by_code, splits, strict=True):
         known = regions_by_code(table, split)
         own[: len(known)] = known
-    dtype = arrays.dtype_name(X)
     ends = arrays.order_keys(np.asarray([comparable(table, split) for split in splits]))
+    bits, rows, lowest = table.source.bits
     about = (
-        X.view("int" + dtype.removeprefix("float")), table.source.rows_for_kernels, features,
-        ends.astype(np.int64), -arrays.missing_key(dtype) - 1, *table.columns,
+        bits, rows, features, ends.astype(np.int64), lowest, *table.columns,
         table.bundles.column[features].astype(np.int64),
         table.bundles.is_wide[features].astype(np.uint8), by_code,
     )  # fmt: skip

@@ -176,10 +176,13 @@ def add_logistic(scores, classes, weights, table, bits, sums, low, high):  # typ
         sums[output] += total
 
 
-@kernel(_ADD_LOSSES)
-def add_softmax(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
+@kernel(_ADD_LOSSES.replace("LossTable, int64,", "LossTable, int64, boolean,"))
+def _add_shares(scores, classes, weights, table, bits, of_logistic, sums, low, high):  # type: ignore[no-untyped-def]
+    """Add -ln of the class's share of exp(x) over all outputs: x is the score, or the logarithm of
+    its logistic function."""
     nodes, drops, node_bits = table
-    step_bits, finer_bits = np.uint64(bits - node_bits), bits - _LOSS_BITS
+    log_bits = _LOSS_BITS if of_logistic else bits
+    step_bits, step_bits_of_logs = np.uint64(bits - node_bits), np.uint64(log_bits - node_bits)
     of_tile = np.zeros((2, _TILE), dtype=np.int64)
     for start in range(low, high, _TILE):
         end = min(start + _TILE, high)
@@ -188,32 +191,22 @@ def add_softmax(scores, classes, weights, table, bits, sums, low, high):  # type
         for output in range(scores.shape[1]):
             for i in range(len(tile)):
                 term = _in_units(tile[i, output])
-                log = _log_of_sum(logs[i], term, nodes, drops, step_bits, bits)
+                if of_logistic:
+                    term = -_loss(term, nodes, drops, step_bits, bits)
+                log = _log_of_sum(logs[i], term, nodes, drops, step_bits_of_logs, log_bits)
                 logs[i] = log if output > 0 else term
                 own[i] = term if labels[i] == output else own[i]
         total = 0
         for i in range(len(tile)):
-            total += _weighted(by[i], (logs[i] - own[i]) >> finer_bits)
+            total += _weighted(by[i], (logs[i] - own[i]) >> (log_bits - _LOSS_BITS))
         sums[0] += total
 
 
 @kernel(_ADD_LOSSES)
+def add_softmax(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
+    _add_shares(scores, classes, weights, table, bits, False, sums, low, high)
+
+
+@kernel(_ADD_LOSSES)
 def _add_logistic_shares(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
-    nodes, drops, node_bits = table
-    step_bits, step_bits_of_logs = np.uint64(bits - node_bits), np.uint64(_LOSS_BITS - node_bits)
-    of_tile = np.zeros((2, _TILE), dtype=np.int64)
-    for start in range(low, high, _TILE):
-        end = min(start + _TILE, high)
-        tile, labels, by = scores[start:end], classes[start:end], weights[start:end]
-        logs, own = of_tile[0, : end - start], of_tile[1, : end - start]
-        for output in range(scores.shape[1]):
-            for i in range(len(tile)):
-                units = _in_units(tile[i, output])
-                term = -_loss(units, nodes, drops, step_bits, bits)
-                log = _log_of_sum(logs[i], term, nodes, drops, step_bits_of_logs, _LOSS_BITS)
-                logs[i] = log if output > 0 else term
-                own[i] = term if labels[i] == output else own[i]
-        total = 0
-        for i in range(len(tile)):
-            total += _weighted(by[i], logs[i] - own[i])
-        sums[0] += total
+    _add_shares(scores, classes, weights, table, bits, True, sums, low, high)

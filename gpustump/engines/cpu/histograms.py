@@ -69,6 +69,21 @@ def is_taken_by_samples(columns: Columns, team: Team) -> bool:
     return team.size == 1 or columns.n_samples >= 64 * 256 * team.size
 
 
+class Additions(NamedTuple):
+    """The kernels of one way to add up the terms of samples.
+
+    Attributes
+    ----------
+    add : callable
+        `(columns, terms, histograms, low, high)`: adds those of the samples from `low` to `high`.
+    list_output : callable
+        `(terms, output, listed)`: lists what is to be added for all samples and one output.
+    """
+
+    add: Callable[..., None]
+    list_output: Callable[..., None]
+
+
 class TeamHistograms:
     """Histograms that several threads add to, each to its own.
 
@@ -90,7 +105,7 @@ class TeamHistograms:
     """
 
     def __init__(self, n_planes: int, width: int, columns: Columns, team: Team) -> None:
-        self.total = Histograms.empty(n_planes, width, columns)
+        self.total, self._columns = Histograms.empty(n_planes, width, columns), columns
         self.by_samples = is_taken_by_samples(columns, team)
         n_others = team.size - 1 if self.by_samples else 0
         self._others = [Histograms.empty(n_planes, width, columns) for _ in range(n_others)]
@@ -103,6 +118,39 @@ class TeamHistograms:
         self._team.each(work, [self.total, *self._others])
         for own in self._others:
             self.total.add(own)
+
+    def add_up(self, terms: Terms, make: Callable[[int, int], None], how: Additions) -> None:
+        """Compute all terms, and replace the sums by theirs: two planes for each output, for
+        positive and negative samples.
+
+        Parameters
+        ----------
+        terms : Terms
+        make : callable
+            Computes the terms of the samples from `low` to `high`, which are added while they are
+            in the cache.
+        how : Additions
+        """
+        self.total.clear()
+        pieces = Shared(pieces_of(self._columns.n_samples, self._team))
+
+        def take(own: Histograms) -> None:
+            for part in pieces:
+                make(*part)
+                how.add(self._columns, terms, own, *part)
+
+        if self.by_samples:
+            self.add(take)
+            return
+        self._team.each(lambda part: make(*part), list(pieces))
+        listed = Listed.empty(self._columns.n_samples, self.total.wide.shape[2] // WIDE_BINS)
+        parts = parts_of_columns(self._columns, self._team)
+        for output in range(len(terms.first)):
+            how.list_output(terms, output, listed)
+            self._team.each(functools.partial(self._add_part, 2 * output, listed), parts)
+
+    def _add_part(self, plane: int, listed: Listed, part: tuple[int, int]) -> None:
+        add(self._columns, self.total, plane, *part, listed)
 
     def renew(self, chosen: np.ndarray, work: Callable[[Histograms], None], n_shares: int) -> None:
         """The same for some columns only, which are cleared first, by up to `n_shares` threads."""
@@ -138,55 +186,6 @@ def add_some_columns(
             add_terms_to(columns, terms, own, chosen, *part)
 
     histograms.renew(chosen, take, len(parts))
-
-
-def add_all_terms(
-    columns: Columns,
-    terms: Terms,
-    histograms: TeamHistograms,
-    team: Team,
-    make: Callable[[int, int], None],
-) -> None:
-    """Compute all terms, and add them up: for each output those of positive and negative samples.
-
-    Parameters
-    ----------
-    columns : Columns
-    terms : Terms
-    histograms : TeamHistograms
-        Its total is cleared first. Two planes for each output, for positive and negative samples.
-    team : Team
-    make : callable
-        Computes the terms of the samples from `low` to `high`, which are added while they are in
-        the cache.
-    """
-    histograms.total.clear()
-    pieces = Shared(pieces_of(columns.n_samples, team))
-
-    def take(own: Histograms) -> None:
-        for part in pieces:
-            make(*part)
-            add_terms(columns, terms, own, *part)
-
-    if histograms.by_samples:
-        histograms.add(take)
-    else:
-        team.each(lambda part: make(*part), list(pieces))
-        _add_by_columns(columns, terms, histograms.total, team)
-
-
-def _add_by_columns(columns: Columns, terms: Terms, histograms: Histograms, team: Team) -> None:
-    listed = Listed.empty(columns.n_samples, width=2 if len(terms.second) else 1)
-    parts = parts_of_columns(columns, team)
-    for output in range(len(terms.first)):
-        list_output(terms, output, 0, columns.n_samples, listed)
-        team.each(functools.partial(_add_part, columns, histograms, 2 * output, listed), parts)
-
-
-def _add_part(
-    columns: Columns, histograms: Histograms, plane: int, listed: Listed, part: tuple[int, int]
-) -> None:
-    add(columns, histograms, plane, *part, listed)
 
 
 def slot_sums(
@@ -482,14 +481,17 @@ def _add_columns(histograms, others, chosen):  # type: ignore[no-untyped-def]
             histograms.narrow[:, c - n_wide] += others.narrow[:, c - n_wide]
 
 
-@kernel("void(Terms, int64, int64, int64, Listed)")
-def list_output(terms, output, low, high, listed):  # type: ignore[no-untyped-def]
-    """List the terms of an output of the samples from `low` to `high`, whole chunks."""
-    for start in range(low, high, CHUNK):
-        end = min(start + CHUNK, high)
-        first = terms.first[output, start:end]
-        second = terms.second[output, start:end] if len(terms.second) else first
-        list_terms(first, second, listed, start // CHUNK)
+@kernel("void(Terms, int64, Listed)")
+def _list_output(terms, output, listed):  # type: ignore[no-untyped-def]
+    """List the terms of an output of all samples."""
+    second = terms.second[output] if len(terms.second) > 0 else terms.first[output]
+    for start in range(0, len(second), CHUNK):
+        end = min(start + CHUNK, len(second))
+        list_terms(terms.first[output, start:end], second[start:end], listed, start // CHUNK)
+
+
+EXACTLY = Additions(add_terms, _list_output)
+"""Every integer as it is."""
 
 
 @kernel("void(Histograms, int64[:, ::1], Bundles, BinLayout, int64[::1], int64[:, ::1])")

@@ -16,7 +16,7 @@ from gpustump import arrays
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS
 from gpustump.engines.cpu.compiling import Integers, group, kernel
-from gpustump.engines.cpu.members import POSITIONS, positions_of
+from gpustump.engines.cpu.members import POSITIONS, positions_of, without_marks
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.hypothesis import MISSING, Partition
@@ -92,13 +92,12 @@ def samples_of_bins(table: CodedTable, feature: np.ndarray, bins: np.ndarray) ->
     count = layout.n_inside(slots)
     end = np.cumsum(count)
     found = np.empty(int(end[-1]) if len(end) else 0, dtype=np.int64)
-    is_ready = np.zeros(len(bins), dtype=bool)
-    if table.parted is not None and is_wide.any():
-        is_ready[is_wide] = table.parted.prepare(feature[is_wide], table.team)
-        own = np.flatnonzero(is_ready)
+    is_ready = table.are_in_order(feature)
+    own = np.flatnonzero(is_ready)
+    if len(own):
+        assert table.parted is not None
         start = table.bundles.column[feature[own]] * table.n_samples + layout.offset[slots[own]]
-        if len(own):
-            _pick(table.parted.order, start, count[own], (end - count)[own], found)
+        _pick(table.parted.order, start, count[own], (end - count)[own], found)
 
     def look_for(one: int) -> None:
         own = np.flatnonzero((feature == one) & ~is_ready)
@@ -128,7 +127,7 @@ class KnownBins:
         self._table = table
         room = table.n_samples * min(kept, table.n_features)  # memory is taken as it is filled
         self._samples = np.empty(room, dtype=positions_of(table.n_samples))
-        self._keys = np.empty(room, dtype=_bits_of(table).dtype)
+        self._keys = np.empty(room, dtype=table.source.bits[0].dtype)
         self._begin = np.full(len(table.layout.offset), -1)  # of each slot; -1 if it is not kept
         self._end = 0
 
@@ -223,17 +222,9 @@ def signed_unit_sums(
 
 def keys_of(table: CodedTable, found: Found, features: np.ndarray) -> np.ndarray:
     """The keys of the samples of some bins as int64, each bin's of its own feature."""
-    lowest = -arrays.missing_key(arrays.dtype_name(table.source.X)) - 1
     keys = np.empty(len(found.samples), dtype=np.int64)
-    rows = table.source.rows_for_kernels
-    _look_up(_bits_of(table), rows, lowest, features, found.ends, found.samples, keys)
+    _look_up(*table.source.bits, features, found.ends, found.samples, keys)
     return keys
-
-
-def _bits_of(table: CodedTable) -> np.ndarray:
-    """The bit patterns of all values."""
-    X = table.source.X
-    return np.asarray(X.view(arrays.dtype_name(X).replace("float", "int")))
 
 
 def regions_of(values: np.ndarray, hypothesis: Partition, team: Team) -> np.ndarray:
@@ -296,7 +287,7 @@ def _part_in_two(bits, ends, slices, missing, found, low, high):  # type: ignore
 @kernel("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
 def _pick(order, start, count, to, found):  # type: ignore[no-untyped-def]
     """Copy stretches of an order of samples, without their marks."""
-    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
+    low = without_marks(order)
     for t in range(len(start)):
         for k in range(count[t]):
             found[to[t] + k] = order[start[t] + k] & low

@@ -124,21 +124,18 @@ class PartedSamples:
 
     def bin(self, feature: int, bin_: int) -> np.ndarray:
         """The samples of a bin, part after part."""
-        found: np.ndarray = self._bin(feature, bin_) & self._sample
-        return found
-
-    @property
-    def _sample(self) -> int:
-        """Masks both marks out."""
-        return int(np.iinfo(self._dtype).max >> 1)
-
-    def _bin(self, feature: int, bin_: int) -> np.ndarray:
-        """The samples of a bin as in `order`, with their marks."""
         layout = self._layout
         slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
         self._put_in_order(column)
-        start = column * self._codes.shape[1]
-        return self.order[start + int(layout.offset[slot]) : start + int(layout.offset[slot + 1])]
+        own = self.order[column * self._codes.shape[1] :]
+        found: np.ndarray = own[layout.offset[slot] : layout.offset[slot + 1]] & without_marks(own)
+        return found
+
+
+@kernel("int64(POSITION[::1])", POSITION=POSITIONS)
+def without_marks(order):  # type: ignore[no-untyped-def]
+    """What masks both marks of the samples of an order out; plus 1, it is the lower mark."""
+    return 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
 
 
 @kernel("void(uint16[::1], POSITION[::1])", POSITION=POSITIONS)

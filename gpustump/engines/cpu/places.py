@@ -17,7 +17,7 @@ from gpustump import arrays
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS
 from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
-from gpustump.engines.cpu.members import POSITIONS
+from gpustump.engines.cpu.members import POSITIONS, without_marks
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, Planes, Slices
 from gpustump.engines.cpu.sorted_bins import SortedSamples
 from gpustump.engines.cpu.terms import Terms
@@ -161,7 +161,7 @@ class CodedPlace:
         if _pick_keys(*source.bits, feature, order, stretches, samples, keys):
             if not source.is_plain:
                 of = np.repeat(feature, stretches.n_samples)
-                keys[:] = arrays.order_keys(source.picked(samples & np.iinfo(order.dtype).max, of))
+                keys[:] = arrays.order_keys(source.picked(samples & without_marks(order), of))
             _sort_parts(keys, stretches, order, samples)
         return samples
 
@@ -269,7 +269,7 @@ def _pick_keys(bits, rows, lowest, features, order, stretches, samples, keys):  
     other parts, the samples' keys are written (`arrays.order_keys`), if there are bits: those of
     the table's values; see `Source.bits`.
     """
-    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
+    low = without_marks(order)
     n_unsorted = 0
     for t in range(len(features)):
         feature, first, start = features[t], stretches.first[t], stretches.start[t]
@@ -297,7 +297,7 @@ def _sort_parts(keys, stretches, order, samples):  # type: ignore[no-untyped-def
     Those whose next one has the same key are marked, and the order is sorted alike. Parts are
     small, so Shell's sort is fast enough.
     """
-    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
+    low = without_marks(order)
     for t in range(len(stretches.first)):
         start, n = stretches.first[t], stretches.n_samples[t]
         end, ahead = start + n, stretches.start[t] - start
@@ -343,7 +343,7 @@ def _pick_signed(order, signed, start, count, picked):  # type: ignore[no-untype
 
     No step of the loop depends on another, so the processor loads many samples at the same time.
     """
-    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
+    low = without_marks(order)
     for k in range(count):
         weight = signed[np.uint64(order[start + k] & low)]
         whole = np.int64(np.ceil(abs(weight)))
@@ -354,7 +354,7 @@ def _pick_signed(order, signed, start, count, picked):  # type: ignore[no-untype
 @kernel("int64(POSITION[::1], int64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
 def _pick(order, numbers, start, count, picked):  # type: ignore[no-untyped-def]
     """Write the numbers of some samples to `picked`."""
-    low = 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
+    low = without_marks(order)
     for k in range(count):
         picked[k] = numbers[np.uint64(order[start + k] & low)]
     return count

@@ -14,7 +14,6 @@ numbers they are right.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -23,15 +22,13 @@ from gpustump.engines.cpu.columns import Columns, Histograms
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.histograms import (
     CHUNK,
+    Additions,
     Listed,
     TeamHistograms,
-    add,
     add_chunk,
-    parts_of_columns,
-    pieces_of,
 )
 from gpustump.engines.cpu.terms import Terms
-from gpustump.engines.threads import Shared, Team
+from gpustump.engines.threads import Team
 
 MOST_SAMPLES = 2**28 - 1
 
@@ -57,7 +54,6 @@ class RoughHistograms:
 
     def __init__(self, columns: Columns, n_outputs: int, team: Team) -> None:
         self._words = TeamHistograms(2 * n_outputs, 1, columns, team)
-        self._columns, self._team = columns, team
 
     def add_up(
         self, terms: Terms, make: Callable[[int, int], None], histograms: Histograms
@@ -69,38 +65,14 @@ class RoughHistograms:
         terms : Terms
             With second integers.
         make : callable
-            As for `histograms.add_all_terms`.
+            As for `TeamHistograms.add_up`.
         histograms : Histograms
             Of two integers; their sums are replaced.
         """
-        words, columns, team = self._words, self._columns, self._team
-        words.total.clear()
-        pieces = Shared(pieces_of(columns.n_samples, team))
-
-        def take(own: Histograms) -> None:
-            for part in pieces:
-                make(*part)
-                _add_words(columns, terms, own, *part)
-
-        if words.by_samples:
-            words.add(take)
-        else:
-            team.each(lambda part: make(*part), list(pieces))
-            self._add_by_columns(terms)
-        for own, into in zip(words.total, histograms, strict=True):
+        self._words.add_up(terms, make, _ROUGHLY)
+        for own, into in zip(self._words.total, histograms, strict=True):
             if own.size:
                 _unpack_columns(own, into)
-
-    def _add_by_columns(self, terms: Terms) -> None:
-        columns, parts = self._columns, parts_of_columns(self._columns, self._team)
-        listed = Listed.empty(columns.n_samples)
-        for output in range(len(terms.first)):
-            _list_output(terms, output, listed)
-            add_part = functools.partial(self._add_part, 2 * output, listed)
-            self._team.each(add_part, parts)
-
-    def _add_part(self, plane: int, listed: Listed, part: tuple[int, int]) -> None:
-        add(self._columns, self._words.total, plane, *part, listed)
 
 
 @kernel("void(int64[:, :, ::1], int64[:, :, ::1])")
@@ -158,3 +130,6 @@ def _list_output(terms, output, listed):  # type: ignore[no-untyped-def]
     for start in range(0, len(first), CHUNK):
         end = min(start + CHUNK, len(first))
         _list_words(first[start:end], second[start:end], listed, start // CHUNK)
+
+
+_ROUGHLY = Additions(_add_words, _list_output)
