@@ -19,9 +19,10 @@ from rounds import KINDS, Case, signs
 from spread_tables import Spread, SpreadTable
 
 from gpustump.engines.cluster import places, state
-from gpustump.engines.cluster.questions import Ranges
+from gpustump.engines.cluster.questions import Changes, Ranges, narrowed
 from gpustump.engines.contract import Cut, Step, split_at
 from gpustump.engines.cpu import signed_search, split_search
+from gpustump.engines.cpu.estimates import add_rounded, round_to_fit
 from gpustump.engines.cpu.search import BestSplit, Edges
 from gpustump.engines.cpu.slices import Slices
 from gpustump.learners.split import Split
@@ -196,3 +197,24 @@ def exact_sums(run: state.ClusterState) -> np.ndarray:
     nothing = Ranges(*[np.empty(0, dtype=np.int64)] * 5)
     sums = sum(own for own, _ in run._shards.ask("look", features, nothing))
     return np.take(sums, run._table.bins.kept, axis=1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_changes_in_four_bytes_are_off_by_half_a_unit_at_most(seed):
+    random = np.random.default_rng(seed)
+    n_slots = int(random.integers(1, 40))
+    first = np.unique(np.append(0, random.integers(0, n_slots, size=3)))
+    changes = random.normal(size=(4, n_slots)) * 2.0 ** random.integers(0, 60, size=(4, 1))
+    changes = changes.astype(np.int64)
+    changes[0, 0] = 2 ** int(random.integers(29, 62)) - 1
+    feature = np.searchsorted(first, np.arange(n_slots), side="right") - 1
+    in_kernels = Changes(
+        np.empty(changes.shape, dtype=np.int32), np.empty((4, len(first)), dtype=np.uint8)
+    )
+    round_to_fit(changes, first, *in_kernels)
+    for found in (narrowed(changes, first), in_kernels):
+        sums, off = np.zeros_like(changes), np.zeros(changes.shape)
+        add_rounded(*found, np.arange(n_slots), feature, sums, off)
+        assert (np.abs(sums - changes) <= off).all()
+        most = np.maximum.reduceat(np.abs(changes), first, axis=1)[:, feature]
+        assert (off <= most * 2.0**-29).all()

@@ -14,16 +14,9 @@ from spread_tables import any_values
 from gpustump import arrays
 from gpustump.engines.cpu import codes
 from gpustump.engines.cpu.cuts import Cuts
-from gpustump.engines.cpu.key_ranges import (
-    KeyRanges,
-    KnownBins,
-    grouped,
-    keys_of,
-    regions_of,
-    samples_of_bins,
-    signed_unit_sums,
-    unit_sums,
-)
+from gpustump.engines.cpu.key_ranges import Grouped, KeyRanges, units_of_signed, units_of_terms
+from gpustump.engines.cpu.known_bins import KnownBins, Members, list_samples
+from gpustump.engines.cpu.regions_by_value import give_by_value
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import Team
@@ -64,52 +57,59 @@ def ranges_and_samples(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, KeyRang
     return np.asarray(keys, dtype=np.int64), np.asarray(owner, dtype=np.int64), about
 
 
-@given(ranges_and_samples())
-def test_samples_are_put_into_the_units_that_their_keys_name(drawn):
+@given(ranges_and_samples(), SEEDS, st.integers(1, 3), st.booleans())
+def test_samples_are_added_to_the_units_that_their_keys_name(drawn, seed, n_outputs, has_second):
     keys, owner, about = drawn
+    random = np.random.default_rng(seed)
     in_order = np.argsort(owner, kind="stable")
     keys, owner = keys[in_order], owner[in_order]
-    ends = np.cumsum(np.bincount(owner, minlength=len(about.first) - 1))
-    units, unit = grouped(keys, ends, about)
-    expected: dict[tuple[int, ...], list[int]] = {}
-    for i, (key, bin_) in enumerate(zip(keys.tolist(), owner.tolist(), strict=True)):
-        own = range(about.first[bin_], about.first[bin_ + 1])
-        inside = [r for r in own if about.low[r] <= key <= about.high[r]]
-        if not inside:
-            assert unit[i] == -1
-            continue
-        (r,) = inside
-        by_value = bool(about.shift[r] < 0)
-        number = as_python(key, about.low[r], about.shift[r])
-        expected.setdefault((r, number, *[i] * by_value), []).append(i)
-    assert len(units.size) == len(expected)
-    assert (np.diff(units.range) >= 0).all()
-    for (r, number, *_), samples in expected.items():
-        (u,) = set(unit[samples].tolist())
-        assert (units.range[u], int(units.number[u].view(np.uint64))) == (r, number)
-        assert units.size[u] == len(samples)
-        assert (units.low[u], units.high[u]) == (keys[samples].min(), keys[samples].max())
-
-
-@given(SEEDS, st.integers(0, 50), st.integers(1, 4), st.booleans())
-def test_sums_over_units_are_those_of_their_samples(seed, n_inside, n_outputs, has_second):
-    random = np.random.default_rng(seed)
+    count = np.bincount(owner, minlength=len(about.first) - 1)
+    samples = random.integers(0, 60, size=len(keys)).astype(np.int32)
+    if np.array_equal(keys, keys.astype(np.int32)):
+        keys = keys.astype(np.int32)
+    members = Members(samples, keys, np.cumsum(count) - count, count)
     first = random.integers(-(2**55), 2**55, size=(n_outputs, 60))
     second = random.integers(0, 2**55, size=(n_outputs if has_second else 0, 60))
-    samples = random.integers(0, 60, size=n_inside)
-    unit = random.integers(-1, 5, size=n_inside)
     terms = Terms(first, second if has_second else second.reshape(0, 0))
-    expected = []
+    planes = []
     for k in range(n_outputs):
-        planes = [np.maximum(first[k], 0), np.maximum(-first[k], 0), *second[k : k + 1]]
-        expected += [[own[samples[unit == u]].sum() for u in range(5)] for own in planes]
-    assert unit_sums(terms, samples, unit, 5).tolist() == expected
+        planes += [np.maximum(first[k], 0), np.maximum(-first[k], 0), *second[k : k + 1]]
+    check_units(keys, owner, about, units_of_terms(members, about, terms), samples, planes)
     signed = random.normal(size=60) * 2.0 ** random.integers(-3, 50, size=60)
-    whole = np.sign(signed) * np.ceil(np.abs(signed))
-    found = signed_unit_sums(signed, samples, unit, 5)
-    for plane, sign in zip(found, (1, -1), strict=True):
-        own = np.maximum(sign * whole, 0).astype(np.int64)
-        assert plane.tolist() == [own[samples[unit == u]].sum() for u in range(5)]
+    whole = (np.sign(signed) * np.ceil(np.abs(signed))).astype(np.int64)
+    planes = [np.maximum(whole, 0), np.maximum(-whole, 0)]
+    check_units(keys, owner, about, units_of_signed(members, about, signed), samples, planes)
+
+
+def check_units(
+    keys: np.ndarray,
+    owner: np.ndarray,
+    about: KeyRanges,
+    units: Grouped,
+    samples: np.ndarray,
+    planes: list[np.ndarray],
+) -> None:
+    """Units are those that brute force finds; several have the same name if they are by sample."""
+    expected: dict[tuple[int, int], list[int]] = {}
+    for i, (key, bin_) in enumerate(zip(keys.tolist(), owner.tolist(), strict=True)):
+        for r in range(about.first[bin_], about.first[bin_ + 1]):
+            if about.low[r] <= key <= about.high[r]:
+                name = r, as_python(key, about.low[r], about.shift[r])
+                expected.setdefault(name, []).append(i)
+    assert (np.diff(units.range) >= 0).all()
+    found: dict[tuple[int, int], list[int]] = {}
+    for u, (r, number) in enumerate(zip(units.range, units.number.view(np.uint64), strict=True)):
+        found.setdefault((int(r), int(number)), []).append(u)
+    assert found.keys() == expected.keys()
+    for (r, number), inside in expected.items():
+        own = found[r, number]
+        by_value = bool(about.shift[r] < 0)
+        assert units.size[own].tolist() == ([1] * len(inside) if by_value else [len(inside)])
+        assert set(units.low[own].tolist()) == {keys[inside].min()}
+        assert set(units.high[own].tolist()) == {keys[inside].max()}
+        of_samples = np.asarray([plane[samples[inside]] for plane in planes])
+        sums = units.sums[:, own]
+        assert np.array_equal(sums, of_samples if by_value else of_samples.sum(1, keepdims=True))
 
 
 @settings(max_examples=60)
@@ -131,13 +131,12 @@ def test_all_samples_of_some_bins_are_found(data, dtype, is_crowded, patience):
     asked = sorted(data.draw(st.lists(st.sampled_from(pairs), unique=True, min_size=1)))
     feature, bins = (np.asarray(own, dtype=np.int64) for own in zip(*asked, strict=True))
     for _ in range(3):  # the samples of a feature are put in order at last
-        found = samples_of_bins(table, feature, bins)
-        owner = np.repeat(np.arange(len(bins)), np.diff(found.ends, prepend=0))
-        assert np.array_equal(keys_of(table, found, feature), keys[found.samples, feature[owner]])
+        samples, count = listed(table, feature, bins)
+        owner = np.repeat(np.arange(len(bins)), count)
         for place, (j, b) in enumerate(asked):
             bin_of = np.searchsorted(cuts[j].keys, keys[:, j])
             own = np.flatnonzero((bin_of == b) & (keys[:, j] != missing))
-            assert np.sort(found.samples[owner == place]).tolist() == own.tolist()
+            assert np.sort(samples[owner == place]).tolist() == own.tolist()
             slot = table.layout.first[j] + b
             if len(own):
                 assert extremes.low[slot] == keys[own, j].min()
@@ -160,11 +159,22 @@ def test_bins_that_are_kept_have_the_samples_and_keys_that_are_found_anew(data, 
     for _ in range(6):  # what there is room for is kept, until there is no more
         asked = sorted(data.draw(st.lists(st.sampled_from(pairs), unique=True, min_size=1)))
         feature, bins = (np.asarray(own, dtype=np.int64) for own in zip(*asked, strict=True))
-        found, found_keys = known.of(feature, bins)
-        anew = samples_of_bins(table, feature, bins)
-        assert np.array_equal(found.samples, anew.samples)
-        assert np.array_equal(found.ends, anew.ends)
-        assert np.array_equal(found_keys, keys_of(table, anew, feature))
+        found = known.of(feature, bins)
+        samples, count = listed(table, feature, bins)
+        assert found.size.tolist() == count.tolist()
+        inside = np.concatenate([k + np.arange(n) for k, n in zip(found.begin, count, strict=True)])
+        assert np.array_equal(found.samples[inside], samples)
+        assert np.array_equal(found.keys[inside], keys[samples, np.repeat(feature, count)])
+
+
+def listed(
+    table: codes.CodedTable, feature: np.ndarray, bins: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The samples of some bins, and how many each has."""
+    count = table.layout.n_inside(table.layout.first[feature] + bins)
+    samples = np.full(count.sum(), -1, dtype=np.int32)
+    list_samples(table, feature, bins, np.cumsum(count) - count, samples)
+    return samples, count
 
 
 @given(st.data(), DTYPES, st.integers(1, 3))
@@ -173,9 +183,11 @@ def test_regions_are_those_of_the_hypothesis(data, dtype, n_threads):
     near = [float(x) for x in values if x == x]
     threshold = st.floats(allow_nan=False) | st.sampled_from([*near, 0.0, np.inf, -np.inf])
     ends = sorted([data.draw(threshold), data.draw(threshold)])
+    numbers = np.asarray([7, 0, 255], dtype=np.uint8)
     hypotheses: list[Partition] = [Split(0, ends[0])]
     if ends[0] < ends[1] < np.inf:
         hypotheses.append(Interval(0, *ends, 1, -1, 0.0))
     for hypothesis in hypotheses:
-        found = regions_of(values, hypothesis, Team(n_threads))
-        assert found.tolist() == regions(hypothesis, values).tolist()
+        found = np.full(len(values), 99, dtype=np.uint8)
+        give_by_value(values, hypothesis, numbers, found, Team(n_threads))
+        assert found.tolist() == numbers[regions(hypothesis, values)].tolist()

@@ -22,7 +22,6 @@ from gpustump.engines.cluster.questions import (
     Units,
     bin_planes_of,
     counts_of,
-    narrowed,
     no_sums_by_category,
 )
 from gpustump.engines.cluster.samples import Samples
@@ -31,16 +30,11 @@ from gpustump.engines.cpu.bin_sums import BinSums
 from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.codes import CodedTable, prepare_by_cuts
 from gpustump.engines.cpu.cuts import Cuts
-from gpustump.engines.cpu.estimates import Move
-from gpustump.engines.cpu.key_ranges import (
-    KeyRanges,
-    KnownBins,
-    grouped,
-    regions_of,
-    signed_unit_sums,
-    unit_sums,
-)
+from gpustump.engines.cpu.estimates import Move, round_to_fit
+from gpustump.engines.cpu.key_ranges import Grouped, KeyRanges, units_of_signed, units_of_terms
+from gpustump.engines.cpu.known_bins import KnownBins, Members
 from gpustump.engines.cpu.losses import loss_of
+from gpustump.engines.cpu.regions_by_value import give_by_value
 from gpustump.engines.cpu.samples import Update
 from gpustump.engines.cpu.signed_run import SignedRun
 from gpustump.engines.cpu.source_table import Source
@@ -48,6 +42,9 @@ from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import FIRST, N_REGIONS, Partition, signs
+
+_NUMBERS = np.arange(N_REGIONS, dtype=np.uint8)
+"""The regions' own numbers."""
 
 
 class KernelShard:
@@ -98,20 +95,20 @@ class KernelShard:
 
     def advance(self, step: Step, bulk: Bulk | None = None) -> Tally:
         """Follow a step."""
-        inside = self._regions(step.hypothesis)
+        numbers = self._rows.numbers_of_regions(step)
         if step.cut is not None and step.cut.position is None:
-            inside[:] = FIRST  # a constant does not separate missing values from others
-        return self._tally(self._rows.advance(step, inside, bulk))
+            self._rows.inside[:] = numbers[FIRST]  # for missing values, too
+        else:
+            self._give(step.hypothesis, numbers, self._rows.inside)
+        return self._tally(self._rows.advance(step, bulk))
 
     def units(self, ranges: Ranges) -> Units:
         """The sums over the units of ranges, from the samples of the bins they lie in."""
         is_new = (np.diff(ranges.feature, prepend=-1) != 0) | (np.diff(ranges.bin, prepend=-1) != 0)
         first = np.flatnonzero(is_new)
         feature, ends = ranges.feature[first], np.append(first, len(ranges.bin))
-        found, keys = self._bins.of(feature, ranges.bin[first])
-        about = KeyRanges(ends, ranges.low, ranges.high, ranges.shift)
-        units, unit = grouped(keys, found.ends, about)
-        return Units(*units, self._rows.unit_sums(found.samples, unit, len(units.size)))
+        members = self._bins.of(feature, ranges.bin[first])
+        return Units(*self._rows.units(members, KeyRanges(ends, *ranges[2:])))
 
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
         """The sums over the bins of some features, and over parts of bins."""
@@ -119,7 +116,9 @@ class KernelShard:
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""
-        return self._rows.region_sums(self._regions(hypothesis))
+        inside = np.empty(len(self.samples), dtype=np.uint8)
+        self._give(hypothesis, _NUMBERS, inside)
+        return self._rows.region_sums(inside)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""
@@ -139,15 +138,25 @@ class KernelShard:
             by_category = category_sums(self._columns, self._rows.terms, self._team)
         return Tally(self._rows.numbers, bins, by_category)
 
-    def _regions(self, hypothesis: Partition) -> np.ndarray:
-        return regions_of(self.samples.values_of(hypothesis.feature), hypothesis, self._team)
+    def _give(self, hypothesis: Partition, numbers: np.ndarray, found: np.ndarray) -> None:
+        """Write the number of each sample's region to `found`."""
+        values = self.samples.values_of(hypothesis.feature)
+        give_by_value(values, hypothesis, numbers, found, self._team)
 
 
 class _Rows(Protocol):
     """What a run keeps of a shard's samples."""
 
     @property
+    def inside(self) -> np.ndarray:
+        """The number of the region that each sample is in, (n_samples,) of uint8; set before
+        `advance`."""
+
+    @property
     def terms(self) -> Terms: ...
+
+    def numbers_of_regions(self, step: Step) -> np.ndarray:
+        """The numbers of the regions of a step, (N_REGIONS,) of uint8."""
 
     @property
     def numbers(self) -> np.ndarray:
@@ -159,14 +168,11 @@ class _Rows(Protocol):
     def sums_of(self, features: np.ndarray) -> np.ndarray:
         """Those of some features."""
 
-    def advance(self, step: Step, inside: np.ndarray, bulk: Bulk | None) -> np.ndarray | Changes:
-        """Follow a step; `inside` (n_samples,) of uint8 says which region each sample lies in.
+    def advance(self, step: Step, bulk: Bulk | None) -> np.ndarray | Changes:
+        """Follow a step. Returns the sums over bins, or their changes."""
 
-        Returns the sums over bins, or their changes.
-        """
-
-    def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
-        """See `key_ranges.unit_sums`."""
+    def units(self, members: Members, about: KeyRanges) -> Grouped:
+        """The units of ranges; see `key_ranges`."""
 
     def region_sums(self, inside: np.ndarray) -> np.ndarray: ...
 
@@ -184,6 +190,13 @@ class _SignedRows:
         self._run, self._layout = SignedRun(table, labels, units), table.layout
 
     @property
+    def inside(self) -> np.ndarray:
+        return self._run.samples.votes.view(np.uint8)
+
+    def numbers_of_regions(self, step: Step) -> np.ndarray:
+        return np.asarray(signs(step.discrete_hypothesis), dtype=np.int8).view(np.uint8)
+
+    @property
     def terms(self) -> Terms:
         return Terms(self._run.units[np.newaxis], np.empty((0, 0), dtype=np.int64))
 
@@ -199,14 +212,12 @@ class _SignedRows:
         sums = self._run.bin_sums()
         return np.concatenate([sums[:, own.start : own.stop + 1] for own in slots], axis=1)
 
-    def advance(self, step: Step, inside: np.ndarray, bulk: Bulk | None) -> np.ndarray:
-        by_region = np.asarray(signs(step.discrete_hypothesis), dtype=np.int8)
-        np.take(by_region, inside, out=self._run.samples.votes)
+    def advance(self, step: Step, bulk: Bulk | None) -> np.ndarray:
         self._run.advance(Update.of(step))
         return self._run.bin_sums()
 
-    def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
-        return signed_unit_sums(self._run.samples.signed, samples, unit, n_units)
+    def units(self, members: Members, about: KeyRanges) -> Grouped:
+        return units_of_signed(members, about, self._run.samples.signed)
 
     def region_sums(self, inside: np.ndarray) -> np.ndarray:
         units = self._run.units
@@ -230,6 +241,7 @@ class _SplitRows:
         self._is_folded = search.votes == "newton" and bin_planes_of(search) % 4 > 0
         self._loss = loss_of(labels, units, search)
         self._bins = BinSums(table, self._loss.terms, search)
+        self.inside = np.zeros(table.n_samples, dtype=np.uint8)
         self._take(self._loss.begin)
 
     @property
@@ -247,20 +259,26 @@ class _SplitRows:
     def sums_of(self, features: np.ndarray) -> np.ndarray:
         return self._folded(self._bins.sums_of(features))
 
-    def advance(self, step: Step, inside: np.ndarray, bulk: Bulk | None) -> np.ndarray | Changes:
-        work = functools.partial(self._loss.advance, step, inside)
+    def numbers_of_regions(self, step: Step) -> np.ndarray:
+        return _NUMBERS
+
+    def advance(self, step: Step, bulk: Bulk | None) -> np.ndarray | Changes:
+        work = functools.partial(self._loss.advance, step, self.inside)
         if bulk is None:
             self._take(work)
             return self.bin_sums()
         make, found = _noting(work)
         factor, slope = np.asarray(bulk.factor), np.asarray(bulk.slope)
         move = Move(bulk.region, bulk.shift, factor, slope, np.zeros_like(slope))
-        changes = self._bins.changes(make, inside, move)
+        changes = self._bins.changes(make, self.inside, move)
         self._sums = functools.reduce(operator.add, found)
-        return narrowed(changes, self._first)
+        numbers = np.empty(changes.shape, dtype=np.int32)
+        shift = np.empty((len(changes), len(self._first)), dtype=np.uint8)
+        round_to_fit(changes, self._first, numbers, shift)
+        return Changes(numbers, shift)
 
-    def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
-        return unit_sums(self._loss.terms, samples, unit, n_units)
+    def units(self, members: Members, about: KeyRanges) -> Grouped:
+        return units_of_terms(members, about, self._loss.terms)
 
     def region_sums(self, inside: np.ndarray) -> np.ndarray:
         return region_sums(self._loss.terms, inside, 0, self._n_samples)

@@ -5,7 +5,7 @@ Several trainings, such as bags, may share the values, each with some of the row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,9 @@ from gpustump import arrays
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import hidden
 from gpustump.engines.integer_weights import scaled, scaled_total
+
+_AT_ONCE = 2**13
+"""How many weights are scaled at a time."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,19 @@ class Samples:
 
     def scaled_total(self, exponent: int) -> int:
         """See `integer_weights.scaled_total`."""
-        return scaled_total(self.weights, exponent)
+        return sum(scaled_total(own, exponent) for own in self._pieces(self.weights))
 
     def class_weights(self, exponent: int, n_classes: int) -> list[int]:
         """For each class the integer weight of its samples, in units of 2**-exponent."""
-        units = scaled(self.weights, exponent).astype(np.int64)
-        return [int(units[self.classes == number].sum()) for number in range(n_classes)]
+        found = np.zeros(n_classes, dtype=np.int64)
+        for weights, classes in zip(*map(self._pieces, (self.weights, self.classes)), strict=True):
+            np.add.at(found, classes, scaled(weights, exponent).astype(np.int64))
+        return [int(own) for own in found]
+
+    @staticmethod
+    def _pieces(numbers: np.ndarray) -> Iterator[np.ndarray]:
+        """Numbers piece by piece, so that little new memory is needed."""
+        return (numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE))
 
     def labels(self, n_outputs: int, positive: int) -> np.ndarray:
         """The labels as `contract.PreparedTable.start` takes them; see `questions.Run`."""

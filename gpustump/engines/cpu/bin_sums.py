@@ -17,7 +17,7 @@ from gpustump.engines.cpu.changes import (
     list_changes,
     list_rest,
     unpack,
-    unpacked,
+    unpack_slots,
 )
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import Histograms
@@ -70,6 +70,7 @@ class BinSums:
         self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
         self._changes: list[Changes] = []
         self._into: Histograms | None = None
+        self._unpacked: np.ndarray | None = None
         self.sums = np.zeros((len(self._planes), len(self._n_inside)), dtype=np.int64)
         self.off = np.zeros(self.sums.shape)
         self.is_exact = True
@@ -174,7 +175,7 @@ class BinSums:
     ) -> np.ndarray:
         """What a step's move leaves out, (n_planes, n_slots) of int64; the sums stay as they are.
 
-        The arguments are those of `follow`.
+        The arguments are those of `follow`. The answer may be overwritten by the next one.
         """
         table = self._table
         self._list(make, regions, move)
@@ -182,7 +183,11 @@ class BinSums:
         self._add_listed(into)
         planes = [(plane, 0) for plane in range(len(into.wide))]
         words = slot_sums(into, np.asarray(planes), table.bundles, table.layout, table.team)
-        return unpacked(words, move.shift) if len(self._terms.second) else words
+        if len(self._terms.second) == 0:
+            return words
+        self._unpacked = np.empty_like(self.sums) if self._unpacked is None else self._unpacked
+        unpack_slots(words, move.shift, self._unpacked)
+        return self._unpacked
 
     def _words(self) -> Histograms:
         """Cleared histograms for changes, whose memory is used in every round."""

@@ -87,14 +87,6 @@ def unpack(words: Histograms, histograms: Histograms, move: Move) -> None:
             _unpack_columns(own, into, move.shift)
 
 
-def unpacked(words: np.ndarray, shift: int) -> np.ndarray:
-    """Both parts of words, (2, n), in the planes of `slices`, (4, n)."""
-    free = 64 - SECOND_BITS
-    second = (words << free) >> free
-    first = ((words - second) >> SECOND_BITS) << shift
-    return np.concatenate([first, second << (shift + ROUGHER)])
-
-
 @kernel("int64(int64, int64, int64)")
 def packed(first, second, shift):  # type: ignore[no-untyped-def]
     """Two integers in one word, the second one rounded more, as scores depend less on it.
@@ -115,6 +107,17 @@ def _unpack_columns(words, sums, shift):  # type: ignore[no-untyped-def]
                 second = (own[k] << (64 - SECOND_BITS)) >> (64 - SECOND_BITS)
                 into[2 * k] += ((own[k] - second) >> SECOND_BITS) << shift
                 into[2 * k + 1] += second << (shift + ROUGHER)
+
+
+@kernel("void(int64[:, ::1], int64, int64[:, ::1])")
+def unpack_slots(words, shift, found):  # type: ignore[no-untyped-def]
+    """Both parts of words (2, n), in the planes of `slices`, (4, n)."""
+    for plane in range(2):
+        own, first, second = words[plane], found[plane], found[plane + 2]
+        for k in range(len(own)):
+            low = (own[k] << (64 - SECOND_BITS)) >> (64 - SECOND_BITS)
+            first[k] = ((own[k] - low) >> SECOND_BITS) << shift
+            second[k] = low << (shift + ROUGHER)
 
 
 @kernel("int64(uint8[::1], uint8, uint16[::1])")

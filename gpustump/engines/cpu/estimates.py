@@ -167,6 +167,29 @@ def move_histograms(histograms: Histograms, move: Move) -> None:
             _move_columns(part, move.factor, move.slope)
 
 
+@kernel("void(int64[:, ::1], int64[::1], int32[:, ::1], uint8[:, ::1])")
+def round_to_fit(changes, first, numbers, shift):  # type: ignore[no-untyped-def]
+    """Write changes of sums over slots as `numbers` in units of 2**shift; see `add_rounded`.
+
+    Each feature, whose slots begin at `first`, has the smallest unit with which four bytes are
+    enough. `cluster.questions.narrowed` does the same.
+    """
+    for plane in range(len(changes)):
+        for j in range(len(first)):
+            end = first[j + 1] if j + 1 < len(first) else changes.shape[1]
+            own, into = changes[plane, first[j] : end], numbers[plane, first[j] : end]
+            most = 0
+            for s in range(len(own)):
+                most = max(most, abs(own[s]))
+            by = 0
+            while most >> by >= 1 << 30:
+                by += 1
+            half = (1 << by) >> 1
+            for s in range(len(own)):
+                into[s] = (own[s] + half) >> by
+            shift[plane, j] = by
+
+
 @kernel(
     "void(Array(int32, 2, 'C', readonly=True), Array(uint8, 2, 'C', readonly=True), int64[::1],"
     " int64[::1], int64[:, ::1], float64[:, ::1])"
