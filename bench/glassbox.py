@@ -2,10 +2,11 @@
 
 Error, log-loss and Brier score are those of held-out samples, on the tables and folds of
 `accuracy`. The seconds of a fit and of a prediction are measured on the same folds. All contenders
-run in turn, fold by fold, with the same number of threads or processes. A table ends after the fold
-in which a contender's fits have taken longer than --limit in all, so all contenders have the same
-folds. On a small table one draw of held-out samples says little, so such a table is shuffled and
-cut into folds again, up to --shuffles times. The file is written anew after each table; --resume
+run in turn, fold by fold, with the same number of threads or processes. On a small table one draw
+of held-out samples says little, so such a table is shuffled and cut into folds again, up to
+--shuffles times. A table ends after the fold in which a contender's fits have taken longer than
+--limit in all, but not before each sample was held out once: a single fold of a small table says
+nothing. All contenders have the same folds. The file is written anew after each table; --resume
 goes on with an unfinished file.
 """
 
@@ -75,7 +76,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "times that a table is shuffled and cut into folds, if time allows (default: %(default)s)"
     )
     add("--shuffles", type=whole(1), default=3, metavar="N", help=about)
-    about = "seconds that a contender's fits may take on a table (default: %(default)s)"
+    about = (
+        "seconds of a contender's fits after which a table ends, if each sample was held out once "
+        "(default: %(default)s)"
+    )
     add("--limit", type=whole(1), default=30, metavar="SECONDS", help=about)
     about = "default: 2, or 1 where there is one core"
     add("--threads", type=whole(1), default=min(2, usable_cores()), metavar="N", help=about)
@@ -155,19 +159,23 @@ def warm_up(contenders: Sequence[GlassBox], job: Job) -> None:
 
 
 def on_table(name: str, table: Table, contenders: Sequence[GlassBox], job: Job) -> GlassTable:
-    """All contenders on one table: they take turns, fold by fold, until one has used its time."""
+    """All contenders on one table: they take turns, fold by fold, until one has used its time.
+
+    The first folds, which hold out each sample once, are completed.
+    """
     shuffled = [fold_of_each(table.y, job.folds, shuffle) for shuffle in range(job.shuffles)]
     folds: dict[str, list[GlassFold]] = {each.name: [] for each in contenders}
     reasons: dict[str, str] = {}
-    for held_out, number in itertools.product(shuffled, range(job.folds)):
-        part = part_of(table, held_out == number)
+    for shuffle, number in itertools.product(range(job.shuffles), range(job.folds)):
+        part = part_of(table, shuffled[shuffle] == number)
         for each in contenders:
             if each.name not in reasons:
                 try:
                     folds[each.name].append(on_fold(each, part, job))
                 except FailedError as failure:
                     reasons[each.name] = str(failure)
-        if max(sum(fold.fit for fold in found) for found in folds.values()) > job.limit:
+        is_whole = shuffle > 0 or number + 1 == job.folds
+        if is_whole and max(sum(own.fit for own in found) for found in folds.values()) > job.limit:
             break
     return GlassTable(
         **asdict(outline(name, about(name), table, shuffled[0])),

@@ -177,13 +177,16 @@ def test_everybody_who_can_makes_whole_fits_before_the_first_that_counts():
     assert {rounds for rounds, *_ in Slow.fitted} == {7}
 
 
-def test_a_table_ends_for_all_after_the_fold_in_which_one_has_used_its_time():
+@pytest.mark.parametrize(("limit", "n_folds"), [(0.01, 4), (0.27, 5)])
+def test_a_table_ends_for_all_once_one_has_used_its_time_and_each_sample_was_held_out(
+    limit, n_folds
+):
     who = [fake(), fake("Slow", "slow", seconds=0.06), fake("Refuser", "refuser")]
-    found = on_table("iris", drawn(), who, Job(4, 1, 0.1))
+    found = on_table("iris", drawn(), who, Job(4, 1, limit, shuffles=2))
     done = {each.contender: (len(each.folds), each.reason) for each in found.results}
     assert done == {
-        "noter": (2, None),
-        "slow": (2, None),
+        "noter": (n_folds, None),
+        "slow": (n_folds, None),
         "refuser": (0, "ValueError: no such data, please"),
     }
 
