@@ -2,8 +2,8 @@
 
 The leading process, the one that calls `fit`, sends messages by lines (see `lines`), or where there
 can be none to the workers' own servers. If it cannot reach them, for example because of a gateway,
-the scheduler passes the messages on. A worker counts as gone when its connection breaks, or when
-the scheduler does not know it any more. So nothing waits for a worker that does not exist.
+the scheduler passes the messages on. A worker counts as gone when its connection breaks or stalls,
+or when the scheduler does not know it any more. So nothing waits for a worker that does not exist.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ _PATIENCE = 60.0
 
 _FIRST_WORD = 10.0
 """Seconds in which a worker must answer the first call, or else messages go by the scheduler."""
+
+_STALLED = 60.0
+"""Seconds without a byte in the middle of a message after which its worker counts as gone. The
+system would notice a lost machine only after a time limit of its own, which may be hours."""
 
 
 @dataclass
@@ -202,7 +206,7 @@ class Conversation:
             try:
                 line.settimeout(_FIRST_WORD)
                 got(line)
-                line.settimeout(None)
+                line.settimeout(_STALLED)
             except OSError:
                 line.close()
                 self._lines[worker] = None
@@ -215,7 +219,8 @@ class Conversation:
             return None
         try:
             comm = await connect(worker, **self.client.connection_args)
-            await comm.write({"op": self.name + LINE, "reply": False})
+            # A worker that does not know the fit closes the connection at once.
+            await comm.write({"op": self.name + LINE, "reply": False, "close": True})
         except (TimeoutError, OSError):
             return None
         return taken_over(comm)

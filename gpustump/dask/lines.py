@@ -43,7 +43,13 @@ def taken_over(comm: Any) -> socket.socket | None:
 
 
 def put(line: socket.socket, message: Sequence[bytes | memoryview]) -> None:
-    """Send the parts of a message, one after the other."""
+    """Send the parts of a message, one after the other.
+
+    Raises
+    ------
+    OSError
+        If the line is broken, or stands still for longer than its timeout.
+    """
     length = _LENGTH.pack(sum(map(len, message)))
     waiting = [memoryview(part) for part in (length, *message)]
     while waiting:
@@ -60,7 +66,7 @@ def got(line: socket.socket) -> memoryview:
     Raises
     ------
     OSError
-        If the line is broken, or closed.
+        If the line is broken, closed, or stands still for longer than its timeout.
     """
     return _exactly(line, *_LENGTH.unpack(_exactly(line, _LENGTH.size)))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import socket
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,3 +120,45 @@ def test_a_host_that_is_closed_closes_its_lines(processes):
     assert there.send(messages) == [conversation.GONE] * len(workers)
     assert not any(there._lines.values())
     there.close()
+
+
+def test_a_worker_that_stalls_in_the_middle_of_an_answer_counts_as_lost(processes, monkeypatch):
+    def stall_once() -> None:
+        from gpustump.dask import worker
+
+        called, sent = worker.Host._called, worker.put
+        mark, stalled = b"stall", list[socket.socket]()
+
+        def marked(self: Any, payload: Any) -> Any:
+            method, _ = pickle.loads(pickle.loads(payload)[1])
+            found = called(self, payload)
+            return [*found, mark] if method == "advance" and not stalled else found
+
+        def put_half(line: socket.socket, message: Any) -> None:
+            if not message or message[-1] is not mark:
+                sent(line, message)
+                return
+            stalled.append(line)
+            whole = b"".join(message[:-1])
+            line.sendall(len(whole).to_bytes(8, "little") + whole[: len(whole) // 2])
+
+        def mend() -> None:
+            worker.Host._called, worker.put = called, sent
+
+        worker.Host._called, worker.put, worker.mend = marked, put_half, mend
+
+    def mend() -> None:
+        from gpustump.dask import worker
+
+        worker.mend()
+
+    monkeypatch.setattr(conversation, "_STALLED", 0.5)
+    stalls = min(processes.scheduler_info(n_workers=-1)["workers"])
+    processes.run(stall_once, workers=[stalls])
+    try:
+        there = DaskAdaBoostClassifier(client=processes, n_estimators=5).fit(*spread(X, Y))
+    finally:
+        processes.run(mend, workers=[stalls])
+    here = AdaBoostClassifier(n_estimators=5).fit(X, Y)
+    assert there.model_.digest() == here.model_.digest()
+    assert there.cluster_.n_lost == 1
