@@ -18,6 +18,7 @@ from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.questions import BY_VALUE, Ranges, Units, unfolded
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.contract import Search
+from gpustump.engines.cpu.key_ranges import merged
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, Slices
 
 _UNIT_BITS = 7
@@ -210,18 +211,8 @@ def _together(answers: list[Units], size: np.ndarray) -> Units:
 
     `size` (n_ranges,) is how many samples all shards hold in each range, for a check.
     """
-    parts = [np.concatenate(part, axis=-1) for part in zip(*answers, strict=True)]
-    found = Units(*parts)
-    order = np.lexsort((found.number.astype(np.uint64), found.range))
-    of, number = found.range[order], found.number[order]
-    starts = np.flatnonzero(np.append(True, (np.diff(of) != 0) | (np.diff(number) != 0)))
-    units = Units(
-        of[starts],
-        number[starts],
-        np.add.reduceat(found.size[order], starts),
-        np.minimum.reduceat(found.low[order], starts),
-        np.maximum.reduceat(found.high[order], starts),
-        np.add.reduceat(found.sums[:, order], starts, axis=1),
-    )
+    rows = merged([np.vstack(own) for own in answers])
+    of, number, n_inside, low, high = rows[:5]
+    units = Units(of, number, n_inside, low, high, rows[5:])
     assert np.array_equal(np.bincount(units.range, units.size, len(size)), size)
     return units

@@ -20,8 +20,7 @@ from gpustump.engines.contract import Search, Step
 from gpustump.learners.hypothesis import Partition
 
 BY_VALUE = -1
-"""For `Ranges.shift`: each value is a unit. A shard may answer with one unit for each sample; units
-of equal values have the same number, and `places` adds them up."""
+"""For `Ranges.shift`: each value is a unit."""
 
 NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
 """For `Coded`: the smallest and the largest key of a slot that holds none."""
@@ -49,14 +48,15 @@ class Ranges(NamedTuple):
 
 
 class Units(NamedTuple):
-    """The units that hold samples, of several ranges, range by range.
+    """The units that hold samples, of several ranges: range by range, by increasing number.
 
     Attributes
     ----------
     range : ndarray (n_units,) of int64
         The index of the range in which a unit lies.
     number : ndarray (n_units,) of int64
-        The unit's number in its range: `(key - low) >> shift`, or `key - low` for `BY_VALUE`.
+        The unit's number in its range, the bits of an unsigned integer: `(key - low) >> shift`, or
+        `key - low` for `BY_VALUE`.
     size : ndarray (n_units,) of int64
         How many samples it holds.
     low, high : ndarray (n_units,) of int64

@@ -1,7 +1,7 @@
 """Sums over units: equally wide parts of ranges of keys, or single values in them.
 
 With these a shard of a larger table answers questions: units follow from keys, not from the samples
-of this shard (see `cluster.questions`).
+of this shard (see `cluster.questions`). So the units of several shards can be merged.
 
 The samples of a bin are read once: each is put into its unit, and its integers are added there. So
 nothing is kept for each sample. The tables of units are small enough for the nearest caches.
@@ -9,7 +9,7 @@ nothing is kept for each sample. The tables of units are small enough for the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ class KeyRanges(NamedTuple):
     low, high : ndarray (n_ranges,) of int64
         The smallest and the largest key.
     shift : ndarray (n_ranges,) of int64
-        Keys with the same `(key - low) >> shift` form a unit; if it is negative, each sample does.
+        Keys with the same `(key - low) >> shift` form a unit; if it is negative, each key does.
     """
 
     first: Integers
@@ -65,13 +65,14 @@ class _Places(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """Units that hold samples; arrays (n_units,) of int64.
+    """Units that hold samples, range by range and by increasing number; arrays (n_units,) of int64.
 
     Attributes
     ----------
     range : ndarray
     number : ndarray
-        The unit's number in its range; `key - low` if each sample is a unit.
+        The unit's number in its range, the bits of an unsigned integer; `key - low` if each key is
+        a unit.
     size : ndarray
     low, high : ndarray
         The smallest and the largest key.
@@ -123,7 +124,86 @@ def _grouped(
     kept = np.flatnonzero(size)
     owner, low = np.searchsorted(ends, kept, side="right"), low[kept]
     number = np.where(is_listed[owner], low - about.low[owner], kept - base[owner])
-    return Grouped(owner, number, size[kept], low, high[kept], np.take(sums, kept, axis=1))
+    found = Grouped(owner, number, size[kept], low, high[kept], np.take(sums, kept, axis=1))
+    return _by_number(found) if is_listed.any() else found
+
+
+def _by_number(units: Grouped) -> Grouped:
+    """Units in order, given those of single samples; the ones of the same number are added up."""
+    order = np.lexsort((units.number.view(np.uint64), units.range))
+    of, number = units.range[order], units.number[order]
+    first = np.flatnonzero((np.diff(of, prepend=-1) != 0) | (np.diff(number, prepend=0) != 0))
+    if not len(first):
+        return units
+    return Grouped(
+        of[first],
+        number[first],
+        np.add.reduceat(units.size[order], first),
+        np.minimum.reduceat(units.low[order], first),
+        np.maximum.reduceat(units.high[order], first),
+        np.add.reduceat(units.sums[:, order], first, axis=1),
+    )
+
+
+def merged(lists: Sequence[np.ndarray]) -> np.ndarray:
+    """The units of several shards, in order; those of the same range and number are added up.
+
+    Parameters
+    ----------
+    lists : sequence of ndarray (5 + n_planes, n_units) of int64
+        The fields of `Grouped`, one below the other.
+    """
+    while len(lists) > 1:
+        pairs = zip(lists[::2], lists[1::2], strict=False)
+        lists = [_merged(*pair) for pair in pairs] + list(lists[len(lists) // 2 * 2 :])
+    return lists[0]
+
+
+def _merged(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    places = np.empty((2, one.shape[1] + other.shape[1]), dtype=np.int64)
+    n_units = _match(one, other, places)
+    found = np.empty((len(one), n_units), dtype=np.int64)
+    _merge(one, other, places, found)
+    return found
+
+
+@kernel("int64(int64[:, ::1], int64[:, ::1], int64[:, ::1])")
+def _match(one, other, places):  # type: ignore[no-untyped-def]
+    """Write the places of each unit in both lists, -1 where it is not; returns how many there are.
+
+    Rows are those of `merged`: first the range, then the number.
+    """
+    i, j, n = 0, 0, 0
+    while i < one.shape[1] or j < other.shape[1]:
+        if j == other.shape[1] or i == one.shape[1]:
+            is_one, is_other = i < one.shape[1], j < other.shape[1]
+        else:
+            a, b = np.uint64(one[1, i]), np.uint64(other[1, j])
+            is_one = one[0, i] < other[0, j] or (one[0, i] == other[0, j] and a <= b)
+            is_other = not is_one or (one[0, i] == other[0, j] and a == b)
+        places[0, n], places[1, n] = i if is_one else -1, j if is_other else -1
+        i += np.int64(is_one)
+        j += np.int64(is_other)
+        n += 1
+    return n
+
+
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1])")
+def _merge(one, other, places, found):  # type: ignore[no-untyped-def]
+    """Write the merged units; `places` are those of `_match`."""
+    for row in range(len(found)):
+        for k in range(found.shape[1]):
+            i, j = places[0, k], places[1, k]
+            if i < 0 or j < 0:
+                found[row, k] = one[row, i] if j < 0 else other[row, j]
+            elif row < 2:
+                found[row, k] = one[row, i]
+            elif row == 3:
+                found[row, k] = min(one[row, i], other[row, j])
+            elif row == 4:
+                found[row, k] = max(one[row, i], other[row, j])
+            else:
+                found[row, k] = one[row, i] + other[row, j]
 
 
 @kernel("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=POSITIONS)
