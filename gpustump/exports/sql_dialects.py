@@ -119,7 +119,7 @@ def check_dialect(name: str) -> Dialect:
     ------
     ValueError
     """
-    if name not in DIALECTS:
+    if not is_text(name) or name not in DIALECTS:
         raise ValueError(f"dialect must be {', '.join(DIALECTS)}; got {shown(name)}.")
     return DIALECTS[name]
 

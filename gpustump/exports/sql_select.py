@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.data.readable import printable, quoted
+from gpustump.data.readable import printable, quoted, shown
 from gpustump.exports.header_lines import header_lines
 from gpustump.exports.sql_dialects import (
     TYPES_OF_TIME,
@@ -96,7 +96,7 @@ def to_sql(
     Raises
     ------
     TypeError
-        If model is neither a StumpEnsemble nor a fitted classifier.
+        If model is neither a StumpEnsemble nor a fitted classifier, or a name is not text.
     ValueError
         If the dialect is none of the three, the database cannot hold a name, a label or a text of
         the model, or the model has votes or labels that a model file cannot hold.
@@ -115,6 +115,9 @@ def to_sql(
     >>> base.close()
     """
     spelling = check_dialect(dialect)
+    for parameter, given in (("table", table), ("name", name)):
+        if not isinstance(given, str):
+            raise TypeError(f"{parameter} must be a str; got {shown(given)}.")
     query = _Query(export_tables(model), spelling, name)
     _check_names(query, table)
     with_probabilities = not spelling.is_sqlite if probabilities is None else probabilities

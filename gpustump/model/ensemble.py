@@ -92,7 +92,7 @@ class StumpEnsemble:
     >>> y = ["no", "no", "yes", "no", "yes"]
     >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
     >>> model
-    StumpEnsemble of 3 stumps on 1 features for classes no, yes; digest 8c35cb66980f
+    StumpEnsemble of 3 stumps on 1 feature for classes no, yes; digest 8c35cb66980f
     >>> model.predict([[0], [9]]).tolist()
     ['no', 'yes']
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpustump.data.readable import printable
+from gpustump.data.readable import counted, printable
 
 if TYPE_CHECKING:
     from gpustump.model.ensemble import StumpEnsemble
@@ -29,7 +29,8 @@ def line_of(model: StumpEnsemble) -> str:
     sizes = [len(member) for member in model.members]
     rounds = "+".join(map(str, sizes)) if len(sizes) <= _LABELS else str(sum(sizes))
     return (
-        f"StumpEnsemble of {rounds} stumps on {model.n_features} features for classes "
+        f"StumpEnsemble of {rounds} stump{'' if rounds == '1' else 's'} on "
+        f"{counted(model.n_features, 'feature')} for classes "
         f"{_labels(model)}; digest {_digest(model)[:12]}"
     )
 

@@ -251,6 +251,15 @@ def test_names_that_a_database_cannot_tell_apart_are_refused(
         to_sql(model, **options)
 
 
+@pytest.mark.parametrize("parameter", ["name", "table"])
+@pytest.mark.parametrize("given", [5, None, ["data"]])
+def test_sql_refuses_names_that_are_no_text(parameter: str, given: Any) -> None:
+    with pytest.raises(TypeError, match=f"{parameter} must be a str; got "):
+        to_sql(MODEL, **{parameter: given})
+    with pytest.raises(ValueError, match="dialect must be sqlite, duckdb, postgresql; got "):
+        to_sql(MODEL, given)
+
+
 @pytest.mark.parametrize("kind", ["date", "datetime", "time"])
 @pytest.mark.parametrize("threshold", [1e300, -1e300, 1e17, 1e12, -1e12])
 def test_sql_refuses_times_that_no_calendar_has(kind: str, threshold: float) -> None:

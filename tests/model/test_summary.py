@@ -61,6 +61,10 @@ def test_many_members_are_counted():
     )
 
 
+def test_one_stump_and_one_feature_are_singular():
+    assert repr(model_of(1, 1)).startswith("StumpEnsemble of 1 stump on 1 feature for classes ")
+
+
 def test_a_model_without_a_digest_can_be_printed():
     model = StumpEnsemble((Member((), ()),), 2, classes=(np.int64(0), math.nan))
     with pytest.raises((TypeError, ValueError)):

@@ -9,6 +9,7 @@ nothing is kept for each sample. The tables of units are small enough for the ne
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -91,7 +92,7 @@ class Grouped(NamedTuple):
 def units_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Grouped:
     """The units of ranges, with the sums of integers."""
     n_planes = len(terms.first) * (3 if len(terms.second) > 0 else 2)
-    return _grouped(members, about, n_planes, lambda *into: _add_terms(*into[:2], terms, *into[2:]))
+    return _grouped(members, about, n_planes, functools.partial(_add_terms, terms))
 
 
 def units_of_signed(members: Members, about: KeyRanges, signed: np.ndarray) -> Grouped:
@@ -104,7 +105,7 @@ def units_of_signed(members: Members, about: KeyRanges, signed: np.ndarray) -> G
     signed : ndarray (n_samples,) of float64
         They are rounded up.
     """
-    return _grouped(members, about, 2, lambda *into: _add_signed(*into[:2], signed, *into[2:]))
+    return _grouped(members, about, 2, functools.partial(_add_signed, signed))
 
 
 def _grouped(
@@ -286,11 +287,11 @@ def _add_signed_here(signed, samples, place, sums):  # type: ignore[no-untyped-d
 
 
 @kernel(
-    "void(Members, KeyRanges, Terms, _Places, int64[:, ::1])",
+    "void(Terms, Members, KeyRanges, _Places, int64[:, ::1])",
     POSITION=POSITIONS * 2,
     KEY=("int32", "int32", "int64", "int64"),
 )
-def _add_terms(members, about, terms, places, sums):  # type: ignore[no-untyped-def]
+def _add_terms(terms, members, about, places, sums):  # type: ignore[no-untyped-def]
     """Put samples into units, and add up their integers."""
     found = np.empty(_AT_ONCE, dtype=np.int64)
     for t in range(len(members.begin)):
@@ -303,11 +304,11 @@ def _add_terms(members, about, terms, places, sums):  # type: ignore[no-untyped-
 
 
 @kernel(
-    "void(Members, KeyRanges, float64[::1], _Places, int64[:, ::1])",
+    "void(float64[::1], Members, KeyRanges, _Places, int64[:, ::1])",
     POSITION=POSITIONS * 2,
     KEY=("int32", "int32", "int64", "int64"),
 )
-def _add_signed(members, about, signed, places, sums):  # type: ignore[no-untyped-def]
+def _add_signed(signed, members, about, places, sums):  # type: ignore[no-untyped-def]
     """The same for weights that are yet to be rounded up."""
     found = np.empty(_AT_ONCE, dtype=np.int64)
     for t in range(len(members.begin)):
