@@ -5,7 +5,7 @@ Several trainings, such as bags, may share the values, each with some of the row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,10 @@ from gpustump import arrays
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import hidden
 from gpustump.engines.integer_weights import scaled, scaled_total
+from gpustump.engines.threads import ranges
 
 _AT_ONCE = 2**13
-"""How many weights are scaled at a time."""
+"""How many weights are scaled at a time, so that little new memory is needed."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +62,16 @@ class Samples:
 
     def scaled_total(self, exponent: int) -> int:
         """See `integer_weights.scaled_total`."""
-        return sum(scaled_total(own, exponent) for own in self._pieces(self.weights))
+        pieces = ranges(len(self), _AT_ONCE)
+        return sum(scaled_total(self.weights[low:high], exponent) for low, high in pieces)
 
     def class_weights(self, exponent: int, n_classes: int) -> list[int]:
         """For each class the integer weight of its samples, in units of 2**-exponent."""
         found = np.zeros(n_classes, dtype=np.int64)
-        for weights, classes in zip(*map(self._pieces, (self.weights, self.classes)), strict=True):
-            np.add.at(found, classes, scaled(weights, exponent).astype(np.int64))
+        for low, high in ranges(len(self), _AT_ONCE):
+            units = scaled(self.weights[low:high], exponent).astype(np.int64)
+            np.add.at(found, self.classes[low:high], units)
         return [int(own) for own in found]
-
-    @staticmethod
-    def _pieces(numbers: np.ndarray) -> Iterator[np.ndarray]:
-        """Numbers piece by piece, so that little new memory is needed."""
-        return (numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE))
 
     def labels(self, n_outputs: int, positive: int) -> np.ndarray:
         """The labels as `contract.PreparedTable.start` takes them; see `questions.Run`."""

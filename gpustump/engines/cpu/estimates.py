@@ -172,7 +172,7 @@ def round_to_fit(changes, first, numbers, shift):  # type: ignore[no-untyped-def
     """Write changes of sums over slots as `numbers` in units of 2**shift; see `add_rounded`.
 
     Each feature, whose slots begin at `first`, has the smallest unit with which four bytes are
-    enough. `cluster.questions.narrowed` does the same.
+    enough. `cluster.questions.narrowed` does this without a kernel; its unit may be twice as large.
     """
     for plane in range(len(changes)):
         for j in range(len(first)):

@@ -63,13 +63,13 @@ class KnownBins:
         if (new := self._unknown(slots, count)) is None:
             self._begin[:], self._end = -1, 0
             if (new := self._unknown(slots, count)) is None:
-                room, begin = self._empty(int(count.sum())), np.cumsum(count) - count
-                self._look_up(feature, bins, begin, room)
-                return Members(*room, begin, count)
+                alone = Members(*self._empty(int(count.sum())), np.cumsum(count) - count, count)
+                self._look_up(feature, bins, alone)
+                return alone
         if len(new):
             ends = self._end + np.cumsum(count[new])
             begin = self._begin[slots[new]] = ends - count[new]
-            self._look_up(feature[new], bins[new], begin, self._room)
+            self._look_up(feature[new], bins[new], Members(*self._room, begin, count[new]))
             self._end = int(ends[-1])
         return Members(*self._room, self._begin[slots], count)
 
@@ -84,18 +84,10 @@ class KnownBins:
         keys = np.empty(n, dtype=table.source.bits[0].dtype)
         return np.empty(n, dtype=positions_of(table.n_samples)), keys
 
-    def _look_up(
-        self,
-        feature: np.ndarray,
-        bins: np.ndarray,
-        begin: np.ndarray,
-        room: tuple[np.ndarray, np.ndarray],
-    ) -> None:
-        samples, keys = room
-        list_samples(self._table, feature, bins, begin, samples)
-        slots = self._table.layout.first[feature] + bins
-        count = self._table.layout.n_inside(slots)
-        _look_up(*self._table.source.bits, feature, begin, count, samples, keys)
+    def _look_up(self, feature: np.ndarray, bins: np.ndarray, members: Members) -> None:
+        """Write the samples of some bins, and their keys, into `members`."""
+        list_samples(self._table, feature, bins, members.begin, members.samples)
+        _look_up(*self._table.source.bits, feature, members)
 
 
 def list_samples(
@@ -163,16 +155,16 @@ def _find(codes, shift, by_code, begin, found):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64, int64[::1], int64[::1],"
-    " int64[::1], POSITION[::1], KEY[::1])",
+    "void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64, int64[::1], Members)",
     KEY=("int32", "int32", "int64", "int64"),
     POSITION=POSITIONS * 2,
 )
-def _look_up(bits, rows, lowest, features, begin, count, samples, keys):  # type: ignore[no-untyped-def]
+def _look_up(bits, rows, lowest, features, members):  # type: ignore[no-untyped-def]
     """The keys of samples by their bit patterns; see `arrays.order_keys`."""
-    for t in range(len(begin)):
-        column = bits[:, features[t]]
-        for i in range(begin[t], begin[t] + count[t]):
+    samples, keys = members.samples, members.keys
+    for t in range(len(features)):
+        column, begin = bits[:, features[t]], members.begin[t]
+        for i in range(begin, begin + members.size[t]):
             row = rows[samples[i]] if len(rows) > 0 else np.int64(samples[i])
             bit = np.int64(column[row])
             keys[i] = bit if bit >= 0 else lowest - bit
