@@ -3,8 +3,9 @@
 Rounds are timed twice: whole, by the clock, and launch by launch, by events on the device. Beside
 the time of a kernel that goes through all samples stands the speed at which it moves the bytes that
 it must read and write. Events also include the time that the device waits for a launch. So the time
-of the smallest launch is printed, too: no other can seem shorter. `--shapes` then times `add`,
-which should take most of a large round, with smaller tables and fewer threads.
+of the smallest launch is printed, too: no other can seem shorter. `--skip N` leaves out the first
+N rounds: late rounds on hard data (`--data noise`) spend their time elsewhere. `--shapes` then
+times `add`, which should take most of a large round, with smaller tables and fewer threads.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 
+from bench import data
 from bench.benchmarks import UsageError, add_shape, add_votes, whole
-from bench.data import synthetic
 from bench.machine import describe
 from bench.speed import gpu_probe
 from bench.tables import markdown, number, ranged
@@ -38,7 +41,6 @@ from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.table import CudaTable, prepare
 
-_SKIPPED = 3  # rounds that are made before the clock starts
 _REPEATS = 7  # of a launch that is timed alone
 
 _SETTINGS = {
@@ -55,21 +57,27 @@ _INTEGERS = {"discrete": 1, "intervals": 1, "real": 1, "newton": 2}
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
+    parser.add_argument("--data", default="synthetic", choices=data.FAMILIES)
     add_shape(parser, 1_000_000, 100)
     add_votes(parser, "intervals")
-    parser.add_argument("--rounds", type=whole(_SKIPPED + 1), default=50, metavar="N")
+    rounds = parser.add_argument_group("rounds")
+    rounds.add_argument("--rounds", type=whole(1), default=50, metavar="N", help="that are timed")
+    rounds.add_argument(
+        "--skip", type=whole(1), default=3, metavar="N", help="that are made before"
+    )
     parser.add_argument("--shapes", action="store_true", help="time `add` in other shapes, too")
 
 
 def run(options: argparse.Namespace) -> Iterator[str]:
     """Measure, and yield each part, in words and tables, as soon as it is measured."""
     device = _device()
-    data = synthetic(options.samples, options.features)
-    y = np.where(data.y > 0, 1.0, -1.0)
+    drawn = data.load(options.data, options.samples, options.features)
+    y = np.where(drawn.y > 0, 1.0, -1.0)
     with device.active():
-        X = device.array(data.X)
+        X = device.array(drawn.X)
+    rounds = Rounds(options.skip, options.rounds)
     for kind in options.votes:
-        yield from _with_votes(device, kind, (X, data.X), y, options.rounds)
+        yield from _with_votes(device, kind, (X, drawn.X), y, rounds)
     yield _least(device, options.samples)
     machine = describe()
     gpus = ", ".join(machine.gpus) or "no GPU"
@@ -78,15 +86,35 @@ def run(options: argparse.Namespace) -> Iterator[str]:
         yield _shapes(device, X, y)
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """Which rounds are timed.
+
+    Attributes
+    ----------
+    skipped : int
+        The rounds that are made before the clock starts.
+    timed : int
+        The rounds after them.
+    """
+
+    skipped: int
+    timed: int
+
+    @property
+    def all(self) -> int:
+        return self.skipped + self.timed
+
+
 def _with_votes(
-    device: CudaDevice, kind: str, tables: Sequence[Any], y: np.ndarray, n_rounds: int
+    device: CudaDevice, kind: str, tables: Sequence[Any], y: np.ndarray, rounds: Rounds
 ) -> Iterator[str]:
     """A kind of votes, with the table on the device and on the host."""
     words = kind if kind == "intervals" else f"{kind} votes"
     search = _SETTINGS[kind].votes(np.ones(len(y))).search(_learner(kind))
     engine, seconds = CudaEngine(device), []
     for X in (tables[0], *tables):  # what is compiled at first does not count
-        task = Task(X, len(y), search, n_rounds)
+        task = Task(X, len(y), search, rounds.all)
         if refusal := engine.refusal(task):
             yield f"**{words}**: left out, since {refusal}"
             return
@@ -101,13 +129,14 @@ def _with_votes(
         seconds.append(took)
     if not isinstance(columns.codes, ResidentCodes):
         raise UsageError("the codes do not fit into the GPU's memory: choose fewer --samples")
-    rounds = _by_the_clock(columns, y, kind, n_rounds)
+    took_rounds = _by_the_clock(columns, y, kind, rounds)
     _, on_device, from_host = map(number, seconds)
     yield (
         f"**{words}, {columns.n_samples} x {columns.n_features}**, prepared in {on_device} s, "
-        f"from the host in {from_host} s; a round takes {ranged(rounds, 1e6)} microseconds"
+        f"from the host in {from_host} s; a round takes {ranged(took_rounds, 1e6)} microseconds "
+        f"(after {rounds.skipped} rounds)"
     )
-    yield _kernels(device, columns, y, kind, n_rounds, fmean(rounds))
+    yield _kernels(device, columns, y, kind, rounds, fmean(took_rounds))
 
 
 def _boosting(columns: CudaTable, y: np.ndarray, kind: str, n_rounds: int) -> Boosting:
@@ -148,16 +177,18 @@ def _device() -> CudaDevice:
     return found
 
 
-def _by_the_clock(columns: CudaTable, y: np.ndarray, kind: str, n_rounds: int) -> list[float]:
+def _by_the_clock(columns: CudaTable, y: np.ndarray, kind: str, rounds: Rounds) -> list[float]:
     """Seconds of each round, as the caller of `boost` sees them."""
-    boosting = _boosting(columns, y, kind, n_rounds)
+    boosting = _boosting(columns, y, kind, rounds.all)
     seconds = []
-    for _ in range(n_rounds):
+    for _ in range(rounds.all):
         took, record = timed(lambda: next(boosting, None))
         if record is None:
             break
         seconds.append(took)
-    return seconds[_SKIPPED:] or seconds
+    if len(seconds) <= rounds.skipped:
+        raise UsageError(f"boosting ended after {len(seconds)} rounds: choose a smaller --skip")
+    return seconds[rounds.skipped :]
 
 
 @contextlib.contextmanager
@@ -187,12 +218,18 @@ def _kernels(
     columns: CudaTable,
     y: np.ndarray,
     kind: str,
-    n_rounds: int,
+    rounds: Rounds,
     whole_round: float,
 ) -> str:
     """A table of the kernels, the slowest first, and what a round takes beside all of them."""
     with _watched(device) as launches:
-        n_done = sum(1 for _ in _boosting(columns, y, kind, n_rounds))
+        boosting = _boosting(
+            columns, y, kind, rounds.all
+        )  # it may record its rounds when it starts
+        for _ in itertools.islice(boosting, rounds.skipped):
+            pass
+        launches.clear()
+        n_done = sum(1 for _ in boosting)
     took = {
         name: [seconds_between(device, *moments) for moments in all_moments]
         for name, all_moments in launches.items()

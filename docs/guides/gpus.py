@@ -65,8 +65,8 @@ for device in ["auto", "cpu", "cuda"]:
 # -----------------------------------
 #
 # A table on the GPU is read there, without a copy: CuPy's arrays, CUDA tensors of PyTorch, JAX's
-# arrays, and others with DLPack or `__cuda_array_interface__`. Predictions are arrays of the same
-# library on the same device.
+# arrays, and others with DLPack or `__cuda_array_interface__`. Numeric labels must lie there, too;
+# text stays on the host. Predictions are arrays of the same library on the same device.
 
 gpus = [
     device
@@ -78,7 +78,8 @@ if gpus:
 else:
     import numpy as xp
 
-there = AdaBoostClassifier(n_estimators=50).fit(xp.asarray(X), y)
+there = AdaBoostClassifier(n_estimators=50)
+there.fit(xp.asarray(X), xp.asarray(y))
 answers = there.predict_proba(xp.asarray(X))
 print(type(answers).__module__.partition(".")[0], there.route_.place)
 

@@ -60,6 +60,19 @@ def test_intervals_are_profiled_like_a_kind_of_votes(monkeypatch, capsys):
     assert re.search(r"^\| pair_up +\|", said, re.M)
 
 
+def test_rounds_before_the_first_timed_one_are_made_but_not_timed(monkeypatch, capsys):
+    device = OnCpu()
+    monkeypatch.setattr("bench.profile.device_named", lambda place: device)
+    arguments = ["--data", "noise", "--samples", "400", "--features", "5", "--votes", "real"]
+    assert main(["profile", *arguments, "--skip", "5", "--rounds", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "microseconds (after 5 rounds)" in said
+    assert re.search(r"^\| follow_exponential +\| +1.00 \|", said, re.M)
+    monkeypatch.setattr("bench.profile._boosting", lambda *settings: iter(range(5)))
+    assert main(["profile", *arguments, "--skip", "5"]) == 2
+    assert "boosting ended after 5 rounds: choose a smaller --skip" in capsys.readouterr().err
+
+
 def test_a_launch_moves_each_array_once():
     table = types.SimpleNamespace(n_samples=1000, n_features=7)
     assert profile._bytes_moved("advance", table, 1) == 1000 * 41  # as signed weights are kept

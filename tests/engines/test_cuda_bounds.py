@@ -217,8 +217,8 @@ def check_pieces(one: Round) -> int:
     found = [(keys, is_cut) for _, keys, is_cut in one.features()]
     for slot, number, bound in one.of_pieces:
         begin, n_inside, feature, _ = one.bins[slot].item()
-        first = begin + number * layout.PIECE
-        inside = slice(first, min(first + layout.PIECE, begin + n_inside - 1))
+        first = begin + number * layout.SPLIT_PIECE
+        inside = slice(first, min(first + layout.SPLIT_PIECE, begin + n_inside - 1))
         keys, is_cut = found[feature]
         if is_cut[inside].any():
             assert keys[inside][is_cut[inside]].max() <= bound
@@ -366,7 +366,7 @@ def test_a_sample_of_one_unit_may_be_all_that_a_cut_leaves_on_a_side(order):
 
 def test_the_cut_at_the_end_of_a_piece_leaves_none_of_its_samples_on_the_right():
     """Only the bin's last sample, whose second integer is one unit."""
-    n = 2 * layout.PIECE
+    n = 2 * layout.SPLIT_PIECE
     x, y = np.arange(n + 1.0), np.where(np.arange(n + 1) % 2 > 0, 1.0, -1.0)
     driven = beside_a_heavy_sample(x, y, np.where(x < n, 1.0, 25_000.0), 1)
     driven.follow(cut_after(0, n - 1), (1.0, 1.0), (2e5, 2e5), (1.0, 1.0))

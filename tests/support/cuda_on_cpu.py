@@ -85,8 +85,8 @@ NUMBERS = (
     *(f"sizeof({name})" for name in layout.RECORDS),
     *(f"offsetof({name}, {field})" for name, dtype in layout.RECORDS.items()
       for field in dtype.names or ()),
-    "PIECE", "PLACE_BITS", "NO_SCORE", "MISSING", "ALL_LEFT", "OF_SAMPLES", "OF_CODES", "SLOTS",
-    "LANE_BITS", "RUN", "LANES * RUN", "TOP", "FLOOR",
+    "SPLIT_PIECE", "PLACE_BITS", "NO_SCORE", "MISSING", "ALL_LEFT", "OF_SAMPLES", "OF_CODES",
+    "SLOTS", "LANE_BITS", "RUN", "LANES * RUN", "TOP", "FLOOR",
 )  # fmt: skip
 """Numbers on which the kernels and Python have to agree."""
 

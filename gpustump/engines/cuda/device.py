@@ -39,6 +39,7 @@ KERNELS = {
     "splits": (
         "weigh_discrete", "weigh_real", "weigh_newton", "sum_pieces", "bound_discrete",
         "bound_real", "bound_newton", "scan_discrete", "scan_real", "scan_newton", "finish_splits",
+        "sum_cuts",
     ),
     "prediction": tuple(
         f"predict_{outputs}{dtype}"

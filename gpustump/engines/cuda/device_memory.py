@@ -98,9 +98,9 @@ def _shared_out(free: int, n_features: int, of_order: int, buffer: int | None) -
 def _without_codes(n_samples: int, n_features: int, search: Search) -> int:
     of_sample = _run_bytes(search) + _SORTING_BYTES + _ORDER_BYTES
     of_feature = _histogram_bytes(search) + _SLOTS * _slot_bytes(search)
-    n_pieces = _SLOTS + n_samples // layout.PIECE
+    n_pieces = _SLOTS + n_samples // layout.SPLIT_PIECE
     if search.has_signs:
-        n_pieces = min(_MANY_PIECES, n_pieces)
+        n_pieces = min(_MANY_PIECES, _SLOTS + n_samples // layout.SIGNED_PIECE)
     of_feature += _piece_bytes(search) * n_pieces
     return n_samples * of_sample + n_features * of_feature + _FIXED_BYTES
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS, blocks_for
-from gpustump.engines.cuda.search import Search
+from gpustump.engines.cuda.search import OF_SIGNS, Search
 from gpustump.engines.cuda.sweep import Sweep
 from gpustump.engines.cuda.table import CudaTable
 
@@ -24,7 +24,7 @@ class IntervalSearch(Search):
     """
 
     def __init__(self, table: CudaTable, sweep: Sweep) -> None:
-        super().__init__(table, sweep.sums, sweep.histograms, most_pieces=layout.MOST_PIECES)
+        super().__init__(table, sweep.sums, sweep.histograms, pieces=OF_SIGNS)
         device, n_slots = table.device, len(table.bins)
         self._sweep = sweep
         self._profiles = layout.zeros(device, n_slots, layout.PROFILE)

@@ -42,8 +42,12 @@ _SAMPLES_OF_BLOCK = 1024
 """The fewest samples for another block, whose table must be cleared and added up. A guess, not
 measured yet: `python -m bench profile --shapes` measures it on a small table."""
 
-PIECE = 2048
-"""The fewest samples of a bin's piece, which a block searches at a time."""
+SIGNED_PIECE = 2048
+"""The fewest samples of a bin's piece in the searches for classic stumps and intervals. A block
+searches a piece at a time."""
+
+SPLIT_PIECE = 512
+"""The same in the search for splits, where smaller pieces have closer bounds."""
 
 MOST_PIECES = 32
 """The most pieces of a bin in the searches for classic stumps and intervals, which combine them one
@@ -78,8 +82,9 @@ NEIGHBOURS = _record(("samples", np.int64, 2), ("values", np.uint8, 16))
 RESULT = _record(("best", BEST), "missing", "n_wanted", ("sums", SUMS), ("beside", NEIGHBOURS, 2))
 SOURCE_TABLE = _record("values", "row_stride", "column_stride", "item_size", "rows")
 PREPARED_TABLE = _record("features", "bins", "orders", "source", "n_features", "n_bins")
+SIZES = _record("least", "most")
 ROUND = _record(
-    "bounds", "edges", "wanted", "result", "counts", "sums", "most_pieces", "directions"
+    "bounds", "edges", "wanted", "result", "counts", "sums", ("pieces", SIZES), "directions"
 )
 
 PLACE_BITS = 31
@@ -134,8 +139,8 @@ RECORDS = {
     "Sums": SUMS, "Step": STEP, "Bin": BIN, "Feature": FEATURE,
     "Edge": EDGE, "Best": BEST, "BestEdge": BEST_EDGE, "Counts": COUNTS, "Listed": LISTED,
     "Piece": PIECE_OF_BIN, "Neighbours": NEIGHBOURS, "Result": RESULT, "SourceTable": SOURCE_TABLE,
-    "PreparedTable": PREPARED_TABLE, "Round": ROUND, "Profile": PROFILE, "Extremes": EXTREMES,
-    "Slopes": SLOPES, "Range": RANGE, "Pairs": PAIRS,
+    "PreparedTable": PREPARED_TABLE, "Sizes": SIZES, "Round": ROUND, "Profile": PROFILE,
+    "Extremes": EXTREMES, "Slopes": SLOPES, "Range": RANGE, "Pairs": PAIRS,
     "Triple": TRIPLE, "Ahead": AHEAD, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
     "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES,
     "Motion": MOTION, "StepTables<int>": STEP_TABLES, "Rows": ROWS,

@@ -71,6 +71,10 @@ class Orders:
         finally:  # whatever happens, no address of a forgotten order may stay
             self.publish()
 
+    def hold(self, feature: int) -> bool:
+        """Whether a feature's order is on the device."""
+        return feature in self._held
+
     def address(self, feature: int) -> int:
         """The address of a feature's order, which is sorted now if it is not on the device."""
         self.provide([feature])

@@ -116,7 +116,7 @@ __device__ void scan_pieces(const Piece* pieces, const PreparedTable& table, con
   for (int64 p = blockIdx.x; p < round.counts->n_pieces; p += gridDim.x) {
     Bin bin = table.bins[pieces[p].bin];
     const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
-    int64 size = piece_of(bin.n_inside, round.most_pieces), last = bin.offset + bin.n_inside - 1;
+    int64 size = piece_of(bin.n_inside, round.pieces), last = bin.offset + bin.n_inside - 1;
     int64 begin = bin.offset + pieces[p].number * size, end = smaller(begin + size, last);
     int64 stretch = (end - begin + blockDim.x - 1) / blockDim.x;
     begin += threadIdx.x * stretch;
@@ -136,7 +136,7 @@ __device__ void scan_pieces(const Piece* pieces, const PreparedTable& table, con
 // The record of a bin, joined from those of its pieces.
 template <class Run>
 __device__ Run joined(const Bin& bin, const Round& round, const Run* pieces, const Run& empty) {
-  int64 piece = piece_of(bin.n_inside, round.most_pieces), n = (bin.n_inside - 1 + piece - 1) / piece;
+  int64 piece = piece_of(bin.n_inside, round.pieces), n = (bin.n_inside - 1 + piece - 1) / piece;
   Run found = empty;
   for (int64 k = 0; k < n; k++) found.append(pieces[k]);
   return found;

@@ -77,7 +77,7 @@ KERNEL list_bins(const PreparedTable table, const Round round, Listed* listed, P
       if (atomicExch(&round.wanted[bin.feature], 1u) == 0) add_to(&counts->n_wanted, 1);
       continue;
     }
-    int64 piece = piece_of(bin.n_inside, round.most_pieces), n = (bin.n_inside - 1 + piece - 1) / piece;
+    int64 piece = piece_of(bin.n_inside, round.pieces), n = (bin.n_inside - 1 + piece - 1) / piece;
     int64 at = atomicAdd(reinterpret_cast<uint64*>(&counts->n_pieces), uint64(n));
     listed[atomicAdd(reinterpret_cast<uint64*>(&counts->n_listed), 1ull)] = {b, at};
     for (int64 k = 0; k < n; k++) pieces[at + k] = {int(b), int(k)};

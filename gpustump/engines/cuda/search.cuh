@@ -112,6 +112,12 @@ struct PreparedTable {
   int64 n_bins;  // of all features, slots for missing values included
 };
 
+// How bins are cut into pieces.
+struct Sizes {
+  int64 least;  // the fewest samples of a piece
+  int64 most;   // the most pieces of a bin; 0 for no limit
+};
+
 // The bins and edges as the current round finds them.
 struct Round {
   int64* bounds;   // (n_bins) no cut inside has a larger score; NO_SCORE if there is no cut
@@ -120,7 +126,7 @@ struct Round {
   Result* result;
   Counts* counts;
   Sums* sums;         // of `advance`; copied into the result, and reset
-  int64 most_pieces;  // the most pieces of a bin; 0 for no limit
+  Sizes pieces;
   const int64* directions;  // (n_features) monotone constraints: 1, -1, 0; null if there are none
 };
 
@@ -129,12 +135,10 @@ __device__ inline int64 direction_of(const Round& round, int64 feature) {
   return round.directions ? round.directions[feature] : 0;
 }
 
-// The fewest samples of a piece: enough for a full block.
-constexpr int64 PIECE = 2048;
-
-__device__ inline int64 piece_of(int64 n_inside, int64 most_pieces) {
-  int64 fair = most_pieces ? (n_inside + most_pieces - 1) / most_pieces : 0;
-  return fair > PIECE ? fair : PIECE;
+// The samples of a piece of a bin; the last piece may have fewer.
+__device__ inline int64 piece_of(int64 n_inside, const Sizes& pieces) {
+  int64 fair = pieces.most ? (n_inside + pieces.most - 1) / pieces.most : 0;
+  return fair > pieces.least ? fair : pieces.least;
 }
 
 __device__ inline int64 absolute(int64 x) { return x < 0 ? -x : x; }

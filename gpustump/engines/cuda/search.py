@@ -31,6 +31,25 @@ _FREE = np.empty(0, dtype=np.int64)
 """No monotone constraints."""
 
 
+class Sizes(NamedTuple):
+    """The `Sizes` of `search.cuh`: how bins are cut into pieces.
+
+    Attributes
+    ----------
+    least : int
+        The fewest samples of a piece.
+    most : int
+        The most pieces of a bin; 0 for no limit.
+    """
+
+    least: int
+    most: int
+
+
+OF_SIGNS = Sizes(layout.SIGNED_PIECE, layout.MOST_PIECES)
+"""In the searches for classic stumps and intervals."""
+
+
 class Neighbours(NamedTuple):
     """The `Neighbours` of `search.cuh`: the samples and values on both sides of a cut.
 
@@ -114,8 +133,8 @@ class Search(ABC):
     histograms : Histograms
         Those that the sweep adds to.
     n_outputs : int
-    most_pieces : int
-        The most pieces that a bin is cut into; 0 for no limit.
+    pieces : Sizes
+        How bins are cut into pieces.
     n_more : int
         How many words come between the result's record and the sums over categories.
     directions : ndarray (n_features,) of int64
@@ -129,13 +148,13 @@ class Search(ABC):
         histograms: Histograms,
         *,
         n_outputs: int = 1,
-        most_pieces: int = 0,
+        pieces: Sizes,
         n_more: int = 0,
         directions: np.ndarray = _FREE,
     ) -> None:
         device, n_slots = table.device, len(table.bins)
         self._table, self._device = table, device
-        self._n_pieces = n_pieces_of(table.bins.records, most_pieces)
+        self._n_pieces = n_pieces_of(table.bins.records, pieces)
         self._bounds = device.xp.zeros(n_slots, dtype=np.int64)
         self._edges = layout.zeros(device, table.n_features, layout.EDGE)
         self._counts = layout.zeros(device, 1, layout.COUNTS)
@@ -150,7 +169,7 @@ class Search(ABC):
         self._more = self._result[n_words:]
         self._directions = device.array(directions) if len(directions) else None
         self._source = layout.on_device(device, table.source.record())
-        self._prepared, self._round = self._records(sums, most_pieces)
+        self._prepared, self._round = self._records(sums, pieces)
         self._sent = device.pinned(self._result.nbytes).view(np.int64)
         self._pending: Callable[[], None] | None = None
         self._found: Found
@@ -217,7 +236,7 @@ class Search(ABC):
     def _queue_scan(self, n_blocks: int) -> None:
         """Queue the kernels that search the listed bins, and write the best cut."""
 
-    def _records(self, sums: Array, most_pieces: int) -> tuple[np.ndarray, np.ndarray]:
+    def _records(self, sums: Array, pieces: Sizes) -> tuple[np.ndarray, np.ndarray]:
         """The `PreparedTable` and the `Round` of `search.cuh`; their arrays are never moved."""
         table, address = self._table, self._device.address
         prepared = layout.record(
@@ -237,7 +256,7 @@ class Search(ABC):
             result=address(self._result),
             counts=address(self._counts),
             sums=address(sums),
-            most_pieces=most_pieces,
+            pieces=pieces,
             directions=0 if self._directions is None else address(self._directions),
         )
         return prepared, of_round
@@ -260,10 +279,10 @@ class Search(ABC):
         return values
 
 
-def n_pieces_of(bins: np.ndarray, most_pieces: int) -> int:
+def n_pieces_of(bins: np.ndarray, pieces: Sizes) -> int:
     """How many pieces all bins are cut into if all of them are searched; at least one."""
     n_inside = bins["n_inside"][bins["has_cuts"] > 0]
-    size = np.full(len(n_inside), layout.PIECE)
-    if most_pieces:
-        size = np.maximum(size, -(-n_inside // most_pieces))
+    size = np.full(len(n_inside), pieces.least)
+    if pieces.most:
+        size = np.maximum(size, -(-n_inside // pieces.most))
     return max(1, int(np.sum(-(-(n_inside - 1) // size))))

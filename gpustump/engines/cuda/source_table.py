@@ -126,8 +126,15 @@ class SourceTable:
 
     def host_values(self, feature: int, samples: np.ndarray) -> np.ndarray:
         """Some samples' values of a feature, on the host, in X's own dtype."""
-        rows = [int(s) if self.rows is None else int(self.rows[int(s)]) for s in samples]
-        return np.concatenate([arrays.to_host(self.X[row : row + 1, feature]) for row in rows])
+        if self.on_device is None:
+            index = samples if self.rows is None else np.asarray(arrays.to_host(self.rows))[samples]
+            return np.asarray(self.X[index, feature])
+        with self.device.active():
+            index = self.device.array(samples.astype(np.int64))
+            if self.rows_on_device is not None:
+                index = self.rows_on_device[index]
+            values: np.ndarray = arrays.to_host(self.on_device[index, feature])
+            return values
 
     def record(self) -> np.ndarray:
         """The `SourceTable` of `search.cu`."""

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpustump.engines.category_columns import NO_CATEGORY
-from gpustump.engines.contract import RegionSums
+from gpustump.engines.contract import Cut, RegionSums
 from gpustump.engines.contract import Search as Wanted
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.losses import LossSweep
-from gpustump.engines.cuda.search import NO_SCORE, Search
+from gpustump.engines.cuda.search import NO_SCORE, Search, Sizes
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.learners.hypothesis import FIRST, N_REGIONS
 
 _WEIGHING_BYTES = 256 * (2 * layout.TRIPLE.itemsize + 2 * 8)
 """Bytes of shared memory of `weigh_...`: running sums, twice, a score and a bound for each bin."""
 
-_SCORING_BYTES = layout.PIECE * 8
+_SCORING_BYTES = layout.SPLIT_PIECE * 8
 """Bytes of shared memory of `scan_...`: a score for each sample of a piece."""
+
+_PIECE_THREADS = 64
+"""Threads of a block that searches a piece."""
 
 _FINISHING_THREADS = 512
 """Threads of the one block of `finish_splits`: as many as its registers allow."""
@@ -43,6 +49,7 @@ class SplitSearch(Search):
             sweep.histograms,
             n_outputs=n_outputs,
             n_more=n_more,
+            pieces=Sizes(layout.SPLIT_PIECE, 0),
             directions=wanted.directions,
         )
         device, n_slots, xp = table.device, len(table.bins), table.device.xp
@@ -81,6 +88,33 @@ class SplitSearch(Search):
             self._splits, shared=_WEIGHING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
 
+    def sums_at(self, cuts: Sequence[Cut]) -> list[RegionSums]:
+        """The sums over the regions of some cuts of features that are not categorical."""
+        self.found()  # the sums over bins must be those of this round
+        orders, found = self._table.orders, list[RegionSums]()
+        with self._device.active():
+            while len(found) < len(cuts):
+                left = cuts[len(found) :]
+                orders.provide(list(dict.fromkeys(cut.feature for cut in left)))
+                ready = list(itertools.takewhile(lambda cut: orders.hold(cut.feature), left))
+                found += self._summed(ready)
+        return found
+
+    def _summed(self, cuts: Sequence[Cut]) -> list[RegionSums]:
+        """As `sums_at`, for features whose orders are on the device."""
+        device, xp = self._device, self._device.xp
+        places = device.array(np.asarray([(cut.feature, cut.position) for cut in cuts]))
+        sums = xp.zeros((len(cuts), self._n_more), dtype=np.int64)
+        device.launch(
+            "sum_cuts", len(cuts), THREADS, places, len(cuts), self._prepared, self._splits, sums,
+            shared=layout.TRIPLE.itemsize * THREADS,
+        )  # fmt: skip
+        return [self._by_region(own) for own in device.sent(sums)()]
+
+    def _by_region(self, words: np.ndarray) -> RegionSums:
+        by_region = words.reshape(N_REGIONS, self._n_outputs, 2)
+        return [[(first, second) for first, second in own] for own in by_region.tolist()]
+
     def region_sums(self) -> RegionSums:
         """The sums over the regions of the last round's best cut.
 
@@ -91,22 +125,23 @@ class SplitSearch(Search):
         by_region = found.rest[: self._n_more].reshape(N_REGIONS, self._n_outputs, 2).copy()
         if found.best.score == NO_SCORE and 0 in self._table.categories:
             by_region[FIRST] = self.category_sums()[0, ..., :NO_CATEGORY].sum(axis=-1)
-        return [[(first, second) for first, second in own] for own in by_region.tolist()]
+        return self._by_region(by_region)
 
     def _queue_scan(self, n_blocks: int) -> None:
         device, threads = self._device, min(_FINISHING_THREADS, self._device.most_threads)
         triple = layout.TRIPLE.itemsize
         given = (self._prepared, self._round, self._splits)
+        n_small = min(self._n_pieces, n_blocks * THREADS // _PIECE_THREADS)
+        room = triple * _PIECE_THREADS
         device.launch(
-            "sum_pieces", n_blocks, THREADS, self._pieces, *given, shared=triple * THREADS
-        )
-        device.launch(
-            f"bound_{self._votes}", n_blocks, THREADS, self._listed, *given,
-            shared=2 * triple * THREADS,
+            "sum_pieces", n_small, _PIECE_THREADS, self._pieces, *given, shared=room
         )  # fmt: skip
         device.launch(
-            f"scan_{self._votes}", n_blocks, THREADS, self._pieces, *given,
-            shared=_SCORING_BYTES + 2 * triple * THREADS,
+            f"bound_{self._votes}", n_small, _PIECE_THREADS, self._listed, *given, shared=2 * room,
+        )  # fmt: skip
+        device.launch(
+            f"scan_{self._votes}", n_small, _PIECE_THREADS, self._pieces, *given,
+            shared=_SCORING_BYTES + 2 * room,
         )  # fmt: skip
         device.launch(
             "finish_splits", 1, threads, self._pieces, self._listed, *given,

@@ -7,7 +7,6 @@ host, with the sums over its regions, which decide the votes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -82,15 +81,20 @@ class SplitState:
         cut = self.best_cut()
         if cut.position is not None and split_at(self._table, cut) == hypothesis:
             return self._search.region_sums()
+        cut_of_it = self._table.cut_of(hypothesis)
+        if cut_of_it is not None:
+            return self._search.sums_at([cut_of_it])[0]
         with self._device.active():
-            is_coded = hypothesis.feature not in self._table.categories
-            if is_coded and hypothesis.thresholds == (math.inf,):
-                return self._sums_of_all(hypothesis.feature)
             return self._sums_over(self._regions(hypothesis))
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
-        """`region_sums` of each of several hypotheses."""
-        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
+        """`region_sums` of each of several hypotheses; cuts are added up by one launch."""
+        cuts = [self._table.cut_of(hypothesis) for hypothesis in hypotheses]
+        found = iter(self._search.sums_at([cut for cut in cuts if cut is not None]))
+        return [
+            self.region_sums(hypothesis) if cut is None else next(found)
+            for hypothesis, cut in zip(hypotheses, cuts, strict=True)
+        ]
 
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""
@@ -130,20 +134,6 @@ class SplitState:
     def _regions(self, hypothesis: Partition) -> Array:
         values = self._table.values(hypothesis.feature)
         return self._device.array(regions(hypothesis, values)).astype(np.uint8)
-
-    def _sums_of_all(self, feature: int) -> RegionSums:
-        """The sums over all samples with a value of a feature, and over those without."""
-        sums = arrays.to_host(self._sweep.histograms.sums[:, feature])  # (n_layers, 2, 256)
-        by_label = np.stack([sums[..., :-1].sum(axis=-1), sums[..., -1]])  # present, missing
-        first = second = by_label
-        if self._wanted.votes == "newton":
-            first, second = by_label[:, ::2], by_label[:, 1::2]
-        signed, whole = first[..., 1] - first[..., 0], second.sum(axis=-1)
-        present, missing = (
-            [(int(a), int(b)) for a, b in zip(*own, strict=True)]
-            for own in zip(signed, whole, strict=True)
-        )
-        return [present, [(0, 0)] * len(present), missing]
 
     def _sums_over(self, region: Array) -> RegionSums:
         terms = self._sweep.histograms.terms[:, : self._table.n_samples]

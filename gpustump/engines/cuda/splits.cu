@@ -9,12 +9,13 @@
 // `weigh_...` updates sums, edges and bounds, `list_bins` of `search.cu` lists the bins that may
 // hold a better cut, `sum_pieces` adds up their pieces, `bound_...` bounds the cuts inside each
 // piece, `scan_...` scores the cuts in those that may still hold a better one, and `finish_splits`
-// takes the best cut and adds up its regions.
+// takes the best cut and adds up its regions. `sum_cuts` adds up the regions of any other cut.
 
 #include "common.cuh"
 #include "search.cuh"
 #include "integers.cuh"
 
+constexpr int64 SPLIT_PIECE = 512;  // samples of a piece of a bin; the last one may have fewer
 constexpr double OUTWARDS = 0x1p-40;  // by what share a bound is widened
 constexpr double FORGOTTEN = 1e300;   // instead of what is noted of a bin
 
@@ -422,8 +423,8 @@ KERNEL sum_pieces(const Piece* pieces, const PreparedTable table, const Round ro
   for (int64 p = blockIdx.x; p < round.counts->n_pieces; p += gridDim.x) {
     Bin bin = table.bins[pieces[p].bin];
     const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
-    int64 begin = bin.offset + pieces[p].number * PIECE;
-    int64 end = smaller(begin + PIECE, bin.offset + bin.n_inside);
+    int64 begin = bin.offset + pieces[p].number * SPLIT_PIECE;
+    int64 end = smaller(begin + SPLIT_PIECE, bin.offset + bin.n_inside);
     for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       Triple mine = NOTHING;
       FOR_BLOCK(at, begin, end) mine.append(term_of(splits, k, sample_of(order[at])));
@@ -464,7 +465,7 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
     const Bin bin = table.bins[b];
     const Feature feature = table.features[bin.feature];
     const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
-    int64 n_pieces = (bin.n_inside - 1 + PIECE - 1) / PIECE;
+    int64 n_pieces = (bin.n_inside - 1 + SPLIT_PIECE - 1) / SPLIT_PIECE;
     for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       const Triple* sums = splits.piece_sums + k * splits.most_pieces + first_piece;
       Triple* before = splits.piece_before + k * splits.most_pieces + first_piece;
@@ -486,7 +487,7 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
     }
     BestEdge mine = {NO_SCORE, 0, 0};
     FOR_BLOCK(q, 0, n_pieces) {
-      int64 p = first_piece + q, end = bin.offset + (q + 1) * PIECE - 1;
+      int64 p = first_piece + q, end = bin.offset + (q + 1) * SPLIT_PIECE - 1;
       Score bound = 0, score = 0;
       for (int64 k = 0; k < splits.samples.n_outputs; k++) {
         const Triple* left = splits.left + k * table.n_bins;
@@ -530,7 +531,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
                             const Splits& splits) {
   using Score = typename Votes::Score;
   Score* score = reinterpret_cast<Score*>(shared);
-  Triple* room = reinterpret_cast<Triple*>(score + PIECE);
+  Triple* room = reinterpret_cast<Triple*>(score + SPLIT_PIECE);
   Best known = round.result->best;
   FOR_BLOCK(j, 0, table.n_features) known.append(best_of(round.edges, j));
   combine(known, reinterpret_cast<Best*>(room));
@@ -542,8 +543,8 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
     const Bin bin = table.bins[piece.bin];
     const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
     const Feature feature = table.features[bin.feature];
-    int64 begin = bin.offset + piece.number * PIECE;
-    int64 count = smaller(PIECE, bin.offset + bin.n_inside - 1 - begin);
+    int64 begin = bin.offset + piece.number * SPLIT_PIECE;
+    int64 count = smaller(SPLIT_PIECE, bin.offset + bin.n_inside - 1 - begin);
     int64 stretch = (count + blockDim.x - 1) / blockDim.x;
     int64 from = smaller(threadIdx.x * stretch, count), to = smaller(from + stretch, count);
     for (int64 k = 0; k < splits.samples.n_outputs; k++) {
@@ -587,10 +588,11 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
   }
 }
 
-// Write an output's sums over a region of the best cut: of the first and of the second integers.
+// Write an output's sums over a region of a cut: of the first and of the second integers.
+// `regions` (3, n_outputs, 2) has those of all regions.
 __device__ inline void write_region(const Splits& splits, int region, int64 k,
-                                    const Triple& sums) {
-  int64* to = splits.regions + (region * splits.samples.n_outputs + k) * 2;
+                                    const Triple& sums, int64* regions) {
+  int64* to = regions + (region * splits.samples.n_outputs + k) * 2;
   to[0] = sums.first();
   to[1] = splits.has_second ? sums.second : sums.positive + sums.negative;
 }
@@ -601,7 +603,7 @@ __device__ inline void note_bins(const Listed* listed, const PreparedTable& tabl
   FOR_BLOCK(i, 0, round.counts->n_listed) {
     int64 b = listed[i].bin;
     const Bin bin = table.bins[b];
-    int64 n = (bin.n_inside - 1 + PIECE - 1) / PIECE;
+    int64 n = (bin.n_inside - 1 + SPLIT_PIECE - 1) / SPLIT_PIECE;
     double n_units = units_apart(splits, bin.n_inside);
     for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       const Triple* left = splits.left + k * table.n_bins + b;
@@ -631,13 +633,68 @@ __device__ inline int64 bin_at(const PreparedTable& table, int64 j, int64 positi
   return low;
 }
 
+// Where the sum over the left region of a cut begins.
+struct Start {
+  int64 bin;            // the bin that holds the cut, or the one after it if the bin ends there
+  int64 position;       // the first sorted position that is added up, up to the cut's
+  const Triple* known;  // for each output, `stride` apart, the bin's sums before it; null for none
+  int64 stride;
+};
+
+// The start of the bin that holds a cut. A cut after the last value has no samples to add up.
+__device__ inline Start start_of(const PreparedTable& table, int64 j, int64 position) {
+  const Feature feature = table.features[j];
+  if (position + 1 >= feature.n_present)
+    return {feature.first + feature.n_bins, position + 1, nullptr, 0};
+  int64 b = bin_at(table, j, position);
+  const Bin bin = table.bins[b];
+  if (position + 1 == bin.offset + bin.n_inside) return {b + 1, position + 1, nullptr, 0};
+  return {b, bin.offset, nullptr, 0};
+}
+
+// Add up the regions of a cut of feature j, and write their sums. A block works on it.
+__device__ inline void sum_regions(const PreparedTable& table, const Splits& splits, int64 j,
+                                   int64 position, const Start& start, int64* regions) {
+  Triple* room = reinterpret_cast<Triple*>(shared);
+  const int* order = reinterpret_cast<const int*>(table.orders[j]);
+  const int64 last = table.features[j].first + table.features[j].n_bins;
+  for (int64 k = 0; k < splits.samples.n_outputs; k++) {
+    Triple left = NOTHING;
+    if (threadIdx.x == 0 && start.known) left = start.known[k * start.stride];
+    FOR_BLOCK(at, start.position, position + 1)
+      left.append(term_of(splits, k, sample_of(order[at])));
+    combine(left, room);
+    if (threadIdx.x == 0) {
+      const Triple* before_bin = splits.left + k * table.n_bins;
+      left.append(before_bin[start.bin]);
+      const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
+      write_region(splits, FIRST_REGION, k, left, regions);
+      write_region(splits, SECOND_REGION, k, less(before_bin[last], left), regions);
+      write_region(splits, MISSING_REGION, k, missing, regions);
+    }
+    __syncthreads();
+  }
+}
+
+// Add up the regions of some cuts, which need not be the best ones.
+//
+// cuts   (n_cuts, 2) features and sorted positions
+// found  (n_cuts, 3, n_outputs, 2)
+KERNEL_OF_128_REGISTERS sum_cuts(const int64* cuts, int64 n_cuts, const PreparedTable table,
+                                 const Splits splits, int64* found) {
+  for (int64 i = blockIdx.x; i < n_cuts; i += gridDim.x) {
+    int64 j = cuts[2 * i], position = cuts[2 * i + 1];
+    Start start = start_of(table, j, position);
+    sum_regions(table, splits, j, position, start, found + i * 6 * splits.samples.n_outputs);
+  }
+}
+
 // Take the best cut of all, add up its regions, and keep what was found of the bins. Runs as one
 // block.
 KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
                                     const PreparedTable table, const Round round,
                                     const Splits splits) {
   Result* result = round.result;
-  Triple* room = reinterpret_cast<Triple*>(shared);
   const Best before = result->best;
   Best mine = before;
   FOR_BLOCK(j, 0, table.n_features) mine.append(best_of(round.edges, j));
@@ -650,32 +707,17 @@ KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
   bool is_none = best.score == NO_SCORE;
   if (!is_none && !is_other(best, before)) return;
 
-  int64 j = best.feature, last = table.features[j].first + table.features[j].n_bins;
-  int64 b = is_none ? last : bin_at(table, j, best.position);
-  bool is_edge = is_none || best.position + 1 == table.bins[b].offset + table.bins[b].n_inside;
-  if (is_edge && !is_none) b++;  // the sums before the next bin are those up to the end of this one
-  for (int64 k = 0; k < splits.samples.n_outputs; k++) {
-    Triple left = NOTHING;
-    if (!is_edge) {
-      const int* order = reinterpret_cast<const int*>(table.orders[j]);
-      int64 begin = table.bins[b].offset + pieces[best.detail].number * PIECE;
-      if (threadIdx.x == 0) left = splits.piece_before[k * splits.most_pieces + best.detail];
-      FOR_BLOCK(at, begin, best.position + 1)
-        left.append(term_of(splits, k, sample_of(order[at])));
-    }
-    combine(left, room);
-    if (threadIdx.x == 0) {
-      const Triple* before_bin = splits.left + k * table.n_bins;
-      const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
-      left.append(before_bin[b]);
-      Triple right = less(before_bin[last], left);
-      write_region(splits, FIRST_REGION, k, left);
-      write_region(splits, SECOND_REGION, k, right);
-      write_region(splits, MISSING_REGION, k, missing);
-    }
-    __syncthreads();
+  int64 j = best.feature;
+  int64 position = is_none ? table.features[j].n_present - 1 : best.position;
+  Start start = start_of(table, j, position);
+  bool is_inside = start.position <= position;
+  if (is_inside) {
+    start.position = table.bins[start.bin].offset + pieces[best.detail].number * SPLIT_PIECE;
+    start.known = splits.piece_before + best.detail;
+    start.stride = splits.most_pieces;
   }
-  if (threadIdx.x == 0 && !is_edge) write_neighbours(table, j, best.position, &result->beside[0]);
+  sum_regions(table, splits, j, position, start, splits.regions);
+  if (threadIdx.x == 0 && is_inside) write_neighbours(table, j, position, &result->beside[0]);
 }
 
 #define VOTES(votes, Votes)                                                                   \

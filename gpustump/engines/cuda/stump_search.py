@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpustump.engines.contract import Search as Wanted
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
-from gpustump.engines.cuda.search import Search
+from gpustump.engines.cuda.search import OF_SIGNS, Search
 from gpustump.engines.cuda.sweep import Sweep
 from gpustump.engines.cuda.table import CudaTable
 
@@ -28,7 +28,7 @@ class StumpSearch(Search):
             table,
             sweep.sums,
             sweep.histograms,
-            most_pieces=layout.MOST_PIECES,
+            pieces=OF_SIGNS,
             directions=wanted.directions,
         )
         self._sweep = sweep

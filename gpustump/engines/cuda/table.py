@@ -55,6 +55,9 @@ from gpustump.learners.hypothesis import N_REGIONS, Partition
 from gpustump.learners.kinds import OfCategories
 from gpustump.learners.thresholds import midpoint
 
+_READ_AT_ONCE = 256
+"""Around how many values are read at once to find the sorted position of a threshold."""
+
 Parting = Cut | OfCategories
 """What divides the samples into regions, in a form with which their codes tell the regions."""
 
@@ -158,6 +161,7 @@ class CudaTable:
     categories: dict[int, np.ndarray]
     note: str | None
     _seen: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
+    _places: dict[tuple[int, float], int] = field(default_factory=dict, repr=False)
 
     @property
     def device(self) -> CudaDevice:
@@ -214,9 +218,58 @@ class CudaTable:
         return isinstance(hypothesis, OfCategories) and hypothesis.feature in self.categories
 
     def parting_of(self, step: Step) -> Parting | None:
-        """A step's cut, or its hypothesis of a categorical feature; None if neither is known."""
-        hypothesis = step.hypothesis
-        return hypothesis if self.has_categories_of(hypothesis) else step.cut
+        """A step's cut, or its hypothesis of a categorical feature; None if it has neither."""
+        if self.has_categories_of(step.hypothesis):
+            return step.hypothesis
+        return step.cut or self.cut_of(step.hypothesis)
+
+    def cut_of(self, hypothesis: Partition) -> Cut | None:
+        """The cut, without signs and score, that divides the samples as a hypothesis does.
+
+        None if the hypothesis is none of the search's: it has categories, or is of a categorical
+        feature, or no sample lies in its first region.
+        """
+        feature, ends = hypothesis.feature, hypothesis.thresholds
+        if isinstance(hypothesis, OfCategories) or feature in self.categories:
+            return None
+        places = [self._place(feature, end) for end in ends]
+        position = places[-1]
+        if len(places) == 1:
+            return Cut(feature, position, 0, 0, 0.0) if position >= 0 else None
+        return Cut(feature, position, 0, 0, 0.0, places[0]) if places[0] < position else None
+
+    def _place(self, feature: int, threshold: float) -> int:
+        """The sorted position of the last value not above a threshold; -1 if there is none."""
+        if (feature, threshold) not in self._places:
+            self._places[feature, threshold] = self._find_place(feature, threshold)
+        return self._places[feature, threshold]
+
+    def _find_place(self, feature: int, threshold: float) -> int:
+        first, n_bins, n_present = self.bins.features[feature].item()
+        own = slice(first, first + n_bins)
+        bin_ = int(np.searchsorted(self.bins.high[own], threshold, side="right"))
+        if bin_ == n_bins:  # all values of all bins
+            return int(n_present) - 1
+        begin, n_inside = self.bins.records[["offset", "n_inside"]][first + bin_].item()
+        if self.bins.low[first + bin_] > threshold:
+            return int(begin) - 1
+        return self._find_inside(feature, threshold, begin, begin + n_inside)
+
+    def _find_inside(self, feature: int, threshold: float, begin: int, end: int) -> int:
+        """As `_find_place`, if the next value lies before the sorted position `end`.
+
+        Each pass takes a few samples at equal distances, so little is copied from the device.
+        """
+        while begin < end:
+            step = max(1, (end - begin) // _READ_AT_ONCE)
+            with self.device.active():
+                order = arrays.to_host(self.orders.of(feature)[begin:end:step])
+            values = self.source.host_values(feature, order & ~MARK)
+            n_left = int(np.sum(values.astype(np.float64) <= threshold))
+            if n_left == 0:
+                break
+            begin, end = begin + (n_left - 1) * step + 1, min(end, begin + n_left * step)
+        return begin - 1
 
     def counts_of_regions(self, cut: Parting) -> tuple[int, int, int]:
         """How many samples lie in each region of a stump's cut, or of a split of categories."""
