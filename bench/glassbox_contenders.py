@@ -23,13 +23,13 @@ import numpy as np
 
 from bench.accuracy_data import Table
 from bench.contenders import Contender
-from gpustump.data.parameters import GLASS_BOX
+from gpustump.data.parameters import FEW_BAGS
 
 SHARE = 0.15
 """Of the training samples, held out for early stopping. It is interpret's default, too."""
 PATIENCE = 50
 MOST_ROUNDS = 3000
-BAGS = GLASS_BOX.n_bags
+BAGS = FEW_BAGS
 
 Watching = Callable[[Table], Mapping[str, Any]]
 """Makes the arguments of `fit` that name the samples to watch."""
@@ -203,7 +203,7 @@ _SCIKIT_LEARN = GlassBox(
 CONTENDERS: tuple[GlassBox, ...] = (
     _ours("gpustump GlassBox", {}),
     _ours("gpustump GlassBox, 1 bag", {"n_bags": 1}),
-    _ours(f"gpustump GlassBox, {2 * BAGS} bags", {"n_bags": 2 * BAGS}),
+    _ours(f"gpustump GlassBox, {BAGS} bags", {"n_bags": BAGS}),
     EBM,
     _peer(_LIGHTGBM, _LIKE_LIGHTGBM),
     _peer(_LIGHTGBM, _LIKE_LIGHTGBM, BAGS),

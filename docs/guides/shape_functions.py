@@ -101,8 +101,8 @@ print(f"so the odds of Yes are {factor:.1f} times as high")
 # so look at the histogram, too.
 #
 # It is not a confidence interval. The bags share most of their rows, so they differ less than
-# models of new samples would. And six bags give a rough estimate of a deviation; with
-# `n_bags=24` it is steadier, and the fit takes about four times as long.
+# models of new samples would. And a few bags give a rough estimate of a deviation; with more,
+# say `n_bags=24`, it is steadier, and the fit takes longer.
 
 print("bags:", model.model_.n_bags)
 low, high = model.predict_proba_interval(X_test)

@@ -17,8 +17,11 @@ from gpustump import __version__
 from gpustump.cli import method
 from gpustump.cli.errors import InputError
 from gpustump.data.parameters import (
+    FEW_BAGS,
+    FEW_SAMPLES,
     L2_OF_ONE_OUTPUT,
     L2_OF_SHARED_OUTPUTS,
+    MANY_BAGS,
     MOST_BAGS,
     MOST_CATEGORIES,
     MULTI_CLASS,
@@ -424,10 +427,10 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         help="settings that suit most tables, those of the estimator GlassBoxClassifier: --loss "
         f"logistic --rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
         f"--smoothing-rounds {method.GLASS.smoothing_rounds} "
-        f"--bags {method.GLASS.bags} --patience {method.GLASS.patience} "
-        f"--set-aside {method.GLASS.set_aside:g} --l2 {L2_OF_ONE_OUTPUT:g}, or "
-        f"{L2_OF_SHARED_OUTPUTS:g} for more than two classes; each can be changed by its own "
-        "option",
+        f"--patience {method.GLASS.patience} --set-aside {method.GLASS.set_aside:g} "
+        f"--bags {MANY_BAGS}, or {FEW_BAGS} for more than two classes or {FEW_SAMPLES} rows, "
+        f"--l2 {L2_OF_ONE_OUTPUT:g}, or {L2_OF_SHARED_OUTPUTS:g} for more than two classes; each "
+        "can be changed by its own option",
     )
     add(
         "--loss",

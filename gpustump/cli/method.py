@@ -67,7 +67,7 @@ class Method:
     learning_rate: float
     l2: float | None = 0.0
     weak_learner: Learner = "stump"
-    bags: int = 1
+    bags: int | None = 1
     patience: int | None = None
     set_aside: float = 0.1
     tol: float = 0.0
@@ -83,7 +83,7 @@ GLASS = replace(
     rounds=GLASS_BOX.n_estimators,
     learning_rate=GLASS_BOX.learning_rate,
     l2=None,
-    bags=GLASS_BOX.n_bags,
+    bags=None,
     patience=GLASS_BOX.n_iter_no_change,
     set_aside=GLASS_BOX.validation_fraction,
     tol=GLASS_BOX.tol,

@@ -345,7 +345,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         By default the current one.
     n_estimators, learning_rate, votes, multi_class, class_weight, random_state, n_iter_no_change
         As for `AdaBoostClassifier`.
-    n_bags : int
+    n_bags : int or None
         As for `AdaBoostClassifier`. One bag is trained after the other, on all workers.
     validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `AdaBoostClassifier`. The callback is called in the process that calls `fit`.
@@ -403,7 +403,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         weak_learner: Learner = "stump",
         categorical_features: Any = None,
         class_weight: Any = None,
-        n_bags: int = 1,
+        n_bags: int | None = 1,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -491,7 +491,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
         class_weight: Any = None,
-        n_bags: int = 1,
+        n_bags: int | None = 1,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,

@@ -438,6 +438,7 @@ def _shares_of(
         samples = population = None
     else:
         samples = _SamplesOfParts.of(shards)
+        asked = asked.suiting(len(samples.classes), len(classes))
         population = Population(samples.classes, samples.rows, classes)
 
     def drawn(watching: Watching, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:

@@ -73,7 +73,6 @@ class Preset(NamedTuple):
 
     n_estimators: int
     learning_rate: float
-    n_bags: int
     n_iter_no_change: int
     validation_fraction: float
     tol: float
@@ -83,13 +82,27 @@ class Preset(NamedTuple):
 GLASS_BOX = Preset(
     2000,
     0.3,
-    n_bags=6,
     n_iter_no_change=50,
     validation_fraction=0.2,
     tol=1e-4,
     smoothing_rounds=200,
 )
 """Chosen by measurement on 26 tables of two classes and 16 of more; see bench/NOTES.md."""
+
+MANY_BAGS, FEW_BAGS = 12, 6
+"""What n_bags=None may stand for."""
+
+FEW_SAMPLES = 100_000
+
+
+def usual_bags(n_samples: int, n_classes: int) -> int:
+    """What n_bags=None stands for: 12 for two classes and up to 100,000 samples, otherwise 6.
+
+    On small tables bags differ more and cost less, so more of them are worth their time. A bag of
+    more than two classes takes longer. See bench/NOTES.md.
+    """
+    return MANY_BAGS if n_classes <= 2 and n_samples <= FEW_SAMPLES else FEW_BAGS
+
 
 L2_OF_ONE_OUTPUT, L2_OF_SHARED_OUTPUTS = 1.0, 0.1
 """What l2_regularization=None stands for: numbers that suit bags with early stopping. With several

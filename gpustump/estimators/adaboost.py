@@ -77,14 +77,15 @@ class AdaBoostClassifier(BoostedClassifier):
         scikit-learn: a dict from labels to weights, which are not negative (labels that it leaves
         out have weight 1); or "balanced" for n_samples / (n_classes * n_samples of the class),
         which counts every row of y, whatever its weight. A class of weight 0 takes no part.
-    n_bags : int
+    n_bags : int or None
         With more than 1, the model is the average of so many models, the bags. Each bag holds out
         samples of its own, a share `validation_fraction` drawn at random, and is trained on the
         others. If `n_iter_no_change` is given, the samples that it holds out decide when it stops.
         Votes are divided by `n_bags`, so the average is one additive model again;
         `model_.bag_models` has the models of the bags. With bags, when to stop depends less on
         chance, and the spread of the bags shows how sure the model is: see `shape_function` and
-        `predict_proba_interval`.
+        `predict_proba_interval`. None for 12 bags with two classes and up to 100,000 samples,
+        otherwise 6.
     random_state : int, RandomState or None
         Draws the samples that early stopping and bags hold out; nothing else is random.
     device : str
@@ -245,7 +246,7 @@ class AdaBoostClassifier(BoostedClassifier):
         weak_learner: Learner = "stump",
         categorical_features: Any = None,
         class_weight: Any = None,
-        n_bags: int = 1,
+        n_bags: int | None = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,

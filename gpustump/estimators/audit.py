@@ -246,6 +246,8 @@ def _prepared(model: StumpEnsemble, known: Recorded, given: Given, means: Means)
     )
     if hasattr(estimator, "n_bags"):
         estimator.set_params(verbose=means.verbose)
+        if estimator.n_bags is None:
+            estimator.set_params(n_bags=model.n_bags)
     settings, asked = _asked(estimator, known, given.validation, model)
     if settings.n_rounds is not None:
         settings = replace(settings, n_rounds=min(settings.n_rounds, _MOST_ROUNDS))

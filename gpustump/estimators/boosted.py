@@ -21,6 +21,7 @@ from gpustump.data.class_weights import check_class_weight
 from gpustump.data.labels import plain_labels
 from gpustump.data.monotone import ARGUMENT, Constraints, check_monotone
 from gpustump.data.parameters import (
+    MANY_BAGS,
     MOST_BAGS,
     Learner,
     MultiClass,
@@ -46,7 +47,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     learning_rate: float
     multi_class: MultiClass
     class_weight: Any
-    n_bags: int
+    n_bags: int | None
     random_state: Any
     device: str
     n_iter_no_change: int | None
@@ -143,8 +144,9 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         if validation is not None:
             validation = validation._replace(scoring=check_scoring(self.scoring))
             settings = watching_settings(settings, validation.scoring)
-        n_bags = check_count(self.n_bags, "n_bags", most=MOST_BAGS)
-        asked = Asked(self._watching(settings, n_bags, validation), validation)
+        n_bags = self._most_bags()
+        is_usual = self.n_bags is None and not self._goes_on
+        asked = Asked(self._watching(settings, n_bags, validation), validation, is_usual)
         earlier = self._earlier(n_bags)
         if earlier is not None:
             self._refuse_other_votes(settings, earlier[0])
@@ -156,6 +158,17 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
                     "made; with warm_start=True it can only grow."
                 )
         return settings, asked, earlier
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a fit goes on from an earlier one."""
+        return self.warm_start and hasattr(self, "model_")
+
+    def _most_bags(self) -> int:
+        """The number of bags; the largest one that n_bags=None may stand for."""
+        if self.n_bags is not None:
+            return check_count(self.n_bags, "n_bags", most=MOST_BAGS)
+        return len(self._splits) if self._goes_on else MANY_BAGS
 
     def _watching(
         self, settings: Settings, n_bags: int, validation: Validation | None
@@ -182,7 +195,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
 
     def _earlier(self, n_bags: int) -> list[Earlier] | None:
         """For each bag the earlier fit; None if this fit starts from the beginning."""
-        if not self.warm_start or not hasattr(self, "model_"):
+        if not self._goes_on:
             return None
         if n_bags != len(self._splits):
             raise ValueError(

@@ -93,6 +93,8 @@ class FitCheckpoint:
         if self.stored is None or isinstance(random_state, Integral):
             return asked
         seeds = self.stored.seeds()
+        if asked.is_usual:
+            asked = asked._replace(drawn=asked.drawn[: len(seeds)])
         if len(seeds) != len(asked.drawn):  # another number of bags, which `checked` refuses
             return asked
         drawn = [

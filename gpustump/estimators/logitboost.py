@@ -58,7 +58,7 @@ class LogitBoostClassifier(BoostedClassifier):
     class_weight : dict, "balanced" or None
         As for `AdaBoostClassifier`. The probabilities are then those of data in which the classes
         have these weights. `l2_regularization` is on the scale of the multiplied weights.
-    n_bags : int
+    n_bags : int or None
         As for `AdaBoostClassifier`.
     random_state : int, RandomState or None
         As for `AdaBoostClassifier`.
@@ -180,7 +180,7 @@ class LogitBoostClassifier(BoostedClassifier):
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
         class_weight: Any = None,
-        n_bags: int = 1,
+        n_bags: int | None = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,

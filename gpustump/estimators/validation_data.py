@@ -25,7 +25,7 @@ from gpustump.boosting.early_stopping import Stopping
 from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings
 from gpustump.data.input_arrays import check_same_device
 from gpustump.data.labels import check_labels, numbers_among
-from gpustump.data.parameters import Scoring
+from gpustump.data.parameters import Scoring, usual_bags
 from gpustump.data.sample_weights import check_weights
 from gpustump.estimators.held_out_split import (
     OF_BOTH_CLASSES,
@@ -83,10 +83,19 @@ class Asked(NamedTuple):
         train on all samples.
     validation : Validation or None
         Rows that all bags watch in place of these shares.
+    is_usual : bool
+        Whether only as many bags are trained as suit the table; see `suiting`.
     """
 
     drawn: Sequence[Watching | None] = (None,)
     validation: Validation | None = None
+    is_usual: bool = False
+
+    def suiting(self, n_samples: int, n_classes: int) -> Asked:
+        """The same, with as many bags as n_bags=None stands for, if that was asked for."""
+        if not self.is_usual:
+            return self
+        return self._replace(drawn=self.drawn[: usual_bags(n_samples, n_classes)], is_usual=False)
 
 
 NOTHING = Asked()
@@ -123,6 +132,7 @@ def shares_of(
         If rows to watch are not as described, or cannot be drawn; or if a warm start cannot watch
         them. The message names the argument.
     """
+    asked = asked.suiting(int(samples.classes.shape[0]), len(table.classes))
     validation = asked.validation
     rows = None if validation is None else _held_out_rows(table, validation)
     population = None if asked.drawn == [None] else Population.of(samples, table.classes)

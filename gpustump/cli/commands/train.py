@@ -93,6 +93,7 @@ def _finish(
 
     `before` says how many rounds the checkpoint held at first.
     """
+    method = replace(method, bags=found.classifier.model_.n_bags)
     training = _finished(found, method, arguments)
     replaced = replaced_model(arguments.output)
     with as_input_error():  # names or labels that no file can hold
