@@ -211,7 +211,9 @@ def _go_side_by_side(
 
 def _are_made_ahead(task: Task) -> bool:
     """Whether the rounds of a small table are made ahead, with little Python."""
-    return task.search.votes == "newton" and asked_for() != "coded" and kernels_will_train(task)
+    is_possible = task.search.votes == "newton" or not task.categorical
+    is_possible &= task.search.learner == "stump" and asked_for() != "coded"
+    return is_possible and kernels_will_train(task)
 
 
 class _AbandonedError(Exception):

@@ -15,13 +15,8 @@ from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 
-from gpustump.boosting.votes import AnyRound, RegionRound, Vote
+from gpustump.boosting.votes import AnyRound, Vote
 from gpustump.engines.ahead import MadeRounds
-from gpustump.engines.contract import RegionVotes
-from gpustump.learners.category_split import CategorySplit
-from gpustump.learners.hypothesis import FIRST, SECOND
-from gpustump.learners.kinds import AnySplit
-from gpustump.learners.split import Split
 
 
 class Terms(NamedTuple):
@@ -87,14 +82,33 @@ class Recorded:
         """None: nothing is known of held-out samples."""
 
 
-class Units(Protocol):
-    """How an engine's numbers are converted to those of a record."""
+class Kind(Protocol):
+    """What rounds of one kind of votes are, given the arrays that an engine wrote."""
 
-    def score(self, worth: float) -> float:
-        """What a cut is worth."""
+    def hypotheses(self, made: MadeRounds) -> Sequence[Any]:
+        """The hypothesis of each round."""
 
-    def error(self, misclassified: int) -> float:
-        """The training error."""
+    def votes(self, made: MadeRounds) -> Sequence[Vote] | np.ndarray:
+        """The votes of each round, as in `Terms`."""
+
+    def sizes(self, made: MadeRounds) -> np.ndarray:
+        """What the votes of each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs); see
+        `votes.sizes_of`."""
+
+    def records(
+        self, made: MadeRounds, hypotheses: Iterable[Any], n_before: int, products: np.ndarray
+    ) -> Sequence[AnyRound]:
+        """What each round did.
+
+        Parameters
+        ----------
+        made : MadeRounds
+        hypotheses : iterable (n_rounds,)
+        n_before : int
+            How many rounds the run had before them.
+        products : ndarray (n_rounds,) of float64
+            The product of all normalisers up to each round.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,36 +118,45 @@ class Columns:
     Attributes
     ----------
     made : MadeRounds
-    units : Units
+    kind : Kind
     n_before : int
         How many rounds the run had before them.
+    bound : float
+        The product of the normalisers of those.
     """
 
     made: MadeRounds
-    units: Units
+    kind: Kind
     n_before: int
+    bound: float = 1.0
 
     @functools.cached_property
-    def records(self) -> list[AnyRound]:
-        """What each round did, as `split_votes.SplitVotes.record` returns it."""
-        made, units = self.made, self.units
-        rounds = zip(
-            splits_of(made.features, made.thresholds, made.sides),
-            map(_of_regions, made.votes.tolist()),
-            map(units.score, made.scores.tolist()),
-            map(units.error, made.misclassified.tolist()),
-            strict=True,
-        )
-        return [
-            RegionRound(number, split, votes, score, None, error, None)
-            for number, (split, votes, score, error) in enumerate(rounds, start=self.n_before + 1)
-        ]
+    def products(self) -> np.ndarray:
+        """The product of all normalisers up to each round, multiplied one by one."""
+        both = np.concatenate([[self.bound], self.made.normalisers])
+        with np.errstate(over="ignore"):  # as for Python's numbers: infinity
+            products: np.ndarray = np.multiply.accumulate(both)[1:]
+        return products
+
+    @functools.cached_property
+    def sizes(self) -> np.ndarray:
+        """What the votes up to each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs)."""
+        sizes: np.ndarray = np.cumsum(self.kind.sizes(self.made), axis=0)  # exact
+        return sizes
+
+    @functools.cached_property
+    def hypotheses(self) -> Sequence[Any]:
+        """The hypothesis of each round."""
+        return self.kind.hypotheses(self.made)
+
+    @functools.cached_property
+    def records(self) -> Sequence[AnyRound]:
+        """What each round did."""
+        return self.kind.records(self.made, self.hypotheses, self.n_before, self.products)
 
     def terms(self, low: int, high: int) -> Terms:
         """See `Source`."""
-        made, own = self.made, slice(low, high)
-        splits = splits_of(made.features[own], made.thresholds[own], made.sides[own])
-        return Terms(splits, made.votes[own])
+        return Terms(self.hypotheses[low:high], self.kind.votes(self.made)[low:high])
 
     def parts(self, low: int, high: int) -> Parts | None:
         """See `Source`."""
@@ -256,31 +279,3 @@ def joined(terms: Sequence[Terms]) -> Terms:
         return Terms(hypotheses, tuple(itertools.chain.from_iterable(own.votes for own in terms)))
     votes = [np.asarray(own.votes, dtype=np.float64) for own in terms]
     return Terms(hypotheses, np.concatenate(votes))
-
-
-def splits_of(features: np.ndarray, thresholds: np.ndarray, sides: np.ndarray) -> list[AnySplit]:
-    """A split for each feature and threshold, or set of categories; equal ones are one object.
-
-    The arguments are those of `MadeRounds`.
-    """
-    known = dict[tuple[int, float | bytes], AnySplit]()
-    of_sets = np.isnan(thresholds).tolist()
-    found = []
-    for place, own in enumerate(zip(features.tolist(), thresholds.tolist(), strict=True)):
-        key = (own[0], sides[place].tobytes()) if of_sets[place] else own
-        split = known.get(key)
-        if split is None:
-            split = known[key] = _set_of(own[0], sides[place]) if of_sets[place] else Split(*own)
-        found.append(split)
-    return found
-
-
-def _set_of(feature: int, sides: np.ndarray) -> CategorySplit:
-    """The split that sends each number of a category to its region, (N_NUMBERS,) of uint8."""
-    left, right = (np.flatnonzero(sides == side).tolist() for side in (FIRST, SECOND))
-    return CategorySplit(feature, tuple(left), tuple(right))
-
-
-def _of_regions(votes: list[list[float]]) -> RegionVotes:
-    left, right, missing = votes
-    return tuple(left), tuple(right), tuple(missing)

@@ -16,6 +16,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, vote_of
 from gpustump.boosting.quick_exponentials import (
     BITS,
+    LARGEST,
     DoubtError,
     certain_halvings,
     certain_power,
@@ -24,6 +25,7 @@ from gpustump.boosting.quick_exponentials import (
 )
 from gpustump.boosting.votes import Change, Round, SoFar, Taken
 from gpustump.data.parameters import Learner
+from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, VoteRule
 from gpustump.engines.contract import (
     PreparedTable,
     RegionSums,
@@ -37,6 +39,7 @@ from gpustump.engines.contract import (
 from gpustump.engines.integer_weights import grown_factor
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.kinds import AnySplit, AnyStump, has_one_side
+from gpustump.learners.step_table import VOTE_UNIT
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,16 @@ class DiscreteVotes:
 
     learning_rate: float = 1.0
     monotone: tuple[int, ...] | None = None
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        return VoteRule(DISCRETE, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
+
+    @property
+    def largest_size(self) -> float:
+        """See `split_votes.Rule`: with larger votes no round is made ahead."""
+        return float(LARGEST)
 
     def search(self, learner: Learner) -> Search:
         """Stumps or intervals, with signs."""

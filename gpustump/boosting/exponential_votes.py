@@ -20,6 +20,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, vote_of
 from gpustump.boosting.quick_exponentials import (
     BITS,
+    LARGEST,
     DoubtError,
     certain_halvings,
     certain_power,
@@ -27,6 +28,7 @@ from gpustump.boosting.quick_exponentials import (
     exponentials,
 )
 from gpustump.boosting.votes import Change, Taken
+from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, REAL, VoteRule
 from gpustump.engines.contract import (
     RegionFactors,
     RegionSums,
@@ -38,6 +40,7 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.integer_weights import halvings_of
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
+from gpustump.learners.step_table import VOTE_UNIT
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ class _ExponentialVotes:
     learning_rate: float = 1.0
     n_outputs: int = 1
 
+    @property
+    def largest_size(self) -> float:
+        """See `split_votes.Rule`: with larger votes no round is made ahead."""
+        return 2.0 * LARGEST
+
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """Zeros: boosting starts from scores of 0."""
         return (0.0,) * self.n_outputs
@@ -68,9 +76,9 @@ class _ExponentialVotes:
         step = Step(taken.hypothesis, taken.region_votes, factors, halvings, taken.cut)
         return Change(step, normaliser)
 
-    def recorded(self, score: float, totals: Totals) -> float:
+    def recorded(self, score: float, weight: int) -> float:
         """The score as a share of the weight."""
-        return score * (1.0 / totals.weight)
+        return score * (1.0 / weight)
 
     def bound(self, product: float) -> float:
         """See `RegionRound.training_bound`."""
@@ -85,6 +93,11 @@ class RealVotes(_ExponentialVotes):
     keeps votes finite [Schapire and Singer 1999, sections 4.1 and 4.2], with the total weight of
     the n samples and K outputs.
     """
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        return VoteRule(REAL, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
 
     @functools.cached_property
     def search(self) -> Search:
@@ -118,6 +131,11 @@ class RealVotes(_ExponentialVotes):
 @dataclass(frozen=True)
 class SharedDiscreteVotes(_ExponentialVotes):
     """+alpha or -alpha for each region and output, with one alpha a round."""
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        return VoteRule(DISCRETE, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
 
     @functools.cached_property
     def search(self) -> Search:

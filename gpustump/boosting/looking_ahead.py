@@ -8,21 +8,15 @@ call makes few rounds, and each later one up to twice as many.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from gpustump.boosting.batches import Batch, Columns
-from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.batches import Batch, Columns, Kind
+from gpustump.boosting.made_rounds import PlainVotes, kind_of
 from gpustump.boosting.smoothing import Offers
-from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Votes
-from gpustump.engines.ahead import NO_CUTS, Ahead, WatchedSamples
-from gpustump.engines.contract import PreparedTable, State, Totals
-from gpustump.learners.hypothesis import FIRST, SECOND
+from gpustump.engines.ahead import NEWTON, NO_CUTS, Ahead, WatchedSamples
+from gpustump.engines.contract import PreparedTable, State
 from gpustump.learners.step_table import VOTES_LIMIT
 
 _FIRST_ROUNDS, _MOST_ROUNDS = 8, 256
@@ -39,48 +33,21 @@ _MOST_ELEMENTS = 2**23
 """The most elements that a call searches, in about 10 ms: Ctrl-C waits for the end of a call."""
 
 
-@dataclass(frozen=True)
-class _Units:
-    """How an engine's numbers are converted to those of a record; see `batches.Units`."""
-
-    rule: NewtonVotes
-    totals: Totals
-
-    def score(self, worth: float) -> float:
-        """What a cut is worth, in units of the sample weights."""
-        return self.rule.recorded(worth, self.totals)
-
-    def error(self, misclassified: int) -> float:
-        """The share of the weight that is classified wrongly."""
-        return misclassified / self.totals.first_weight
-
-
-@dataclass(frozen=True, eq=False)
-class _Made(Columns):
-    """The rounds of one call.
+class Standing(NamedTuple):
+    """Where a run stands.
 
     Attributes
     ----------
-    so_far : list of float
-        What the rounds before them count towards `VOTES_LIMIT`, for each output.
+    n_rounds : int
+    sums_of_votes : list (n_outputs,) of float
+        What its rounds count towards `VOTES_LIMIT`.
+    bound : float
+        The product of their normalisers.
     """
-
-    so_far: list[float]
-
-    @functools.cached_property
-    def sums_of_votes(self) -> np.ndarray:
-        """What the rounds up to each one count towards `VOTES_LIMIT`; see `votes.sizes_of`."""
-        votes = self.made.votes
-        sizes = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))
-        sums: np.ndarray = np.cumsum(sizes, axis=0) + self.so_far  # exact
-        return sums
-
-
-class Standing(NamedTuple):
-    """Where a run stands: its rounds, and what they count towards `VOTES_LIMIT` by output."""
 
     n_rounds: int
     sums_of_votes: list[float]
+    bound: float = 1.0
 
 
 class Watcher(NamedTuple):
@@ -104,9 +71,10 @@ class LookingAhead:
     Parameters
     ----------
     ahead : Ahead
-    rule : NewtonVotes
+    votes : PlainVotes
+    kind : Kind
+        Of these votes.
     table : PreparedTable
-    state : State
     n_to_come : callable
         See `Watcher`.
     offers : Offers or None
@@ -116,18 +84,20 @@ class LookingAhead:
     def __init__(
         self,
         ahead: Ahead,
-        rule: NewtonVotes,
+        votes: PlainVotes,
+        kind: Kind,
         table: PreparedTable,
-        state: State,
         n_to_come: Callable[[], int | None],
         offers: Offers | None,
     ) -> None:
-        self._ahead, self._rule, self._n_to_come = ahead, rule, n_to_come
-        self._state, self._offers = state, offers
-        self._made: _Made | None = None
+        self._ahead, self._kind, self._n_to_come = ahead, kind, n_to_come
+        self._largest_size, self._offers = votes.largest_size, offers
+        self._made: Columns | None = None
+        self._sums_before: list[float] = []  # what counts towards the limit before these rounds
         self._n_taken = 0  # of the rounds in _made
         self._n_rounds = _FIRST_ROUNDS
-        n_elements = table.n_samples * table.n_features * rule.n_outputs
+        n_outputs = votes.search("stump").n_outputs
+        n_elements = table.n_samples * table.n_features * n_outputs
         self._most_rounds = max(1, min(_MOST_ROUNDS, _MOST_ELEMENTS // max(1, n_elements)))
         self._n_ordinary, self._pause = 0, 1
 
@@ -142,18 +112,19 @@ class LookingAhead:
     ) -> LookingAhead | None:
         """For a run as it stands; None if its rounds cannot be made ahead."""
         begin = getattr(state, "looking_ahead", None)
-        if begin is None or not isinstance(votes, SplitVotes):
+        if begin is None or not isinstance(votes, PlainVotes):
             return None
-        if not isinstance(votes.rule, NewtonVotes):
+        if offers is not None and votes.plain.kind != NEWTON:
             return None
         watched = None if watcher is None else watcher.samples()
         if watched is not None and len(watched.scores) > table.n_samples:
             watched = None  # their keys might take more memory than the table
-        ahead = begin(votes.rule.plain, watched)
+        ahead = begin(votes.plain, watched)
         if ahead is None:
             return None
         n_to_come = (lambda: None) if watcher is None else watcher.n_to_come
-        return cls(ahead, votes.rule, table, state, n_to_come, offers)
+        kind = kind_of(votes, state.totals)
+        return cls(ahead, votes, kind, table, n_to_come, offers)
 
     @property
     def has_more(self) -> bool:
@@ -177,6 +148,7 @@ class LookingAhead:
                 return None
             n_rounds = min(n_most, self._n_wanted(at_once), self._n_within_limit(so_far))
             self._made, self._n_taken = self._rounds_made(n_rounds, so_far), 0
+            self._sums_before = so_far.sums_of_votes
         if self._made is None:
             return None
         low, n_made = self._n_taken, len(self._made.made.features)
@@ -184,11 +156,12 @@ class LookingAhead:
         return Batch(self._made, low, self._n_taken)
 
     @property
-    def sums_of_votes(self) -> list[float]:
-        """What the rounds that were handed out count towards `VOTES_LIMIT`, for each output."""
-        assert self._made is not None
-        sums: list[float] = self._made.sums_of_votes[self._n_taken - 1].tolist()
-        return sums
+    def standing(self) -> Standing:
+        """Where the run stands after the rounds that were handed out."""
+        made, last = self._made, self._n_taken - 1
+        assert made is not None
+        sums = (made.sizes[last] + self._sums_before).tolist()  # exact
+        return Standing(made.n_before + self._n_taken, sums, float(made.products[last]))
 
     def take_back(self, n_rounds: int) -> None:
         """Take back the last `n_rounds` of the rounds that were handed out."""
@@ -203,9 +176,9 @@ class LookingAhead:
     def _n_within_limit(self, so_far: Standing) -> int:
         """How many rounds certainly do not reach the limit of the votes' sum."""
         room = VOTES_LIMIT - max(so_far.sums_of_votes)
-        return int(max(0.0, room) / self._rule.largest_size)
+        return int(max(0.0, room) / self._largest_size)
 
-    def _rounds_made(self, n_rounds: int, so_far: Standing) -> _Made | None:
+    def _rounds_made(self, n_rounds: int, so_far: Standing) -> Columns | None:
         """Have the engine make rounds. If it makes fewer, an ordinary round follows.
 
         Each call in a row that makes none doubles the ordinary rounds before the next call.
@@ -221,5 +194,4 @@ class LookingAhead:
             return None
         self._pause = 1
         self._n_ordinary = int(len(made.features) < n_rounds)
-        units = _Units(self._rule, self._state.totals)
-        return _Made(made, units, so_far.n_rounds, so_far.sums_of_votes)
+        return Columns(made, self._kind, so_far.n_rounds, so_far.bound)

@@ -21,7 +21,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, nearest_vote, vote_of
 from gpustump.boosting.quick_exponentials import DoubtError, certain_power, exponentials
 from gpustump.boosting.votes import Change, Taken
-from gpustump.engines.ahead import VOTE_DOUBT, NewtonRule
+from gpustump.engines.ahead import NEWTON, NEWTON_DOUBT, VoteRule
 from gpustump.engines.contract import (
     OutputFactors,
     RegionFactors,
@@ -81,13 +81,14 @@ class NewtonVotes:
         return cls(learning_rate, n_outputs, l2, exponent)
 
     @property
-    def plain(self) -> NewtonRule:
+    def plain(self) -> VoteRule:
         """The rule for engines that make rounds ahead."""
-        return NewtonRule(self.learning_rate / (2 * VOTE_UNIT), self.l2, float(LARGEST_STEP))
+        scale = self.learning_rate / (2 * VOTE_UNIT)
+        return VoteRule(NEWTON, scale, NEWTON_DOUBT, self.l2, float(LARGEST_STEP))
 
     @property
     def largest_size(self) -> float:
-        """The most that a round counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
+        """See `split_votes.Rule`."""
         return LARGEST_STEP * self.learning_rate + VOTE_UNIT
 
     @functools.cached_property
@@ -132,7 +133,7 @@ class NewtonVotes:
         """Never: the loss can always fall further."""
         return False
 
-    def recorded(self, score: float, totals: Totals) -> float:
+    def recorded(self, score: float, weight: int) -> float:
         """The score in units of the sample weights; infinite if it is beyond float64.
 
         `ldexp` is used because the power of two alone may be beyond float64.
@@ -157,7 +158,7 @@ class NewtonVotes:
         units = step * (self.learning_rate / (2 * VOTE_UNIT))
         if abs(units) < 2.0**40:
             nearest = round(units)
-            if abs(units - nearest) + abs(units) * VOTE_DOUBT < 0.5:
+            if abs(units - nearest) + abs(units) * NEWTON_DOUBT < 0.5:
                 return nearest * VOTE_UNIT
         return exact_vote(self, first, second)
 

@@ -302,8 +302,7 @@ class Boosting(Iterator[Any]):
         self._ahead.take_back(len(made) - n_rounds)
         kept = made.first(n_rounds)
         self._model[-1] = kept
-        self._n_done -= len(made) - n_rounds
-        self._sums_of_votes = self._ahead.sums_of_votes
+        self._stand(self._ahead.standing)
         return kept
 
     def call_back(self, made: Batch) -> None:
@@ -389,13 +388,17 @@ class Boosting(Iterator[Any]):
         """The next rounds, if they are made ahead; the model takes them."""
         n_most = sys.maxsize if self._n_rounds is None else self._n_rounds - self.n_done
         self._is_whole = False  # an interruption may leave what follows half done
-        made = ahead.next(Standing(self.n_done, self._sums_of_votes), n_most, at_once)
+        so_far = Standing(self.n_done, self._sums_of_votes, self._bound)
+        made = ahead.next(so_far, n_most, at_once)
         if made is not None:
             self._model.append(made)
-            self._n_done += len(made)
-            self._sums_of_votes = ahead.sums_of_votes
+            self._stand(ahead.standing)
         self._is_whole = True
         return made
+
+    def _stand(self, standing: Standing) -> None:
+        """Take over where the run stands after rounds that were made ahead."""
+        self._n_done, self._sums_of_votes, self._bound = standing
 
     def _check_whole(self) -> None:
         if not self._is_whole:

@@ -19,6 +19,7 @@ from typing import Protocol
 from gpustump.arrays import Array
 from gpustump.boosting.votes import Change, RegionRound, SoFar, Taken
 from gpustump.data.parameters import Learner
+from gpustump.engines.ahead import VoteRule
 from gpustump.engines.contract import (
     Cut,
     PreparedTable,
@@ -42,6 +43,14 @@ class Rule(Protocol):
     def search(self) -> Search:
         """What the engine is to look for."""
 
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+
+    @property
+    def largest_size(self) -> float:
+        """The most that a round made ahead counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
+
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
 
@@ -60,8 +69,8 @@ class Rule(Protocol):
     def is_perfect(self, sums: RegionSums) -> bool:
         """Whether another round could only find the same again."""
 
-    def recorded(self, score: float, totals: Totals) -> float:
-        """A score in the units of a round's record."""
+    def recorded(self, score: float, weight: int) -> float:
+        """A score in the units of a round's record, given the weight of all samples and outputs."""
 
     def bound(self, product: float) -> float | None:
         """The bound on the training error for a product of normalisers; None if there is none."""
@@ -80,6 +89,16 @@ class SplitVotes:
 
     rule: Rule
     monotone: tuple[int, ...] | None = None
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        return self.rule.plain
+
+    @property
+    def largest_size(self) -> float:
+        """See `Rule`."""
+        return self.rule.largest_size
 
     def search(self, learner: Learner) -> Search:
         """Splits only.
@@ -189,7 +208,7 @@ class SplitVotes:
 
     def score(self, taken: Taken) -> float:
         """What the split is worth; see `RegionRound`."""
-        return self.rule.recorded(score_of(_weighed(taken), self.rule.search), taken.totals)
+        return self.rule.recorded(score_of(_weighed(taken), self.rule.search), taken.totals.weight)
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
         """Votes and score, and the bound on the training error."""

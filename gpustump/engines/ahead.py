@@ -19,31 +19,48 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-VOTE_DOUBT = 2.0**-50
+DISCRETE, REAL, NEWTON = range(3)
+"""Kinds of votes, as kernels take them."""
+
+NEWTON_DOUBT = 2.0**-50
 """More than the relative error of a Newton vote in float64, which is rounded five times."""
 
+LOG_DOUBT = 2.0**-48
+"""More than the error of ln(x / y) in float64, as a share of 1 + abs(ln(x / y)).
 
-class NewtonRule(NamedTuple):
-    """How a region's vote follows from its sums; see `boosting.newton_votes`.
+x and y are rounded up to four times each, their quotient once, and a C library's logarithm is right
+within a few units in the last place."""
 
-    In units of `VOTE_UNIT` it is the whole number nearest to scale * first / (second + l2), with
-    the quotient limited to +-largest_step.
+
+class VoteRule(NamedTuple):
+    """How the votes of a round follow from the sums over its regions.
+
+    In units of `VOTE_UNIT` a vote is the whole number nearest to
+
+    - scale * first / (second + l2) for Newton votes, with the quotient limited to +-largest_step;
+      see `boosting.newton_votes`;
+    - scale * ln(x / y) for other votes. For real ones x and y are the weights of both labels in a
+      region, for discrete ones the weights that the regions' signs get right and wrong; see
+      `boosting.exponential_votes`.
 
     Attributes
     ----------
+    kind : int
+        `DISCRETE`, `REAL` or `NEWTON`.
     scale : float
+    doubt : float
+        Bound of the error before rounding: relative for Newton votes, as of `LOG_DOUBT` for others.
+        A vote closer than that to a half, where rounding changes direction, is in doubt.
     l2 : float
     largest_step : float
         Bound of the quotient's absolute value.
-    doubt : float
-        Bound of the relative error before rounding. A vote closer than that to a half, where
-        rounding changes direction, is in doubt.
     """
 
+    kind: int
     scale: float
-    l2: float
-    largest_step: float
-    doubt: float = VOTE_DOUBT
+    doubt: float
+    l2: float = 0.0
+    largest_step: float = 0.0
 
 
 class WatchedLoss(NamedTuple):
@@ -129,7 +146,7 @@ class MadeRounds:
         Of the splits; NaN for a set of categories. Constants are not made ahead.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     scores : ndarray (n_rounds,) of float64
-        What the cut was worth.
+        What the cut was worth; int64 for discrete votes.
     misclassified : ndarray (n_rounds,) of int64
         As in `contract.Totals`, after the round.
     right : ndarray (n_rounds, n_classes) of int64
@@ -139,6 +156,10 @@ class MadeRounds:
         The sums of the losses of the held-out samples after the round.
     sides : ndarray (n_rounds, N_NUMBERS) of uint8
         For sets of categories, as `OfferedCuts.sides`; (n_rounds, 0) if no feature is categorical.
+    weights : ndarray (n_rounds,) of int64
+        The sum of the second integers of all samples and outputs before the round.
+    normalisers : ndarray (n_rounds,) of float64
+        Z, as in `boosting.votes.RegionRound`; 1 for Newton votes.
     """
 
     features: np.ndarray
@@ -149,6 +170,8 @@ class MadeRounds:
     right: np.ndarray
     losses: np.ndarray
     sides: np.ndarray
+    weights: np.ndarray
+    normalisers: np.ndarray
 
 
 class Ahead(Protocol):

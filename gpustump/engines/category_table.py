@@ -21,8 +21,8 @@ from gpustump.engines.ahead import (
     NO_CUTS,
     Ahead,
     MadeRounds,
-    NewtonRule,
     OfferedCuts,
+    VoteRule,
     WatchedSamples,
 )
 from gpustump.engines.category_columns import CategoryColumns
@@ -176,7 +176,7 @@ class CategoryState:
         self._inner.advance(step)
         self.forget()
 
-    def looking_ahead(self, rule: NewtonRule, watched: WatchedSamples | None) -> Ahead | None:
+    def looking_ahead(self, rule: VoteRule, watched: WatchedSamples | None) -> Ahead | None:
         """What makes rounds ahead, if the engine can; see `engines.ahead`."""
         begin = getattr(self._inner, "looking_ahead", None)
         categories = Categories(self._table.columns, self._table.groups)

@@ -171,15 +171,15 @@ def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
     (first,), (second,), (of_missing,) = regions
     best = VotedCut(
         math.inf if at is None else float(cuts.thresholds[at]),
-        votes.rule.recorded(constant if at is None else float(scores[at]), totals),
+        votes.rule.recorded(constant if at is None else float(scores[at]), totals.weight),
         (first, first, first) if at is None else (first, second, of_missing),
         at is None,
     )
     return SplitScores(
         cuts.values.astype(np.float64),
         cuts.thresholds,
-        np.asarray([votes.rule.recorded(score, totals) for score in scores.tolist()]),
-        votes.rule.recorded(constant, totals),
+        np.asarray([votes.rule.recorded(score, totals.weight) for score in scores.tolist()]),
+        votes.rule.recorded(constant, totals.weight),
         search.votes,
         best,
     )

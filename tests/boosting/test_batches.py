@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpustump.boosting.batches import Batch, Columns, Rounds, joined, terms_of
+from gpustump.boosting.made_rounds import MadeSplits
 from gpustump.boosting.votes import RegionRound
 from gpustump.engines.ahead import MadeRounds
 from gpustump.learners.category_split import CategorySplit
@@ -19,13 +20,13 @@ from gpustump.learners.split import Split
 
 
 class Halves:
-    """Numbers of records are half of the engine's."""
+    """The scores of records are half of the engine's; rounds have no bound."""
 
-    def score(self, worth: float) -> float:
+    def recorded(self, worth: float, weight: int) -> float:
         return worth / 2
 
-    def error(self, misclassified: int) -> float:
-        return misclassified / 2
+    def bound(self, product: float) -> None:
+        return None
 
 
 def columns(n_rounds: int, n_before: int, *, is_watched: bool = True) -> Columns:
@@ -44,8 +45,11 @@ def columns(n_rounds: int, n_before: int, *, is_watched: bool = True) -> Columns
         random.integers(9, size=(n_rounds, 2 if is_watched else 0)),
         random.integers(9, size=(n_rounds, 1)),
         sides,
+        random.integers(1, 9, size=n_rounds),
+        np.ones(n_rounds),
     )
-    return Columns(made, Halves(), n_before)
+    kind: Any = MadeSplits(Halves(), first_weight=2)  # type: ignore[arg-type]
+    return Columns(made, kind, n_before)
 
 
 def expected(source: Columns) -> list[RegionRound]:

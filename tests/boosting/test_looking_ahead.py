@@ -18,12 +18,14 @@ import pytest
 
 pytest.importorskip("numba")
 
-from gpustump import LogitBoostClassifier
-from gpustump.boosting import batches, looking_ahead
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+from gpustump.boosting import looking_ahead, made_rounds
+from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.looking_ahead import LookingAhead
-from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.engines.ahead import NEWTON, VoteRule
 from gpustump.engines.cpu import direct, rounds_ahead
 from gpustump.engines.cpu.rounds_ahead import RoundsAhead
 from gpustump.engines.threads import Team
@@ -98,7 +100,8 @@ def fitted(*given: np.ndarray, **how: Any) -> tuple[Any, ...]:
     records: list[Any] = []
     watched = {name: how.pop(name) for name in ("X_val", "y_val") if name in how}
     how = {"n_estimators": 90, "learning_rate": 0.3, "device": "cpu", **how}
-    classifier = LogitBoostClassifier(callback=records.append, **how).fit(*given, **watched)
+    make = how.pop("make", LogitBoostClassifier)
+    classifier = make(callback=records.append, **how).fit(*given, **watched)
     return seen(classifier), repr(records)
 
 
@@ -252,7 +255,8 @@ def test_a_table_of_nothing_but_categories_is_learnt_in_the_same_rounds(monkeypa
 def fitted_unseen(*given: np.ndarray, **how: Any) -> tuple[Any, ...]:
     """All that can be seen of a fit without callbacks."""
     how = {"n_estimators": 90, "learning_rate": 0.3, "device": "cpu", **how}
-    return seen(LogitBoostClassifier(**how).fit(*given))
+    make = how.pop("make", LogitBoostClassifier)
+    return seen(make(**how).fit(*given))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -339,7 +343,7 @@ def test_no_record_is_made_before_it_is_read(monkeypatch):
 
     X, y = table()
     with monkeypatch.context() as patch:
-        patch.setattr(batches, "RegionRound", refuse)
+        patch.setattr(made_rounds, "RegionRound", refuse)
         found = LogitBoostClassifier(n_bags=2, n_estimators=40, device="cpu", **STOPPING).fit(X, y)
         with pytest.raises(AssertionError, match="a record"):
             repr(found.rounds_)
@@ -350,28 +354,106 @@ def test_no_record_is_made_before_it_is_read(monkeypatch):
     assert kept.rounds_ == found.rounds_
 
 
-def fewer_digits(patch: pytest.MonkeyPatch, what: str) -> None:
-    """Doubts in every few rounds."""
+def of_adaboost(name: str) -> dict[str, Any]:
+    """A case with AdaBoost's votes: the parameters of the former are LogitBoost's."""
+    how = {k: v for k, v in CASES[name].items() if k != "l2_regularization"}
+    return {"make": AdaBoostClassifier, **how}
+
+
+ADABOOST = [name for name in CASES if "smooth" not in name]
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real"])
+@pytest.mark.parametrize("case", ADABOOST)
+def test_adaboost_learns_two_classes_in_the_same_rounds(told, case, votes):
+    X, y = table(len(case))
+    how, weights = {**of_adaboost(case), "votes": votes}, np.arange(len(X)) % 3 + 0.1
+    found = fitted(X, y, weights, **how)
+    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
+    assert fitted_unseen(X, y, weights, **how) == found[0]
+    assert without_looking_ahead(lambda: fitted(X, y, weights, **how)) == found
+    assert by_the_reference(lambda: fitted(X, y, weights, **how)) == found
+    if "votes" not in case:
+        assert n_ahead > 3 * n_ordinary
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real"])
+@pytest.mark.parametrize("case", [name for name in ADABOOST if "constrained" not in name])
+@pytest.mark.parametrize(
+    ("n_classes", "multi_class"), [(3, "shared"), (5, "shared"), (3, "one_vs_rest")]
+)
+def test_adaboost_learns_several_classes_in_the_same_rounds(
+    told, case, votes, n_classes, multi_class
+):
+    X, y = table(n_classes, n_classes)
+    how = {**of_adaboost(case), "votes": votes, "multi_class": multi_class}
+    found = fitted(X, y, **how)
+    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
+    assert fitted_unseen(X, y, **how) == found[0]
+    assert without_looking_ahead(lambda: fitted(X, y, **how)) == found
+    if "votes" not in case and "patience" not in case:  # the first rounds may be constants
+        assert n_ahead > 3 * n_ordinary
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weight", [1.0, 1e-300, 1e9])
+def test_a_perfect_round_ends_adaboost_as_before(votes, n_classes, weight):
+    """Separable classes, with some weights far from the others."""
+    random = np.random.default_rng(n_classes)
+    X = random.integers(0, 12, size=(80, 2)).astype(float)
+    y = np.digitize(X[:, 0], np.arange(1, n_classes) * 4)
+    weights = np.where(np.arange(len(X)) % 9 == 0, weight, 1.0)
+    how = {"make": AdaBoostClassifier, "votes": votes, "multi_class": "shared"}
+    found = fitted(X, y, weights, **how)
+    assert by_the_reference(lambda: fitted(X, y, weights, **how)) == found
+    assert "perfect" in repr(found) or n_classes > 2
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real"])
+def test_where_no_stump_is_better_than_chance_adaboost_ends_as_before(votes):
+    X, y = np.asarray([[0.0], [1.0]] * 20), np.arange(40) // 2 % 2
+    how = {"make": AdaBoostClassifier, "votes": votes}
+    found = fitted(X, y, **how)
+    assert by_the_reference(lambda: fitted(X, y, **how)) == found
+    assert "no edge" in repr(found)
+
+
+def _rough(plain: Any) -> property:
+    """A rule whose votes may be off by a share of a unit."""
+
+    def rough(votes: Any) -> VoteRule:
+        rule = plain.fget(votes)
+        return rule._replace(doubt=2.0**-36 if rule.kind == NEWTON else 2.0**-37)
+
+    return property(rough)
+
+
+def fewer_digits(patch: pytest.MonkeyPatch, what: str, votes: str) -> None:
+    """Doubts in every few rounds; discrete votes have one factor each, others many."""
     if what == "factors":
-        tables = rounds_ahead.powers()._replace(doubt=2.0**-59)
+        doubt = 2.0**-56 if votes == "discrete" else 2.0**-59
+        tables = rounds_ahead.powers()._replace(doubt=doubt)
         patch.setattr(rounds_ahead, "powers", lambda: tables)
     else:
-        plain = NewtonVotes.plain.fget
-        assert plain is not None
-        rough = property(lambda votes: plain(votes)._replace(doubt=2.0**-36))
-        patch.setattr(NewtonVotes, "plain", rough)
+        for cls in (SplitVotes, DiscreteVotes):
+            patch.setattr(cls, "plain", _rough(cls.plain))
 
 
+@pytest.mark.parametrize("votes", ["newton", "discrete", "real"])
 @pytest.mark.parametrize("what", ["factors", "votes"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_doubt_is_left_to_an_ordinary_round_and_the_next_rounds_are_made_ahead(
-    monkeypatch, told, what, n_classes
+    monkeypatch, told, what, n_classes, votes
 ):
     X, y = table(n_classes, n_classes)
-    expected = without_looking_ahead(lambda: fitted(X, y, **STOPPING))
+    how = (
+        STOPPING if votes == "newton" else {**STOPPING, "make": AdaBoostClassifier, "votes": votes}
+    )
+    expected = without_looking_ahead(lambda: fitted(X, y, **how))
     with monkeypatch.context() as patch:
-        fewer_digits(patch, what)
-        assert fitted(X, y, **STOPPING) == expected
+        fewer_digits(patch, what, votes)
+        assert fitted(X, y, **how) == expected
     assert n_of(told, "ordinary") > 2
     assert n_of(told, "handed out") > 2
 

@@ -14,7 +14,7 @@ from rounds import Case
 from scipy.stats import chisquare
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
-from gpustump.boosting import batches
+from gpustump.boosting.made_rounds import splits_of
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_rows, sampled_values
 from gpustump.engines.category_columns import CategoryColumns
@@ -115,7 +115,7 @@ def test_engines_that_make_rounds_ahead_are_offered_the_same_cuts():
     groups = {2: Groups(((0,), (1, 4), (3,), (7,))), 3: Groups(()), 5: Groups(((1,), (2,)))}
     places = CutPlaces.of(table(n_features=9), groups)
     offered = Offers(Smoothing(60), places).cuts(5, 100)
-    for number, splits in enumerate(batches.splits_of(*own) for own in zip(*offered, strict=True)):
+    for number, splits in enumerate(splits_of(*own) for own in zip(*offered, strict=True)):
         assert splits == list(Offers(Smoothing(60), places).at(5 + number))
     assert len(offered.features) == 55
     assert np.isnan(offered.thresholds).any(axis=1).sum() > 20

@@ -1,7 +1,7 @@
-"""The kernels' votes and factors are those of exact arithmetic, or in doubt.
+"""The kernels' votes, factors and normalisers are those of exact arithmetic, or in doubt.
 
-Exponentials are compared with decimals of 60 digits, votes and factors with `NewtonVotes` and
-`SplitVotes`, which decide in fractions and decimals where floats could be wrong.
+Exponentials are compared with decimals of 60 digits, all else with the votes objects of boosting,
+which decide in fractions and decimals where floats could be wrong.
 """
 
 from __future__ import annotations
@@ -10,17 +10,23 @@ import decimal
 import math
 import random
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba")
 
+from gpustump.boosting import discrete_votes, exponential_votes
+from gpustump.boosting.discrete_votes import DiscreteVotes
+from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.newton_votes import NewtonVotes, exact_factors_of, exact_vote
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.cpu import certain_votes, exact_powers
+from gpustump.engines.cpu.certain_factors import set_factors
+from gpustump.engines.cpu.certain_votes import Whole
 from gpustump.engines.cpu.exact_powers import LARGEST, certain_power, powers
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTE_UNIT
@@ -28,6 +34,8 @@ from gpustump.learners.step_table import VOTE_UNIT
 DIGITS = decimal.Context(prec=60)
 LAST = LARGEST << 36
 TOTALS = Totals(0, 1, 0, 1, 1)
+N_SAMPLES = 1000
+NO_SUMS, ALL = np.zeros((3, 1, 2), dtype=np.int64), Whole(1, 1)
 
 
 def units_of_exponents() -> list[int]:
@@ -41,7 +49,7 @@ def units_of_exponents() -> list[int]:
 def test_exponentials_are_right_within_the_error_that_is_promised():
     with decimal.localcontext(DIGITS):
         for units in units_of_exponents():
-            found, rest = exact_powers._exponential(units, powers())
+            found, rest = exact_powers.exponential_of(units, powers())
             exactly = (Decimal(units) / 2**36).exp()
             assert abs((Decimal(found) + Decimal(rest)) / exactly - 1) < Decimal(2) ** -75
             assert found + rest == found
@@ -86,10 +94,11 @@ def drawn_sums(draw: random.Random, n_outputs: int) -> list[list[tuple[int, int]
     return [[one() for _ in range(n_outputs)] for _ in range(3)]
 
 
-def votes_in_kernel(votes: NewtonVotes, sums: list[list[tuple[int, int]]], direction: int = 0):
+def votes_in_kernel(votes: Any, sums: list[list[tuple[int, int]]], direction: int = 0):
     found = np.empty((3, votes.n_outputs))
     given = np.asarray(sums, dtype=np.int64)
-    return certain_votes.set_votes(given, votes.plain, direction, found), found
+    whole = Whole(sum(second for own in sums for _, second in own), N_SAMPLES * votes.n_outputs)
+    return certain_votes.set_votes(given, votes.plain, whole, direction, found), found
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -138,7 +147,7 @@ def test_factors_are_the_hosts(n_outputs):
         scale = 1 << draw.randint(1, 38)
         own = [[draw.randint(-scale, scale) * VOTE_UNIT for _ in range(n_outputs)] for _ in "LRM"]
         found = np.empty((3, n_outputs, 2))
-        is_certain = certain_votes.set_factors(np.asarray(own), powers(), found)
+        is_certain = set_factors(NO_SUMS, np.asarray(own), votes.plain, ALL, powers(), found) == 1.0
         taken = Taken(Split(0, 0.0), tuple(map(tuple, own)), TOTALS)
         expected = [list(map(list, one)) for one in votes.change(taken).step.factors]
         assert found.tolist() == expected or not is_certain
@@ -149,4 +158,114 @@ def test_factors_are_the_hosts(n_outputs):
 def test_factors_of_votes_beyond_the_tables_are_in_doubt():
     found = np.empty((3, 1, 2))
     own = np.asarray([[0.5], [-9.0], [0.0]])
-    assert not certain_votes.set_factors(own, powers(), found)
+    votes = NewtonVotes(0.1, 1, 1.0, 0)
+    assert math.isnan(set_factors(NO_SUMS, own, votes.plain, ALL, powers(), found))
+
+
+def drawn_weights(draw: random.Random, n_outputs: int) -> list[list[tuple[int, int]]]:
+    """The same for weights: the second sums are those of the first ones without signs."""
+    top = draw.choice([4, 1000, 2**40, 2**61 // (3 * n_outputs)])
+    sides = [draw.choice([0, draw.randrange(top), draw.randrange(1 + top // 50)]) for _ in range(6)]
+    by_output = [sides, *([draw.randrange(top) for _ in range(6)] for _ in range(n_outputs - 1))]
+    return [[(own[r] - own[r + 3], own[r] + own[r + 3]) for own in by_output] for r in range(3)]
+
+
+def is_perfect(votes: Any, sums: list[list[tuple[int, int]]]) -> bool:
+    if isinstance(votes, RealVotes):
+        return votes.is_perfect(sums)
+    return SharedDiscreteVotes(1.0, votes.n_outputs).is_perfect(sums)
+
+
+EXPONENTIAL = [(RealVotes, 1), (RealVotes, 3), (SharedDiscreteVotes, 1), (SharedDiscreteVotes, 3)]
+
+
+@pytest.mark.parametrize(("kind", "n_outputs"), EXPONENTIAL)
+def test_votes_and_factors_under_the_exponential_loss_are_the_hosts(kind, n_outputs):
+    """Discrete votes of one output have factors of their own; see below."""
+    draw = random.Random(n_outputs)
+    n_certain = n_pooled = n_perfect = n_factors = 0
+    for _ in range(3000):
+        votes, sums = (
+            kind(draw.choice([1e-9, 0.1, 1.0, 3.0]), n_outputs),
+            drawn_weights(draw, n_outputs),
+        )
+        weight = sum(second for own in sums for _, second in own)
+        totals = Totals(0, weight, 0, 1, N_SAMPLES)
+        direction = draw.choice([-1, 0, 1]) if kind is RealVotes and n_outputs == 1 else 0
+        is_ordinary, found = votes_in_kernel(votes, sums, direction)
+        if weight == 0 or is_perfect(votes, sums):
+            assert not is_ordinary
+            n_perfect += 1
+            continue
+        split_votes = SplitVotes(votes, (direction,) if n_outputs == 1 else None)
+        expected = split_votes._of_split(0, sums, totals)
+        n_pooled += expected != votes.votes_of(sums, totals)
+        if not is_ordinary:
+            assert np.isnan(found).any() or not np.any(expected)
+            continue
+        n_certain += 1
+        assert repr(found.tolist()) == repr([list(own) for own in expected])  # also -0.0
+        if (kind is RealVotes or n_outputs > 1) and abs(found).max() <= LARGEST:
+            taken = Taken(Split(0, 0.0), expected, totals, sums=sums)
+            factors, _, normaliser = exponential_votes.exact_growth_of(taken)
+            own = np.empty((3, n_outputs, 2))
+            whole = Whole(weight, N_SAMPLES * n_outputs)
+            given = (np.asarray(sums, dtype=np.int64), found, votes.plain, whole, powers(), own)
+            if math.isnan(set_factors(*given)):
+                continue
+            assert set_factors(*given) == normaliser
+            assert own.tolist() == [list(map(list, one)) for one in factors]
+            n_factors += 1
+    assert n_certain > 1500
+    assert n_perfect > 0
+    assert n_factors > 1400 or (kind is SharedDiscreteVotes and n_outputs == 1)
+    assert n_pooled > 100 or kind is not RealVotes or n_outputs > 1
+
+
+def test_signs_that_a_constraint_asks_for_are_given_where_both_sides_are_equal():
+    for direction in (-1, 1):
+        sums = np.asarray([[(3, 9)], [(3, 5)], [(-7, 8)]], dtype=np.int64)
+        found, whole = np.empty((3, 1)), Whole(22, 9)
+        assert certain_votes.set_votes(sums, DiscreteVotes().plain, whole, direction, found)
+        assert np.sign(found[:, 0]).tolist() == [-direction, direction, -1.0]
+    sums[1] = 0  # nothing is on the right
+    certain_votes.set_votes(sums, DiscreteVotes().plain, whole, 1, found)
+    assert np.sign(found[:, 0]).tolist() == [1.0, -1.0, -1.0]
+
+
+def test_factors_and_normalisers_of_discrete_votes_are_the_hosts():
+    draw, n_certain = random.Random(1), 0
+    for _ in range(3000):
+        sums = drawn_weights(draw, 1)
+        weight = sum(second for own in sums for _, second in own)
+        votes = DiscreteVotes(draw.choice([1e-9, 0.1, 1.0]))
+        found, factors = np.empty((3, 1)), np.empty((3, 1, 2))
+        given, whole = np.asarray(sums, dtype=np.int64), Whole(weight, N_SAMPLES)
+        if not weight or not certain_votes.set_votes(given, votes.plain, whole, 0, found):
+            continue
+        alpha, sign = abs(found[0, 0]), np.sign(found[:, 0])
+        agreed = sum(int(s) * own[0][0] for s, own in zip(sign, sums, strict=True))
+        sides = discrete_votes.Sides((weight - agreed) // 2, weight, N_SAMPLES)
+        grown, halvings, normaliser = discrete_votes.exact_growth_of(sides, alpha)
+        own = set_factors(given, found, votes.plain, whole, powers(), factors)
+        if math.isnan(own):
+            continue
+        n_certain += 1
+        kept = 2.0**-halvings
+        assert own == normaliser
+        pairs = [[grown, kept] if s > 0 else [kept, grown] for s in sign]
+        assert factors[:, 0].tolist() == pairs
+    assert n_certain > 2000
+
+
+@pytest.mark.parametrize(
+    ("off", "factor"), [(-(2**30), 1.0), (-(2**10), None), (0, None), (2**10, None), (2**30, 0.5)]
+)
+def test_sums_next_to_the_bound_of_the_integers_are_left_to_the_host(off, factor):
+    weight = 2**62 - 2 * N_SAMPLES + off
+    sums = np.asarray([[(0, weight)], [(0, 0)], [(0, 0)]], dtype=np.int64)
+    votes, factors = np.zeros((3, 1)), np.empty((3, 1, 2))
+    whole = Whole(weight, N_SAMPLES)
+    found = set_factors(sums, votes, RealVotes().plain, whole, powers(), factors)
+    assert math.isnan(found) == (factor is None)
+    assert factor is None or factors.tolist() == [[[factor, factor]]] * 3

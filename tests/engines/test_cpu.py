@@ -98,7 +98,7 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
         ("coded", "gpustump.engines.cpu.signed_run.advance"),
         ("coded", "gpustump.engines.cpu.signed_run.add"),
         ("direct", "gpustump.engines.cpu.direct.mark"),
-        ("direct", "gpustump.engines.cpu.exponential_loss._advance"),
+        ("direct", "gpustump.engines.cpu.exponential_loss.advance"),
         ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),
     ],
 )

@@ -97,8 +97,8 @@ def test_a_kernel_is_compiled_anew_when_a_helper_in_another_file_changes(package
         ("engines/movement.py", "2.0**-", "1.0 * 2.0**-"),
         (
             "engines/ahead.py",
-            "    scale: float\n    l2: float\n",
-            "    l2: float\n    scale: float\n",
+            "    scale: float\n    doubt: float\n",
+            "    doubt: float\n    scale: float\n",
         ),
     ],
 )

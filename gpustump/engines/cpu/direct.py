@@ -19,7 +19,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.ahead import NewtonRule, WatchedSamples
+from gpustump.engines.ahead import NEWTON, VoteRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
@@ -242,15 +242,18 @@ class DirectState:
 
     def looking_ahead(
         self,
-        rule: NewtonRule,
+        rule: VoteRule,
         watched: WatchedSamples | None,
         categories: Categories | None = None,
     ) -> RoundsAhead | None:
-        """The object that makes rounds of Newton votes ahead; see `engines.ahead`.
+        """The object that makes rounds ahead; see `engines.ahead`.
 
         None if a round is large enough for several threads, if it takes too long for rounds ahead
-        to save time, for other votes, and for values of float16.
+        to save time, for intervals, for values of float16, and for sets of categories unless votes
+        are Newton's.
         """
+        if self.search.learner != "stump" or (categories is not None and rule.kind != NEWTON):
+            return None
         bins = None if self.table.source.is_half else self._bins_ahead()
         return None if bins is None else RoundsAhead(self, rule, watched, categories, bins)
 
@@ -260,7 +263,7 @@ class DirectState:
         table, n_outputs = self.table, self.search.n_outputs
         is_small = table.order.size * n_outputs <= _MOST_ELEMENTS_AHEAD
         is_for_one = table.team.size == 1 or len(table.parts(n_outputs)) == 1
-        return NO_BINS if self.search.votes == "newton" and is_small and is_for_one else None
+        return NO_BINS if is_small and is_for_one else None
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made ahead."""

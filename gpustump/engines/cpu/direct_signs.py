@@ -38,7 +38,7 @@ class SignedScan:
 
     def __init__(self, table: DirectTable, search: Search) -> None:
         self._table = table
-        self._best = {"stump": _best_split, "interval": _best_pair}[search.learner]
+        self._best = {"stump": best_split, "interval": _best_pair}[search.learner]
         self._directions = search.directions
         self._parts = table.parts(1)
 
@@ -56,7 +56,7 @@ class SignedScan:
 
 
 @kernel(f"UniTuple(int64, 6)({_KNOWN}, int64, int64)")
-def _best_split(order, n_present, units, total, directions, low, high):  # type: ignore[no-untyped-def]
+def best_split(order, n_present, units, total, directions, low, high):  # type: ignore[no-untyped-def]
     """The best split of features `low` to `high`; `units` are signed weights, `total` their sum.
 
     A constraint excludes the highest sum, or the lowest one; `directions` may be empty.
@@ -128,7 +128,7 @@ def _best_pair(order, n_present, units, total, directions, low, high):  # type: 
         if highest > -top:
             by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
         if by_stump > best.agreement:
-            best = Found(*_best_split(order, n_present, units, total, directions, j, j + 1))
+            best = Found(*best_split(order, n_present, units, total, directions, j, j + 1))
         agreement = max(2 * rise - present, 2 * fall + present) + extra
         if rise == -top or agreement <= best.agreement:
             continue

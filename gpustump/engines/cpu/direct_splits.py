@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gpustump.engines.ahead import DISCRETE, NEWTON, REAL
 from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.allowed import are_in_order, newton_step, odds
 from gpustump.engines.cpu.compiling import group, kernel
@@ -32,9 +33,7 @@ from gpustump.engines.cpu.terms import Terms
 if TYPE_CHECKING:
     from gpustump.engines.cpu.direct import DirectTable
 
-_DISCRETE, _REAL, NEWTON = range(3)
-_KINDS = {"discrete": _DISCRETE, "real": _REAL, "newton": NEWTON}
-"""Kinds of votes, as the kernels take them."""
+_KINDS = {"discrete": DISCRETE, "real": REAL, "newton": NEWTON}
 
 _TOP = 2**63 - 1
 _NO_KEY = -_TOP
@@ -92,7 +91,7 @@ class SplitScan:
 
     def _score_of(self, key: int) -> float:
         """The score that has this key."""
-        if self._kind == _DISCRETE:
+        if self._kind == DISCRETE:
             return key
         return float(np.array(key if key >= 0 else key ^ _TOP, dtype=np.int64).view(np.float64))
 
@@ -146,9 +145,9 @@ def _add_scores(left, present, missing, kind, l2, scores):  # type: ignore[no-un
     """Add an output's part to the scores of some cuts; `scores` holds the bits of floats."""
     n = len(scores)
     first, second = left[0][:n], left[1][:n]
-    if kind == _DISCRETE:
+    if kind == DISCRETE:
         _add_agreements(first, present[0], missing[0], scores)
-    elif kind == _REAL:
+    elif kind == REAL:
         _add_roots(first, second, present, missing, scores.view(np.float64))
     else:
         _add_gains(first, second, present, missing, l2, scores.view(np.float64))
@@ -157,7 +156,7 @@ def _add_scores(left, present, missing, kind, l2, scores):  # type: ignore[no-un
 @kernel("void(int64[::1], int64)")
 def _clear(scores, kind):  # type: ignore[no-untyped-def]
     """Set the scores to 0; floats to minus zero, as adding a float to it keeps the float's bits."""
-    scores[:] = 0 if kind == _DISCRETE else -_TOP - 1
+    scores[:] = 0 if kind == DISCRETE else -_TOP - 1
 
 
 @kernel("int64(int64[::1])")
@@ -205,7 +204,7 @@ def _score_output(  # type: ignore[no-untyped-def]
     if len(second) > 0:
         missing_second, _ = missing_sums(order, n_present, second)
         n_cuts = both_left_of_cuts(order, n_present, first, second, left[0], left[1])
-    elif kind == _DISCRETE:
+    elif kind == DISCRETE:
         n_cuts = left_of_cuts(order, n_present, first, left[0])
     else:
         n_cuts = with_sizes_left_of_cuts(order, n_present, first, left[0], left[1])
@@ -223,7 +222,7 @@ def _forbid(left, present, direction, kind, l2, smoothing, scores):  # type: ign
     for i in range(len(scores)):
         a, b = left[0, i], left[1, i]
         rest_a, rest_b = present[0] - a, present[1] - b
-        if kind == _REAL:
+        if kind == REAL:
             one = odds((b + a) >> 1, (b - a) >> 1, smoothing)
             two = odds((rest_b + rest_a) >> 1, (rest_b - rest_a) >> 1, smoothing)
         else:

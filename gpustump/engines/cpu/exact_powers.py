@@ -26,9 +26,9 @@ LARGEST = 16
 """Largest absolute value of the numbers whose exponentials are computed here."""
 
 DOUBT = 2.0**-73
-"""More than the relative error of the sum of two floats that `_exponential` returns: 2**-75."""
+"""More than the relative error of the sum of two floats that `exponential_of` returns: 2**-75."""
 
-_UNITS = round(1 / VOTE_UNIT)
+UNITS = round(1 / VOTE_UNIT)
 _STEP_BITS = 28
 """1/256 is 2**28 units of votes."""
 
@@ -79,7 +79,7 @@ def _halves(x):  # type: ignore[no-untyped-def]
 
 
 @kernel("UniTuple(float64, 2)(float64, float64, float64, float64)")
-def _product(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
+def product(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
     """(x + x_rest) * (y + y_rest) as the sum of two floats [Dekker 1971].
 
     The relative error is below 2**-102, also if a compiler fuses operations.
@@ -118,16 +118,25 @@ def _of_rest(rest):  # type: ignore[no-untyped-def]
 
 
 @kernel("UniTuple(float64, 2)(int64, Powers)")
-def _exponential(units, tables):  # type: ignore[no-untyped-def]
+def exponential_of(units, tables):  # type: ignore[no-untyped-def]
     """exp(units * VOTE_UNIT) as the sum of two floats, the first one the nearest to it.
 
     The relative error is below 2**-75: 2**-76 from the last factor, almost nothing from the others.
     """
     step = units >> _STEP_BITS
     whole, part = tables.whole[(step >> 8) + LARGEST], tables.parts[step & 255]
-    first, first_rest = _product(whole[0], whole[1], part[0], part[1])
+    first, first_rest = product(whole[0], whole[1], part[0], part[1])
     last, last_rest = _of_rest(units & _REST)
-    return _product(first, first_rest, last, last_rest)
+    return product(first, first_rest, last, last_rest)
+
+
+@kernel("float64(float64, float64, float64)")
+def certain_sum(found, rest, doubt):  # type: ignore[no-untyped-def]
+    """The float64 nearest to every number within found * doubt of found + rest; NaN if not all of
+    them have the same."""
+    by = found * doubt
+    lowest, highest = found + (rest - by), found + (rest + by)
+    return lowest if lowest == highest else math.nan
 
 
 @kernel("float64(float64, Powers)")
@@ -135,7 +144,39 @@ def certain_power(x, tables):  # type: ignore[no-untyped-def]
     """The float64 nearest to exp(x), or NaN if that is in doubt; x is a multiple of the unit."""
     if not -LARGEST <= x <= LARGEST:
         return math.nan
-    found, rest = _exponential(np.int64(x * _UNITS), tables)
-    doubt = found * tables.doubt
-    lowest, highest = found + (rest - doubt), found + (rest + doubt)
-    return lowest if lowest == highest else math.nan
+    found, rest = exponential_of(np.int64(x * UNITS), tables)
+    return certain_sum(found, rest, tables.doubt)
+
+
+@kernel("UniTuple(float64, 2)(int64)")
+def two_floats(whole):  # type: ignore[no-untyped-def]
+    """A whole number of at most 62 bits as the sum of two floats."""
+    nearest = float(whole)
+    return nearest, float(whole - np.int64(nearest))
+
+
+@kernel("UniTuple(float64, 2)(float64, float64, float64, float64)")
+def sum_of(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
+    """(x + x_rest) + (y + y_rest) as the sum of two floats; neither x nor y is negative.
+
+    The relative error is below 2**-102 [Knuth 1969, the sum of two floats without loss].
+    """
+    found = x + y
+    of_y = found - x
+    lost = (x - (found - of_y)) + (y - of_y)
+    rest = lost + (x_rest + y_rest)
+    nearest = found + rest
+    return nearest, rest - (nearest - found)
+
+
+@kernel("UniTuple(float64, 2)(float64, float64, int64)")
+def quotient(x, x_rest, whole):  # type: ignore[no-untyped-def]
+    """(x + x_rest) / whole as the sum of two floats, for numbers above 0; relative error below
+    2**-100: what the first quotient leaves is divided once more."""
+    y, y_rest = two_floats(whole)
+    first = x / y
+    back, back_rest = product(first, 0.0, y, y_rest)
+    left = (x - back) + (x_rest - back_rest)  # the first difference is exact
+    rest = left / y
+    nearest = first + rest
+    return nearest, rest - (nearest - first)

@@ -37,7 +37,7 @@ class ExponentialLoss(Loss):
         return by_sample(self._weights)
 
     def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no weight
-        _advance(self._weights, self.scores, self.terms.first, self.units, *piece)
+        advance(self._weights, self.scores, self.terms.first, self.units, *piece)
 
 
 @kernel("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")
@@ -69,7 +69,7 @@ def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
-def _advance(  # type: ignore[no-untyped-def]
+def advance(  # type: ignore[no-untyped-def]
     weights, scores, first, units, regions, votes, factors, low, sums
 ):
     """Update a piece of the samples; see `Loss._take`.

@@ -1,10 +1,12 @@
-"""Many rounds of Newton votes on a small table, in one call that needs no Python.
+"""Many rounds on a small table, in one call that needs no Python.
 
 Each round has the steps of a single round, mostly by the same kernels: the search, the sums over
 the regions of the cut, the votes and their factors, the update of the samples, the sums over
 held-out samples. All results are integers, or certain to the last digit, so the rounds are the
 same. The call ends before a round that is not ordinary: if a constant is the best, if all votes are
-0, or if the last digit of a vote or a factor is in doubt.
+0, if nothing is left to learn, or if the last digit of a vote or a factor is in doubt.
+
+Sets of categories, cuts that a round is offered, and small bins are for Newton votes only.
 """
 
 from __future__ import annotations
@@ -14,7 +16,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import NO_CUTS, MadeRounds, NewtonRule, OfferedCuts, WatchedSamples
+from gpustump.engines.ahead import (
+    DISCRETE,
+    NEWTON,
+    NO_CUTS,
+    MadeRounds,
+    OfferedCuts,
+    VoteRule,
+    WatchedSamples,
+)
 from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.binned_splits import (
@@ -25,11 +35,14 @@ from gpustump.engines.cpu.binned_splits import (
 )
 from gpustump.engines.cpu.binned_splits import best_split as best_binned_split
 from gpustump.engines.cpu.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
-from gpustump.engines.cpu.certain_votes import says_nothing_of_missing, set_factors, set_votes
+from gpustump.engines.cpu.certain_factors import set_factors
+from gpustump.engines.cpu.certain_votes import Whole, says_nothing_of_missing, set_votes
 from gpustump.engines.cpu.compiling import Bytes, Floats, Integers, group, kernel
 from gpustump.engines.cpu.direct_regions import mark
-from gpustump.engines.cpu.direct_splits import NEWTON, best_split, score_of_key
+from gpustump.engines.cpu.direct_signs import best_split as best_of_signs
+from gpustump.engines.cpu.direct_splits import best_split, key_of, score_of_key
 from gpustump.engines.cpu.exact_powers import powers
+from gpustump.engines.cpu.exponential_loss import advance as advance_weights
 from gpustump.engines.cpu.found_split import STUMP
 from gpustump.engines.cpu.held_out_votes import (
     held_out_of,
@@ -78,10 +91,10 @@ class Numbers(NamedTuple):
     Attributes
     ----------
     own : ndarray (n_outputs, n_samples) of float64
-        Odds, or probabilities.
+        Weights, odds, or probabilities.
     scores : ndarray (n_outputs, n_samples) of float64
     first, second : ndarray (n_outputs, n_samples) of int64
-        The integers of the present round.
+        The integers of the present round; see `terms.Terms`.
     units : ndarray (n_samples,) or (1,) of float64
         As in `loss.Loss`.
     regions : ndarray (n_samples,) of uint8
@@ -120,12 +133,13 @@ class Made(NamedTuple):
     Attributes
     ----------
     cuts : ndarray (n_rounds, 3) of int64
-        Feature, position, and the bits of the score.
+        Feature, position, and the score: an agreement, or the bits of a float.
     thresholds : ndarray (n_rounds,) of float64
         NaN for a set of categories.
     sides : ndarray (n_rounds, N_NUMBERS) of uint8
         Empty, (n_rounds, 0), if no feature is categorical.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
+    normalisers : ndarray (n_rounds,) of float64
     sums : ndarray (n_rounds + 1, 2 * n_outputs + 1) of int64
         The numbers of `terms.PieceSums` before the first round, and after each; zeros at first.
     right : ndarray (n_rounds, n_classes) of int64
@@ -137,6 +151,7 @@ class Made(NamedTuple):
     thresholds: Floats
     sides: Annotated[np.ndarray, "uint8[:, ::1]"]
     votes: Annotated[np.ndarray, "float64[:, :, ::1]"]
+    normalisers: Floats
     sums: Table
     right: Table
     losses: Table
@@ -148,8 +163,7 @@ class RoundsAhead:
     Parameters
     ----------
     state : DirectState
-        Of Newton votes.
-    rule : NewtonRule
+    rule : VoteRule
     watched : WatchedSamples or None
     categories : Categories or None
         To the state's table all values of these features are missing.
@@ -160,7 +174,7 @@ class RoundsAhead:
     def __init__(
         self,
         state: DirectState,
-        rule: NewtonRule,
+        rule: VoteRule,
         watched: WatchedSamples | None,
         categories: Categories | None = None,
         bins: BinsAhead = NO_BINS,
@@ -190,6 +204,7 @@ class RoundsAhead:
             np.empty(n_rounds),
             np.empty((n_rounds, N_NUMBERS if self._has_sets else 0), dtype=np.uint8),
             np.empty((n_rounds, N_REGIONS, n_outputs)),
+            np.empty(n_rounds),
             np.zeros((n_rounds + 1, len(sums)), dtype=np.int64),
             np.zeros((n_rounds, n_classes), dtype=np.int64),
             np.zeros((n_rounds, n_sums), dtype=np.int64),
@@ -211,16 +226,19 @@ class RoundsAhead:
             made,
         )
         state.take_made(made.sums[n_made])
-        features, _, bits = made.cuts[:n_made].T
+        features, _, scores = made.cuts[:n_made].T
+        is_agreement = self._rule.kind == DISCRETE
         return MadeRounds(
             features,
             made.thresholds[:n_made],
             made.votes[:n_made],
-            bits.copy().view(np.float64),
+            scores if is_agreement else scores.copy().view(np.float64),
             made.sums[1 : n_made + 1, -1],
             made.right[:n_made],
             made.losses[:n_made],
             made.sides[:n_made],
+            made.sums[:n_made, 1:-1:2].sum(axis=1),
+            made.normalisers[:n_made],
         )
 
     @property
@@ -229,7 +247,7 @@ class RoundsAhead:
         return len(self._sets.features) > 0
 
 
-@kernel("boolean(Sorted, Sets, Numbers, NewtonRule, int64[:, ::1], Choice, int64, Made)")
+@kernel("boolean(Sorted, Sets, Numbers, VoteRule, int64[:, ::1], Choice, int64, Made)")
 def _choose_offered(table, sets, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
     """Find the best cut that a round is offered; returns whether it is ordinary."""
     cuts, sides = offered.cuts[number], offered.sides[number]
@@ -247,7 +265,7 @@ def _choose_offered(table, sets, numbers, rule, totals, offered, number, made): 
 
 
 @kernel(
-    "Tuple((float64, int64, int64))(Sorted, BinnedColumns, Rows, Room, Numbers, NewtonRule,"
+    "Tuple((float64, int64, int64))(Sorted, BinnedColumns, Rows, Room, Numbers, VoteRule,"
     " int64[:, ::1])"
 )
 def _best_of_thresholds(table, columns, rows, room, numbers, rule, totals):  # type: ignore[no-untyped-def]
@@ -264,8 +282,28 @@ def _best_of_thresholds(table, columns, rows, room, numbers, rule, totals):  # t
     return score_of_key(key), feature, position
 
 
+@kernel("boolean(Sorted, Numbers, VoteRule, int64[:, ::1], int64, Made)")
+def _choose_by_weights(table, numbers, rule, totals, number, made):  # type: ignore[no-untyped-def]
+    """Find the best cut under the exponential loss; returns whether it is ordinary."""
+    first, second, n_features = numbers.first, numbers.second, len(table.order)
+    if rule.kind == DISCRETE and len(first) == 1:
+        key, feature, _, position, _, _ = best_of_signs(
+            table.order, table.n_present, first[0], totals[0, 0], table.directions, 0, n_features
+        )
+        constant = abs(totals[0, 0])
+    else:
+        key, feature, position, constant = best_split(
+            table.order, table.n_present, first, second, totals, rule.kind, 0.0, table.directions,
+            0, n_features,
+        )  # fmt: skip
+    cut = made.cuts[number]
+    cut[0], cut[1], cut[2] = feature, position, key if rule.kind == DISCRETE else key_of(key)
+    made.thresholds[number] = table.thresholds[feature, position]
+    return key >= constant
+
+
 @kernel(
-    "boolean(Sorted, Sets, Numbers, NewtonRule, int64[:, ::1], Tuple((float64, int64, int64)),"
+    "boolean(Sorted, Sets, Numbers, VoteRule, int64[:, ::1], Tuple((float64, int64, int64)),"
     " int64, Made)"
 )
 def _choose(table, sets, numbers, rule, totals, best, number, made):  # type: ignore[no-untyped-def]
@@ -288,26 +326,31 @@ def _choose(table, sets, numbers, rule, totals, best, number, made):  # type: ig
     return True
 
 
-@kernel("boolean(Sorted, Numbers, NewtonRule, int64[::1], boolean, float64[:, ::1])")
-def _vote(table, numbers, rule, cut, is_set, votes):  # type: ignore[no-untyped-def]
-    """Set the votes of the regions that are marked; returns whether these are ordinary."""
+@kernel(
+    "boolean(Sorted, Numbers, VoteRule, Whole, int64[::1], boolean, int64[:, :, ::1],"
+    " float64[:, ::1])"
+)
+def _vote(table, numbers, rule, whole, cut, is_set, sums, votes):  # type: ignore[no-untyped-def]
+    """Set the sums over the regions that are marked, and their votes; returns whether these are
+    ordinary."""
     feature, position = cut[0], cut[1]
-    sums = np.zeros((N_REGIONS, len(numbers.first), 2), dtype=np.int64)
-    regions = numbers.regions
-    sum_regions(numbers.first, numbers.second, regions, 0, len(regions), sums)
+    sums[:] = 0
+    sum_regions(numbers.first, numbers.second, numbers.regions, 0, len(numbers.regions), sums)
     direction = table.directions[feature] if len(table.directions) > 0 else 0
-    if not set_votes(sums, rule, direction, votes):
+    if not set_votes(sums, rule, whole, direction, votes):
         return False
     # The record of a constant counts missing values among the others.
     is_last = not is_set and position + 1 >= table.n_present[feature]
     return not (is_last and says_nothing_of_missing(votes))
 
 
-@kernel("void(Numbers, float64[:, ::1], float64[:, :, ::1], int64[::1])")
-def _advance(numbers, votes, factors, sums):  # type: ignore[no-untyped-def]
+@kernel("void(Numbers, VoteRule, float64[:, ::1], float64[:, :, ::1], int64[::1])")
+def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
     """Update all samples by a step, and add up the sums over them."""
     own, scores, first, second, units, regions = numbers
-    if len(own) == 1:
+    if rule.kind != NEWTON:
+        advance_weights(own, scores, first, units, regions, votes, factors, 0, sums)
+    elif len(own) == 1:
         advance_odds(own[0], scores, first, second, units, regions, votes, factors, 0, sums)
     else:
         advance_probabilities(
@@ -316,7 +359,7 @@ def _advance(numbers, votes, factors, sums):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "int64(Sorted, Sets, BinnedColumns, Rows, Room, Numbers, NewtonRule, Powers, HeldOut,"
+    "int64(Sorted, Sets, BinnedColumns, Rows, Room, Numbers, VoteRule, Powers, HeldOut,"
     " LossTable, Choice, Made)"
 )
 def _make(  # type: ignore[no-untyped-def]
@@ -325,12 +368,15 @@ def _make(  # type: ignore[no-untyped-def]
     """Make rounds until all are made, or one is not ordinary; returns how many were made."""
     n_outputs = len(numbers.first)
     factors = np.empty((N_REGIONS, n_outputs, 2))
+    regions = np.empty((N_REGIONS, n_outputs, 2), dtype=np.int64)
     n_offering = len(offered.cuts) if offered.cuts.shape[1] > 0 else 0
     for number in range(len(made.cuts)):
         totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
         cut, sides, votes = made.cuts[number], made.sides[number], made.votes[number]
         if number < n_offering:
             is_ordinary = _choose_offered(table, sets, numbers, rule, totals, offered, number, made)
+        elif rule.kind != NEWTON:
+            is_ordinary = _choose_by_weights(table, numbers, rule, totals, number, made)
         else:
             best = _best_of_thresholds(table, columns, rows, room, numbers, rule, totals)
             is_ordinary = _choose(table, sets, numbers, rule, totals, best, number, made)
@@ -341,14 +387,16 @@ def _make(  # type: ignore[no-untyped-def]
             mark_set(sets.numbers[column], sides, numbers.regions)
         else:
             mark(table.order[feature], table.n_present[feature], STUMP, cut[1], numbers.regions)
-        if not _vote(table, numbers, rule, cut, column >= 0, votes):
+        whole = Whole(totals[:, 1].sum(), numbers.first.size)
+        if not _vote(table, numbers, rule, whole, cut, column >= 0, regions, votes):
             return number
-        if not set_factors(votes, tables, factors):
+        made.normalisers[number] = set_factors(regions, votes, rule, whole, tables, factors)
+        if math.isnan(made.normalisers[number]):
             return number
         right, sums = made.right[number], made.losses[number]
         if column >= 0:
             judge_set(held_out, losses, sets.watched[column], sides, votes, right, sums)
         else:
             judge(held_out, losses, feature, made.thresholds[number], votes, right, sums)
-        _advance(numbers, votes, factors, made.sums[number + 1])
+        _advance(numbers, rule, votes, factors, made.sums[number + 1])
     return len(made.cuts)
