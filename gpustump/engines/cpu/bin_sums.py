@@ -16,13 +16,12 @@ from gpustump.engines.cpu.changes import (
     add_changes,
     list_changes,
     list_rest,
-    unpack,
     unpack_slots,
 )
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.drift import Expected
-from gpustump.engines.cpu.estimates import Move, move_histograms, move_slots
+from gpustump.engines.cpu.estimates import Move, move_slots
 from gpustump.engines.cpu.histograms import (
     EXACTLY,
     TeamHistograms,
@@ -74,18 +73,21 @@ class BinSums:
         self.sums = np.zeros((len(self._planes), len(self._n_inside)), dtype=np.int64)
         self.off = np.zeros(self.sums.shape)
         self.is_exact = True
+        self._is_behind = True  # whether the histograms are newer than the sums
         self._rough: RoughHistograms | None = None
         self._n_renewed = 0
         self._expected = Expected(self.sums, self.off)
 
     def look(self) -> Expected:
         """Update the sums; returns what they would be if all samples had followed the bulk."""
-        table = self._table
-        self.sums = slot_sums(
-            self._histograms.total, self._planes, table.bundles, table.layout, table.team
-        )
-        if self.is_exact:
-            self.off = np.zeros(self.sums.shape)
+        if self._is_behind:
+            table = self._table
+            self.sums = slot_sums(
+                self._histograms.total, self._planes, table.bundles, table.layout, table.team
+            )
+            self._is_behind = False
+            if self.is_exact:
+                self.off = np.zeros(self.sums.shape)
         return self._expected
 
     def renew(self, features: np.ndarray) -> np.ndarray:
@@ -129,7 +131,7 @@ class BinSums:
             Computes the terms of the samples from `low` to `high`.
         """
         self._histograms.add_up(self._terms, make, EXACTLY)
-        self.is_exact = True
+        self.is_exact = self._is_behind = True
 
     def add_up_roughly(self, make: Callable[[int, int], None]) -> None:
         """The same for Newton votes of several outputs, in less time: as estimates (`rough_sums`).
@@ -145,13 +147,13 @@ class BinSums:
             return
         self._rough = self._rough or RoughHistograms(table.columns, len(terms.first), table.team)
         self._rough.add_up(terms, make, self._histograms.total)
-        self.is_exact = False
+        self.is_exact, self._is_behind = False, True
         half_units = np.asarray(HALF_UNITS)[self._planes[:, 1]]
         self.off = np.multiply.outer(half_units, self._n_inside)
         self._expected = self._expected._replace(off=self._expected.off + self.off)
 
     def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
-        """Update the sums by a step, as estimates.
+        """Update the sums by a step that is expected, as estimates.
 
         Parameters
         ----------
@@ -160,14 +162,7 @@ class BinSums:
         regions : ndarray (n_samples,) of uint8
         move : Move
         """
-        total = self._histograms.total
-        self._list(make, regions, move)
-        move_histograms(total, move)
-        has_second = len(self._terms.second) > 0
-        into = self._words() if has_second else total
-        self._add_listed(into)
-        if has_second:
-            unpack(into, total, move)
+        self.sums = self._expected.sums + self.changes(make, regions, move)
         self.is_exact = False
 
     def changes(

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpustump.engines.cpu.columns import PART_BITS, Columns, Histograms
 from gpustump.engines.cpu.compiling import Integers, group, kernel
-from gpustump.engines.cpu.estimates import ROUGHER, SECOND_BITS, Move, spread
+from gpustump.engines.cpu.estimates import ROUGHER, SECOND_BITS, spread
 from gpustump.engines.cpu.histograms import (
     COLUMNS_AT_ONCE,
     FEW_ADDITIONS,
@@ -80,13 +80,6 @@ def add_changes(
     team.each(lambda part: _add(columns, histograms, plane, *part, changes, ahead), parts)
 
 
-def unpack(words: Histograms, histograms: Histograms, move: Move) -> None:
-    """Add the sums of words of two integers (see `packed`) to histograms."""
-    for own, into in zip(words, histograms, strict=True):
-        if own.size:
-            _unpack_columns(own, into, move.shift)
-
-
 @kernel("int64(int64, int64, int64)")
 def packed(first, second, shift):  # type: ignore[no-untyped-def]
     """Two integers in one word, the second one rounded more, as scores depend less on it.
@@ -95,18 +88,6 @@ def packed(first, second, shift):  # type: ignore[no-untyped-def]
     must fit into the lower bits, with its sign, and that of first integers into the upper bits.
     """
     return ((first >> shift) << SECOND_BITS) + (second >> (shift + ROUGHER))
-
-
-@kernel("void(int64[:, :, ::1], int64[:, :, ::1], int64)")
-def _unpack_columns(words, sums, shift):  # type: ignore[no-untyped-def]
-    """Add both parts of the words to sums that are neighbours."""
-    for plane in range(words.shape[0]):
-        for column in range(words.shape[1]):
-            own, into = words[plane, column], sums[plane, column]
-            for k in range(len(own)):
-                second = (own[k] << (64 - SECOND_BITS)) >> (64 - SECOND_BITS)
-                into[2 * k] += ((own[k] - second) >> SECOND_BITS) << shift
-                into[2 * k + 1] += second << (shift + ROUGHER)
 
 
 @kernel("void(int64[:, ::1], int64, int64[:, ::1])")

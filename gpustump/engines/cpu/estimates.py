@@ -1,9 +1,9 @@
 """Estimates of the sums over bins after a step, without adding up every sample again.
 
 A step multiplies the weights of all samples of a label in a region by the same factor. Most cuts
-separate few samples from many; late in a run, the few are usually less than a tenth. So the
-histograms are multiplied by the factor of the largest region, the *bulk*, and then corrected one by
-one for the samples of the other regions, the *rest*. That is all for the exponential loss. With the
+separate few samples from many; late in a run, the few are usually less than a tenth. So the sums
+are multiplied by the factor of the largest region, the *bulk*, and then corrected for the samples
+of the other regions, the *rest*, one by one. That is all for the exponential loss. With the
 logistic loss the odds u are multiplied by a factor f. With e = f - 1, a sample's integers, which
 are w = u / (1 + u) and w (1 - w) times its weight, become
 
@@ -30,7 +30,6 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step
-from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.compiling import Floats, group, kernel
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
@@ -55,8 +54,8 @@ _LARGEST_LOGARITHM = 0.2
 _ROUNDING = 2.0**-40
 """More than the relative error of a sum by the roundings of its floating-point terms."""
 
-_OF_CODES = 1024.0
-"""More than the roundings, in units, of the sums over all codes that belong to one bin."""
+_OF_SUM = 1.0
+"""More than the rounding of a sum to a whole number, in units."""
 
 
 @group
@@ -160,13 +159,6 @@ def is_worth_following(counts: np.ndarray, n_columns: int) -> bool:
     return bool(counts.sum() - counts.max() <= most * counts.sum())
 
 
-def move_histograms(histograms: Histograms, move: Move) -> None:
-    """Update the sums as if all samples were of the bulk."""
-    for part in histograms:
-        if part.size:
-            _move_columns(part, move.factor, move.slope)
-
-
 @kernel("void(int64[:, ::1], int64[::1], int32[:, ::1], uint8[:, ::1])")
 def round_to_fit(changes, first, numbers, shift):  # type: ignore[no-untyped-def]
     """Write changes of sums over slots as `numbers` in units of 2**shift; see `add_rounded`.
@@ -216,24 +208,6 @@ def spread(first, second):  # type: ignore[no-untyped-def]
     return max(0.0, second * (1.0 - second / first)) if first > 0.0 else 0.0
 
 
-@kernel("void(int64[:, :, ::1], float64[::1], float64[::1])")
-def _move_columns(sums, factor, slope):  # type: ignore[no-untyped-def]
-    """Update histograms; if there are slopes, both integers' sums are neighbours (`Histograms`)."""
-    for plane in range(sums.shape[0]):
-        by, more = factor[plane], slope[plane]
-        for column in range(sums.shape[1]):
-            own = sums[plane, column]
-            if more == 0.0:
-                if by != 1.0:
-                    for k in range(len(own)):
-                        own[k] = np.int64(np.rint(float(own[k]) * by))
-            else:
-                for k in range(0, len(own), 2):
-                    first, second = float(own[k]), float(own[k + 1])
-                    own[k] += np.int64(np.rint(second * more))
-                    own[k + 1] += np.int64(np.rint((second - spread(first, second)) * more))
-
-
 @kernel("void(int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1])")
 def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-def]
     """Update the sums over slots, in the planes of `slices`, and their largest errors.
@@ -250,7 +224,7 @@ def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-d
             own, own_off = sums[plane], off[plane]
             for s in range(len(n_inside)):
                 before = abs(float(own[s])) + own_off[s]
-                each = n_inside[s] * (by + 2.0) + before * by * _ROUNDING + _OF_CODES
+                each = n_inside[s] * (by + 2.0) + before * by * _ROUNDING + _OF_SUM
                 off_now[plane, s] = each * (1.0 + _ROUNDING)
                 own_off[s] = (own_off[s] * by + each) * (1.0 + _ROUNDING)
                 own[s] = np.int64(np.rint(float(own[s]) * by))
@@ -262,7 +236,7 @@ def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-d
         for s in range(len(n_inside)):
             curve = abs(float(second[s])) + second_off[s]
             before = abs(float(first[s])) + first_off[s] + curve
-            each = n_inside[s] * (4.0 + unit) + before * _ROUNDING + _OF_CODES
+            each = n_inside[s] * (4.0 + unit) + before * _ROUNDING + _OF_SUM
             rough = n_inside[s] * rougher_unit
             unknown = spread(float(first[s]), float(second[s]))
             unknown += 2.0 * first_off[s] + 3.0 * second_off[s]

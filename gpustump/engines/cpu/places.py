@@ -322,94 +322,103 @@ def _sort_parts(keys, stretches, order, samples):  # type: ignore[no-untyped-def
             samples[k] = sample | (0 if is_last else -2 * (low + 1))
 
 
+# The kernels below write a unit's numbers after each of its samples. The next sample writes to the
+# same place, unless it begins another unit. So no branch depends on where units end, which a
+# processor could not predict. With unsigned indices Numba needs no check for negative ones.
+
+
 @kernel("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
 def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
     """Find where the units of a stretch begin and end."""
-    start, u = stretches.start[t], stretches.first[t]
-    begin = start
-    for k in range(start, start + stretches.n_samples[t]):
-        if order[np.uint64(k)] >= 0:
-            units.begin[u] = begin
-            units.last[u] = stretches.position[t] + k - start
-            units.is_open[u] = np.uint8(units.are_parts and k > begin)
-            u += 1
-            begin = k + 1
-    units.n_units[t] = u - stretches.first[t]
-
-
-@kernel("int64(POSITION[::1], float64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
-def _pick_signed(order, signed, start, count, picked):  # type: ignore[no-untyped-def]
-    """Write the integers of some samples to `picked`, each with the sign of its label.
-
-    No step of the loop depends on another, so the processor loads many samples at the same time.
-    """
-    low = without_marks(order)
+    start, count, position = stretches.start[t], stretches.n_samples[t], stretches.position[t]
+    u, begin = np.uint64(stretches.first[t]), 0
     for k in range(count):
-        weight = signed[np.uint64(order[start + k] & low)]
-        whole = np.int64(np.ceil(abs(weight)))
-        picked[k] = whole if weight > 0.0 else -whole
-    return count
+        is_last = order[np.uint64(start + k)] >= 0
+        units.begin[u] = start + begin
+        units.last[u] = position + k
+        units.is_open[u] = np.uint8(units.are_parts) & np.uint8(k > begin)
+        u += np.uint64(is_last)
+        begin = k + 1 if is_last else begin
+    units.n_units[t] = np.int64(u) - stretches.first[t]
 
 
-@kernel("int64(POSITION[::1], int64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
-def _pick(order, numbers, start, count, picked):  # type: ignore[no-untyped-def]
-    """Write the numbers of some samples to `picked`."""
-    low = without_marks(order)
-    for k in range(count):
-        picked[k] = numbers[np.uint64(order[start + k] & low)]
-    return count
+@kernel(
+    "void(POSITION[::1], float64[::1], int64[::1], int64[::1])",
+    POSITION=POSITIONS,
+)
+def _add_up_signed(order, signed, positives, negatives):  # type: ignore[no-untyped-def]
+    """Add up the integers of the samples in an order over its units, by the signs of `signed`."""
+    low, u, p, n = without_marks(order), np.uint64(0), 0, 0
+    for k in range(len(order)):
+        weight = signed[np.uint64(order[k] & low)]
+        whole, is_positive = np.int64(np.ceil(abs(weight))), weight > 0.0
+        p += whole if is_positive else 0
+        n += 0 if is_positive else whole
+        positives[u], negatives[u] = p, n
+        goes_on = np.int64(order[k] < 0)
+        p &= -goes_on
+        n &= -goes_on
+        u += np.uint64(1 - goes_on)
 
 
-@kernel("void(_Units, Stretches, int64, int64, int64[::1], int64[::1])")
-def _add_up_units(units, stretches, t, plane, signs, numbers):  # type: ignore[no-untyped-def]
-    """Add up the sizes of the numbers over the units of a stretch, by the samples' signs.
+@kernel(
+    "void(POSITION[::1], int64[::1], int64[::1], int64[::1])",
+    POSITION=POSITIONS,
+)
+def _add_up_first(order, first, positives, negatives):  # type: ignore[no-untyped-def]
+    """The same for first integers, without their signs."""
+    low, u, p, n = without_marks(order), np.uint64(0), 0, 0
+    for k in range(len(order)):
+        own = first[np.uint64(order[k] & low)]
+        p += own if own > 0 else 0
+        n -= own if own < 0 else 0
+        positives[u], negatives[u] = p, n
+        goes_on = np.int64(order[k] < 0)
+        p &= -goes_on
+        n &= -goes_on
+        u += np.uint64(1 - goes_on)
 
-    The sums of positive samples go into `plane`, those of negative ones into the next plane.
-    """
-    start = stretches.start[t]
-    positives, negatives = units.sums[plane], units.sums[plane + 1]
-    first, end = stretches.first[t], stretches.first[t] + units.n_units[t]
-    for u in range(first, end):
-        last = units.begin[u + 1] if u + 1 < end else start + stretches.n_samples[t]
-        positive, negative = 0, 0
-        for k in range(units.begin[u] - start, last - start):
-            number = abs(numbers[k])
-            positive += number if signs[k] > 0 else 0
-            negative += number if signs[k] < 0 else 0
-        positives[u], negatives[u] = positive, negative
 
-
-@kernel("int64(Stretches, int64, int64)")
-def _longest(stretches, low, high):  # type: ignore[no-untyped-def]
-    longest = 0
-    for t in range(low, high):
-        longest = max(longest, stretches.n_samples[t])
-    return longest
+@kernel(
+    "void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])",
+    POSITION=POSITIONS,
+)
+def _add_up_second(order, first, second, positives, negatives):  # type: ignore[no-untyped-def]
+    """The same for second integers, by the signs of the first ones."""
+    low, u, p, n = without_marks(order), np.uint64(0), 0, 0
+    for k in range(len(order)):
+        i = np.uint64(order[k] & low)
+        own, is_positive = second[i], first[i] > 0
+        p += own if is_positive else 0
+        n += 0 if is_positive else own
+        positives[u], negatives[u] = p, n
+        goes_on = np.int64(order[k] < 0)
+        p &= -goes_on
+        n &= -goes_on
+        u += np.uint64(1 - goes_on)
 
 
 @kernel("void(POSITION[::1], float64[::1], Stretches, int64, int64, _Units)", POSITION=POSITIONS)
 def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[no-untyped-def]
     """Add up the positive and the negative weight of the units of stretches `low` to `high`."""
-    picked = np.empty(_longest(stretches, low, high), dtype=np.int64)
     for t in range(low, high):
         _find_units(order, stretches, t, units)
-        _pick_signed(order, signed, stretches.start[t], stretches.n_samples[t], picked)
-        _add_up_units(units, stretches, t, 0, picked, picked)
+        start, first = stretches.start[t], stretches.first[t]
+        own = order[start : start + stretches.n_samples[t]]
+        _add_up_signed(own, signed, units.sums[0, first:], units.sums[1, first:])
 
 
 @kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
 def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
     """Add up all terms over the units of stretches `low` to `high`."""
     has_second = len(terms.second) > 0
-    longest = _longest(stretches, low, high)
-    first, second = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
     for t in range(low, high):
         _find_units(order, stretches, t, units)
-        start, count = stretches.start[t], stretches.n_samples[t]
-        for output in range(len(terms.first)):
-            plane = 4 * output if has_second else 2 * output
-            _pick(order, terms.first[output], start, count, first)
-            _add_up_units(units, stretches, t, plane, first, first)
+        start, u, sums = stretches.start[t], stretches.first[t], units.sums
+        own = order[start : start + stretches.n_samples[t]]
+        for k in range(len(terms.first)):
+            first, plane = terms.first[k], 4 * k if has_second else 2 * k
+            _add_up_first(own, first, sums[plane, u:], sums[plane + 1, u:])
             if has_second:
-                _pick(order, terms.second[output], start, count, second)
-                _add_up_units(units, stretches, t, plane + 2, first, second)
+                second = terms.second[k]
+                _add_up_second(own, first, second, sums[plane + 2, u:], sums[plane + 3, u:])

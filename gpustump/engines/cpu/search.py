@@ -45,7 +45,7 @@ _MOST_UNITS = 512
 """If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
 for; their features are added up anew instead."""
 
-_UNITS_AT_ONCE = 2**15
+_UNITS_AT_ONCE = 2**12
 """About how many units a thread weighs at a time."""
 
 
@@ -440,6 +440,22 @@ def _around(slices: Slices, ground: Ground, units: np.ndarray) -> tuple[np.ndarr
     return stretches, found
 
 
+@kernel("float64(float64[::1], int64, int64)")
+def _sum(numbers, start, end):  # type: ignore[no-untyped-def]
+    """The sum of some numbers: four sums side by side, as an addition waits for the one before."""
+    a, b, c, d, k = 0.0, 0.0, 0.0, 0.0, start
+    while k + 4 <= end:
+        a += numbers[k]
+        b += numbers[k + 1]
+        c += numbers[k + 2]
+        d += numbers[k + 3]
+        k += 4
+    while k < end:
+        a += numbers[k]
+        k += 1
+    return (a + b) + (c + d)
+
+
 @kernel("void(Slices, float64[::1], int64[::1], int64[::1], float64[::1], float64[::1])")
 def _add_off(slices, off, units, stretches, left_off, right_off):  # type: ignore[no-untyped-def]
     """Add how far the sums over the units before and after each one are off."""
@@ -447,18 +463,13 @@ def _add_off(slices, off, units, stretches, left_off, right_off):  # type: ignor
         t = stretches[k]
         is_next = k > 0 and stretches[k - 1] == t
         start = units[k - 1] if is_next else slices.first[t]
-        total = left_off[k - 1] if is_next else left_off[k]
-        for u in range(start, units[k]):
-            total += off[u]
-        left_off[k] = total
+        left_off[k] = (left_off[k - 1] if is_next else left_off[k]) + _sum(off, start, units[k])
     for k in range(len(units) - 1, -1, -1):
         t = stretches[k]
         is_next = k + 1 < len(units) and stretches[k + 1] == t
         end = units[k + 1] + 1 if is_next else slices.first[t] + slices.n_units[t]
-        total = right_off[k + 1] if is_next else right_off[k]
-        for u in range(units[k] + 1, end):
-            total += off[u]
-        right_off[k] = total
+        behind = right_off[k + 1] if is_next else right_off[k]
+        right_off[k] = behind + _sum(off, units[k] + 1, end)
 
 
 @kernel("void(Slices, Ground, int64[::1], int64[::1], Ground)")

@@ -35,7 +35,7 @@ from gpustump.engines.cpu.allowed_units import (
     limit_newton,
     limit_real,
 )
-from gpustump.engines.cpu.compiling import group, kernel
+from gpustump.engines.cpu.compiling import Floats, Integers, group, kernel
 from gpustump.engines.cpu.part_bounds import (
     NO_SCORE,
     OUTWARDS,
@@ -351,6 +351,157 @@ def _second(sums, plane, t):  # type: ignore[no-untyped-def]
     return sums[plane + 2, t] + sums[plane + 3, t]
 
 
+# The corners of Newton votes are computed in many short loops, each of which reads and writes few
+# arrays. So the compiler takes several units at a time. It does not do so with ten arrays: it must
+# check before the loop that none that is written overlaps another one, and makes few such checks.
+
+
+@kernel("void(int64[::1], int64[::1], int64, int64, int64[::1])")
+def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def]
+    """Write the sums of one + sign * other at the edges of units to `total`."""
+    total[0] = left
+    for i in range(len(one)):
+        total[i + 1] = total[i] + one[i] + sign * other[i]
+
+
+@kernel("void(Slices, Ground, int64, int64, float64[::1], float64[::1])")
+def _set_off_of_both(slices, ground, plane, t, left, right):  # type: ignore[no-untyped-def]
+    """Set how far the sums of a plane and the next one are off, together, left and right of each
+    edge of a stretch."""
+    start, count = slices.first[t], slices.n_units[t]
+    before = ground.left_off[plane, t] + ground.left_off[plane + 1, t]
+    behind = ground.right_off[plane, t] + ground.right_off[plane + 1, t]
+    left[0], right[count] = before, behind
+    if len(slices.off) == 0:
+        left[1 : count + 1], right[:count] = before, behind
+        return
+    one, other = slices.off[plane, start:], slices.off[plane + 1, start:]
+    for i in range(count):
+        last = count - 1 - i
+        before += one[i] + other[i]
+        behind += one[last] + other[last]
+        left[i + 1], right[last] = before, behind
+
+
+@kernel("void(float64[::1], float64[::1], int64[::1], int64[::1], int64[::1])")
+def _set_reach(by_first, by_second, first, second, found):  # type: ignore[no-untyped-def]
+    """Write how far the signed sum inside each unit may be above its value at the left edge.
+
+    With the numbers of both labels exchanged, how far it may be below. See `part_bounds.reach`.
+    """
+    for i in range(len(found)):
+        # An estimate may be a little below 0, although the sum is not.
+        found[i] = reach(by_first[i], by_second[i], max(first[i], 0), max(second[i], 0))[0]
+
+
+@kernel("void(int64, int64[::1], int64[::1], int64, float64[::1], float64[::1])")
+def _set_squares(total, left, by, sign, off, found):  # type: ignore[no-untyped-def]
+    """Write the square of the most that abs(total - (left + sign * by)) may be."""
+    for i in range(len(found)):
+        most = float(abs(total - (left[i] + sign * by[i]))) + off[i]
+        found[i] = most * most
+
+
+@kernel("void(int64, int64, int64[::1], int64, float64[::1], float64, float64[::1])")
+def _set_inverses(total, sign, left, more, off, l2, found):  # type: ignore[no-untyped-def]
+    """Write one over the least that total + sign * (left + more) + l2 may be, but at least 1."""
+    for i in range(len(found)):
+        least = float(total + sign * (left[i] + more)) - off[i] + l2
+        found[i] = 1.0 / max(least, 1.0)
+
+
+@kernel("void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def _keep_larger(left, right, few, rest, many, others):  # type: ignore[no-untyped-def]
+    """Replace squares on the left by the larger gain of the two corners that have these squares."""
+    for i in range(len(left)):
+        one = left[i] * few[i] + right[i] * rest[i]
+        left[i] = max(one, left[i] * many[i] + right[i] * others[i])
+
+
+@group
+class _Corners(NamedTuple):
+    """Room for the numbers of each unit, (n_units,).
+
+    Attributes
+    ----------
+    above, below : ndarray of int64
+        How far the first sum inside may be above its value at the left edge, and below it.
+    highest, rest_highest, lowest, rest_lowest : ndarray of float64
+        The squares of the first sums on the left and on the right of a cut: where the one on the
+        left is highest, and where it is lowest.
+    few, rest, many, others : ndarray of float64
+        One over the second sums on the left and on the right of a cut: next to the left edge, and
+        next to the right one.
+    """
+
+    above: Integers
+    below: Integers
+    highest: Floats
+    rest_highest: Floats
+    lowest: Floats
+    rest_lowest: Floats
+    few: Floats
+    rest: Floats
+    many: Floats
+    others: Floats
+
+
+@group
+class _Edges(NamedTuple):
+    """Newton votes: an output's sums at the edges of the units of a stretch.
+
+    Attributes
+    ----------
+    a, b : ndarray (n_units + 1,) of int64
+        The first and the second sums on the left.
+    all_a, all_b : int
+        Over all samples with a value.
+    a_off, b_off, rest_a_off, rest_b_off : ndarray (n_units + 1,) of float64
+        How far the sums on the left and on the right are off.
+    """
+
+    a: Integers
+    b: Integers
+    all_a: int
+    all_b: int
+    a_off: Floats
+    b_off: Floats
+    rest_a_off: Floats
+    rest_b_off: Floats
+
+
+@kernel("void(_Edges, float64, float64, float64[::1])")
+def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
+    """Write an output's part of the score at each edge, or the most that it may be."""
+    a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off = edges
+    for i in range(len(at_edge)):
+        left = most_gain(a[i], b[i], a_off[i], b_off[i], l2)
+        right = most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
+        at_edge[i] = left + right + missing
+
+
+@kernel("void(_Edges, _Corners, float64)")
+def _set_corners(edges, corners, l2):  # type: ignore[no-untyped-def]
+    """Write the larger gains of the corners of each unit to `highest` and `lowest`.
+
+    A cut inside leaves a sample on either side, whose second integer is above 0.
+    """
+    a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off = edges
+    above, below, highest, rest_highest, lowest, rest_lowest, few, rest, many, others = corners
+    n = len(highest)
+    al, bl, ar, br = a_off[1 : n + 1], b_off[1 : n + 1], rest_a_off[:n], rest_b_off[:n]
+    _set_squares(0, a[:n], above, 1, al, highest)
+    _set_squares(all_a, a[:n], above, 1, ar, rest_highest)
+    _set_squares(0, a[:n], below, -1, al, lowest)
+    _set_squares(all_a, a[:n], below, -1, ar, rest_lowest)
+    _set_inverses(0, 1, b[:n], 1, bl, l2, few)
+    _set_inverses(all_b, -1, b[:n], 1, br, l2, rest)
+    _set_inverses(0, 1, b[1 : n + 1], -1, bl, l2, many)
+    _set_inverses(all_b, -1, b[1 : n + 1], -1, br, l2, others)
+    _keep_larger(highest, rest_highest, few, rest, many, others)
+    _keep_larger(lowest, rest_lowest, few, rest, many, others)
+
+
 @kernel(f"Tuple((float64, int64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
 def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Newton votes."""
@@ -359,32 +510,37 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
     is_exact = len(ground.left_off) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
-    a, b = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
-    at_edge = np.empty(room + 1)
-    a_off, b_off = np.zeros(room + 1), np.zeros(room + 1)
-    rest_a_off, rest_b_off = np.zeros(room + 1), np.zeros(room + 1)
+    all_integers, all_floats = np.empty((2, room), dtype=np.int64), np.empty((8, room))
+    both, at_edges = np.empty((2, room + 1), dtype=np.int64), np.empty(room + 1)
+    offs = np.zeros((4, room + 1))
     l2 = rules.l2
     for t in range(low, high):
         start, count = slices.first[t], slices.n_units[t]
         own = bound[start : start + count]
         own[:] = 0.0
+        a, b, at_edge = both[0, : count + 1], both[1, : count + 1], at_edges[: count + 1]
+        a_off, b_off = offs[0, : count + 1], offs[1, : count + 1]
+        rest_a_off, rest_b_off = offs[2, : count + 1], offs[3, : count + 1]
+        corners = _Corners(
+            all_integers[0, :count], all_integers[1, :count], all_floats[0, :count],
+            all_floats[1, :count], all_floats[2, :count], all_floats[3, :count],
+            all_floats[4, :count], all_floats[5, :count], all_floats[6, :count],
+            all_floats[7, :count],
+        )  # fmt: skip
         for k in range(n_outputs):
             plane = 4 * k
             _ahead_of(slices, k, start, count, by_positive, by_negative)
             up = slices.sums[plane, start : start + count]
             down = slices.sums[plane + 1, start : start + count]
-            _running(up - down, 0, _first(ground.left, plane, t), a[: count + 1])
-            _running(
-                slices.sums[plane + 2, start : start + count]
-                + slices.sums[plane + 3, start : start + count],
-                0, _second(ground.left, plane, t), b[: count + 1],
-            )  # fmt: skip
+            curve = slices.sums[plane + 2, start : start + count]
+            other_curve = slices.sums[plane + 3, start : start + count]
+            _running_both(up, down, -1, _first(ground.left, plane, t), a)
+            _running_both(curve, other_curve, 1, _second(ground.left, plane, t), b)
             missing_a_off, missing_b_off = 0.0, 0.0
             if not is_exact:
-                a_off[:], b_off[:], rest_a_off[:], rest_b_off[:] = 0.0, 0.0, 0.0, 0.0
+                _set_off_of_both(slices, ground, plane, t, a_off, rest_a_off)
+                _set_off_of_both(slices, ground, plane + 2, t, b_off, rest_b_off)
                 for q in (plane, plane + 1):
-                    _add_off(slices, ground, q, t, a_off, rest_a_off)
-                    _add_off(slices, ground, q + 2, t, b_off, rest_b_off)
                     missing_a_off += _missing_off(ground, q, t)
                     missing_b_off += _missing_off(ground, q + 2, t)
             all_a, all_b = _first(ground.present, plane, t), _second(ground.present, plane, t)
@@ -392,32 +548,15 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
                 _first(ground.missing, plane, t), _second(ground.missing, plane, t),
                 missing_a_off, missing_b_off, l2,
             )  # fmt: skip
-            for i in range(count + 1):
-                left = most_gain(a[i], b[i], a_off[i], b_off[i], l2)
-                right = most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
-                at_edge[i] = left + right + missing
+            edges = _Edges(a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off)
+            _set_gains(edges, missing, l2, at_edge)
+            _set_reach(by_positive, by_negative, up, down, corners.above)
+            _set_reach(by_negative, by_positive, down, up, corners.below)
+            _set_corners(edges, corners, l2)
+            highest, lowest = corners.highest, corners.lowest
             for i in range(count):
-                # An estimate may be a little below 0, although the sum is not.
-                above, below = reach(by_positive[i], by_negative[i], max(up[i], 0), max(down[i], 0))
-                high_a, low_a = a[i] + above, a[i] - below
-                # A cut inside leaves a sample on either side, whose second integer is above 0.
-                few, many = b[i] + 1, b[i + 1] - 1
-                al, bl, ar, br = a_off[i + 1], b_off[i + 1], rest_a_off[i], rest_b_off[i]
-                corners = max(
-                    max(
-                        most_gain(high_a, few, al, bl, l2)
-                        + most_gain(all_a - high_a, all_b - few, ar, br, l2),
-                        most_gain(high_a, many, al, bl, l2)
-                        + most_gain(all_a - high_a, all_b - many, ar, br, l2),
-                    ),
-                    max(
-                        most_gain(low_a, few, al, bl, l2)
-                        + most_gain(all_a - low_a, all_b - few, ar, br, l2),
-                        most_gain(low_a, many, al, bl, l2)
-                        + most_gain(all_a - low_a, all_b - many, ar, br, l2),
-                    ),
-                )
-                own[i] += corners + missing if is_exact else max(corners + missing, at_edge[i + 1])
+                corner = max(highest[i], lowest[i]) + missing
+                own[i] += corner if is_exact else max(corner, at_edge[i + 1])
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
                 limited = LimitedStretch(
