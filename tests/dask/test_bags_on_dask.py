@@ -15,6 +15,7 @@ from partitioned_tables import spread
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.dask import ClusterLostError, DaskAdaBoostClassifier, DaskLogitBoostClassifier
+from gpustump.data import parameters
 
 X, Y = drawn(3, n_samples=240, missing=0.1)
 X[:, 2] = np.nan_to_num(np.round(X[:, 2] * 2)) % 7
@@ -62,6 +63,18 @@ def test_bags_make_the_model_of_one_machine(threads, kind, is_watching):
     low, high = there.predict_proba_interval(X)
     assert np.array_equal([low, high], here.predict_proba_interval(X))
     assert np.array_equal(there.predict_proba(spread(X, Y).X).compute(), here.predict_proba(X))
+
+
+@pytest.mark.parametrize("few_samples", [159, 160])
+def test_bags_that_are_not_counted_are_as_many_as_on_one_machine(threads, monkeypatch, few_samples):
+    """160 of 240 rows have a weight; the others do not count."""
+    monkeypatch.setattr(parameters, "FEW_SAMPLES", few_samples)
+    labels, weights = Y > 0, np.tile([1.0, 0.0, 2.0], 80)
+    how = {**HOW, "n_estimators": 2, "n_bags": None}
+    here = LogitBoostClassifier(**how).fit(X, labels, weights)
+    there = DaskLogitBoostClassifier(client=threads, **how)
+    check_equal(there.fit(*spread(X, labels, weights, seed=3)), here)
+    assert here.model_.n_bags == (12 if few_samples == 160 else 6)
 
 
 @pytest.mark.usefixtures("looks_again_soon")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 from backends import Backend
 from classifiers import CASES, KINDS, drawn
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
 from gpustump.boosting import bags as bagging
+from gpustump.data import parameters
 from gpustump.model.bags import averaged
 
 HOW = {"n_estimators": 12, "n_iter_no_change": 3, "validation_fraction": 0.2}
@@ -81,8 +84,9 @@ def test_bags_side_by_side_are_those_of_one_thread(monkeypatch, n_jobs):
         ("newton", "coded", (500, 20), False),
         ("newton", "reference", (500, 20), False),
         ("newton-shared", "direct", (500, 20), True),
-        ("real", "direct", (500, 20), False),
-        ("discrete", "direct", (500, 20), False),
+        ("real", "direct", (500, 20), True),
+        ("discrete", "direct", (500, 20), True),
+        ("intervals", "direct", (500, 20), False),
         ("newton", "coded", (25_000, 20), True),
         ("real", "coded", (25_000, 20), True),
     ],
@@ -100,7 +104,9 @@ def test_bags_are_side_by_side_where_they_gain_from_it(
         bagging, "_side_by_side", lambda *given: called.append(1) or side_by_side(*given)
     )
     y = y if kind == "newton-shared" else y > 0
-    KINDS[kind](n_estimators=1, n_bags=2, n_jobs=2, random_state=0, n_iter_no_change=1).fit(X, y)
+    of_intervals = functools.partial(AdaBoostClassifier, weak_learner="interval")
+    make = of_intervals if kind == "intervals" else KINDS[kind]
+    make(n_estimators=1, n_bags=2, n_jobs=2, random_state=0, n_iter_no_change=1).fit(X, y)
     assert bool(called) == is_side_by_side
 
 
@@ -125,6 +131,31 @@ def test_a_warm_start_goes_on_from_every_bag(stops):
     with pytest.raises(ValueError, match="n_bags is 2, but with warm_start=True it must be 3"):
         parts.set_params(n_bags=2).fit(X, y)
     assert parts.model_.digest() == whole.model_.digest()
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "few_samples", "n_bags"), [(2, 40, 12), (2, 39, 6), (3, 40, 6)]
+)
+def test_bags_that_are_not_counted_depend_on_classes_and_samples(
+    monkeypatch, n_classes, few_samples, n_bags
+):
+    """40 of 60 rows have a weight; the others do not count."""
+    monkeypatch.setattr(parameters, "FEW_SAMPLES", few_samples)
+    X, y = drawn(n_classes, n_samples=60)
+    weights = np.tile([1.0, 0.0, 2.0], 20)
+    how = HOW | {"random_state": 0}
+    usual = GlassBoxClassifier(**how).fit(X, y, weights)
+    counted = GlassBoxClassifier(**how, n_bags=n_bags).fit(X, y, weights)
+    assert usual.model_.n_bags == n_bags
+    assert usual.model_.digest() == counted.model_.digest()
+
+
+def test_a_warm_start_keeps_the_number_of_bags_on_other_data(monkeypatch):
+    X, y = drawn()
+    usual = GlassBoxClassifier(**HOW, random_state=0, warm_start=True).fit(X, y)
+    monkeypatch.setattr(parameters, "FEW_SAMPLES", 10)
+    assert usual.set_params(n_estimators=14).fit(X, y).model_.n_bags == 12
+    assert clone(usual).fit(X, y).model_.n_bags == 6
 
 
 def test_a_callback_sees_one_bag_after_the_other_and_ends_runs():
