@@ -1,6 +1,6 @@
 """Tables of `python -m bench glassbox`, from its JSON: means over the folds, as Markdown.
 
-Tables with two classes and with more are shown apart. Times are compared with interpret's EBM on
+Tables with two classes and with more are shown apart, after the means over all of them. Times are compared with interpret's EBM on
 the same table. The mean of ratios is the geometric one: if both sides are swapped, it becomes its
 reciprocal.
 """
@@ -38,7 +38,7 @@ PREDICT = Score("Predict, ms", lambda fold: 1e3 * fold.predict, 2)
 
 
 class Kind(NamedTuple):
-    """The tables with two classes, or those with more."""
+    """The tables with two classes, those with more, or all of them."""
 
     title: str
     tables: tuple[GlassTable, ...]
@@ -59,6 +59,8 @@ class Kind(NamedTuple):
 def page(found: Glassbox, *, only_means: bool = False) -> str:
     """All that a run says, as Markdown, or the means alone, without machine and command."""
     parts = []
+    if len(kinds(found)) > 1:
+        parts.append(_summary(together(found), found))
     for kind in kinds(found):
         if kind.contenders:
             parts.append(_summary(kind, found))
@@ -76,6 +78,11 @@ def kinds(found: Glassbox) -> list[Kind]:
     more = tuple(table for table in found.tables if len(table.classes) > 2)
     made = [Kind("two classes", two), Kind("more than two classes", more)]
     return [kind for kind in made if kind.tables]
+
+
+def together(found: Glassbox) -> Kind:
+    """All tables."""
+    return Kind("two classes or more", found.tables)
 
 
 def measured(table: GlassTable) -> list[GlassResult]:

@@ -84,8 +84,8 @@ plt.show()
 #
 # * **Votes** are computed on the host, from Python's integers, and are whole multiples of 2\
 #   :sup:`-36`. Sums of votes are therefore exact, too.
-# * **Logarithms and exponentials** are taken once a round on the host. Where the last digit of
-#   the C library could decide a vote, decimal arithmetic is used.
+# * **Logarithms and exponentials** are taken once a round. Where the last digit of the C library
+#   could decide a vote, decimal arithmetic is used.
 # * **Weights** change by one IEEE multiplication. Every device computes the same bits for that.
 # * **Thresholds** are midpoints between two values in the data's own dtype. They never reach the
 #   upper value.

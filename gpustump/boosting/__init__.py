@@ -11,6 +11,7 @@
     rounds            one run, a round at a time
     batches           rounds as arrays, whose records are made when they are asked for
     looking_ahead     rounds that an engine makes many at a time
+    made_rounds       hypotheses, votes and records of such rounds
     smoothing         first rounds that choose among a few cuts at random places
     held_out_samples  labels and weights of held-out samples, of one output or of K
     held_out_scores   scores of held-out samples, the same on every device

@@ -11,8 +11,8 @@ On a table of medium size a round is too short for two threads to share, so the 
 side by side, one thread for each: 8 bags of 40 000 x 40 take 6.7 times as long as one bag, and 8.2
 times as long one after the other. On a small table most of a round is Python code, whose lock lets
 one thread run at a time: 569 x 30 takes 1.25 times as long side by side as one after the other. But
-LogitBoost's rounds on small tables are made many at a time, without Python (`engines.ahead`), so
-its bags gain on smaller tables, too: 8 bags of 3000 x 30 take 4.0 times as long as one, and 7.4
+most rounds on small tables are made many at a time, without Python (`engines.ahead`), so bags gain
+on smaller tables, too: with LogitBoost 8 bags of 3000 x 30 take 4.0 times as long as one, and 7.4
 times one after the other. On a large table all threads can work on one bag, but they wait for each
 other: 8 bags of 300 000 x 40 take 6.4 times as long as one, side by side on two threads, and 6.8
 times one after the other. So bags of large tables are trained side by side if there is a bag for

@@ -28,11 +28,12 @@ Tables of medium size, for Newton votes, are sorted and coded in small bins:
     binned_splits the best split, in one call
     binned_rows   a row's integers for all outputs, added to a bin at once
 
-Many rounds of Newton votes in one call, on small and medium tables:
+Many rounds in one call, on small tables, and for Newton votes on medium ones:
 
     rounds_ahead  the rounds
-    certain_votes   votes and factors, or the answer that they are in doubt
-    exact_powers    exponentials as sums of two floats
+    certain_votes   votes, or the answer that they are in doubt
+    certain_factors   what they multiply weights, odds or probabilities by
+    exact_powers    exponentials, and their sums and products, as sums of two floats
     offered_cuts    the best of a few given cuts
     held_out_votes  the sums over held-out samples
 
