@@ -1,8 +1,8 @@
 """Tables of `python -m bench glassbox`, from its JSON: means over the folds, as Markdown.
 
-Tables with two classes and with more are shown apart, after the means over all of them. Times are compared with interpret's EBM on
-the same table. The mean of ratios is the geometric one: if both sides are swapped, it becomes its
-reciprocal.
+Tables with two classes and with more are shown apart, after the means over all of them. Times are
+compared with interpret's EBM on the same table. The mean of ratios is the geometric one: if both
+sides are swapped, it becomes its reciprocal.
 """
 
 from __future__ import annotations
