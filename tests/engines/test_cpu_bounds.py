@@ -23,6 +23,7 @@ from rounds import KINDS, Case, hypothesis_of, signs
 
 from gpustump.engines.contract import Search, Step, discrete_step
 from gpustump.engines.cpu import bin_sums, codes, signed_search, split_search, split_state
+from gpustump.engines.cpu import search as search_of_bins
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.drift import Drift, Expected
 from gpustump.engines.cpu.estimates import Move, move_slots
@@ -358,6 +359,62 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     assert scores_of_cuts(planes, outside, search, limit).max() <= bounds[0]
     whole = np.concatenate([total, np.zeros_like(total)], axis=1)
     assert scores_of_cuts(whole, outside, search, limit)[0] <= edge[0] <= bounds[0]
+
+
+@pytest.mark.parametrize("name", [name for name in SEARCHES if " " not in name])
+@settings(max_examples=400)
+@given(seed=SEEDS)
+def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(name, seed):
+    """Units of a sample each. All sums of a plane are off in one direction, by as much as they may
+    be, so their errors add up on both sides of a cut."""
+    search, random = SEARCHES[name], np.random.default_rng(seed)
+    planes = 50 * drawn_planes(random, search)
+    n_planes, n_units = planes.shape
+    outside = random.integers(0, 40, size=(n_planes, 3))
+    off = random.integers(0, 40, size=(n_planes, n_units + 3))
+    errors = off * random.choice([-1, 1], size=(n_planes, 1))
+    before, behind, missing = np.split(outside + errors[:, :3], 3, axis=1)
+    before_off, behind_off, missing_off = np.split(off[:, :3].astype(float), 3, axis=1)
+    inside = np.ascontiguousarray(planes + errors[:, 3:])
+    one, is_open = np.asarray([0]), np.zeros(n_units, np.uint8)
+    slices = Slices(
+        one, one, np.asarray([n_units]), inside, np.ascontiguousarray(off[:, 3:].astype(float)),
+        inside[0], inside[1], UNKNOWN, np.arange(n_units), is_open,
+    )  # fmt: skip
+    present = before + inside.sum(axis=1, keepdims=True) + behind
+    sums = (before, present, missing, before_off, behind_off, missing_off)
+    ground = Ground(*map(np.ascontiguousarray, sums))
+    weigher = Weigher.of(search)
+    edge = np.zeros(n_units, dtype=weigher.dtype)
+    _, bounds = weigher.weigh(slices, ground, Team(1), edge=edge)
+    assert (scores_of_cuts(planes, outside, search, None) <= edge[:-1]).all()
+    assert (edge <= bounds).all()
+
+
+@given(seed=SEEDS)
+def test_sums_around_units_and_their_errors_are_those_of_all_units_beside_them(seed):
+    random = np.random.default_rng(seed)
+    n_units = random.integers(1, 12, size=random.integers(1, 4))
+    first, n = np.cumsum(n_units) - n_units, int(n_units.sum())
+    sums, off = random.integers(0, 9, size=(2, n)), random.integers(0, 9, size=(2, n)) / 4
+    numbers, nothing = np.arange(len(first)), np.zeros(n, np.int64)
+    slices = Slices(
+        numbers, first, n_units, sums, off, nothing, nothing, UNKNOWN, nothing,
+        nothing.astype(np.uint8),
+    )  # fmt: skip
+    around = random.integers(0, 9, size=(6, 2, len(first)))
+    ground = Ground(*around[:3], *around[3:].astype(float))
+    units = np.flatnonzero(random.random(n) < random.choice([0.1, 0.5, 1.0]))
+    stretches, found = search_of_bins._around(slices, ground, units)
+    for k, unit in enumerate(units.tolist()):
+        t = int(np.searchsorted(first, unit, side="right")) - 1
+        low, high = first[t], first[t] + n_units[t]
+        assert stretches[k] == t
+        assert (found.left[:, k] == ground.left[:, t] + sums[:, low:unit].sum(axis=1)).all()
+        left_off = ground.left_off[:, t] + off[:, low:unit].sum(axis=1)
+        right_off = ground.right_off[:, t] + off[:, unit + 1 : high].sum(axis=1)
+        assert (found.left_off[:, k] == left_off).all()  # exact: quarters
+        assert (found.right_off[:, k] == right_off).all()
 
 
 def drawn_planes(random: np.random.Generator, search: Search) -> np.ndarray:

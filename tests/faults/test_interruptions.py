@@ -29,6 +29,7 @@ import json, os, random, signal, sys, threading, time, warnings
 import numpy as np
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
 n_times, cold, seed = int(sys.argv[1]), sys.argv[2] == "cold", int(sys.argv[3])
 draw, moment = np.random.default_rng(0), random.Random(seed)
 X = draw.normal(size=(6_000, 8))
