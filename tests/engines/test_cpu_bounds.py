@@ -361,18 +361,22 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     assert scores_of_cuts(whole, outside, search, limit)[0] <= edge[0] <= bounds[0]
 
 
-@pytest.mark.parametrize("name", [name for name in SEARCHES if " " not in name])
+@pytest.mark.parametrize("name", ["discrete", "real", "newton", "newton without l2"])
 @settings(max_examples=400)
 @given(seed=SEEDS)
 def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(name, seed):
     """Units of a sample each. All sums of a plane are off in one direction, by as much as they may
-    be, so their errors add up on both sides of a cut."""
+    be, so their errors add up on both sides of a cut. Often both labels' first sums are off in
+    opposite directions, and second sums are too large: then the true score is higher."""
     search, random = SEARCHES[name], np.random.default_rng(seed)
     planes = 50 * drawn_planes(random, search)
     n_planes, n_units = planes.shape
     outside = random.integers(0, 40, size=(n_planes, 3))
     off = random.integers(0, 40, size=(n_planes, n_units + 3))
-    errors = off * random.choice([-1, 1], size=(n_planes, 1))
+    way = random.choice([-1, 1], size=n_planes)
+    if random.random() < 0.5 and search.votes == "newton":
+        way = np.tile([*random.permutation([-1, 1]), 1, 1], search.n_outputs)
+    errors = off * way[:, np.newaxis]
     before, behind, missing = np.split(outside + errors[:, :3], 3, axis=1)
     before_off, behind_off, missing_off = np.split(off[:, :3].astype(float), 3, axis=1)
     inside = np.ascontiguousarray(planes + errors[:, 3:])
