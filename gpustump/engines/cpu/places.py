@@ -342,10 +342,7 @@ def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
     units.n_units[t] = np.int64(u) - stretches.first[t]
 
 
-@kernel(
-    "void(POSITION[::1], float64[::1], int64[::1], int64[::1])",
-    POSITION=POSITIONS,
-)
+@kernel("void(POSITION[::1], float64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
 def _add_up_signed(order, signed, positives, negatives):  # type: ignore[no-untyped-def]
     """Add up the integers of the samples in an order over its units, by the signs of `signed`."""
     low, u, p, n = without_marks(order), np.uint64(0), 0, 0
@@ -361,36 +358,15 @@ def _add_up_signed(order, signed, positives, negatives):  # type: ignore[no-unty
         u += np.uint64(1 - goes_on)
 
 
-@kernel(
-    "void(POSITION[::1], int64[::1], int64[::1], int64[::1])",
-    POSITION=POSITIONS,
-)
-def _add_up_first(order, first, positives, negatives):  # type: ignore[no-untyped-def]
-    """The same for first integers, without their signs."""
-    low, u, p, n = without_marks(order), np.uint64(0), 0, 0
-    for k in range(len(order)):
-        own = first[np.uint64(order[k] & low)]
-        p += own if own > 0 else 0
-        n -= own if own < 0 else 0
-        positives[u], negatives[u] = p, n
-        goes_on = np.int64(order[k] < 0)
-        p &= -goes_on
-        n &= -goes_on
-        u += np.uint64(1 - goes_on)
-
-
-@kernel(
-    "void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])",
-    POSITION=POSITIONS,
-)
-def _add_up_second(order, first, second, positives, negatives):  # type: ignore[no-untyped-def]
-    """The same for second integers, by the signs of the first ones."""
+@kernel("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
+def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-untyped-def]
+    """The same for the sizes of numbers, by other numbers' signs."""
     low, u, p, n = without_marks(order), np.uint64(0), 0, 0
     for k in range(len(order)):
         i = np.uint64(order[k] & low)
-        own, is_positive = second[i], first[i] > 0
-        p += own if is_positive else 0
-        n += 0 if is_positive else own
+        size, is_positive = abs(numbers[i]), signs[i] > 0
+        p += size if is_positive else 0
+        n += 0 if is_positive else size
         positives[u], negatives[u] = p, n
         goes_on = np.int64(order[k] < 0)
         p &= -goes_on
@@ -418,7 +394,7 @@ def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-
         own = order[start : start + stretches.n_samples[t]]
         for k in range(len(terms.first)):
             first, plane = terms.first[k], 4 * k if has_second else 2 * k
-            _add_up_first(own, first, sums[plane, u:], sums[plane + 1, u:])
+            _add_up(own, first, first, sums[plane, u:], sums[plane + 1, u:])
             if has_second:
                 second = terms.second[k]
-                _add_up_second(own, first, second, sums[plane + 2, u:], sums[plane + 3, u:])
+                _add_up(own, first, second, sums[plane + 2, u:], sums[plane + 3, u:])
