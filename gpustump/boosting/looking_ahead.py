@@ -47,7 +47,7 @@ class Standing(NamedTuple):
 
     n_rounds: int
     sums_of_votes: list[float]
-    bound: float = 1.0
+    bound: float
 
 
 class Watcher(NamedTuple):
