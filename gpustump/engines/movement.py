@@ -49,7 +49,7 @@ class Movement(NamedTuple):
         If not, or if that is not known, only the bound `most` holds.
     low, high : ndarray of float64
         The least and the largest factor by which a sum of first integers changes if all samples are
-        of the bulk.
+        of the bulk; under a softmax, whatever the samples are. Both are 0 if that is not known.
     """
 
     most: np.ndarray
@@ -83,7 +83,8 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
                 shares[output][label] if of_softmax else _extremes(taken, output, label, search)
             )
             most = _moved(*extremes)
-            of_bulk, is_one_way, low, high = most, False, 0.0, 0.0
+            of_bulk, is_one_way = most, False
+            low, high = extremes if of_softmax else (0.0, 0.0)
             if is_known:
                 own, others = bulk[output][label], [each[output][label] for each in taken]
                 is_one_way = own in (min(others), max(others))

@@ -46,9 +46,10 @@ CHOICES = ("auto", "reference", "direct", "binned", "coded", "cuda")
 DIRECT_SAMPLES, DIRECT_ELEMENTS = 4096, 2**19
 """Tables of up to this many samples, or elements, are scanned directly."""
 
-BINNED_ADDITIONS, BINNED_ELEMENTS = 2**18, 2**21
+BINNED_ADDITIONS, CODED_ADDITIONS, BINNED_ELEMENTS = 2**18, 2**24, 2**21
 """For Newton votes a round is faster with small bins if elements times outputs are at least the
-first number, and elements at most the second."""
+first number, and either the table is small, or they are at most the second number, and elements at
+most the third."""
 
 USUAL_ROUNDS = 100
 """Taken where the number of rounds is not known."""
@@ -378,10 +379,11 @@ def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
     if task.n_rounds is not None and not is_worth_its_start(REFERENCE.seconds(task)):
         return REFERENCE, "the job is too short to load Numba for", ()
     n_additions = task.n_elements * task.search.n_outputs
-    is_medium = n_additions >= BINNED_ADDITIONS and task.n_elements <= BINNED_ELEMENTS
-    if is_medium and refusal is None:
+    is_small = task.n_samples <= DIRECT_SAMPLES or task.n_elements <= DIRECT_ELEMENTS
+    is_large = task.n_elements > BINNED_ELEMENTS or (n_additions > CODED_ADDITIONS and not is_small)
+    if n_additions >= BINNED_ADDITIONS and not is_large and refusal is None:
         return BINNED, "the table is of medium size, and votes are Newton's", ()
-    if task.n_samples <= DIRECT_SAMPLES or task.n_elements <= DIRECT_ELEMENTS:
+    if is_small:
         return DIRECT, "the table is small", ()
     return CODED, "the table is large", ()
 

@@ -14,6 +14,7 @@ from gpustump import LogitBoostClassifier
 from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu import binned, binned_rows, binned_splits
 from gpustump.engines.cpu.binned_splits import BinnedScan
+from gpustump.engines.cpu.columns import aligned
 from gpustump.engines.cpu.direct_splits import SplitScan
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import Team
@@ -130,10 +131,10 @@ def test_rows_are_added_up_by_code(n_outputs):
             np.add.at(expected[column, :, 2 * k + 1], own, second[k])
         if n_outputs == 1:
             np.add.at(expected[column, :, 2], own, np.maximum(first[0], 0))
-    found = binned_rows.aligned(4 * 256 * width).reshape(4, 256 * width)
+    found = aligned(4 * 256 * width).reshape(4, 256 * width)
     if n_outputs == 1:
         binned_rows.add_one_to_four(codes, rows.rows, found.ravel())
-        alone = binned_rows.aligned(256 * width)
+        alone = aligned(256 * width)
         binned_rows.add_one(codes[0], rows.rows, alone)
         assert (alone == found[0]).all()
     else:

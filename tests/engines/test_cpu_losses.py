@@ -16,6 +16,7 @@ from rounds import KINDS
 from gpustump.engines.contract import RegionFactors, Search, Step
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.scores import CHUNK
+from gpustump.engines.cpu.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.terms import region_sums
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.reference.integers import Integers, picked_numbers, second_of
@@ -25,9 +26,17 @@ from gpustump.learners.split import Split
 
 Pieces = list[tuple[int, int]]
 
-each_search = pytest.mark.parametrize(
-    "search", [Search("stump", *kind) for kind in KINDS.values()], ids=list(KINDS)
-)
+
+def rows_of(labels: np.ndarray, units: np.ndarray, search: Search) -> SoftmaxRowsLoss:
+    return SoftmaxRowsLoss(labels, units, search.n_outputs)
+
+
+SEARCHES = {name: Search("stump", *kind) for name, kind in KINDS.items()}
+LOSSES = [pytest.param(search, loss_of, id=name) for name, search in SEARCHES.items()] + [
+    pytest.param(Search("stump", "newton", n_outputs), rows_of, id=f"rows of {n_outputs}")
+    for n_outputs in (2, 3, 4, 9)
+]
+each_loss = pytest.mark.parametrize(("search", "started"), LOSSES)
 each_size = pytest.mark.parametrize("n_samples", [2, 37, CHUNK, 2 * CHUNK + 5])
 
 
@@ -86,16 +95,16 @@ def sums_of(regions: np.ndarray, integers: Integers) -> list[list[list[int]]]:
     ]
 
 
-@each_search
+@each_loss
 @each_size
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_every_number_is_the_references_in_every_round(search: Search, n_samples: int):
+def test_every_number_is_the_references_in_every_round(search, started, n_samples):
     for seed in range(4):
         random = np.random.default_rng([seed, n_samples])
         labels, weights = drawn_samples(random, n_samples, search.n_outputs)
         pieces = pieces_of(random, n_samples)
         units = in_units(weights, search.n_copies)
-        loss = loss_of(labels, units, search)
+        loss = started(labels, units, search)
         reference = reference_loss_of(labels, units, search)
         scores = np.zeros((search.n_outputs, n_samples))
         assert loss.first_weight == reference.first_weights.sum()

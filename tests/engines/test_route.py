@@ -74,6 +74,10 @@ def test_medium_tables_go_to_small_bins_where_votes_are_newtons():
     assert engine(least, 64) == engine(least // 8, 64, n_outputs=8) == "binned"
     assert engine(route.BINNED_ELEMENTS // 64, 64) == "binned"
     assert engine(route.BINNED_ELEMENTS // 64 + 1, 64) == "coded"
+    most = route.CODED_ADDITIONS // 64 // 16
+    assert engine(most, 64, n_outputs=16) == "binned"
+    assert engine(most + 1, 64, n_outputs=16) == "coded"
+    assert engine(route.DIRECT_ELEMENTS // 64, 64, n_outputs=100) == "binned"
     assert engine(least, 64, monotone=(1,) * 64) == "direct"
     assert engine_of(table(least, 64)) == "direct"
 

@@ -57,7 +57,8 @@ A round of the coded engine:
     split_search    its search, and what it keeps of the bins
     sweep         discrete votes: the one pass over the samples, and the change in their integers
     bin_sums      other votes: the sums over all bins, exact or estimated
-    rough_sums    sums of rounded integers, for Newton votes of several outputs
+    row_sums      the same for Newton votes of several outputs, whose numbers are in rows
+    softmax_rows  the loss of these: all probabilities of a sample side by side
     estimates     sums estimated after a step, and how far they may be off
     changes       what the few samples change, listed and added
     histograms    integers added up for every bin of every column
@@ -83,6 +84,7 @@ Others:
     prediction    the sum of step functions, a tile of rows at a time
     running_scores  scores that grow term by term, for stages and early stopping
     held_out_sums   what early stopping adds up over the held-out samples
+    vectors       operations on a few neighbouring numbers at once
     prefetching   memory loaded into the cache ahead of its use
     watching      polling for work for a moment before a thread sleeps
     compiling     how kernels are compiled, and their types declared

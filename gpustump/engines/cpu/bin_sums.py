@@ -6,6 +6,7 @@ largest errors are kept with them. The sums of single features can be made exact
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -23,27 +24,20 @@ from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.drift import Expected
 from gpustump.engines.cpu.estimates import Move, move_slots
 from gpustump.engines.cpu.histograms import (
-    EXACTLY,
     TeamHistograms,
     add_some_columns,
     fill_slots,
     slot_sums,
 )
-from gpustump.engines.cpu.rough_sums import HALF_UNITS, MOST_SAMPLES, RoughHistograms
 from gpustump.engines.cpu.terms import Terms
 
-_FEW = 0.2
-"""If a larger share of the columns had to be added up anew, rough sums have not saved time."""
 
-
-class BinSums:
-    """The sums of one run.
+class HistogramSums(ABC):
+    """Sums over all bins, kept in histograms; see `split_search.Bins`.
 
     Parameters
     ----------
     table : CodedTable
-    terms : Terms
-        The run's integers; the arrays are overwritten in every round.
     search : Search
 
     Attributes
@@ -56,62 +50,90 @@ class BinSums:
         Whether all sums are exact.
     """
 
+    def __init__(self, table: CodedTable, search: Search) -> None:
+        self._table = table
+        n_planes = (4 if search.votes == "newton" else 2) * search.n_outputs
+        bundles = table.bundles
+        self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
+        self.sums = np.zeros((n_planes, len(table.layout.offset)), dtype=np.int64)
+        self.off = np.zeros(self.sums.shape)
+        self.is_exact = True
+        self._is_behind = True  # whether the histograms are newer than the sums
+        self._expected = Expected(self.sums, self.off)
+
+    def look(self) -> Expected:
+        """Update the sums; returns what they would be if all samples had followed the bulk."""
+        if self._is_behind:
+            self._is_behind = False
+            self._take_sums()
+        return self._expected
+
+    def renew(self, features: np.ndarray) -> np.ndarray:
+        """Add up some features anew; returns all features that share their columns, in order."""
+        is_chosen = np.zeros(self._table.columns.n_columns, dtype=bool)
+        is_chosen[self._column[features]] = True
+        renewed: np.ndarray = is_chosen[self._column].nonzero()[0]
+        self._renew(is_chosen.nonzero()[0], renewed)
+        for feature in renewed.tolist():
+            self.off[:, self._slots(feature)] = 0.0
+        return renewed
+
+    def sums_of(self, features: np.ndarray) -> np.ndarray:
+        """The sums over the slots of some features, added up anew, (n_planes, n)."""
+        self.renew(features)
+        slots = [self._slots(feature) for feature in features.tolist()]
+        return np.concatenate([self.sums[:, own] for own in slots], axis=1)
+
+    def _slots(self, feature: int) -> slice:
+        """The slots of a feature, that of missing values included."""
+        own = self._table.layout.slots(feature)
+        return slice(own.start, own.stop + 1)
+
+    @abstractmethod
+    def _take_sums(self) -> None:
+        """Replace the sums over all slots by those of the histograms."""
+
+    @abstractmethod
+    def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
+        """Add up some columns anew, and replace the sums over the slots of their features."""
+
+
+class BinSums(HistogramSums):
+    """The sums of one run, from integers that are stored output by output.
+
+    Parameters
+    ----------
+    table : CodedTable
+    terms : Terms
+        The run's integers; the arrays are overwritten in every round.
+    search : Search
+    """
+
     def __init__(self, table: CodedTable, terms: Terms, search: Search) -> None:
-        self._table, self._terms = table, terms
+        super().__init__(table, search)
+        self._terms, self._n_inside = terms, samples_of_slots(table)
         outputs = range(0, 2 * search.n_outputs, 2)
         width = 2 if search.votes == "newton" else 1
         # For each plane of `slices`, the histograms' plane, and which of the integers added there.
         planes = [(k + s, which) for k in outputs for which in range(width) for s in (0, 1)]
         self._planes = np.asarray(planes)
         self._histograms = TeamHistograms(2 * search.n_outputs, width, table.columns, table.team)
-        self._n_inside = _n_inside(table)
-        bundles = table.bundles
-        self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
         self._changes: list[Changes] = []
         self._into: Histograms | None = None
         self._unpacked: np.ndarray | None = None
-        self.sums = np.zeros((len(self._planes), len(self._n_inside)), dtype=np.int64)
-        self.off = np.zeros(self.sums.shape)
-        self.is_exact = True
-        self._is_behind = True  # whether the histograms are newer than the sums
-        self._rough: RoughHistograms | None = None
-        self._n_renewed = 0
-        self._expected = Expected(self.sums, self.off)
 
-    def look(self) -> Expected:
-        """Update the sums; returns what they would be if all samples had followed the bulk."""
-        if self._is_behind:
-            table = self._table
-            self.sums = slot_sums(
-                self._histograms.total, self._planes, table.bundles, table.layout, table.team
-            )
-            self._is_behind = False
-            if self.is_exact:
-                self.off = np.zeros(self.sums.shape)
-        return self._expected
-
-    def renew(self, features: np.ndarray) -> np.ndarray:
-        """Add up some features anew; returns all features that share their columns, in order."""
+    def _take_sums(self) -> None:
         table = self._table
-        is_chosen = np.zeros(table.columns.n_columns, dtype=bool)
-        is_chosen[self._column[features]] = True
-        chosen = is_chosen.nonzero()[0]
-        self._n_renewed += len(chosen)
-        add_some_columns(table.columns, self._terms, self._histograms, table.team, chosen)
-        renewed: np.ndarray = is_chosen[self._column].nonzero()[0]
-        fill_slots(
-            self._histograms.total, self._planes, table.bundles, table.layout, renewed, self.sums
+        self.sums = slot_sums(
+            self._histograms.total, self._planes, table.bundles, table.layout, table.team
         )
-        for feature in renewed.tolist():
-            slots = table.layout.slots(feature)
-            self.off[:, slots.start : slots.stop + 1] = 0.0
-        return renewed
+        if self.is_exact:
+            self.off = np.zeros(self.sums.shape)
 
-    def sums_of(self, features: np.ndarray) -> np.ndarray:
-        """The sums over the slots of some features, added up anew, (n_planes, n)."""
-        self.renew(features)
-        slots = [self._table.layout.slots(feature) for feature in features.tolist()]
-        return np.concatenate([self.sums[:, own.start : own.stop + 1] for own in slots], axis=1)
+    def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
+        table, histograms = self._table, self._histograms
+        add_some_columns(table.columns, self._terms, histograms, table.team, columns)
+        fill_slots(histograms.total, self._planes, table.bundles, table.layout, features, self.sums)
 
     def expect(self, move: Move, *, follows: bool) -> None:
         """Note what the sums would be if all samples followed a step as the bulk does.
@@ -130,27 +152,8 @@ class BinSums:
         make : callable
             Computes the terms of the samples from `low` to `high`.
         """
-        self._histograms.add_up(self._terms, make, EXACTLY)
+        self._histograms.add_up(self._terms, make)
         self.is_exact = self._is_behind = True
-
-    def add_up_roughly(self, make: Callable[[int, int], None]) -> None:
-        """The same for Newton votes of several outputs, in less time: as estimates (`rough_sums`).
-
-        For others, or if the last such sums were not good enough, the sums are exact. (With one
-        output, what is saved is lost again in the search.)
-        """
-        table, terms = self._table, self._terms
-        pays, self._n_renewed = self._n_renewed <= _FEW * table.columns.n_columns, 0
-        has_several = len(terms.first) > 1 and len(terms.second) > 0
-        if not (pays and has_several and table.n_samples <= MOST_SAMPLES):
-            self.add_up(make)
-            return
-        self._rough = self._rough or RoughHistograms(table.columns, len(terms.first), table.team)
-        self._rough.add_up(terms, make, self._histograms.total)
-        self.is_exact, self._is_behind = False, True
-        half_units = np.asarray(HALF_UNITS)[self._planes[:, 1]]
-        self.off = np.multiply.outer(half_units, self._n_inside)
-        self._expected = self._expected._replace(off=self._expected.off + self.off)
 
     def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
         """Update the sums by a step that is expected, as estimates.
@@ -212,7 +215,7 @@ class BinSums:
             add_changes(self._table.columns, into, 2 * output, changes, self._table.team)
 
 
-def _n_inside(table: CodedTable) -> np.ndarray:
+def samples_of_slots(table: CodedTable) -> np.ndarray:
     """How many samples each slot holds, those of missing values included."""
     layout = table.layout
     counts = np.diff(layout.offset, append=0)

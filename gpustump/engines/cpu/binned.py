@@ -23,7 +23,7 @@ from gpustump.engines.cpu import codes, direct
 from gpustump.engines.cpu.binned_splits import BinnedColumns, BinnedScan, BinsAhead
 from gpustump.engines.cpu.codes import NARROW_CUTS, CodedTable, Room
 from gpustump.engines.cpu.direct import DirectState, DirectTable
-from gpustump.engines.cpu.loss import Loss
+from gpustump.engines.cpu.loss import LossByOutput
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team
@@ -65,7 +65,9 @@ class BinnedTable(DirectTable):
 class BinnedState(DirectState):
     """The state of one run whose search is a `BinnedScan`."""
 
-    def __init__(self, table: BinnedTable, loss: Loss, scan: BinnedScan, search: Search) -> None:
+    def __init__(
+        self, table: BinnedTable, loss: LossByOutput, scan: BinnedScan, search: Search
+    ) -> None:
         super().__init__(table, loss, scan, search)
         self._in_bins = scan
 

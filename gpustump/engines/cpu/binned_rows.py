@@ -16,29 +16,16 @@ number at a time, as a sample is positive for one output only.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.vectors import adding
 
 ONE_WIDTH = 4
 """Integers of a row of a single output."""
 
 VECTOR = 8
 """Integers of a vector with several outputs."""
-
-_LINE = 64
-
-
-def aligned(n_integers: int) -> np.ndarray:
-    """Zeros (n_integers,) of int64 that begin at a line of the cache."""
-    room = np.zeros(n_integers + _LINE // 8, dtype=np.int64)
-    skipped = -room.ctypes.data % _LINE // 8
-    return room[skipped : skipped + n_integers]
 
 
 def row_width(n_outputs: int) -> int:
@@ -55,32 +42,7 @@ def _rounded_up(n_integers: int) -> int:
     return -(-n_integers // VECTOR) * VECTOR
 
 
-def _adding(width: int) -> Any:
-    """An intrinsic that adds `width` integers of one array to those of another."""
-
-    @intrinsic
-    def add_vector(context, sums, at, rows, place):  # type: ignore[no-untyped-def]
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            vector = ir.VectorType(ir.IntType(64), width)
-
-            def pointer(which: int) -> Any:
-                array = context.make_array(signature.args[which])(
-                    context, builder, arguments[which]
-                )
-                found = builder.gep(array.data, [arguments[which + 1]])
-                return builder.bitcast(found, vector.as_pointer())
-
-            own, more = pointer(0), pointer(2)
-            total = builder.add(builder.load(own, align=8), builder.load(more, align=8))
-            builder.store(total, own, align=8)
-            return context.get_dummy_value()
-
-        return types.void(sums, at, rows, place), generate
-
-    return add_vector
-
-
-_add_row_of_one, _add_vector = _adding(ONE_WIDTH), _adding(VECTOR)
+_add_row_of_one, _add_vector = adding(ONE_WIDTH), adding(VECTOR)
 
 
 @kernel("void(int64[::1], int64[::1], int64[::1])")

@@ -27,13 +27,12 @@ from gpustump.engines.cpu.binned_rows import (
     add_positive,
     add_row,
     add_several,
-    aligned,
     pack_one,
     pack_several,
     positive_width,
     row_width,
 )
-from gpustump.engines.cpu.columns import NARROW_BINS
+from gpustump.engines.cpu.columns import NARROW_BINS, aligned
 from gpustump.engines.cpu.compiling import Bytes, Floats, Integers, group, kernel
 from gpustump.engines.cpu.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split_scores import gain

@@ -8,6 +8,7 @@ of such features (see `bundles`), or to any feature if memory or samples are too
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -19,6 +20,17 @@ WIDE_BINS, NARROW_BINS = 1024, 256
 
 PART_BITS = 6
 """How many lower bits of a code of two bytes tell the part of the bin."""
+
+
+_LINE = 64
+"""Bytes of a line of the cache."""
+
+
+def aligned(n_integers: int) -> np.ndarray:
+    """Zeros (n_integers,) of int64 that begin at a line of the cache."""
+    room = np.zeros(n_integers + _LINE // 8, dtype=np.int64)
+    skipped = -room.ctypes.data % _LINE // 8
+    return room[skipped : skipped + n_integers]
 
 
 @group
@@ -61,15 +73,15 @@ class Histograms(NamedTuple):
 
     @classmethod
     def empty(cls, n_planes: int, width: int, columns: Columns) -> Histograms:
+        n_wide, n_narrow = len(columns.wide), len(columns.narrow)
+        wide, narrow = (
+            (n_planes, n_wide, WIDE_BINS * width),
+            (n_planes, n_narrow, NARROW_BINS * width),
+        )
         return cls(
-            np.zeros((n_planes, len(columns.wide), WIDE_BINS * width), dtype=np.int64),
-            np.zeros((n_planes, len(columns.narrow), NARROW_BINS * width), dtype=np.int64),
+            aligned(math.prod(wide)).reshape(wide), aligned(math.prod(narrow)).reshape(narrow)
         )
 
     def clear(self) -> None:
         for part in self:
             part[:] = 0
-
-    def add(self, others: Histograms) -> None:
-        for mine, theirs in zip(self, others, strict=True):
-            np.add(mine, theirs, out=mine)

@@ -31,7 +31,7 @@ from gpustump.engines.cpu.direct_splits import SplitScan
 from gpustump.engines.cpu.found_split import STUMP
 from gpustump.engines.cpu.held_out_votes import thresholds_of
 from gpustump.engines.cpu.known_regions import mark_regions
-from gpustump.engines.cpu.loss import Loss
+from gpustump.engines.cpu.loss import LossByOutput
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.offered_sums import offered_sums
 from gpustump.engines.cpu.rounds_ahead import RoundsAhead
@@ -176,7 +176,7 @@ class DirectState:
     Parameters
     ----------
     table : DirectTable
-    loss : Loss
+    loss : LossByOutput
         Its samples, before the first round.
     scan : Scan
     search : Search
@@ -194,7 +194,7 @@ class DirectState:
     totals: Totals
     sums: PieceSums
 
-    def __init__(self, table: DirectTable, loss: Loss, scan: Scan, search: Search) -> None:
+    def __init__(self, table: DirectTable, loss: LossByOutput, scan: Scan, search: Search) -> None:
         self.table, self.loss, self._scan, self.search = table, loss, scan, search
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._parted: Partition | None = None  # whose regions these are

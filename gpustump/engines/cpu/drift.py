@@ -18,6 +18,10 @@ No weight falls below a floor, far below one unit. Weights at the floor do not f
 so when they grow again the shares have changed. This matters only where all weights of a label in a
 bin have become small. The notes of such a bin are dropped in the round in which its integers show
 it. If no search has read the integers between two steps, the notes of all bins are dropped.
+
+Under a softmax the sums of positive and negative integers may be upper bounds (`rough_sums`), which
+do not show that weights have become small. There, the weights are noted together with the shares,
+and multiplied by the least factor of each step.
 """
 
 from __future__ import annotations
@@ -31,6 +35,9 @@ from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import Bytes, Floats, group, kernel
 from gpustump.engines.cpu.slices import Slices
 from gpustump.engines.movement import ROUNDINGS, movement_of
+
+NOT_NOTED = np.zeros((0, 0))
+"""For the least weights: sums tell them."""
 
 _UNITS = 1024
 """Room for the rounding of the weights, in units, for each output: the largest weights are below
@@ -89,12 +96,16 @@ class Drift:
         n_inside = np.diff(layout.offset, append=0)
         self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (search.n_outputs + 4)
         self._noted = np.full((2 * search.n_outputs, n_slots), np.inf)
+        is_softmax = search.votes == "newton" and search.n_outputs > 1
+        self._least = np.zeros_like(self._noted) if is_softmax else NOT_NOTED
+        self._ahead = np.ones_like(self._noted)
         self._movement: Movement | None = None
 
     def ahead(self, sums: np.ndarray, off: np.ndarray, expected: Expected) -> np.ndarray:
         """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
 
-        The notes of bins with hardly any weight are dropped here.
+        The notes of bins with hardly any weight are dropped here. The answer is overwritten by the
+        next one.
 
         Parameters
         ----------
@@ -106,13 +117,12 @@ class Drift:
         if self._movement is not None:
             _move(self._noted, self._movement, self._stride, sums, off, *expected, self._n_units)
             self._movement = None
-        found = np.empty_like(self._noted)
-        _ahead_now(self._noted, sums, off, self._stride, self._n_units, found)
-        return found
+        _ahead_now(self._noted, self._least, sums, off, self._stride, self._n_units, self._ahead)
+        return self._ahead
 
     def learn(self, slots: np.ndarray, units: Slices) -> None:
         """Note the shares in some bins, from the sums of their units."""
-        _note_ahead(slots, units, self._stride, self._n_units, self._noted)
+        _note_ahead(slots, units, self._stride, self._n_units, self._noted, self._least)
 
     def follow(self, step: Step, counts: np.ndarray | None) -> None:
         """Prepare for a step, which is about to change the weights.
@@ -132,6 +142,8 @@ class Drift:
             _positive_first(known.of_bulk),
             _positive_first(known.is_one_way).astype(np.uint8),
         )
+        if len(self._least):
+            self._least *= _positive_first(known.low)[:, np.newaxis] * (1.0 - ROUNDINGS)
 
 
 def _positive_first(by_label: np.ndarray) -> np.ndarray:
@@ -166,15 +178,22 @@ def _move(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "void(float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1])"
+    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1],"
+    " float64[:, ::1])"
 )
-def _ahead_now(noted, sums, off, stride, n_units, found):  # type: ignore[no-untyped-def]
+def _ahead_now(noted, least, sums, off, stride, n_units, found):  # type: ignore[no-untyped-def]
     """Write the bounds that the notes give to `found`, with the error of the integers' shares."""
     for output in range(len(noted) // 2):
         plane = stride * output
         for s in range(len(n_units)):
-            positive = max(float(sums[plane, s]) - off[plane, s], 0.0)
-            negative = max(float(sums[plane + 1, s]) - off[plane + 1, s], 0.0)
+            if not noted[2 * output, s] < 1.0 and not noted[2 * output + 1, s] < 1.0:
+                found[2 * output, s], found[2 * output + 1, s] = 1.0, 1.0
+                continue
+            if len(least) > 0:
+                positive, negative = least[2 * output, s], least[2 * output + 1, s]
+            else:
+                positive = max(float(sums[plane, s]) - off[plane, s], 0.0)
+                negative = max(float(sums[plane + 1, s]) - off[plane + 1, s], 0.0)
             by_units = n_units[s] / positive + n_units[s] / negative
             for ahead in (2 * output, 2 * output + 1):
                 if not by_units < 1.0:  # drop the note: weights may be at their floor
@@ -182,22 +201,29 @@ def _ahead_now(noted, sums, off, stride, n_units, found):  # type: ignore[no-unt
                 found[ahead, s] = min(1.0, noted[ahead, s] + by_units)
 
 
-@kernel("void(int64[::1], Slices, int64, float64[::1], float64[:, ::1])")
-def _note_ahead(slots, units, stride, n_units, noted):  # type: ignore[no-untyped-def]
-    """Note how far each share is ahead of the other, at most, at the cuts inside some bins."""
+@kernel("void(int64[::1], Slices, int64, float64[::1], float64[:, ::1], float64[:, ::1])")
+def _note_ahead(slots, units, stride, n_units, noted, least):  # type: ignore[no-untyped-def]
+    """Note how far each share is ahead of the other, at most, at the cuts inside some bins.
+
+    The least that the weights of both labels may be is written to `least`, unless that is empty.
+    """
     for output in range(len(noted) // 2):
         more_p, more_n = units.sums[stride * output], units.sums[stride * output + 1]
         for t in range(len(slots)):
             start, end = units.first[t], units.first[t] + units.n_units[t]
             positive, negative = float(more_p[start:end].sum()), float(more_n[start:end].sum())
+            of_p, of_n = 1.0 / positive, 1.0 / negative  # far more exact than `by_units`
             p, n, by_positive, by_negative = 0, 0, 0.0, 0.0
             for u in range(start, end):
                 next_p, next_n = p + more_p[u], n + more_n[u]
                 low_p, low_n = (p, n) if units.is_open[u] else (next_p, next_n)
-                by_positive = max(by_positive, next_p / positive - low_n / negative)
-                by_negative = max(by_negative, next_n / negative - low_p / positive)
+                by_positive = max(by_positive, next_p * of_p - low_n * of_n)
+                by_negative = max(by_negative, next_n * of_n - low_p * of_p)
                 p, n = next_p, next_n
             s = slots[t]
             by_units = n_units[s] / positive + n_units[s] / negative
             noted[2 * output, s] = by_positive + by_units
             noted[2 * output + 1, s] = by_negative + by_units
+            if len(least) > 0:
+                least[2 * output, s] = max(positive - n_units[s], 0.0)
+                least[2 * output + 1, s] = max(negative - n_units[s], 0.0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.loss import Loss, Piece, by_sample
+from gpustump.engines.cpu.loss import LossByOutput, Piece, by_sample
 from gpustump.engines.cpu.scores import CHUNK, add_votes, repeated, units_of_chunk
 from gpustump.engines.integer_weights import FLOOR
 
 
-class ExponentialLoss(Loss):
+class ExponentialLoss(LossByOutput):
     """The weights of a run.
 
     Parameters

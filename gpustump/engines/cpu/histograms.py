@@ -69,21 +69,6 @@ def is_taken_by_samples(columns: Columns, team: Team) -> bool:
     return team.size == 1 or columns.n_samples >= 64 * 256 * team.size
 
 
-class Additions(NamedTuple):
-    """The kernels of one way to add up the terms of samples.
-
-    Attributes
-    ----------
-    add : callable
-        `(columns, terms, histograms, low, high)`: adds those of the samples from `low` to `high`.
-    list_output : callable
-        `(terms, output, listed)`: lists what is to be added for all samples and one output.
-    """
-
-    add: Callable[..., None]
-    list_output: Callable[..., None]
-
-
 class TeamHistograms:
     """Histograms that several threads add to, each to its own.
 
@@ -113,13 +98,22 @@ class TeamHistograms:
 
     def add(self, work: Callable[[Histograms], None]) -> None:
         """Let every thread add to its histograms by `work`, and add these up."""
-        for own in self._others:
-            own.clear()
-        self._team.each(work, [self.total, *self._others])
-        for own in self._others:
-            self.total.add(own)
 
-    def add_up(self, terms: Terms, make: Callable[[int, int], None], how: Additions) -> None:
+        def work_alone(own: Histograms) -> None:
+            if own is not self.total:
+                own.clear()
+            work(own)
+
+        self._team.each(work_alone, [self.total, *self._others])
+        if self._others:
+            self._team.each(self._merge, parts_of_columns(self._columns, self._team))
+
+    def _merge(self, part: tuple[int, int]) -> None:
+        """Add the others' sums over the columns of a part to the total."""
+        for own in self._others:
+            _add_columns(self.total, own, np.arange(*part))
+
+    def add_up(self, terms: Terms, make: Callable[[int, int], None]) -> None:
         """Compute all terms, and replace the sums by theirs: two planes for each output, for
         positive and negative samples.
 
@@ -129,7 +123,6 @@ class TeamHistograms:
         make : callable
             Computes the terms of the samples from `low` to `high`, which are added while they are
             in the cache.
-        how : Additions
         """
         self.total.clear()
         pieces = Shared(pieces_of(self._columns.n_samples, self._team))
@@ -137,7 +130,7 @@ class TeamHistograms:
         def take(own: Histograms) -> None:
             for part in pieces:
                 make(*part)
-                how.add(self._columns, terms, own, *part)
+                add_terms(self._columns, terms, own, *part)
 
         if self.by_samples:
             self.add(take)
@@ -146,7 +139,7 @@ class TeamHistograms:
         listed = Listed.empty(self._columns.n_samples, self.total.wide.shape[2] // WIDE_BINS)
         parts = parts_of_columns(self._columns, self._team)
         for output in range(len(terms.first)):
-            how.list_output(terms, output, listed)
+            _list_output(terms, output, listed)
             self._team.each(functools.partial(self._add_part, 2 * output, listed), parts)
 
     def _add_part(self, plane: int, listed: Listed, part: tuple[int, int]) -> None:
@@ -488,10 +481,6 @@ def _list_output(terms, output, listed):  # type: ignore[no-untyped-def]
     for start in range(0, len(second), CHUNK):
         end = min(start + CHUNK, len(second))
         list_terms(terms.first[output, start:end], second[start:end], listed, start // CHUNK)
-
-
-EXACTLY = Additions(add_terms, _list_output)
-"""Every integer as it is."""
 
 
 @kernel("void(Histograms, int64[:, ::1], Bundles, BinLayout, int64[::1], int64[:, ::1])")

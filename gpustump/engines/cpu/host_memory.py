@@ -32,10 +32,10 @@ _SORTING_BYTES = 16
 _CODING_BYTES = 16_000
 """Per feature: cuts and counts while values are coded."""
 
-_SLOT_BYTES, _SLOT_OUTPUT_BYTES = 60, 100
+_SLOT_BYTES, _SLOT_OUTPUT_BYTES = 60, 160
 """For each bin: layout and bounds; and for each output: sums and what is kept between rounds."""
 
-_HISTOGRAM_BYTES = 48
+_HISTOGRAM_BYTES = 40
 """For each bin and output, per thread: exact sums, and those of rounded integers."""
 
 _NARROW_SLOTS, _WIDE_SLOTS = 256, 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.loss import Loss, Piece
+from gpustump.engines.cpu.loss import LossByOutput, Piece
 from gpustump.engines.cpu.scores import CHUNK, add_votes, repeated, units_of_chunk
 from gpustump.engines.integer_weights import FLOOR
 
@@ -13,7 +13,7 @@ _CEILING = 1.0 / FLOOR
 """The largest odds."""
 
 
-class LogisticLoss(Loss):
+class LogisticLoss(LossByOutput):
     """The odds of a run.
 
     Parameters

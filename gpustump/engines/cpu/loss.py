@@ -3,9 +3,9 @@
 A loss keeps its own numbers of each sample (weights, odds or probabilities), the scores, and the
 two integers that follow from its numbers. A step multiplies the numbers and adds to the scores. The
 numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
-operation on the same operands. All state is stored output by output, (n_outputs, n_samples), so
-that kernels read memory in order. No label is stored: a first integer is never 0, and its sign is
-that of the label.
+operation on the same operands. Scores are stored output by output, (n_outputs, n_samples), so that
+kernels read memory in order. So are the numbers and integers of a `LossByOutput`, which stores no
+label: a first integer is never 0, and its sign is that of the label.
 
 Several threads may update disjoint pieces of the samples at the same time.
 """
@@ -48,18 +48,12 @@ class Loss(ABC):
 
     Parameters
     ----------
-    labels : ndarray (n_samples,)
-        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
     units : ndarray (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
     n_outputs : int
-    has_second : bool
-        Whether the second integers differ from the absolute first ones.
 
     Attributes
     ----------
-    terms : Terms
-        The integers of this round, after `begin` has computed them.
     first_weight : int
         The sum of the units of all samples.
     units : ndarray (n_samples,) or (1,) of float64
@@ -67,25 +61,17 @@ class Loss(ABC):
     scores : ndarray (n_outputs, n_samples) of float64
     """
 
-    def __init__(
-        self, labels: np.ndarray, units: np.ndarray, n_outputs: int, *, has_second: bool
-    ) -> None:
-        n_samples = len(labels)
-        first = np.empty((n_outputs, n_samples), dtype=np.int64)
-        for output, own in enumerate(first):
-            own[:] = labels if n_outputs == 1 else np.where(labels == output, 1, -1)
-        second_shape = first.shape if has_second else (0, 0)
-        self.terms = Terms(first, np.empty(second_shape, dtype=np.int64))
+    def __init__(self, units: np.ndarray, n_outputs: int) -> None:
         differ = bool(units.min() < units.max())
         self.units = units if differ else units[:1].copy()
-        repeats = 1 if differ else n_samples
+        repeats = 1 if differ else len(units)
         self.first_weight = int(self.units.astype(np.int64).sum()) * repeats
-        self.scores = np.zeros((n_outputs, n_samples))
+        self.scores = np.zeros((n_outputs, len(units)))
 
     @property
     @abstractmethod
-    def numbers(self) -> np.ndarray:
-        """The loss's own numbers, which a step multiplies: (n_outputs, n_samples) of float64."""
+    def terms(self) -> Terms:
+        """The integers of this round, after `begin` has computed them."""
 
     @property
     @abstractmethod
@@ -127,6 +113,41 @@ class Loss(ABC):
 
         If not `moves`, all factors are 1, so the numbers need not be changed.
         """
+
+
+class LossByOutput(Loss):
+    """A loss that stores its integers output by output.
+
+    Parameters
+    ----------
+    labels : ndarray (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+    units : ndarray (n_samples,) of float64
+        As for `Loss`.
+    n_outputs : int
+    has_second : bool
+        Whether the second integers differ from the absolute first ones.
+    """
+
+    def __init__(
+        self, labels: np.ndarray, units: np.ndarray, n_outputs: int, *, has_second: bool
+    ) -> None:
+        super().__init__(units, n_outputs)
+        first = np.empty((n_outputs, len(labels)), dtype=np.int64)
+        for output, own in enumerate(first):
+            own[:] = labels if n_outputs == 1 else np.where(labels == output, 1, -1)
+        second_shape = first.shape if has_second else (0, 0)
+        self._terms = Terms(first, np.empty(second_shape, dtype=np.int64))
+
+    @property
+    def terms(self) -> Terms:
+        """See `Loss`; kernels overwrite these arrays in every round."""
+        return self._terms
+
+    @property
+    @abstractmethod
+    def numbers(self) -> np.ndarray:
+        """The loss's own numbers, which a step multiplies: (n_outputs, n_samples) of float64."""
 
 
 def by_sample(numbers: np.ndarray) -> np.ndarray:

@@ -7,12 +7,12 @@ import numpy as np
 from gpustump.engines.contract import Search
 from gpustump.engines.cpu.exponential_loss import ExponentialLoss
 from gpustump.engines.cpu.logistic_loss import LogisticLoss
-from gpustump.engines.cpu.loss import Loss
+from gpustump.engines.cpu.loss import LossByOutput
 from gpustump.engines.cpu.softmax_loss import SoftmaxLoss
 
 
-def loss_of(labels: np.ndarray, units: np.ndarray, search: Search) -> Loss:
-    """The samples of a run; parameters as for `Loss`."""
+def loss_of(labels: np.ndarray, units: np.ndarray, search: Search) -> LossByOutput:
+    """The samples of a run; parameters as for `LossByOutput`."""
     if search.votes != "newton":
         return ExponentialLoss(labels, units, search.n_outputs)
     if search.n_outputs == 1:

@@ -19,6 +19,15 @@ from gpustump.engines.cpu.columns import PART_BITS
 from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
 from gpustump.engines.cpu.members import POSITIONS, without_marks
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, Planes, Slices
+from gpustump.engines.cpu.softmax_rows import (
+    TILE,
+    SoftmaxRows,
+    add_row,
+    copy_row,
+    new_tile,
+    round_up,
+    set_integer,
+)
 from gpustump.engines.cpu.sorted_bins import SortedSamples
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import ranges
@@ -102,6 +111,15 @@ class CodedPlace:
             _weigh_terms(order, terms, *rest)
 
         return cls(table, weigh, (4 if len(terms.second) else 2) * len(terms.first))
+
+    @classmethod
+    def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedPlace:
+        """From the probabilities of several classes, which determine these integers."""
+
+        def weigh(order: np.ndarray, *rest: object) -> None:
+            _weigh_rows(order, rows, *rest)
+
+        return cls(table, weigh, 4 * rows.n_outputs)
 
     def announce(self, slots: np.ndarray, bounds: np.ndarray) -> None:
         """Nothing takes less time if it is known before."""
@@ -398,3 +416,94 @@ def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-
             if has_second:
                 second = terms.second[k]
                 _add_up(own, first, second, sums[plane + 2, u:], sums[plane + 3, u:])
+
+
+@kernel("void(POSITION[::1], SoftmaxRows, float64[::1], Tile)", POSITION=POSITIONS)
+def _gather(order, rows, probabilities, tile):  # type: ignore[no-untyped-def]
+    """Compute the integers of at most `TILE` samples of an order."""
+    mask, width = without_marks(order), rows.width
+    differ = len(rows.units) > 1
+    for t in range(len(order)):
+        i = np.int64(order[t] & mask)
+        copy_row(probabilities, t * width, rows.probabilities, i * width, width)
+        if differ:
+            tile.units[t * width : (t + 1) * width] = rows.units[i]
+    size = len(order) * width
+    round_up(probabilities[:size], tile.units[:size], tile.first[:size], tile.second[:size])
+    for t in range(len(order)):
+        set_integer(probabilities, rows, np.int64(order[t] & mask), t, tile)
+
+
+@group
+class _UnitRows(NamedTuple):
+    """The sums over up to `TILE` units, with a row for each.
+
+    Attributes
+    ----------
+    first, second : ndarray ((TILE + 1) * width,) of int64
+    positive : ndarray ((TILE + 1) * 2 * n_outputs,) of int64
+        Both integers of positive samples.
+    """
+
+    first: Integers
+    second: Integers
+    positive: Integers
+
+
+@kernel("void(_UnitRows, SoftmaxRows, int64[:, ::1], int64, int64)")
+def _write_units(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
+    """Write the sums over the `count` units from `u` on, one plane after the other."""
+    width, beside = np.uint64(rows.width), np.uint64(2 * rows.n_outputs)
+    for k in range(rows.n_outputs):
+        first, second, positive = own.first[k:], own.second[k:], own.positive[2 * k :]
+        p, n = sums[4 * k, u : u + count], sums[4 * k + 1, u : u + count]
+        for i in range(count):
+            p[i] = positive[beside * np.uint64(i)]
+            n[i] = p[i] - first[width * np.uint64(i)]  # the first integers are signed
+        p, n = sums[4 * k + 2, u : u + count], sums[4 * k + 3, u : u + count]
+        for i in range(count):
+            p[i] = positive[beside * np.uint64(i) + np.uint64(1)]
+            n[i] = second[width * np.uint64(i)] - p[i]
+
+
+@kernel(
+    "void(POSITION[::1], SoftmaxRows, Tile, _UnitRows, int64[:, ::1], int64)", POSITION=POSITIONS
+)
+def _add_up_rows(order, rows, tile, own, sums, first_unit):  # type: ignore[no-untyped-def]
+    """Add up the integers of the samples of a stretch over its units."""
+    mask, width, beside = without_marks(order), rows.width, 2 * rows.n_outputs
+    probabilities = np.empty(TILE * width)
+    u, written = 0, first_unit
+    own.first[:], own.second[:], own.positive[:] = 0, 0, 0
+    for start in range(0, len(order), TILE):
+        here = order[start : start + TILE]
+        _gather(here, rows, probabilities, tile)
+        for t in range(len(here)):
+            add_row(own.first, u * width, tile.first, t * width, width)
+            add_row(own.second, u * width, tile.second, t * width, width)
+            of_class = np.int64(rows.classes[np.uint64(here[t] & mask)])
+            at, place = np.uint64(u * beside + 2 * of_class), np.uint64(t * width + of_class)
+            own.positive[at] += tile.first[place]
+            own.positive[at + np.uint64(1)] += tile.second[place]
+            u += np.int64(here[t] >= 0)
+            if u == TILE:
+                _write_units(own, rows, sums, written, u)
+                own.first[:], own.second[:], own.positive[:] = 0, 0, 0
+                written += u
+                u = 0
+    _write_units(own, rows, sums, written, u)
+
+
+@kernel("void(POSITION[::1], SoftmaxRows, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
+def _weigh_rows(order, rows, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """The same as `_weigh_terms`, with all outputs of a sample at once."""
+    tile, size = new_tile(rows), TILE + 1
+    own = _UnitRows(
+        np.empty(size * rows.width, dtype=np.int64), np.empty(size * rows.width, dtype=np.int64),
+        np.empty(size * 2 * rows.n_outputs, dtype=np.int64),
+    )  # fmt: skip
+    for t in range(low, high):
+        _find_units(order, stretches, t, units)
+        start = stretches.start[t]
+        here = order[start : start + stretches.n_samples[t]]
+        _add_up_rows(here, rows, tile, own, units.sums, stretches.first[t])

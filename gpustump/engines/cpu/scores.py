@@ -95,3 +95,28 @@ def add_votes(scores, first, regions, votes, units, start, end):  # type: ignore
         _add(own, regions, votes[:, output])
         _lead(own, first[output][start:end], best, right)
     return _wrong(right, units)
+
+
+@kernel("void(float64[::1], uint16[::1], int64, float64[::1], uint8[::1])")
+def _lead_of_class(scores, classes, output, best, right):  # type: ignore[no-untyped-def]
+    """The same as `_lead`, from the classes themselves."""
+    own = np.uint16(output)
+    for i in range(len(scores)):
+        leads = scores[i] > best[i]
+        right[i] = np.uint8(classes[i] == own) if leads else right[i]
+        best[i] = scores[i] if leads else best[i]
+
+
+@kernel(
+    "int64(float64[:, ::1], uint16[::1], uint8[::1], float64[:, ::1], float64[::1], int64, int64)"
+)
+def add_votes_of_classes(scores, classes, regions, votes, units, start, end):  # type: ignore[no-untyped-def]
+    """The same as `add_votes` for several outputs; `classes` are those of these samples."""
+    best = np.empty(end - start)
+    best[:] = -np.inf
+    right = np.empty(end - start, dtype=np.uint8)
+    for output in range(len(scores)):
+        own = scores[output][start:end]
+        _add(own, regions, votes[:, output])
+        _lead_of_class(own, classes, output, best, right)
+    return _wrong(right, units)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.loss import Loss, Piece, by_sample
+from gpustump.engines.cpu.loss import LossByOutput, Piece, by_sample
 from gpustump.engines.cpu.scores import CHUNK, add_votes, repeated, units_of_chunk
 from gpustump.engines.integer_weights import FLOOR
 
-_LEAST_PRODUCT = 2.0**-1000
+LEAST_PRODUCT = 2.0**-1000
 """The smallest product of a probability and a factor; see the reference's file."""
 
 
-class SoftmaxLoss(Loss):
+class SoftmaxLoss(LossByOutput):
     """The probabilities of a run.
 
     Parameters
@@ -50,7 +50,7 @@ def _grow(probabilities, regions, factors, total):  # type: ignore[no-untyped-de
     for i in range(len(probabilities)):
         region = regions[i]
         grown = probabilities[i] * (by_0 if region == 0 else (by_1 if region == 1 else by_2))
-        grown = grown if grown > _LEAST_PRODUCT else _LEAST_PRODUCT
+        grown = grown if grown > LEAST_PRODUCT else LEAST_PRODUCT
         probabilities[i] = grown
         total[i] += grown
 

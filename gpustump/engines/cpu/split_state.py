@@ -21,9 +21,12 @@ from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.estimates import is_worth_following
 from gpustump.engines.cpu.histograms import pieces_of
 from gpustump.engines.cpu.known_regions import KnownRegions
+from gpustump.engines.cpu.loss import Loss
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.places import CodedPlace
 from gpustump.engines.cpu.regions import give_by_cut
+from gpustump.engines.cpu.row_sums import RowSums
+from gpustump.engines.cpu.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.split_search import Counts, SplitSearch
 from gpustump.engines.cpu.terms import PieceSums, region_sums
 from gpustump.engines.integer_weights import in_units
@@ -47,16 +50,24 @@ class SplitState:
         self, table: CodedTable, labels: np.ndarray, sample_weight: np.ndarray, search: Search
     ) -> None:
         self._table = table
-        self._loss = loss_of(labels, in_units(sample_weight, search.n_copies), search)
-        self._place = CodedPlace.of_terms(table, self._loss.terms)
+        units = in_units(sample_weight, search.n_copies)
+        self._loss: Loss
+        self._bins: BinSums | RowSums
+        if search.votes == "newton" and search.n_outputs > 1:
+            loss = self._loss = SoftmaxRowsLoss(labels, units, search.n_outputs)
+            self._place = CodedPlace.of_rows(table, loss.rows)
+            self._bins = RowSums(table, loss.rows, search)
+        else:
+            self._loss = loss_of(labels, units, search)
+            self._place = CodedPlace.of_terms(table, self._loss.terms)
+            self._bins = BinSums(table, self._loss.terms, search)
         self._regions = np.zeros(table.n_samples, dtype=np.uint8)
         counts = Counts(table.n_samples, table.n_missing)
         self._finder = SplitSearch(table.layout, counts, search, table.team)
         self._found: tuple[Partition, Cut] | None = None
         self._known = KnownRegions(table, self._regions)
         self._is_behind = False  # whether the sums over bins wait for the next search
-        self._bins = BinSums(table, self._loss.terms, search)
-        self._sums = self._taken(self._loss.begin, self._bins.add_up_roughly)
+        self._sums = self._taken(self._loss.begin, self._bins.add_up)
 
     @property
     def totals(self) -> Totals:
@@ -77,7 +88,7 @@ class SplitState:
     def best_cut(self) -> Cut:
         """The largest cut."""
         if self._is_behind:
-            self._bins.add_up_roughly(lambda low, high: None)
+            self._bins.add_up(lambda low, high: None)
             self._is_behind = False
         totals = [(first, second) for first, second in self._sums.totals.tolist()]
         cut = self._finder.best(self._place, self._bins, totals)
@@ -115,8 +126,9 @@ class SplitState:
             self._is_behind = True
             self._sums = self._taken(work, self._each)
             return
-        follow = self._bins.add_up_roughly
+        follow = self._bins.add_up
         if known is not None:
+            assert isinstance(self._bins, BinSums)  # under a softmax nothing is known
             counts, move = known
             follows = is_worth_following(counts, self._table.columns.n_columns)
             self._bins.expect(move, follows=follows)

@@ -1,0 +1,70 @@
+"""Operations on a few neighbouring numbers at once, for which Numba has no function.
+
+The compiler uses vectors by itself only in loops that are longer than a row of the numbers of one
+sample. A vector that lies across two lines of the cache takes twice as long, so rows should begin
+at multiples of their vectors (see `columns.aligned`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+_INTEGER, _FLOAT = ir.IntType(64), ir.DoubleType()
+
+
+def adding(width: int) -> Any:
+    """A function `(sums, at, rows, place)` that adds `width` integers of one array to another's."""
+    return _operation(_INTEGER, width, lambda builder, own, more: builder.add(own, more))
+
+
+def copying(width: int) -> Any:
+    """A function `(numbers, at, others, place)` that replaces floats of one array by another's."""
+    return _operation(_FLOAT, width, lambda builder, own, more: more)
+
+
+def multiplying(width: int, least: float) -> Any:
+    """A function `(numbers, at, factors, place)`: floats become their product, or `least` if that
+    is not larger."""
+    return _operation(_FLOAT, width, _above(least, "fmul"))
+
+
+def dividing(width: int, least: float) -> Any:
+    """The same for quotients."""
+    return _operation(_FLOAT, width, _above(least, "fdiv"))
+
+
+def _above(least: float, name: str) -> Callable[..., Any]:
+    def operate(builder: Any, own: Any, more: Any) -> Any:
+        found = getattr(builder, name)(own, more)
+        floor = ir.Constant(found.type, [least] * found.type.count)
+        return builder.select(builder.fcmp_ordered(">", found, floor), found, floor)
+
+    return operate
+
+
+def _operation(kind: Any, width: int, operate: Callable[..., Any]) -> Any:
+    @intrinsic
+    def apply(context, array, at, other, place):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            vector = ir.VectorType(kind, width)
+
+            def pointer(which: int) -> Any:
+                array = context.make_array(signature.args[which])(
+                    context, builder, arguments[which]
+                )
+                found = builder.gep(array.data, [arguments[which + 1]])
+                return builder.bitcast(found, vector.as_pointer())
+
+            own, more = pointer(0), pointer(2)
+            loaded = (builder.load(own, align=8), builder.load(more, align=8))
+            builder.store(operate(builder, *loaded), own, align=8)
+            return context.get_dummy_value()
+
+        return types.void(array, at, other, place), generate
+
+    return apply
