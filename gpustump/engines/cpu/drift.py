@@ -19,7 +19,7 @@ so when they grow again the shares have changed. This matters only where all wei
 bin have become small. The notes of such a bin are dropped in the round in which its integers show
 it. If no search has read the integers between two steps, the notes of all bins are dropped.
 
-Under a softmax the sums of positive and negative integers may be upper bounds (`rough_sums`), which
+Under a softmax the sums of positive and negative integers may be upper bounds (`row_sums`), which
 do not show that weights have become small. There, the weights are noted together with the shares,
 and multiplied by the least factor of each step.
 """
