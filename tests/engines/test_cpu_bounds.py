@@ -31,6 +31,7 @@ from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Ground, Slices
 from gpustump.engines.cpu.state import CodedState
 from gpustump.engines.monotone import limit_of, smoothing_of
+from gpustump.engines.movement import movement_of
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.threads import Team
 from gpustump.learners.split import Split
@@ -581,6 +582,25 @@ def test_what_is_known_of_shares_is_forgotten_where_weights_have_reached_the_flo
         if looks:
             shares.check()
     shares.check()
+
+
+def test_under_a_softmax_roundings_count_more_as_weights_fall_whatever_sums_say():
+    """Integers are off by less than a unit each: of half the weight, that is twice the share."""
+    search, n_samples, fall = Search("stump", "newton", 3), 100_000, 2.0
+    weight = 4000.0 * n_samples  # of each class's samples, and of the others
+    planes = np.full((12, n_samples), int(2 * weight) // n_samples)
+    planes[::4, ::2], planes[1::4, 1::2] = 0, 0
+    drift = Drift(one_bin(n_samples), search)
+    drift.learn(np.asarray([0]), as_units(planes, 100))
+    sums, off = np.full((12, 2), 2**60), np.zeros((12, 2))
+    before = drift.ahead(sums, off, Expected(sums, off))[:, 0].copy()
+    step = Step(EVERYWHERE, ((0.0,) * 3,) * 3, (((1 / fall,) * 2, (1.0,) * 2, (1.0,) * 2),) * 3)
+    drift.follow(step, None)
+    grown = drift.ahead(sums, off, Expected(sums, off))[:, 0] - before
+    moved = movement_of(step.factors, None, search).most.sum(axis=1)
+    of_class_0 = 2 * n_samples * (fall - 1.0) * (1 / weight + 1 / weight)
+    assert (grown[:2] < 1.0 - before[:2]).all()  # the note is still there
+    assert (grown[:2] - moved[0] >= of_class_0).all()
 
 
 def test_a_cut_is_found_where_the_floor_has_changed_the_weights():

@@ -97,10 +97,10 @@ def add_votes(scores, first, regions, votes, units, start, end):  # type: ignore
     return _wrong(right, units)
 
 
-@kernel("void(float64[::1], uint16[::1], int64, float64[::1], uint8[::1])")
+@kernel("void(float64[::1], uint32[::1], int64, float64[::1], uint8[::1])")
 def _lead_of_class(scores, classes, output, best, right):  # type: ignore[no-untyped-def]
     """The same as `_lead`, from the classes themselves."""
-    own = np.uint16(output)
+    own = np.uint32(output)
     for i in range(len(scores)):
         leads = scores[i] > best[i]
         right[i] = np.uint8(classes[i] == own) if leads else right[i]
@@ -108,7 +108,7 @@ def _lead_of_class(scores, classes, output, best, right):  # type: ignore[no-unt
 
 
 @kernel(
-    "int64(float64[:, ::1], uint16[::1], uint8[::1], float64[:, ::1], float64[::1], int64, int64)"
+    "int64(float64[:, ::1], uint32[::1], uint8[::1], float64[:, ::1], float64[::1], int64, int64)"
 )
 def add_votes_of_classes(scores, classes, regions, votes, units, start, end):  # type: ignore[no-untyped-def]
     """The same as `add_votes` for several outputs; `classes` are those of these samples."""

@@ -43,14 +43,14 @@ class SoftmaxRows(NamedTuple):
     probabilities : ndarray (n_samples * width,) of float64
     units : ndarray (n_samples,) or (1,) of float64
         Sample weights in units of the integers; one number if all samples have the same.
-    classes : ndarray (n_samples,) of uint16
+    classes : ndarray (n_samples,) of uint32
     """
 
     n_outputs: int
     width: int
     probabilities: Floats
     units: Floats
-    classes: Annotated[np.ndarray, "uint16[::1]"]
+    classes: Annotated[np.ndarray, "uint32[::1]"]
 
     @property
     def n_samples(self) -> int:
@@ -94,7 +94,7 @@ class SoftmaxRowsLoss(Loss):
         width = -(-n_outputs // VECTOR) * VECTOR
         probabilities = aligned(len(labels) * width).view(np.float64)
         probabilities[:] = 1.0 / n_outputs
-        classes = labels.astype(np.uint16)
+        classes = labels.astype(np.uint32)
         self.rows = SoftmaxRows(n_outputs, width, probabilities, self.units, classes)
 
     @property
