@@ -105,8 +105,12 @@ class TeamHistograms:
             work(own)
 
         self._team.each(work_alone, [self.total, *self._others])
-        if self._others:
-            self._team.each(self._merge, parts_of_columns(self._columns, self._team))
+        if not self._others:
+            return
+        parts = [(0, self._columns.n_columns)]
+        if sum(part.size for part in self.total) * len(self._others) >= FEW_ADDITIONS:
+            parts = parts_of_columns(self._columns, self._team)
+        self._team.each(self._merge, parts)
 
     def _merge(self, part: tuple[int, int]) -> None:
         """Add the others' sums over the columns of a part to the total."""
