@@ -32,11 +32,12 @@ _SORTING_BYTES = 16
 _CODING_BYTES = 16_000
 """Per feature: cuts and counts while values are coded."""
 
-_SLOT_BYTES, _SLOT_OUTPUT_BYTES = 60, 160
-"""For each bin: layout and bounds; and for each output: sums and what is kept between rounds."""
+_SLOT_BYTES = 60
+"""For each bin: layout and bounds."""
 
-_HISTOGRAM_BYTES = 40
-"""For each bin and output, per thread: exact sums, and those of rounded integers."""
+_OF_ONE_OUTPUT, _OF_EACH_OUTPUT = (100, 48), (160, 40)
+"""For each bin and output, if there is one output or several: sums and what is kept between rounds;
+and histograms, per thread."""
 
 _NARROW_SLOTS, _WIDE_SLOTS = 256, 1024
 """Bins of a feature with codes of one byte, and of two."""
@@ -125,8 +126,9 @@ def _of_coded(size: Size, slots: int) -> tuple[int, int]:
     """Bytes with codes of one byte and nothing else stored: in all, and for each thread."""
     n_samples, n_features, n_outputs = size
     of_sample = n_features + _SAMPLE_BYTES + (n_outputs - 1) * _OUTPUT_BYTES
-    of_feature = slots * (_SLOT_BYTES + n_outputs * _SLOT_OUTPUT_BYTES) + _CODING_BYTES
+    of_slot, of_bin = _OF_ONE_OUTPUT if n_outputs == 1 else _OF_EACH_OUTPUT
+    of_feature = slots * (_SLOT_BYTES + n_outputs * of_slot) + _CODING_BYTES
     drawn = _DRAWN_BYTES * min(n_samples, 64 * slots) * min(n_features, 64 * 256 // slots)
     parts = 3 * 2**20
-    of_thread = n_samples * _SORTING_BYTES + n_features * slots * n_outputs * _HISTOGRAM_BYTES
+    of_thread = n_samples * _SORTING_BYTES + n_features * slots * n_outputs * of_bin
     return n_samples * of_sample + n_features * of_feature, of_thread + drawn + parts
