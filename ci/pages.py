@@ -11,6 +11,7 @@ between runs and machines, so `--check` ignores numbers of seconds, and the devi
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import re
 import subprocess
@@ -28,8 +29,9 @@ MARKDOWN = re.compile(
 NOISE = re.compile(r"\d+\.\d+ s\b(?: to fit, on \S+)?")
 
 
+@functools.cache
 def printed(command: str) -> str:
-    """What a command prints on stdout."""
+    """What a command prints on stdout; it runs once, so all pages show the same."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     with tempfile.TemporaryDirectory() as empty:
         folder = ROOT if command.startswith(("python -m bench", "python examples")) else empty
