@@ -157,7 +157,9 @@ TRAIN = ("train", "t.npz", "--target", "y", "--rounds", 1_500, "--jobs", 2)
 
 TELLS_THAT_IT_HAS_BEGUN = (
     """
+import signal
 import gpustump.cli as cli
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
 Interruptions = cli.Interruptions
 def begun():
     found = Interruptions()  # what is sent earlier, Python itself answers, or the forked process
