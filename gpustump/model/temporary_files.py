@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import socket
-import tempfile
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 ABANDONED_AFTER = 24 * 60 * 60
 """A file that was changed within this time (s) is left alone, whoever made it."""
@@ -23,22 +24,24 @@ ABANDONED_AFTER = 24 * 60 * 60
 _NAME = re.compile(r"\.gpustump\.(?P<host>[^.]+)\.(?P<process>\d+)\.[^.]+")
 
 
-def new_temporary_file(folder: str | os.PathLike[str], ending: str = "") -> tuple[int, str]:
-    """Make an empty file that only this user can read.
+def temporary_path(folder: str | os.PathLike[str], ending: str = "") -> Path:
+    """A name for a temporary file of this process, which no other file has.
 
-    Returns
-    -------
-    descriptor : int
-        Open for reading and writing.
-    path : str
+    Whoever makes the file knows its name before it is there, so an interruption at any moment can
+    be answered by removing it.
+    """
+    return Path(folder, f".gpustump.{_host()}.{os.getpid()}.{secrets.token_hex(8)}{ending}")
+
+
+def new_file(path: Path) -> BinaryIO:
+    """Make a file that only this user can read, open for writing.
 
     Raises
     ------
     OSError
-        If no file can be made in the folder.
+        If it is there already, or cannot be made.
     """
-    prefix = f".gpustump.{_host()}.{os.getpid()}."
-    return tempfile.mkstemp(prefix=prefix, suffix=ending, dir=folder)
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def remove_abandoned_files(folder: str | os.PathLike[str]) -> None:

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from gpustump.model.temporary_files import new_temporary_file, remove_abandoned_files
+from gpustump.model.temporary_files import new_file, remove_abandoned_files, temporary_path
 
 
 @contextlib.contextmanager
@@ -34,20 +34,25 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))  # a link stays a link
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
     remove_abandoned_files(target.parent)
+    temporary = temporary_path(target.parent)
     try:
-        descriptor, temporary = new_temporary_file(target.parent)
-    except OSError as error:  # name the file that was asked for, not the temporary one
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+        with _new(temporary, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
+        temporary.chmod(mode)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the first error tells more
+            temporary.unlink()
         raise
+
+
+def _new(temporary: Path, asked_for: str | PathLike[str]) -> BinaryIO:
+    try:
+        return new_file(temporary)
+    except OSError as error:  # name the file that was asked for, not the temporary one
+        raise OSError(error.errno, error.strerror, os.fspath(asked_for)) from error
 
 
 def _umask() -> int:

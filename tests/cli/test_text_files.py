@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import random
-import time
 from pathlib import Path
 
 import numpy as np
@@ -283,28 +282,6 @@ def test_columns_that_are_skipped_keep_their_place():
     table = read("a,b,c\n1,2,3\n", request=Request(lambda header: Wanted(frozenset({1}))))
     assert table.names == ["a", "b", "c"]
     assert [len(one.values) if hasattr(one, "values") else 1 for one in table.columns] == [1, 0, 1]
-
-
-@pytest.mark.slow
-def test_reading_takes_a_fraction_of_what_inference_over_all_rows_takes():
-    import polars
-
-    r = np.random.default_rng(0)
-    day = np.datetime64("2013-01-01T00:00:00", "ms")
-    frame = polars.DataFrame(
-        {
-            **{f"x{j}": r.integers(0, 2_000, 50_000) for j in range(10)},
-            **{f"word{j}": r.choice(["UA", "AA", "B6-1"], 50_000) for j in range(4)},
-            "time": day
-            + r.integers(0, 10**7, 50_000).astype("timedelta64[s]").astype("timedelta64[ms]"),
-        }
-    )
-    frame.write_csv("table.csv")
-    started = time.process_time()
-    polars.read_csv("table.csv", infer_schema_length=None, try_parse_dates=True)
-    middle = time.process_time()
-    read_table("table.csv")
-    assert time.process_time() - middle < (middle - started) / 3
 
 
 def test_lines_that_end_with_a_separator_are_pointed_out():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import socket
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -96,13 +95,11 @@ def test_the_model_is_the_same_with_and_without_lines(processes, monkeypatch, ha
 
 
 def test_a_line_to_a_worker_that_does_not_know_the_fit_is_not_waited_for(processes, monkeypatch):
-    monkeypatch.setattr(conversation, "_FIRST_WORD", 30.0)
-    started = time.monotonic()
+    monkeypatch.setattr(conversation, "_FIRST_WORD", 3600.0)  # a test that waits for it hangs
     there = Conversation(processes, "gpustump-unknown")
     workers = list(there.workers())
     messages = [conversation.Message("", own, "size") for own in workers]
     assert there.send(messages) == [conversation.GONE] * len(workers)
-    assert time.monotonic() - started < 20.0
     there.close()
 
 

@@ -47,22 +47,20 @@ make = {
 }
 
 def interrupted(classifier, labels, seconds):
-    sent = []
     def send():
-        sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
         if moment.random() < 0.5:  # and at once a second time
             time.sleep(moment.random() * 0.002)
             os.kill(os.getpid(), signal.SIGINT)
     timer = threading.Timer(moment.random() * seconds, send)
-    late, signals = None, signal.getsignal(signal.SIGINT)
+    was_hit, signals = False, signal.getsignal(signal.SIGINT)
     try:
         try:
             try:
                 timer.start()
                 classifier.fit(X, labels)
             except KeyboardInterrupt:
-                late = time.monotonic() - sent[0]
+                was_hit = True
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         except KeyboardInterrupt:  # the second one, or the first one after the fit
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -71,7 +69,7 @@ def interrupted(classifier, labels, seconds):
     timer.cancel()
     timer.join()
     signal.signal(signal.SIGINT, signals)
-    return late
+    return was_hit
 
 found = {}
 for kind in ["discrete"] if cold else make:
@@ -83,16 +81,15 @@ for kind in ["discrete"] if cold else make:
         started = time.monotonic()
         classifier.fit(X, labels)
         seconds = time.monotonic() - started
-    lates, wholes, number = [], [], 0
-    while number < n_times or not (lates or cold):
+    n_hit, wholes, number = 0, [], 0
+    while number < n_times or not (n_hit or cold):
         number += 1
         classifier, labels = make[kind]()
         if not cold:
             classifier.fit(X[small], labels[small])
             before = classifier.model_.digest()
-        late = interrupted(classifier, labels, seconds)
-        if late is not None:
-            lates.append(late)
+        if interrupted(classifier, labels, seconds):
+            n_hit += 1
         else:
             seconds *= 0.8  # the fit was done before: one is hit at last on any machine
         if not cold:
@@ -100,7 +97,7 @@ for kind in ["discrete"] if cold else make:
     time.sleep(0.05)
     classifier, labels = make[kind]()
     again = classifier.fit(X, labels).model_.digest()
-    found[kind] = [len(lates), max(lates, default=0.0), all(wholes), again]
+    found[kind] = [n_hit, all(wholes), again]
 print(json.dumps([found, sorted({thread.name for thread in threading.enumerate()})]))
 """
 
@@ -126,18 +123,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
         yield found
 
 
-def test_an_interrupted_fit_ends_soon_and_the_next_one_gives_the_same_model(runs, tmp_path):
+def test_an_interrupted_fit_ends_and_the_next_one_gives_the_same_model(runs, tmp_path):
     expected, n_times = digests(), count(4, 100)
     for part in range(0, n_times, 20):
         run = runs.start(tmp_path, min(20, n_times - part), "warm", part, program=FITS)
         ended = run.end(300.0)
         assert ended.code == 0, ended.err
         found, threads = json.loads(ended.out)
-        for kind, (n_made, latest, whole, digest) in found.items():
+        for kind, (n_made, whole, digest) in found.items():
             assert whole, kind
             assert digest == expected[kind]
             assert n_made > 0, kind
-            assert latest < 1.5, kind
         assert set(threads) <= {"MainThread", "gpustump", "gpustump loads"}
 
 

@@ -92,7 +92,7 @@ AT_A_CALL = """
 import os, signal, sys
 from gpustump.model import temporary_files, whole_file
 temporary_files._host()  # its expression is compiled once: all runs make the same calls
-make_file, n_left = whole_file.new_temporary_file, {n_calls}
+make_file, n_left = whole_file.new_file, {n_calls}
 def kill(frame, event, argument):
     global n_left
     n_left -= 1
@@ -101,7 +101,7 @@ def kill(frame, event, argument):
 def counting(*arguments):
     sys.setprofile(kill)  # at every call and return of a function, those written in C included
     return make_file(*arguments)
-whole_file.new_temporary_file = counting
+whole_file.new_file = counting
 """
 
 

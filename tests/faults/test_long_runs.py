@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,7 +88,7 @@ assert threading.active_count() > 1
 
 ENDS = {
     "at its last line": "",
-    "by an exception": "print(time.monotonic(), flush=True)\nraise ValueError('the end')",
+    "by an exception": "raise ValueError('the end')",
     "beside daemon threads": (
         "for _ in range(3): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
     ),
@@ -102,16 +101,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("way", ENDS)
-def test_a_process_that_has_a_pool_ends_without_delay(runs, tmp_path, way):
+def test_a_process_that_has_a_pool_ends_by_itself(runs, tmp_path, way):
     for _ in range(count(1, 5)):
-        without_pool, code = seconds_to_end(runs, tmp_path, "import sys, time\n")
-        assert code == 0
-        seconds, code = seconds_to_end(runs, tmp_path, f"{USED}\n{ENDS[way]}\n")
-        assert code == (1 if "exception" in way else 0)
-        assert seconds < 5 * without_pool + 2.0  # machines may be busy
-
-
-def seconds_to_end(runs: Forked, folder: Path, program: str) -> tuple[float, int]:
-    """From the last line of a program to the end of its process, and its exit code."""
-    ended = runs.run(folder, program=program + "print(time.monotonic(), flush=True)")
-    return time.monotonic() - float(ended.out.split()[0]), ended.code
+        ended = runs.run(tmp_path, program=f"{USED}\n{ENDS[way]}\n")  # fails if it hangs
+        assert ended.code == (1 if "exception" in way else 0), ended.err

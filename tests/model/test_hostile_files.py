@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +24,6 @@ FILES = {path.stem: path.read_bytes() for path in sorted(FOLDER.glob("*.json"))}
 DOCUMENTS = [json.loads(content) for content in FILES.values()]
 
 LONGEST_MESSAGE = 1000
-MOST_SECONDS = 20.0  # on a busy machine; on an idle one, none takes half a second
 
 pytestmark = pytest.mark.filterwarnings("ignore:values are missing:UserWarning")
 
@@ -72,12 +70,10 @@ def test_a_file_with_a_fault_is_refused_or_predicts(
     n_loaded = 0
     for number in range(count(usual, 10_000)):
         content = make(random.Random(f"{make.__name__} {number}"))
-        started = time.perf_counter()
         try:
             n_loaded += loads(content, tmp_path)
         except Exception as error:
             raise AssertionError(f"{make.__name__} {number}: {error!r}") from error
-        assert time.perf_counter() - started < MOST_SECONDS, number
     assert n_loaded < count(usual, 10_000)
     assert peak_bytes() - before < 500e6
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,8 +15,8 @@ import pytest
 from gpustump.model import temporary_files
 from gpustump.model.temporary_files import (
     ABANDONED_AFTER,
-    new_temporary_file,
     remove_abandoned_files,
+    temporary_path,
 )
 from gpustump.model.whole_file import whole_file
 
@@ -52,6 +53,32 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
         write_half()
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     assert path.read_text() == "old"
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # open files are closed a moment later
+def test_an_interruption_at_any_call_leaves_the_old_file_or_the_new_one_and_nothing_else(tmp_path):
+    path, n_calls, found = tmp_path / "file", 0, set()
+    with whole_file(path):  # what is imported and compiled once is ready: all runs make these calls
+        pass
+    while b"new" not in found:
+        path.write_bytes(b"old")
+        calls = iter(range(n_calls))
+
+        def interrupt(frame, event, argument, calls=calls):
+            if event != "return" and next(calls, None) is None:  # none comes at the end of a frame
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        with contextlib.suppress(KeyboardInterrupt):
+            sys.setprofile(interrupt)  # functions written in C included, before and after
+            with whole_file(path) as file:
+                file.write(b"new")
+        sys.setprofile(None)
+        assert [each.name for each in tmp_path.iterdir()] == ["file"], n_calls
+        found.add(path.read_bytes())
+        n_calls += 1
+    assert found == {b"old", b"new"}
+    assert n_calls > 50
 
 
 def test_the_temporary_file_names_its_process(tmp_path):
@@ -117,10 +144,10 @@ def test_a_folder_that_is_not_there_is_no_error(tmp_path):
 @pytest.mark.parametrize("host", ["", "a.b/c d", "x" * 300, "é"])
 def test_any_name_of_a_machine_makes_a_name_of_a_file(tmp_path, monkeypatch, host):
     monkeypatch.setattr(temporary_files.socket, "gethostname", lambda: host)
-    descriptor, path = new_temporary_file(tmp_path, ".csv")
-    os.close(descriptor)
-    assert temporary_files._NAME.match(Path(path).name)
-    assert path.endswith(".csv")
+    path = temporary_path(tmp_path, ".csv")
+    path.write_bytes(b"")
+    assert temporary_files._NAME.match(path.name)
+    assert path.suffix == ".csv"
 
 
 @posix

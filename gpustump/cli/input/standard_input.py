@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
 from gpustump.model.model_file import ModelFileError
-from gpustump.model.temporary_files import new_temporary_file, remove_abandoned_files
+from gpustump.model.temporary_files import new_file, remove_abandoned_files, temporary_path
 
 STANDARD_INPUT = "-"
 
@@ -154,18 +154,18 @@ def _copied(path: str, name: str, ending_of: Callable[[str, bytes], str]) -> str
         folder = tempfile.gettempdir()
         with system_errors_at(f"{name} cannot be kept in {folder}"):
             remove_abandoned_files(folder)
-            descriptor, copy = new_temporary_file(folder, ending)
+            copy = temporary_path(folder, ending)
             atexit.register(_remove, copy)
-            with open(descriptor, "wb") as file:
+            with new_file(copy) as file:
                 while head:
                     file.write(head)
                     head = _read(stream, 2**20)
-    return copy
+    return str(copy)
 
 
-def _remove(path: str) -> None:
+def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
-        Path(path).unlink()
+        path.unlink()
 
 
 @contextlib.contextmanager
