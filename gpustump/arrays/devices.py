@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_CUPY_WANTED = "pip install 'gpustump[cuda13]' (or 'gpustump[cuda12]' for a CUDA 12 driver)"
+from gpustump.arrays.extras import how_to_install
 
 OLDEST = (7, 0)
 """The lowest compute capability that the CUDA kernels support."""
@@ -94,9 +94,7 @@ def devices() -> tuple[Device, ...]:
 def _numba() -> Device:
     version = _version("numba")
     if version is None:
-        how = (
-            "not installed: pip install 'gpustump[cpu]' makes training on the CPU many times faster"
-        )
+        how = f"not installed: it makes training many times faster; {how_to_install('cpu')}"
         return Device("cpu", "numba", None, False, how)
     return Device("cpu", "numba", version, True, "compiles the CPU kernels for host data")
 
@@ -138,7 +136,9 @@ def working_cupy() -> Any:
         If CuPy is not installed, does not load, or finds no driver or no device.
     """
     if importlib.util.find_spec("cupy") is None:
-        raise DeviceError(f"CuPy is not installed: {_CUPY_WANTED}.")
+        raise DeviceError(
+            f"CuPy is not installed: {how_to_install('cuda13')} (cuda12 for a CUDA 12 driver)."
+        )
     try:
         import cupy
     except Exception as error:  # a broken installation may raise anything

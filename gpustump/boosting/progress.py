@@ -11,6 +11,7 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from gpustump.arrays.extras import how_to_install
 from gpustump.engines.announcements import in_notebook, is_read
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Bar:
         try:
             tqdm = _tqdm_of_notebooks() if in_notebook() else _tqdm_of_terminals()
         except ImportError:
-            warnings.warn("the progress bar needs tqdm: pip install 'gpustump[cli]'", stacklevel=2)
+            warnings.warn(f"the progress bar needs tqdm; {how_to_install('cli')}", stacklevel=2)
         else:
             self._bar = tqdm(
                 total=total, initial=done, desc=note, unit="round", leave=in_notebook(),

@@ -59,7 +59,7 @@ tables:
   .jsonl .ndjson      a JSON object in each line, compressed or not
   .parquet .pq
   .feather .arrow .ipc
-                      All of these are read with polars (pip install 'gpustump[cli]').
+                      All of these are read with polars, which the extra 'cli' brings.
   .npy                one two-dimensional array, memory-mapped. Columns are named by their index
                       from 0; in train, --target -1 is the last one (several: --drop=-1,-2).
   .npz                --target names the array of labels. The table is the array X, or the only
@@ -73,7 +73,7 @@ tables:
 """
 
 DASK_TEXT = """\
-on Dask workers (pip install 'gpustump[dask]'):
+on Dask workers (the extra 'dask' brings Dask):
   gpustump train 'part-*.parquet' --target label --dask
   gpustump train 'part-*.parquet' --target label --dask tcp://host:8786
 

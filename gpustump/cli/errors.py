@@ -20,7 +20,11 @@ class MissingLibraryError(InputError):
     """An optional library that the command needs is not installed."""
 
     def __init__(self, what: str, library: str, extra: str = "cli") -> None:
-        super().__init__(f"{what} needs {library}; pip install 'gpustump[{extra}]'")
+        from gpustump.arrays.extras import (
+            how_to_install,
+        )  # brings NumPy, which --help can do without
+
+        super().__init__(f"{what} needs {library}; {how_to_install(extra)}")
 
 
 @contextlib.contextmanager

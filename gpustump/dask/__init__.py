@@ -13,7 +13,7 @@
 
 A shard is the rows of one worker. What it computes, and how several shards are searched together,
 does not depend on Dask: see `gpustump.engines.cluster`. Nothing else in the package imports this
-room, which needs `pip install 'gpustump[dask]'`.
+room, which needs what the extra `dask` brings.
 """
 
 from gpustump.dask.estimators import DaskAdaBoostClassifier, DaskLogitBoostClassifier

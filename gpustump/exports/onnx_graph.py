@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from gpustump.arrays.extras import how_to_install
 from gpustump.data.readable import quoted, shown
 from gpustump.exports.header_lines import VERSION, header_lines
 from gpustump.exports.onnx_nodes import IR_VERSION, ML_OPSET, OPSET, Nodes
@@ -101,7 +102,7 @@ def require_onnx() -> None:
     try:
         import onnx  # noqa: F401
     except ImportError as error:
-        raise ImportError("an export to ONNX needs onnx; pip install 'gpustump[onnx]'") from error
+        raise ImportError(f"an export to ONNX needs onnx; {how_to_install('onnx')}") from error
 
 
 def _inputs(tables: ExportTables) -> _Inputs:

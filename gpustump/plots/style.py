@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpustump.arrays.extras import how_to_install
 from gpustump.data.readable import printable
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def new_figure(width: float, height: float) -> Figure:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError("pictures need Matplotlib; pip install 'gpustump[plots]'") from error
+        raise ImportError(f"pictures need Matplotlib; {how_to_install('plots')}") from error
     return pyplot.figure(figsize=(width, height), layout="constrained")
 
 

@@ -19,6 +19,7 @@ import pytest
 from gpustump import Device, DeviceError, devices
 from gpustump.arrays import devices as device_list
 from gpustump.arrays import moving
+from gpustump.arrays.extras import how_to_install
 from gpustump.data import tables as validation
 from gpustump.engines.cuda import device
 
@@ -116,7 +117,7 @@ def test_without_cupy_the_message_says_how_to_install_it(install):
     install(None)
     (device,) = cuda()
     assert (device.name, device.usable, device.version) == ("cuda", False, None)
-    assert device.detail.startswith("CuPy is not installed: pip install 'gpustump[cuda13]'")
+    assert device.detail.startswith(f"CuPy is not installed: {how_to_install('cuda13')} (cuda12 ")
 
 
 @pytest.mark.parametrize(

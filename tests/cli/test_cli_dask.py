@@ -21,6 +21,7 @@ pl = pytest.importorskip("polars")
 
 from clusters import client_of, closed  # noqa: E402
 
+from gpustump.arrays.extras import how_to_install  # noqa: E402
 from gpustump.cli.errors import InputError  # noqa: E402
 from gpustump.cli.on_dask.files import files_of, parts_of  # noqa: E402
 
@@ -274,7 +275,7 @@ def test_without_distributed_the_extra_is_named(tmp_path):
     arguments = ("train", "x.npy", "--target", "1", "--dask")
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     outcome = run_process(*arguments, folder=tmp_path, without=("distributed",), env=env)
-    assert refusal(outcome) == "--dask needs distributed; pip install 'gpustump[dask]'"
+    assert refusal(outcome) == f"--dask needs distributed; {how_to_install('dask')}"
 
 
 def test_dask_is_not_imported_unless_it_is_asked_for(tmp_path):

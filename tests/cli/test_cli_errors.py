@@ -13,6 +13,7 @@ import pytest
 from command import command_fixture, process, refusal, run_process  # noqa: F401
 
 import gpustump
+from gpustump.arrays.extras import how_to_install
 from gpustump.cli import main
 
 
@@ -234,7 +235,7 @@ def test_without_polars_the_message_says_how_to_install_it(command):
     outcome = run_process(
         *("train", "table.csv", "--target", "label"), folder=command.folder, without=("polars",)
     )
-    said = "reading table.csv needs polars; pip install 'gpustump[cli]'"
+    said = f"reading table.csv needs polars; {how_to_install('cli')}"
     assert refusal(outcome) == said
 
 

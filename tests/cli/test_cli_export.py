@@ -10,6 +10,7 @@ import pytest
 from command import command_fixture, run_process  # noqa: F401
 
 from gpustump import StumpEnsemble
+from gpustump.arrays.extras import how_to_install
 from gpustump.exports import to_c, to_python, to_sql
 
 ENDINGS = {"onnx": "onnx", "c": "h", "sql": "sql", "python": "py"}
@@ -114,5 +115,5 @@ def test_without_onnx_the_command_says_what_to_install(command, model, tmp_path)
         "export", "model.json", "-o", "m.onnx", folder=tmp_path, without=("onnx",)
     )
     assert outcome.code == 2
-    assert "an export to ONNX needs onnx; pip install 'gpustump[onnx]'" in outcome.err
+    assert f"an export to ONNX needs onnx; {how_to_install('onnx')}" in outcome.err
     assert not Path("m.onnx").exists()

@@ -11,6 +11,7 @@ from command import command_fixture  # noqa: F401
 
 from gpustump import Member, Stump, StumpEnsemble, devices
 from gpustump.arrays.devices import Device
+from gpustump.arrays.extras import how_to_install
 from gpustump.model.encoding import Encoding, InputColumn
 
 
@@ -168,7 +169,7 @@ def test_without_numba_the_engines_that_need_it_say_so(command, few_devices, mon
     monkeypatch.setattr("gpustump.engines.cpu.engine.importlib.util.find_spec", lambda name: None)
     for line in blocks(command)[1][2:5]:
         assert line.split()[2] == "no"
-        assert "Numba is not installed: pip install 'gpustump[cpu]'" in line
+        assert f"Numba is not installed: {how_to_install('cpu')}" in line
 
 
 @pytest.mark.parametrize("problem", [None, "CuPy is not installed"])

@@ -129,7 +129,7 @@ def test_importing_the_pictures_imports_no_matplotlib_and_no_sklearn():
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     monkeypatch.delattr(matplotlib, "pyplot")
-    with pytest.raises(ImportError, match=r"pictures need Matplotlib; pip install 'gpustump\[plot"):
+    with pytest.raises(ImportError, match=r"pictures need Matplotlib; pip install .*\[plot"):
         plots.importances(EMPTY)
 
 

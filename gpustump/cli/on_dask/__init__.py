@@ -8,9 +8,9 @@
     processes  workers that are started here, and end with the command
     training   the fit, and the options that are refused with --dask
 
-Only `train` imports this folder, and only if it is asked to: it needs `pip install
-'gpustump[dask]'`. The files are read with the same readers as on one machine, twice: once for the
-outlines, once for the fit. (Columns of numbers in Parquet files are read only for the fit.) Labels
+Only `train` imports this folder, and only if it is asked to: it needs what the extra `dask` brings.
+The files are read with the same readers as on one machine, twice: once for the outlines, once for
+the fit. (Columns of numbers in Parquet files are read only for the fit.) Labels
 and weights of all rows are sent to the leading process, so that the same rows are held out as on
 one machine. Features are never sent there.
 """

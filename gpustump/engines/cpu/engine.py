@@ -21,6 +21,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.extras import how_to_install
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.contract import PreparedTable, Resources, Task
 from gpustump.engines.cpu import host_memory
@@ -60,7 +61,7 @@ class Kernels:
         if not arrays.on_host(X):
             return "the CPU kernels take arrays in the host's memory only"
         if importlib.util.find_spec("numba") is None:
-            return "Numba is not installed: pip install 'gpustump[cpu]'"
+            return f"Numba is not installed: {how_to_install('cpu')}"
         if self._problem is None and not self.are_loaded() and not has_room(self._bytes_needed):
             return f"loading them takes {readable_bytes(self._bytes_needed)} of memory"
         return self._problem
