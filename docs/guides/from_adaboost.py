@@ -108,8 +108,12 @@ rounds = {
     ),
     "gpustump": pd.DataFrame(
         {
-            "feature": [stump.feature for stump in ours.estimators_],
-            "threshold": [stump.threshold for stump in ours.estimators_],
+            "feature": [
+                stump.feature for stump in ours.model_.members[0].stumps
+            ],
+            "threshold": [
+                stump.threshold for stump in ours.model_.members[0].stumps
+            ],
             "error": ours.estimator_errors_,
         }
     ),
@@ -168,7 +172,11 @@ print(search.best_params_)
 
 def names(fitted):
     """The public names of a fitted estimator."""
-    public = {name for name in dir(fitted) if not name.startswith("_")}
+    public = {
+        name
+        for name in dir(fitted)
+        if not name.startswith("_") and hasattr(fitted, name)
+    }
     return public - set(fitted.get_params()) - {"estimator_params"}
 
 
@@ -196,7 +204,8 @@ for group, members in groups.items():
 #      - gpustump
 #    * - `estimators_`
 #      - trees, `DecisionTreeClassifier`
-#      - :class:`gpustump.Stump`: feature, threshold, polarity, vote for missing values, error
+#      - left out, as a stump here is no classifier; `model_.members` hold a
+#        :class:`gpustump.Stump` for each round
 #    * - `estimator_weights_`
 #      - ln((1 - e) / e), for SAMME
 #      - half of that, as Freund and Schapire (1997) define it

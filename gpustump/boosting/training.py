@@ -155,7 +155,9 @@ class Settings:
             )
 
     def n_rounds_of(self, n_classes: int) -> int:
-        """The largest number of rounds of each run."""
+        """The largest number of rounds of each run; of one class there is nothing to learn."""
+        if n_classes == 1:
+            return 0
         if self.n_rounds is None:
             return ROUNDS_OF_AN_OUTPUT * self.n_outputs(n_classes)
         return self.n_rounds
@@ -395,7 +397,8 @@ def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
     note, shown = _note(ground.route, ground.table), settings.show_progress
     with Bar(sum(n_rounds), shown=shown, note=note, done=sum(n_done)) as bar:
         for number, own in enumerate(before):
-            target = Target(1 if job.n_runs == 1 else number, job.n_outputs, votes)
+            positive = number if job.n_runs == job.n_classes else 1
+            target = Target(positive, job.n_outputs, votes)
             boosting = ground.boosting(target, settings, own)
             watch = ground.watch(boosting, target, settings)
             observer.run_begins(number)

@@ -117,8 +117,8 @@ def weighted_by_class(weights: Weights, y: Array, class_weight: ClassWeight) -> 
     Raises
     ------
     ValueError
-        If y holds one class only, if `class_factors` refuses the dict, if a product is too large
-        for float64, or if no product is positive.
+        If `class_factors` refuses the dict, if a product is too large for float64, or if no product
+        is positive.
     """
     if class_weight is None:
         return weights

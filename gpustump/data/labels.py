@@ -6,6 +6,7 @@ on another device are numbers, as devices have no text.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
+from gpustump.data.callers import caller_level
 from gpustump.data.input_arrays import as_array, check_same_device, check_vector, is_missing
 
 _SHOWN = 10
@@ -57,11 +59,6 @@ def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
     classes : ndarray (n_classes,)
         Sorted, on the host.
     numbers : array (n_samples,) of int64
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes.
     """
     xp = arrays.namespace_of(y)
     with arrays.computing_on(y):
@@ -70,14 +67,18 @@ def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
         else:
             values, index = xp.unique_inverse(y)
             classes = arrays.to_host(values)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only, {classes.tolist()[0]!r}; the classifier needs samples of two "
-            "classes or more."
-        )
     with arrays.computing_on(X):
         index = moved_to_device_of(index, X)
         return classes, arrays.namespace_of(X).astype(index, arrays.namespace_of(X).int64)
+
+
+def warn_of_one_class(classes: np.ndarray) -> None:
+    """Warn if there is nothing to tell apart, as in a fold of a learning curve, or by mistake."""
+    if len(classes) == 1:
+        warnings.warn(
+            f"y holds one class only, {classes.tolist()[0]!r}, so every prediction will be that.",
+            stacklevel=caller_level(),
+        )
 
 
 def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:

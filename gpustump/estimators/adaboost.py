@@ -5,7 +5,7 @@ Attributes have the names that users of `sklearn.ensemble.AdaBoostClassifier` kn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,9 @@ class AdaBoostClassifier(BoostedClassifier):
     estimator : None
         For compatibility: None, a `DecisionStumpClassifier`, or scikit-learn's
         `DecisionTreeClassifier` with `max_depth=1` or `max_leaf_nodes=2`. Nothing else is boosted
-        here, so a tree's other parameters must have no effect.
+        here, so a tree's other parameters must have no effect. Its `class_weight` would change the
+        search of each round, but not the error that decides its vote; here `class_weight` of the
+        classifier changes both.
     n_estimators : int
         The largest number of rounds: of each class with `multi_class="one_vs_rest"`, otherwise in
         all.
@@ -186,10 +188,6 @@ class AdaBoostClassifier(BoostedClassifier):
         `held_out_errors_`. With several runs each list is replaced by a dict from labels to lists,
         as each class against the rest has curves of its own. With several bags the data sets are
         "training of bag 1", "validation of bag 1" and so on.
-    estimators_ : list
-        The stumps and intervals (splits, where regions vote numbers of their own) in the order of
-        the rounds; with several runs a list of such lists, one for each class. `len(classifier)`,
-        indices and loops are those of this list.
     estimator_weights_ : ndarray (n_estimators,) or (n_classes, n_estimators)
         The votes; 0 after a run's last round. Only for discrete votes that no classes share.
     estimator_errors_ : ndarray, shaped as `estimator_weights_`
@@ -286,26 +284,20 @@ class AdaBoostClassifier(BoostedClassifier):
         self.block_bytes = block_bytes
         self.checkpoint = checkpoint
 
-    def __bool__(self) -> bool:
-        """True, fitted or not: an estimator without stumps is still an estimator."""
-        return True
-
-    def __len__(self) -> int:
-        """The length of `estimators_`; indexing and iterating use the same list."""
-        return len(self.estimators_)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.estimators_[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.estimators_)
-
     @property
-    def estimators_(self) -> list[Any]:
-        """The stumps in order of rounds; with several runs a list of them for each class."""
-        check_is_fitted(self)
-        lists: list[list[Any]] = [list(member.hypotheses) for member in self.model_.members]
-        return lists[0] if len(lists) == 1 else lists
+    def estimators_(self) -> Any:
+        """Left out: scikit-learn's are classifiers, of all classes at once.
+
+        Raises
+        ------
+        AttributeError
+            Always. It says what there is instead.
+        """
+        raise AttributeError(
+            "there is no estimators_: a stump here votes -1 or +1 for one class or all of them, "
+            "and is no classifier. model_.members hold the stumps in the order of the rounds, "
+            "rounds_ their records, and n_iter_ is their number"
+        )
 
     @property
     def estimator_weights_(self) -> np.ndarray:
@@ -386,5 +378,7 @@ def _why_no_stump(tree: Mapping[str, Any], usual: Mapping[str, Any]) -> str | No
         harmless.add("monotonic_cst")
     for name, value in tree.items():
         if name not in harmless and not np.array_equal(value, usual[name]):
+            if name == "class_weight":
+                return f"{name}={value!r} belongs to the classifier: pass it there"
             return f"{name}={value!r} has no counterpart here"
     return None

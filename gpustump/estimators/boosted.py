@@ -85,7 +85,8 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         X : array or frame (n_samples, n_features)
             Of any array library, or a pandas or polars frame. NaN means missing.
         y : array (n_samples,)
-            Two classes or more: whole numbers, booleans or text.
+            Classes: whole numbers, booleans or text. If all are one class, a warning says so, and
+            that class is predicted for every sample.
         sample_weight : array (n_samples,), optional
             Finite, not negative, not all zero. Samples of weight zero take no part.
         X_val : array or frame (n_val, n_features), optional

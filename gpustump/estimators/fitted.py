@@ -31,7 +31,7 @@ from gpustump.data.callers import caller_level
 from gpustump.data.class_weights import ClassWeight, Weights, weighted_by_class
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
-from gpustump.data.labels import check_labels, encode, plain_labels
+from gpustump.data.labels import check_labels, encode, plain_labels, warn_of_one_class
 from gpustump.data.readable import listed
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
@@ -665,6 +665,7 @@ def _samples_of(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
         if rows is not None:
             y = arrays.picked(y, moved_to_device_of(rows, y))
         classes, index = encode(y, weights)
+    warn_of_one_class(classes)
     before = classes if data.earlier is None else data.earlier[0].classes
     if not np.array_equal(classes, before):
         raise ValueError(

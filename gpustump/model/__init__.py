@@ -4,7 +4,7 @@
     members        where the terms come from: stumps with discrete votes, splits with any
     step_tables    the same sum as one step function for each feature
     bags           the average of several models, and which of them each term is from
-    ensemble       the classifier for two classes or more
+    ensemble       the classifier
     encoding       how a table's columns become the model's features
     explanation    each feature's part in a score, and in all scores of a table
     summary        a model in one line, and as a small table for notebooks

@@ -28,15 +28,15 @@ def label_array(classes: Sequence[Label]) -> np.ndarray:
 
 
 def check_classes(classes: object) -> None:
-    """Check that classes is a list of two labels or more, all of one kind and all different.
+    """Check that classes is a list of labels, one at least, all of one kind and all different.
 
     Raises
     ------
     ValueError
         If it is not; the message names the first label that is wrong.
     """
-    if type(classes) is not list or len(classes) < 2:
-        raise ValueError(f"classes must be a list of two labels or more; got {shown(classes)}.")
+    if type(classes) is not list or not classes:
+        raise ValueError(f"classes must be a list of labels, one at least; got {shown(classes)}.")
     for place, label in enumerate(classes):
         if not _is_label(label):
             raise ValueError(

@@ -54,12 +54,12 @@ INTERCEPT = "(intercept)"
 
 @dataclass(frozen=True, repr=False)
 class StumpEnsemble:
-    """A boosted-stump classifier for two classes or more.
+    """A boosted-stump classifier.
 
     Attributes
     ----------
     members : tuple of Member, or tuple of RegionMember
-        For two classes one, whose score is positive for the second class. For more, one for each
+        For two classes one, whose score is positive for the second class. Otherwise one for each
         class against the rest, or a single `RegionMember` with an output for each class: then all
         classes share its splits.
     n_features : int
@@ -959,7 +959,7 @@ def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
         raise TypeError(f"members must be of one type; got {' and '.join(kinds)}.")
     wanted = 1 if n_classes == 2 else n_classes
     outputs = [member.n_outputs for member in members]
-    if n_classes < 2 or outputs not in ([1] * wanted, [wanted]):
+    if n_classes < 1 or outputs not in ([1] * wanted, [wanted]):
         outputs_found = "" if set(outputs) <= {1} else f" with {listed(outputs)} outputs"
         raise ValueError(
             f"members must be {wanted} for {n_classes} classes; got {len(members)}{outputs_found}."

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 
 import numpy as np
 import pytest
 from command import command_fixture  # noqa: F401
 
-from gpustump import Member, Stump, StumpEnsemble, devices
+from gpustump import (
+    AdaBoostClassifier,
+    LogitBoostClassifier,
+    Member,
+    Stump,
+    StumpEnsemble,
+    devices,
+)
 from gpustump.arrays.devices import Device
 from gpustump.arrays.extras import how_to_install
 from gpustump.model.encoding import Encoding, InputColumn
@@ -81,6 +89,16 @@ def test_every_class_has_its_rules_against_the_rest(command):
 def test_a_model_without_stumps_says_so(command):
     saved([])
     assert "no stump is better than chance" in command.succeeds("inspect", "model.json").out
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class only")
+@pytest.mark.parametrize("cls", [AdaBoostClassifier, LogitBoostClassifier])
+def test_a_model_of_one_class_is_described_and_predicts(command, cls):
+    cls().fit(np.zeros((9, 2)), ["yes"] * 9).model_.save("model.json")
+    assert re.search(r"classes +yes\n", command.succeeds("inspect", "model.json").out)
+    np.save("x.npy", np.zeros((2, 2)))
+    lines = command.succeeds("predict", "model.json", "x.npy", "--output", "-").out.splitlines()
+    assert lines[1:] == ["yes,1.0"] * 2
 
 
 def test_control_characters_do_not_reach_the_terminal(command):

@@ -47,9 +47,6 @@ REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
         da.concatenate([lazily(Y[:45]), lazily(np.full(45, "b"))]),
         None, TypeError, "y holds text in some partitions and numbers in others",
     ),
-    "one class": (
-        cut(X, *PARTS), cut(0 * Y, *PARTS), None, ValueError, "y holds one class only",
-    ),
     "negative weights": (
         cut(X, *PARTS), cut(Y, *PARTS), cut(X[:, 0], *PARTS), ValueError,
         "sample_weight contains negative weights",

@@ -214,6 +214,15 @@ def test_scikit_learn_s_callbacks_are_told_of_the_rounds_and_copied(threads):
     assert logged == pytest.approx(list(there.to_local().staged_score(X, y)))
 
 
+@pytest.mark.filterwarnings("ignore:y holds one class only, 7")
+@pytest.mark.parametrize("cls", [DaskAdaBoostClassifier, DaskLogitBoostClassifier])
+def test_one_class_gives_the_model_of_one_machine(threads, cls):
+    X, y = np.arange(90.0).reshape(30, 3), np.full(30, 7)
+    there, here = cls(client=threads).fit(*spread(X, y)), LOCAL[cls]().fit(X, y)
+    assert there.model_.digest() == here.model_.digest()
+    assert there.predict(spread(X, y).X).compute().tolist() == [7] * 30
+
+
 def test_frames_make_the_model_of_one_machine_and_name_its_features(threads):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(

@@ -218,7 +218,7 @@ def test_bags_of_intervals_and_their_estimator_lists_fit_the_average():
         X, y
     )
     member = fit.model_.discrete_members[0]
-    assert fit.estimators_ == list(member.stumps)
+    assert fit.model_.members == (member,)
     assert_array_equal(fit.estimator_weights_, member.votes)
     assert_array_equal(fit.estimator_errors_, [stump.error for stump in member.stumps])
 

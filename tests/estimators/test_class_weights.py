@@ -77,8 +77,9 @@ def test_a_class_of_weight_zero_is_no_class():
     found = KINDS["real"](n_estimators=3, class_weight={1: 0}).fit(X, y)
     assert found.classes_.tolist() == [0, 2]
     assert found.rounds_ == KINDS["real"](n_estimators=3).fit(X[y != 1], y[y != 1]).rounds_
-    with pytest.raises(ValueError, match="y holds one class only, 2"):
-        KINDS["real"](class_weight={0: 0, 1: 0}).fit(X, y)
+    with pytest.warns(UserWarning, match="y holds one class only, 2"):
+        alone = KINDS["real"](class_weight={0: 0, 1: 0}).fit(X, y)
+    assert alone.predict(X).tolist() == [2] * len(X)
     with pytest.raises(ValueError, match="sample_weight times class_weight is zero for every"):
         KINDS["real"](class_weight={0: 0, 1: 0}).fit(X, y, np.where(y == 2, 0.0, 1.0))
 

@@ -1,4 +1,4 @@
-"""Conventions of scikit-learn's ensembles: length, indices, loops, names and what is documented."""
+"""Conventions of scikit-learn: its tools take the estimators; names, and what is documented."""
 
 from __future__ import annotations
 
@@ -7,65 +7,91 @@ import inspect
 import re
 import subprocess
 import sys
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, learning_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import gpustump
-from gpustump import AdaBoostClassifier, DecisionStumpClassifier, LogitBoostClassifier, Stump
+from gpustump import (
+    AdaBoostClassifier,
+    DecisionStumpClassifier,
+    GlassBoxClassifier,
+    LogitBoostClassifier,
+    StumpEnsemble,
+)
 from gpustump.data.parameters import LEARNERS, MULTI_CLASS, SCORINGS, VOTE_KINDS
+from gpustump.exports import to_python
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4))
 Y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
 
 
-def test_length_indices_and_loops_are_those_of_the_stumps():
+def test_stumps_are_no_classifiers_so_there_is_no_attribute_that_promises_them():
     classifier = AdaBoostClassifier(n_estimators=7).fit(X, Y)
-    assert len(classifier) == 7 == classifier.n_iter_
-    assert list(classifier) == classifier.estimators_
-    assert isinstance(classifier[0], Stump)
-    assert classifier[-1] == classifier.estimators_[6]
-    assert classifier[2:4] == classifier.estimators_[2:4]
-    with pytest.raises(IndexError):
-        classifier[7]
+    assert not hasattr(classifier, "estimators_")
+    with pytest.raises(AttributeError, match=r"model_\.members hold the stumps"):
+        classifier.estimators_  # noqa: B018
 
 
-def test_more_classes_have_a_list_of_stumps_each():
-    classifier = AdaBoostClassifier(n_estimators=7).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
-    assert len(classifier) == 3
-    assert [len(stumps) for stumps in classifier] == [len(rounds) for rounds in classifier.rounds_]
-    assert classifier.n_iter_ == max(len(stumps) for stumps in classifier)
-
-
-def test_an_estimator_is_true_with_and_without_stumps():
-    empty = AdaBoostClassifier().fit([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0])
-    assert (len(empty), empty.n_iter_) == (0, 0)
-    assert empty
-    unfitted = AdaBoostClassifier()
-    assert unfitted
-    for asked in (len, iter, lambda c: c[0], lambda c: c.n_iter_):
-        with pytest.raises(NotFittedError):
-            asked(unfitted)
-
-
-def test_clones_copies_pipelines_and_searches_take_an_estimator_that_has_a_length():
+def test_clones_copies_pipelines_and_searches_take_an_estimator():
     fitted = AdaBoostClassifier(n_estimators=3).fit(X, Y)
     assert not hasattr(clone(fitted), "model_")
-    assert list(copy.deepcopy(fitted)) == list(fitted)
+    assert copy.deepcopy(fitted).model_ == fitted.model_
     assert "AdaBoostClassifier" in repr(fitted)
     pipeline = make_pipeline(AdaBoostClassifier())
     choices = [AdaBoostClassifier(n_estimators=n) for n in (1, 9)]
     search = GridSearchCV(pipeline, {"adaboostclassifier": choices}, cv=3).fit(X, Y)
-    assert len(search.best_estimator_[-1]) == 9
+    assert search.best_estimator_[-1].n_iter_ == 9
     assert len(search.cv_results_["param_adaboostclassifier"]) == 2
+
+
+def test_a_fold_of_one_class_does_not_end_a_learning_curve():
+    ordered = np.argsort(Y, kind="stable")  # the first training sets hold one class only
+    for cls in (AdaBoostClassifier, LogitBoostClassifier):
+        with pytest.warns(UserWarning, match="y holds one class only, 0"):
+            _, _, test = learning_curve(
+                cls(n_estimators=3), X[ordered], Y[ordered], cv=KFold(3), train_sizes=[0.2, 1.0],
+                error_score="raise",
+            )  # fmt: skip
+        assert np.isfinite(test).all()
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class only")
+@pytest.mark.parametrize("label", ["yes", 7, True])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        AdaBoostClassifier(),
+        AdaBoostClassifier(votes="real", multi_class="shared"),
+        AdaBoostClassifier(n_bags=3, n_iter_no_change=2, random_state=0),
+        LogitBoostClassifier(n_iter_no_change=2, random_state=0),
+        GlassBoxClassifier(random_state=0),
+        DecisionStumpClassifier(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_one_class_is_learnt_and_predicted_with_certainty(estimator, label, tmp_path):
+    y = np.full(120, label)
+    fitted = clone(estimator).fit(X, y)
+    assert fitted.classes_.tolist() == [label]
+    assert fitted.predict(X).tolist() == y.tolist()
+    assert fitted.predict_proba(X).tolist() == [[1.0]] * 120
+    assert fitted.score(X, y) == 1.0
+    assert fitted.model_.n_rounds == 0
+    fitted.model_.save(tmp_path / "model.json")
+    loaded = StumpEnsemble.load(tmp_path / "model.json")
+    assert loaded == fitted.model_
+    code: dict[str, Any] = {}
+    exec(to_python(loaded), code)
+    assert code["predict"](X[0].tolist()) == label
+    assert code["predict_proba"](X[0].tolist()) == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +120,7 @@ def test_every_tree_of_scikit_learn_s_that_is_a_stump_is_taken(parameters):
         ({"max_depth": 1, "criterion": "entropy"}, "criterion='entropy'"),
         ({"max_depth": 1, "max_features": 1}, "max_features=1 "),
         ({"max_depth": 1, "splitter": "random"}, "splitter='random'"),
-        ({"max_depth": 1, "class_weight": {0: 1, 1: 2}}, "class_weight={0: 1, 1: 2}"),
+        ({"max_depth": 1, "class_weight": {0: 1}}, "class_weight=.* belongs to the class"),
         ({"max_depth": 1, "monotonic_cst": [1, 0, 0, 0]}, r"monotonic_cst=\[1, 0, 0, 0\]"),
         ({"max_leaf_nodes": 2, "ccp_alpha": 0.1}, "ccp_alpha=0.1"),
     ],

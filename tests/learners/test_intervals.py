@@ -233,7 +233,7 @@ def test_another_weak_learner_may_go_on_from_earlier_rounds():
     X, y, _ = boosted()
     fitted = AdaBoostClassifier(n_estimators=4, warm_start=True).fit(X, y)
     fitted.set_params(n_estimators=8, weak_learner="interval").fit(X, y)
-    kinds = [type(stump) for stump in fitted.estimators_]
+    kinds = [type(stump) for stump in fitted.model_.members[0].stumps]
     assert kinds[:4] == [Stump] * 4
     assert Interval in kinds[4:]
     errors = [record.training_error for record in fitted.rounds_[0]]

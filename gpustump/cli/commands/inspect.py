@@ -78,11 +78,10 @@ def _scores(model: StumpEnsemble) -> list[tuple[str, str]]:
     """What scores mean and start from, for models whose regions vote numbers of their own."""
     if isinstance(model.members[0], Member):
         return []
-    label = label_text(model.classes[1])
     if model.link == "softmax":
         text = "half the log-odds of the classes, up to a constant that is common to all of them"
     elif model.is_binary:
-        text = f"half the log-odds of {label}"
+        text = f"half the log-odds of {label_text(model.classes[1])}"
     else:
         text = "half the log-odds of each class against the rest"
     return [("scores", text), *_start(model)]
