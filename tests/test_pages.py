@@ -14,10 +14,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from backends import Backend
 
 import gpustump
 from bench.front import page as front
+from gpustump import fit_stump
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -61,8 +64,15 @@ def test_the_citation_names_the_version():
     assert f"\nversion: {gpustump.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_the_readme_has_at_most_150_lines():
-    assert len(README.read_text().splitlines()) <= 150
+def test_the_scan_of_the_readme_finds_the_best_stump(backend: Backend):
+    code: dict[str, Any] = {}
+    exec(blocks(README, "python")[0], code)
+    draw = np.random.default_rng(0)
+    X, y, weights = draw.normal(size=(90, 7)), draw.choice([-1, 1], 90), draw.integers(1, 9, 90)
+    there = [backend.asarray(own) for own in (X, y, weights)]
+    best = int(backend.to_numpy(code["agreements"](*there)).max())
+    wrong = (weights.sum() - best) / 2
+    assert fit_stump(*there).error == wrong / weights.sum()
 
 
 @pytest.mark.parametrize("page", [README, START], ids=lambda page: page.name)
