@@ -101,8 +101,8 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     shown = [str(one) if named else str(j) for j, one in enumerate(names)]
     for library, kind in _LIBRARIES.items():
         if isinstance(X, getattr(sys.modules.get(library), kind, ())):
-            n_rows: int = X.shape[0]
-            return FrameTable(name, FrameColumns(X, shown), n_rows, named, library=library)
+            frame: Any = X  # what isinstance says of it is of no use to mypy
+            return FrameTable(name, FrameColumns(X, shown), len(frame), named, library=library)
     try:
         columns = FrameColumns(X, shown)
         return FrameTable(name, columns, len(columns.frame), named)
@@ -409,7 +409,11 @@ class FrameColumn:
     @property
     def has_number_categories(self) -> bool:
         """Whether the values are categories that are numbers, as pandas has them."""
-        return self.is_category and bool(self.series.cat.get_categories().dtype.is_numeric())
+        return self.is_category and bool(self._category_type.is_numeric())
+
+    @property
+    def _category_type(self) -> Any:
+        return self.series.cat.get_categories().dtype
 
     @cached_property
     def kind(self) -> str:
@@ -425,7 +429,8 @@ class FrameColumn:
 
     @property
     def dtype(self) -> str:
-        return "float32" if self._type in _NARROW or self._is_empty else "float64"
+        own = str(self._category_type) if self.has_number_categories else self._type
+        return "float32" if own in _NARROW or self._is_empty else "float64"
 
     @cached_property
     def _is_empty(self) -> bool:
@@ -452,7 +457,9 @@ class FrameColumn:
             series = seconds * 10**9 + series.dt.nanosecond().cast(nw.Int64)
             a_unit = 10**9
         wanted = nw.Float32 if self.dtype == "float32" else nw.Float64
-        numbers = np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
+        numbers = np.asarray(
+            _without_decimals(series).cast(wanted).fill_null(float("nan")).to_numpy()
+        )
         return numbers / a_unit if a_unit != 1 else numbers
 
     def missing(self) -> np.ndarray:
@@ -471,7 +478,7 @@ class FrameColumn:
         if self.kind == "text":
             return self._text_array()
         if self.series.dtype.is_decimal():
-            return np.asarray(self.series.cast(nw.Float64).to_numpy())
+            return np.asarray(_without_decimals(self.series).cast(nw.Float64).to_numpy())
         if self._type in ("Int128", "UInt128"):
             values = self.series.to_list()
             if any(abs(value) >= 2**63 for value in values):
@@ -509,6 +516,14 @@ class FrameColumn:
         if self.series.dtype == nw.String:  # in pandas 2, a cast makes the text "None" of None
             return self.series
         return self.series.cast(nw.String)
+
+
+def _without_decimals(series: Any) -> Any:
+    """Decimals as text, which all libraries read with correct rounding; pyarrow's own conversion
+    to floats is off by a digit for some."""
+    import narwhals.stable.v2 as nw
+
+    return series.cast(nw.String) if series.dtype.is_decimal() else series
 
 
 def _missing_in(series: Any) -> Any:
