@@ -77,8 +77,8 @@ def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndar
     classes, _ = encode(union, union)
     if earlier is not None and not np.array_equal(classes, earlier.classes):
         raise ValueError(
-            f"y holds the classes {classes.tolist()}, but with warm_start=True it must hold those "
-            f"of the earlier fit, {earlier.classes.tolist()}."
+            f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
+            f"hold those of the earlier fit, {listed(earlier.classes.tolist())}."
         )
     return classes
 

@@ -31,7 +31,7 @@ from gpustump.data.callers import caller_level
 from gpustump.data.class_weights import ClassWeight, Weights, weighted_by_class
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
-from gpustump.data.labels import check_labels, encode, plain_labels
+from gpustump.data.labels import check_labels, encode, plain_labels, warn_of_many_classes
 from gpustump.data.readable import listed
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
@@ -511,6 +511,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """
         ready = self._prepared(data, settings, self._checkpoint())
         learner, X, classes = ready.learner, ready.X, ready.classes
+        warn_of_many_classes(len(classes), int(X.shape[0]))
         settings = self._observed(learner, data, ready.settings, classes)
         outline = outline_of(settings, len(classes), X.shape[1], len(ready.shares))
         device = check_device(data.device)
@@ -683,7 +684,7 @@ def _samples_of(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
     before = classes if data.earlier is None else data.earlier[0].classes
     if not np.array_equal(classes, before):
         raise ValueError(
-            f"y holds the classes {classes.tolist()}, but with warm_start=True it must hold those "
-            f"of the earlier fit, {before.tolist()}."
+            f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
+            f"hold those of the earlier fit, {listed(before.tolist())}."
         )
     return Samples(rows, index, weights), classes
