@@ -95,7 +95,8 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     if not is_frame(X):
         return None
     refuse_plan(X, name)
-    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    names = X.column_names if hasattr(type(X), "column_names") else X.columns
+    names = names.tolist() if hasattr(names, "tolist") else list(names)
     refuse_repeated_names(names, name)
     named = _are_text(names, name)
     shown = [str(one) if named else str(j) for j, one in enumerate(names)]
@@ -148,8 +149,6 @@ class FrameColumns(Sequence[Column]):
         return len(self.names)
 
     def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return [self[j] for j in range(*at.indices(len(self)))]
         if at not in self._found:
             self._found[at] = _column(self.frame[:, range(len(self))[at]], self.names[at])
         return self._found[at]
@@ -167,21 +166,17 @@ class FrameTable(ColumnTable):
         The library of the frame, if its columns of numbers become an array at once.
     """
 
+    columns: FrameColumns
     library: str | None = None
 
     @property
-    def _own(self) -> FrameColumns:
-        assert isinstance(self.columns, FrameColumns)
-        return self.columns
-
-    @property
     def names(self) -> list[str]:
-        return self._own.names
+        return self.columns.names
 
     @cached_property
     def _types(self) -> list[str | None]:
         """For each column the name of its type, if it is one of `_TYPES`."""
-        native = self._own.native
+        native = self.columns.native
         if self.library is None:
             return [None] * len(self.columns)
         of_arrow = self.library == "pyarrow"
@@ -197,10 +192,10 @@ class FrameTable(ColumnTable):
         return [kinds.get(own, "number") for own in self._types]
 
     def numbers(self, positions: Sequence[int]) -> np.ndarray:
-        native, types = self._own.native, [self._types[position] for position in positions]
+        native, types = self.columns.native, [self._types[position] for position in positions]
         wide = [j for j, own in enumerate(types) if own not in _NARROW]
         dtype = np.dtype(np.float64 if wide else np.float32)
-        is_whole = len(positions) == len(self.columns)  # NumPy puts columns in order much faster
+        is_whole = len({*positions}) == len(self.columns)  # NumPy puts columns in order much faster
         if self.library == "pandas":
             part = native if is_whole else native.iloc[:, list(positions)]
             found = _array_of_pandas(part, dtype)

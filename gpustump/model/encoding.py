@@ -303,8 +303,8 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
         If columns are missing from the table, or hold another kind of value than in training.
     """
     positions = needed_positions(encoding, table)
-    gone = numbers_of(encoding.missing)
-    plain = _plain_columns(encoding, [table.numeric_types[position] for position in positions])
+    types, gone = table.numeric_types, numbers_of(encoding.missing)
+    plain = _plain_columns(encoding, [types[position] for position in positions])
     if len(plain) == len(positions) > 0:
         return without_numbers(table.numbers(positions), gone), {}
     others: dict[int, Column] = {}

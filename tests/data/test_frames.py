@@ -115,6 +115,15 @@ def test_two_columns_of_one_name_are_refused():
         AdaBoostClassifier().fit(frame, [0, 1])
 
 
+@pytest.mark.parametrize("name", ["columns", "column_names", "shape", "schema", "dtypes"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_may_have_the_names_of_what_frames_have(library, name):
+    frame = (MAKERS | {"pandas": pd.DataFrame})[library]({"a": [1.0, 2.0], name: [3.0, 4.0]})
+    table = columns_of(frame)
+    assert table.names == ["a", name]
+    assert numbers_of(table).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
 @pytest.mark.parametrize("names", [["a", 1], [0, "b"], ["a", None]])
 def test_names_of_which_only_some_are_text_are_refused(names):
     model = fit_named_model()
