@@ -56,6 +56,15 @@ assert other.fit(copied, y).model_.digest() == digest
 # stopping without `X_val`, bags), `random_state` and the order of the rows change it, too. With
 # smoothing rounds the order of the rows changes it.
 #
+# A frame has a type for each column. Its table is float32 if all of them are booleans, integers of
+# up to 16 bits or floats of up to 32, and float64 otherwise. The same values of the same types give
+# the same digest in pandas (also with nullable types and those of pyarrow), polars and pyarrow. A
+# column without any value has no type. Python objects have the type of their values: booleans are
+# booleans, NumPy's scalars are of their own dtype, other numbers are of 64 bits.
+#
+# Predictions need neither the order of the columns nor only these columns: where a table and a
+# model have names, columns are found by name, and others are ignored.
+#
 # The file
 # --------
 #

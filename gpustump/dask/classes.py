@@ -15,7 +15,7 @@ import numpy as np
 from gpustump.dask.partitions import Summary
 from gpustump.dask.shards import ByPart, DaskShards
 from gpustump.data.class_weights import PRODUCT, ClassWeight, class_factors
-from gpustump.data.labels import encode, listed, warn_of_one_class
+from gpustump.data.labels import encode, listed
 from gpustump.data.parameters import Scoring
 from gpustump.estimators.held_out_split import Earlier
 from gpustump.estimators.validation_data import refuse_absent_classes
@@ -75,11 +75,10 @@ def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndar
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
     union = union_of(labels)
     classes, _ = encode(union, union)
-    warn_of_one_class(classes)
     if earlier is not None and not np.array_equal(classes, earlier.classes):
         raise ValueError(
-            f"y holds the classes {classes.tolist()}, but with warm_start=True it must hold those "
-            f"of the earlier fit, {earlier.classes.tolist()}."
+            f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
+            f"hold those of the earlier fit, {listed(earlier.classes.tolist())}."
         )
     return classes
 

@@ -13,7 +13,7 @@ from gpustump.boosting.rounds import Callback
 from gpustump.boosting.training import Settings
 from gpustump.dask.categories import KnownColumns
 from gpustump.dask.fitting import Kept, Request, Use, fit
-from gpustump.dask.partitions import Collection, example_of, is_frame
+from gpustump.dask.partitions import Collection, example_of, is_frame, with_whole_rows
 from gpustump.dask.prediction import accuracy, applied, is_lazy
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.parameters import Learner, MultiClass, Scoring, VoteKind
@@ -318,6 +318,9 @@ class DaskClassifier(BoostedClassifier):
         """The partitions; number and names of their features are learnt (`reset`) or compared."""
         if not reset:
             refuse_other_categories(self.categorical_features, self._categories)
+            self._table(example_of(with_whole_rows(X), may_be_text=self._may_be_text))
+            if is_frame(X) and "feature_names_in_" in vars(self):
+                X = X[list(self.feature_names_in_)]
         found = Collection.of(X, y, sample_weight, may_be_text=self._may_be_text)
         self._table(found.example, reset=reset)
         if not self._may_be_text:

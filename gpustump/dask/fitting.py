@@ -36,7 +36,7 @@ from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
 from gpustump.data.class_weights import ClassWeight
 from gpustump.data.fingerprint import Fingerprint, Leaves, joined
-from gpustump.data.labels import plain_labels
+from gpustump.data.labels import plain_labels, warn_of_odd_classes
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
@@ -260,6 +260,7 @@ class _Fit:
         checkpoint = _checked(shards, found, request.kept)
         labels = labels_of(shards, found.trained, request.class_weight)
         classes = classes_of(labels, None if request.earlier is None else request.earlier[0])
+        warn_of_odd_classes(classes, sum(own.n_rows for own in found.trained.values()))
         settings.refuse_constrained_classes(len(classes))
         shards.ask("number_classes", classes)
         types, n_features = _types_of(found.trained), _n_features_of(found.trained)
@@ -447,7 +448,10 @@ def _shares_of(
         found = population.draw(watching, earlier)
         return whole._replace(samples=samples.by_part(found.watched)), found.split
 
-    return drawn_shares(drawn, whole, asked, request.earlier)
+    shares = drawn_shares(drawn, whole, asked, request.earlier)
+    if population is not None:
+        population.warn_of_lone_samples()
+    return shares
 
 
 class _SamplesOfParts(NamedTuple):

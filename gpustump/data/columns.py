@@ -132,7 +132,7 @@ class ColumnTable:
     ----------
     source : str
         Where it comes from, for messages: the name of an argument or of a file.
-    columns : tuple of Column
+    columns : sequence of Column
     n_rows : int
     named : bool
         Whether the columns have names; if not, they are named by their index.
@@ -141,7 +141,7 @@ class ColumnTable:
     """
 
     source: str
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     n_rows: int
     named: bool = True
     matrix: np.ndarray | None = None
@@ -149,6 +149,54 @@ class ColumnTable:
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
+
+    @property
+    def numeric_types(self) -> Sequence[str | None]:
+        """For each column "number" or "boolean" if its type says that it holds nothing else; None
+        if it does not, or if nobody knows without looking at the values."""
+        if self.matrix is not None:
+            return ["boolean" if self.matrix.dtype.kind == "b" else "number"] * len(self.columns)
+        kinds = (own.kind if isinstance(own, ArrayColumn) else None for own in self.columns)
+        return [kind if kind in NUMERIC else None for kind in kinds]
+
+    def numbers(self, positions: Sequence[int]) -> np.ndarray:
+        """Some columns (n_rows, n_positions), at least one; all have one of the `numeric_types`.
+
+        A view of the table's own array where possible.
+        """
+        if self.matrix is not None:
+            return picked_columns(self.matrix, positions)
+        columns = [self.columns[position] for position in positions]
+        together = side_by_side(columns)
+        if together is None:
+            together = np.empty((self.n_rows, len(columns)), dtype=common_dtype(columns), order="F")
+            for j, column in enumerate(columns):
+                together[:, j] = column.numbers()
+        return together
+
+    def numbers_with_room(
+        self, positions: Sequence[int], at: Sequence[int], others: Sequence[Column], n_features: int
+    ) -> np.ndarray:
+        """An array (n_rows, n_features) in which some features are `numbers`.
+
+        Parameters
+        ----------
+        positions : sequence of int
+            The columns that are filled in; all have one of the `numeric_types`.
+        at : sequence of int
+            The features that they become.
+        others : sequence of Column
+            The columns of the other features, which the caller fills in; the dtype holds them, too.
+        n_features : int
+        """
+        found = [self.numbers(positions)] if positions else []
+        if found and len(positions) == n_features:
+            return found[0]
+        dtype = np.result_type(common_dtype(others), *found)
+        X = np.empty((self.n_rows, n_features), dtype=dtype, order="F")
+        for block in found:
+            X[:, at] = block
+        return X
 
 
 @dataclass(frozen=True)
@@ -294,6 +342,14 @@ def without_numbers(values: np.ndarray, gone: Sequence[float]) -> np.ndarray:
     values = np.array(values, dtype=np.result_type(values, np.float32), order="K")
     values[hits] = np.nan
     return values
+
+
+def picked_columns(matrix: np.ndarray, positions: Sequence[int]) -> np.ndarray:
+    """Columns of an array, without a copy if they are neighbours."""
+    first, last = positions[0], positions[-1] + 1
+    if list(positions) == list(range(first, last)):
+        return matrix[:, first:last]
+    return matrix[:, positions]
 
 
 def without_words(table: ColumnTable, words: tuple[str, ...]) -> ColumnTable:

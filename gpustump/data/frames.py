@@ -1,8 +1,14 @@
 """Frames of pandas, polars, pyarrow and others as columns; narwhals gives them one interface.
 
-This file imports narwhals, which scikit-learn needs anyway, only for an object that looks like a
-frame. A frame that is a plan rather than data (polars' LazyFrame, Dask) is refused: the caller
-decides when it is computed.
+A call of narwhals takes some microseconds, and a column needs many of them. So the columns whose
+type says that they hold numbers become an array at once, by their library's own means; narwhals
+reads the others. A frame that is a plan rather than data (polars' LazyFrame, Dask) is refused: the
+caller decides when it is computed.
+
+The type of a column decides whether float32 holds it (`_NARROW`), and so whether a table is one of
+float32 or of float64. A column without any value has no type. Python objects have the type that
+their values have: bool is Boolean, int, float and Decimal are numbers of 64 bits, and NumPy's
+scalars are of their own dtype.
 """
 
 from __future__ import annotations
@@ -10,6 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import numbers
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +25,14 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
+from gpustump.arrays.order_keys import working_dtype
 from gpustump.data.columns import (
     NUMERIC,
     TEMPORAL,
     ArrayColumn,
     Column,
     ColumnTable,
-    common_dtype,
+    picked_columns,
     refuse_repeated_names,
     values_of_kind,
 )
@@ -40,6 +48,17 @@ from gpustump.data.readable import (
 
 _NARROW = {"Boolean", "Int8", "UInt8", "Int16", "UInt16", "Float16", "Float32"}
 """Types whose values float32 holds."""
+
+_WIDE = {"Int32", "UInt32", "Int64", "UInt64", "Float64"}
+"""Other types of numbers that become an array at once."""
+
+_TYPES = {name.lower(): name for name in (*_NARROW, *_WIDE)} | {
+    "bool": "Boolean",
+    "halffloat": "Float16",
+    "float": "Float32",
+    "double": "Float64",
+}
+"""These types by their names in pandas, polars and pyarrow, in lower case."""
 
 LONG_TEXT, MOST_CHARACTERS = 1000, 2**28
 """NumPy's arrays of text give every row the room of the longest text, 4 bytes a character. A text
@@ -76,18 +95,144 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     if not is_frame(X):
         return None
     refuse_plan(X, name)
-    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    names = X.column_names if hasattr(type(X), "column_names") else X.columns
+    names = names.tolist() if hasattr(names, "tolist") else list(names)
     refuse_repeated_names(names, name)
     named = _are_text(names, name)
-    import narwhals.stable.v2 as nw
-
+    shown = [str(one) if named else str(j) for j, one in enumerate(names)]
+    for library, kind in _LIBRARIES.items():
+        if isinstance(X, getattr(sys.modules.get(library), kind, ())):
+            frame: Any = X  # what isinstance says of it is of no use to mypy
+            return FrameTable(name, FrameColumns(X, shown), len(frame), named, library=library)
     try:
-        frame = nw.from_native(X, eager_only=True)
+        columns = FrameColumns(X, shown)
+        return FrameTable(name, columns, len(columns.frame), named)
     except TypeError:  # some other object with an attribute of this name
         return None
-    shown = [str(one) if named else str(j) for j, one in enumerate(names)]
-    columns = tuple(_column(frame[:, j], shown[j]) for j in range(len(shown)))
-    return ColumnTable(name, columns, len(frame), named, _matrix_of(X, frame))
+
+
+def with_columns(X: Any, names: Sequence[str]) -> Any:
+    """A frame with these columns only, in this order; X itself if it does not have all of them."""
+    table = columns_of(X)
+    if table is None or not table.named or not {*names} <= {*table.names}:
+        return X
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(X, eager_only=True).select(list(names)).to_native()
+
+
+_LIBRARIES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
+"""Libraries whose columns of numbers become an array at once, and their types of frames."""
+
+
+class FrameColumns(Sequence[Column]):
+    """The columns of a frame, each of which narwhals reads once it is asked for.
+
+    Parameters
+    ----------
+    native : frame
+    names : list of str
+    """
+
+    def __init__(self, native: Any, names: list[str]) -> None:
+        self.native, self.names = native, names
+        self._found: dict[int, Column] = {}
+
+    @cached_property
+    def frame(self) -> Any:
+        """The frame as narwhals has it."""
+        import narwhals.stable.v2 as nw
+
+        return nw.from_native(self.native, eager_only=True)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, at: Any) -> Any:
+        if at not in self._found:
+            self._found[at] = _column(self.frame[:, range(len(self))[at]], self.names[at])
+        return self._found[at]
+
+
+@dataclass(frozen=True)
+class FrameTable(ColumnTable):
+    """A frame as columns.
+
+    Attributes
+    ----------
+    source, columns, n_rows, named, matrix
+        As `ColumnTable` has them; there is no matrix.
+    library : str or None
+        The library of the frame, if its columns of numbers become an array at once.
+    """
+
+    columns: FrameColumns
+    library: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return self.columns.names
+
+    @cached_property
+    def _types(self) -> list[str | None]:
+        """For each column the name of its type, if it is one of `_TYPES`."""
+        native = self.columns.native
+        if self.library is None:
+            return [None] * len(self.columns)
+        of_arrow = self.library == "pyarrow"
+        dtypes = native.schema.types if of_arrow else list(native.dtypes)
+        known = {
+            dtype: _TYPES.get(str(dtype).removesuffix("[pyarrow]").lower()) for dtype in {*dtypes}
+        }
+        return [known[dtype] for dtype in dtypes]
+
+    @cached_property
+    def numeric_types(self) -> Sequence[str | None]:
+        kinds = {None: None, "Boolean": "boolean"}
+        return [kinds.get(own, "number") for own in self._types]
+
+    def numbers(self, positions: Sequence[int]) -> np.ndarray:
+        native, types = self.columns.native, [self._types[position] for position in positions]
+        wide = [j for j, own in enumerate(types) if own not in _NARROW]
+        dtype = np.dtype(np.float64 if wide else np.float32)
+        is_whole = len({*positions}) == len(self.columns)  # NumPy puts columns in order much faster
+        if self.library == "pandas":
+            part = native if is_whole else native.iloc[:, list(positions)]
+            found = _array_of_pandas(part, dtype)
+        elif self.library == "polars":
+            part = native if is_whole else native[:, list(positions)]
+            found = _array_of_polars(part, dtype)
+        else:
+            columns = native.columns if is_whole else [native.column(j) for j in positions]
+            found = _array_of_arrow(columns, len(native), dtype)
+        if is_whole:
+            found = picked_columns(found, positions)
+        if wide and all(np.isnan(found[:1, j]).all() and np.isnan(found[:, j]).all() for j in wide):
+            return found.astype(np.float32)  # columns without any value have no type
+        return found
+
+
+def _array_of_pandas(X: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """A frame of pandas as an array; a view if its columns have one dtype of NumPy's."""
+    dtypes = {*X.dtypes}
+    if all(isinstance(own, np.dtype) for own in dtypes):
+        return np.asarray(X.to_numpy() if len(dtypes) == 1 else X.to_numpy(dtype=dtype))
+    return np.asarray(X.to_numpy(dtype=dtype, na_value=np.nan))
+
+
+def _array_of_polars(X: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    import polars as pl
+
+    return np.asarray(X.cast(pl.Float64 if dtype == np.float64 else pl.Float32).to_numpy())
+
+
+def _array_of_arrow(columns: Sequence[Any], n_rows: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """Columns of pyarrow side by side; a cast is made only where there are missing values."""
+    found = np.empty((n_rows, len(columns)), dtype=dtype, order="F")
+    for j, column in enumerate(columns):
+        whole = column.cast(str(dtype), safe=False) if column.null_count else column
+        found[:, j] = whole.to_numpy()
+    return found
 
 
 def numbers_of(table: ColumnTable) -> np.ndarray:
@@ -98,14 +243,14 @@ def numbers_of(table: ColumnTable) -> np.ndarray:
     ValueError
         If columns hold something other than numbers; the message names them.
     """
-    refuse_all_but_numbers(table.columns, table.source)
-    if table.matrix is not None:
-        return table.matrix
-    shape = (table.n_rows, len(table.columns))
-    numbers = np.empty(shape, dtype=common_dtype(table.columns), order="F")
-    for j, column in enumerate(table.columns):
-        numbers[:, j] = column.numbers()
-    return numbers
+    types = table.numeric_types
+    others = {j: table.columns[j] for j, own in enumerate(types) if own is None}
+    refuse_all_but_numbers(list(others.values()), table.source)
+    plain = [j for j in range(len(types)) if j not in others]
+    X = table.numbers_with_room(plain, plain, list(others.values()), len(types))
+    for j, column in others.items():
+        X[:, j] = column.numbers()
+    return X
 
 
 def refuse_all_but_numbers(columns: Sequence[Column], source: str) -> None:
@@ -127,8 +272,12 @@ def refuse_all_but_numbers(columns: Sequence[Column], source: str) -> None:
 
 def number_categories(table: ColumnTable) -> list[str]:
     """The names of columns whose categories are numbers; they count as columns of numbers."""
-    columns = [column for column in table.columns if isinstance(column, FrameColumn)]
-    return [column.name for column in columns if column.has_number_categories]
+    columns = [table.columns[j] for j, own in enumerate(table.numeric_types) if own is None]
+    return [
+        column.name
+        for column in columns
+        if isinstance(column, FrameColumn) and column.has_number_categories
+    ]
 
 
 def _shown(column: Column) -> str:
@@ -151,15 +300,6 @@ def _remedies(kinds: set[str]) -> str:
     return text[0].upper() + text[1:]
 
 
-def _matrix_of(X: Any, frame: Any) -> np.ndarray | None:
-    """The array behind a frame of pandas whose columns all have one dtype of NumPy's."""
-    if not frame.implementation.is_pandas():
-        return None
-    dtypes = set(X.dtypes)
-    is_one = len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), np.dtype)
-    return np.asarray(X) if is_one and dtype.kind in "biuf" else None
-
-
 def _are_text(names: list[Any], argument: str) -> bool:
     """Whether the names of a frame's columns are text; False if none of them is."""
     other = [name for name in names if not isinstance(name, str)]
@@ -179,12 +319,31 @@ def _column(series: Any, name: str) -> Column:
         return column
     values = series.to_list()
     kinds = {type(value) for value in values if not is_missing(value)}
+    if kinds and all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        return FrameColumn(name, _booleans(series, values))
     if all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
         floats = [np.nan if is_missing(value) else float(value) for value in values]
-        return ArrayColumn(name, np.asarray(floats))
+        return ArrayColumn(name, np.asarray(floats, dtype=np.result_type(*map(_dtype_of, kinds))))
     if all(issubclass(kind, dt.date) for kind in kinds) and series.implementation.is_pandas():
         return _column_of_dates(column)
     return column
+
+
+def _dtype_of(kind: type) -> Any:
+    """The dtype of numbers of a Python type."""
+    if issubclass(kind, (bool, np.generic)):
+        return working_dtype(np.dtype(kind).name) or np.float64
+    return np.float64
+
+
+def _booleans(series: Any, values: list[Any]) -> Any:
+    """Objects that are booleans or missing as a series of a type for these."""
+    import narwhals.stable.v2 as nw
+
+    if series.implementation.is_pandas():
+        return nw.from_native(series.to_native().astype("boolean"), series_only=True)
+    found = [None if is_missing(value) else bool(value) for value in values]
+    return nw.new_series(series.name, found, nw.Boolean, backend=series.implementation)
 
 
 def _with_known_categories(series: Any) -> Any:
@@ -245,7 +404,11 @@ class FrameColumn:
     @property
     def has_number_categories(self) -> bool:
         """Whether the values are categories that are numbers, as pandas has them."""
-        return self.is_category and bool(self.series.cat.get_categories().dtype.is_numeric())
+        return self.is_category and bool(self._category_type.is_numeric())
+
+    @property
+    def _category_type(self) -> Any:
+        return self.series.cat.get_categories().dtype
 
     @cached_property
     def kind(self) -> str:
@@ -261,13 +424,13 @@ class FrameColumn:
 
     @property
     def dtype(self) -> str:
-        return "float32" if self._type in _NARROW or self._is_empty else "float64"
+        own = str(self._category_type) if self.has_number_categories else self._type
+        return "float32" if own in _NARROW or self._is_empty else "float64"
 
     @cached_property
     def _is_empty(self) -> bool:
         first = self.series.head(1)  # mostly, this decides it
-        is_lacking = bool(first.null_count() == len(first))
-        return is_lacking and bool(self.series.null_count() == len(self.series))
+        return bool(_missing_in(first).all()) and bool(_missing_in(self.series).all())
 
     def numbers(self) -> np.ndarray:
         import narwhals.stable.v2 as nw
@@ -289,14 +452,13 @@ class FrameColumn:
             series = seconds * 10**9 + series.dt.nanosecond().cast(nw.Int64)
             a_unit = 10**9
         wanted = nw.Float32 if self.dtype == "float32" else nw.Float64
-        numbers = np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
+        numbers = np.asarray(
+            _without_decimals(series).cast(wanted).fill_null(float("nan")).to_numpy()
+        )
         return numbers / a_unit if a_unit != 1 else numbers
 
     def missing(self) -> np.ndarray:
-        missing = self.series.is_null()
-        if self.series.dtype.is_float():
-            missing = missing | self.series.is_nan().fill_null(True)
-        return np.asarray(missing.to_numpy(), dtype=bool)
+        return np.asarray(_missing_in(self.series).to_numpy(), dtype=bool)
 
     def equals(self, value: str) -> np.ndarray:
         return np.asarray((self._text() == value).fill_null(False).to_numpy(), dtype=bool)
@@ -311,7 +473,7 @@ class FrameColumn:
         if self.kind == "text":
             return self._text_array()
         if self.series.dtype.is_decimal():
-            return np.asarray(self.series.cast(nw.Float64).to_numpy())
+            return np.asarray(_without_decimals(self.series).cast(nw.Float64).to_numpy())
         if self._type in ("Int128", "UInt128"):
             values = self.series.to_list()
             if any(abs(value) >= 2**63 for value in values):
@@ -349,3 +511,19 @@ class FrameColumn:
         if self.series.dtype == nw.String:  # in pandas 2, a cast makes the text "None" of None
             return self.series
         return self.series.cast(nw.String)
+
+
+def _without_decimals(series: Any) -> Any:
+    """Decimals as text, which all libraries read with correct rounding; pyarrow's own conversion
+    to floats is off by a digit for some."""
+    import narwhals.stable.v2 as nw
+
+    return series.cast(nw.String) if series.dtype.is_decimal() else series
+
+
+def _missing_in(series: Any) -> Any:
+    """Where a series has no value, or NaN."""
+    missing = series.is_null()
+    if series.dtype.is_float():
+        missing = missing | series.is_nan().fill_null(True)
+    return missing

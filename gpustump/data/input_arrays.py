@@ -67,10 +67,11 @@ def check_same_device(values: Array, name: str, X: Array) -> None:
         )
 
 
-def as_array(values: Any, name: str) -> Array:
+def as_array(values: Any, name: str, *, keeps_objects: bool = False) -> Array:
     """An array of any library, without gradients or foreign byte order; NumPy converts the rest.
 
-    Objects that offer memory of a GPU, but belong to no array library, are read with CuPy.
+    Objects that offer memory of a GPU, but belong to no array library, are read with CuPy. Python
+    objects in anything but an array become numbers if all of them are, unless `keeps_objects`.
 
     Raises
     ------
@@ -99,7 +100,8 @@ def as_array(values: Any, name: str) -> Array:
         found = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} cannot be made into an array: {error}") from error
-    return _as_numbers(found) if found.dtype == object and found.ndim else found
+    is_of_objects = found.dtype == object and found.ndim and not keeps_objects
+    return _as_numbers(found) if is_of_objects else found
 
 
 _PLANS = {"LazyFrame": "collect()", "dask": "compute()"}

@@ -1,11 +1,14 @@
 """Labels of any kind, and the number of each one's class.
 
-Labels on the host may be numbers, booleans or text, in an array, a list or a frame's column. Labels
-on another device are numbers, as devices have no text.
+Labels on the host may be numbers, booleans or text, in an array, a list or a frame's column. Python
+objects count as what they are: all numbers, all booleans or all text. Labels on another device are
+numbers, as devices have no text.
 """
 
 from __future__ import annotations
 
+import decimal
+import numbers
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +31,7 @@ def check_labels(y: Any, X: Array) -> Array:
     Raises
     ------
     TypeError
-        If y holds neither numbers, booleans nor text.
+        If y holds neither numbers, booleans nor text, or text among others.
     ValueError
         If y has another length or device than X, holds NaN or None, or holds numbers that are not
         whole, as a regression target does.
@@ -72,11 +75,20 @@ def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
         return classes, arrays.namespace_of(X).astype(index, arrays.namespace_of(X).int64)
 
 
-def warn_of_one_class(classes: np.ndarray) -> None:
-    """Warn if there is nothing to tell apart, as in a fold of a learning curve, or by mistake."""
+def warn_of_odd_classes(classes: np.ndarray, n_samples: int) -> None:
+    """Warn of a single class, which leaves nothing to learn, and of so many that y is probably a
+    quantity: as in scikit-learn, more than half as many as there are samples, if these are over 20.
+    """
     if len(classes) == 1:
         warnings.warn(
             f"y holds one class only, {classes.tolist()[0]!r}, so every prediction will be that.",
+            stacklevel=caller_level(),
+        )
+    if n_samples > 20 and len(classes) > round(n_samples / 2):
+        warnings.warn(
+            f"y holds {len(classes)} different values in {n_samples} samples, and each is a class "
+            "of its own. If y is a quantity, it needs a regressor; or cut it into a few classes, "
+            "for example with numpy.digitize.",
             stacklevel=caller_level(),
         )
 
@@ -149,7 +161,9 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
     from sklearn.utils import column_or_1d
 
     given_as_array = arrays.is_array(y)
-    labels: np.ndarray = as_array(y, "y")
+    labels: np.ndarray = as_array(y, "y", keeps_objects=True)
+    if isinstance(y, list | tuple) and labels.dtype.kind == "U":  # NumPy makes text of all
+        labels = np.asarray(y, dtype=object)
     if labels.dtype.kind not in "biufUO":
         raise TypeError(
             f"y has dtype {labels.dtype}; labels may be whole numbers, booleans or text."
@@ -166,21 +180,49 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
         raise ValueError(
             f"X and y have inconsistent numbers of samples: {X.shape[0]} and {labels.shape[0]}."
         )
+    if labels.dtype == object:
+        labels = _of_one_kind(labels)
     if given_as_array and labels.dtype.kind not in "UO":  # text is always on the host
         check_same_device(labels, "y", X)
     return labels
 
 
+def _of_one_kind(labels: np.ndarray) -> np.ndarray:
+    """Python objects as an array of numbers or booleans; as they are if they are text."""
+    values = labels.tolist()
+    lacking = next((index for index, value in enumerate(values) if is_missing(value)), None)
+    if lacking is not None:
+        raise ValueError(f"y contains NaN or None, the first at index {lacking}.")
+    kinds = {type(value) for value in values}
+    if all(issubclass(kind, str) for kind in kinds):
+        return labels if kinds == {str} else np.asarray(list(map(str, values)), dtype=object)
+    if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        return np.asarray(values, dtype=bool)
+    if not all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
+        found = ", ".join(sorted(kind.__name__ for kind in kinds))
+        if len(kinds) > 1:
+            raise TypeError(
+                f"y mixes labels of the types {found}; make all of one type, such as text: "
+                "y.astype(str)."
+            )
+        raise TypeError(
+            f"y holds objects of type {found}; labels may be whole numbers, booleans or text."
+        )
+    if not all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
+        return np.asarray(list(map(float, values)))
+    whole = list(map(int, values))
+    dtype = np.uint64 if max(whole) >= 2**63 else np.int64
+    try:
+        return np.asarray(whole, dtype=dtype)
+    except OverflowError as error:
+        raise ValueError(
+            "y holds integers of more than 64 bits; as labels, write them as text."
+        ) from error
+
+
 def _refuse_missing(y: Array) -> None:
-    kind = arrays.dtype_name(y)
-    if kind == "object":
-        lacking = [index for index, label in enumerate(y) if is_missing(label)]
-        kinds = {type(label).__name__ for label in y}
-        if lacking:
-            raise ValueError(f"y contains NaN or None, the first at index {lacking[0]}.")
-        if not kinds <= {"str", "str_"} and any("str" in kind for kind in kinds):
-            raise TypeError(f"y mixes labels of the kinds {', '.join(sorted(kinds))}; choose one.")
-    elif "float" in kind:
+    """Refuse numbers that are no labels."""
+    if "float" in arrays.dtype_name(y):
         xp = arrays.namespace_of(y)
         for problem, where in (("NaN", xp.isnan(y)), ("infinity", xp.isinf(y))):
             if bool(xp.any(where)):
@@ -190,10 +232,6 @@ def _refuse_missing(y: Array) -> None:
 
 def _refuse_continuous(y: Array) -> None:
     if "float" not in arrays.dtype_name(y):
-        if arrays.dtype_name(y) == "object":
-            from sklearn.utils.multiclass import check_classification_targets
-
-            check_classification_targets(y)
         return
     xp = arrays.namespace_of(y)
     fractional = y != xp.floor(y)

@@ -100,7 +100,7 @@ class AdaBoostClassifier(BoostedClassifier):
         passed to `fit`, these rows are watched instead.
     validation_fraction : float
         The share of the samples that each of several bags holds out; and, without bags, early
-        stopping if X_val is not given. It is stratified.
+        stopping if X_val is not given. It is stratified; a class with one sample is trained on.
     scoring : str
         The score of the held-out samples. "loss" is minus the mean of ln(1 + exp(-y * F)), where F
         is the decision function and y is -1 or 1. "neg_log_loss" has 2 * F in place of F, as

@@ -26,6 +26,7 @@ from gpustump.boosting.finished import link_of
 from gpustump.boosting.training import Settings, Trained
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.fingerprint import Fingerprint, fingerprint_of
+from gpustump.data.frames import with_columns
 from gpustump.data.labels import plain_labels
 from gpustump.data.parameters import check_count
 from gpustump.engines.contract import Search
@@ -252,7 +253,9 @@ def _prepared(model: StumpEnsemble, known: Recorded, given: Given, means: Means)
     if settings.n_rounds is not None:
         settings = replace(settings, n_rounds=min(settings.n_rounds, _MOST_ROUNDS))
     weighting = check_class_weight(getattr(estimator, "class_weight", None))
-    data = Data(given.X, given.y, given.weights, means.device, asked, None, weighting)
+    names = model.feature_names
+    X = given.X if names is None else with_columns(given.X, names)
+    data = Data(X, given.y, given.weights, means.device, asked, None, weighting)
     prepared: Prepared = estimator._prepared(data, settings)
     return prepared
 

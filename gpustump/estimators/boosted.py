@@ -83,10 +83,10 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         Parameters
         ----------
         X : array or frame (n_samples, n_features)
-            Of any array library, or a pandas or polars frame. NaN means missing.
+            Of any array library, or a frame of pandas, polars or pyarrow. NaN means missing.
         y : array (n_samples,)
-            Classes: whole numbers, booleans or text. If all are one class, a warning says so, and
-            that class is predicted for every sample.
+            Classes: whole numbers, booleans or text. Python objects count as what they are. If all
+            are one class, a warning says so, and that class is predicted for every sample.
         sample_weight : array (n_samples,), optional
             Finite, not negative, not all zero. Samples of weight zero take no part.
         X_val : array or frame (n_val, n_features), optional
@@ -94,9 +94,9 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             nothing of it is held out (but each of several bags is trained on its share). If
             `n_iter_no_change` is given, these rows decide when to stop early. If it is None, all
             rounds are made and kept. `held_out_scores_` and `held_out_errors_` hold the results. An
-            array has to be on the device of X; it may be of another library. A warm start may watch
-            other rows than the earlier fit: they are scored after the earlier rounds, too. Make
-            sure that none of them was trained on.
+            array has to be on the device of X; it may be of another library. Columns of a frame are
+            matched by name. A warm start may watch other rows than the earlier fit: they are scored
+            after the earlier rounds, too. Make sure that none of them was trained on.
         y_val : array (n_val,), optional
             Their labels. All of them have to be classes of y.
         sample_weight_val : array (n_val,), optional
@@ -115,6 +115,12 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             If `device` asks for a GPU that cannot be used.
         OSError
             If the file of `checkpoint` cannot be read or written.
+
+        Warns
+        -----
+        UserWarning
+            If y holds so many different values that it looks like a quantity. If a class has one
+            sample, and a share of the samples is held out: this sample is trained on.
 
         Examples
         --------

@@ -31,7 +31,7 @@ from gpustump.data.callers import caller_level
 from gpustump.data.class_weights import ClassWeight, Weights, weighted_by_class
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
-from gpustump.data.labels import check_labels, encode, plain_labels, warn_of_one_class
+from gpustump.data.labels import check_labels, encode, plain_labels, warn_of_odd_classes
 from gpustump.data.readable import listed
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
@@ -60,7 +60,7 @@ from gpustump.estimators.validation_data import NOTHING, Asked, Note, TrainingTa
 from gpustump.learners.step_table import StepTable
 from gpustump.model.bags import averaged
 from gpustump.model.class_scores import labels_at
-from gpustump.model.encoding import features_of, unseen_text
+from gpustump.model.encoding import features_of, plain_encoding, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 _LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_", "is_categorical_", "_categories")
@@ -125,7 +125,12 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If X is not a table of numbers with the features seen in `fit`.
+            If X is not a table of numbers with the features seen in `fit`, or lacks a column.
+
+        Notes
+        -----
+        If X and the table seen in `fit` are frames with names, columns are found by name, in any
+        order, and other columns are ignored. Otherwise they are matched by position.
 
         Examples
         --------
@@ -421,37 +426,49 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             return IntegerWeights.of(weights).share(arrays.picked(predicted == y, rows))
 
     def _table(self, X: Any, *, reset: bool = False) -> Array:
-        """X as an array; the number and names of its features are learnt (`reset`) or compared."""
-        if arrays.is_array(X) and arrays.dtype_name(X) != "object":
-            X = check_table(X)
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            self._learn_categories(X, None, reset=reset)
-            return X
-        frame = columns_of(X)
-        if frame is None:
-            table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-            table = check_table(table)
-            self._learn_categories(table, None, reset=reset)
-            return table
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        X = self._numbered(frame, reset=reset)
-        self._learn_categories(X, frame, reset=reset)
-        return X
+        """X as an array with the features that were learnt, which it is given (`reset`) or has to
+        match.
 
-    def _numbered(self, frame: ColumnTable, *, reset: bool) -> Array:
-        """A frame as an array, its categories as their numbers."""
+        Frames with names are matched by name. scikit-learn compares all else: the number of
+        features, and whether both sides have names.
+        """
+        is_plain = arrays.is_array(X) and arrays.dtype_name(X) != "object"
+        frame = None if is_plain else columns_of(X)
+        if frame is None and not is_plain:
+            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        found = None if frame is not None else check_table(X)
+        if is_plain or (frame is not None and (reset or not self._has_names_of(frame))):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        if found is None:
+            assert frame is not None
+            found = self._numbered(frame) if reset else self._features_of(frame)
         if reset:
-            self._categories = categories_of_frame(self._asked_categories(), frame)
+            self._learn_categories(found, frame)
+        return found
+
+    def _has_names_of(self, frame: ColumnTable) -> bool:
+        """Whether both the features and a frame's columns have names."""
+        return frame.named and "feature_names_in_" in vars(self)
+
+    def _features_of(self, frame: ColumnTable) -> Array:
+        """A frame as an array with the features of the training table."""
         encoding = self._categories.encoding
-        if encoding is not None:
-            X, unseen = features_of(encoding, frame, is_stored=False)
-            for name, values in unseen.items():
-                warnings.warn(
-                    f"{frame.source}: {unseen_text(name, values)}", stacklevel=caller_level()
-                )
-            return check_table(X)
+        if encoding is None:
+            names = vars(self).get("feature_names_in_")
+            own = None if names is None else tuple(names.tolist())
+            encoding = plain_encoding(self.n_features_in_, own)
+        X, unseen = features_of(encoding, frame)
+        for name, values in unseen.items():
+            warnings.warn(f"{frame.source}: {unseen_text(name, values)}", stacklevel=caller_level())
+        return check_table(X)
+
+    def _numbered(self, frame: ColumnTable) -> Array:
+        """A training frame as an array, its categories as their numbers."""
+        self._categories = categories_of_frame(self._asked_categories(), frame)
+        if self._categories.encoding is not None:
+            return check_table(features_of(self._categories.encoding, frame)[0])
         known = {frame.names[feature] for feature in self._categories.features}
-        if reset and (names := [n for n in number_categories(frame) if n not in known]):
+        if names := [name for name in number_categories(frame) if name not in known]:
             warnings.warn(
                 f"X: the categories of {listed(names)} are numbers and are taken as numbers, in "
                 "their order. If they are only names, pass categorical_features='from_dtype', or "
@@ -462,7 +479,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             return check_table(numbers_of(frame))
         except ValueError as error:
             has_text = any(column.kind == "text" for column in frame.columns)
-            if not (reset and has_text and hasattr(self, "categorical_features")):
+            if not (has_text and hasattr(self, "categorical_features")):
                 raise
             way = "Or pass categorical_features='from_dtype' to take text as categories."
             raise ValueError(f"{error} {way}") from error
@@ -471,10 +488,8 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """`categorical_features`; None for an estimator without this parameter."""
         return getattr(self, "categorical_features", None)
 
-    def _learn_categories(self, X: Array, frame: ColumnTable | None, *, reset: bool) -> None:
+    def _learn_categories(self, X: Array, frame: ColumnTable | None) -> None:
         """Note which features of a training table are categorical, and check their values."""
-        if not reset:
-            return
         names = vars(self).get("feature_names_in_")
         if frame is None:
             asked = self._asked_categories()
@@ -496,6 +511,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """
         ready = self._prepared(data, settings, self._checkpoint())
         learner, X, classes = ready.learner, ready.X, ready.classes
+        warn_of_odd_classes(classes, int(X.shape[0]))
         settings = self._observed(learner, data, ready.settings, classes)
         outline = outline_of(settings, len(classes), X.shape[1], len(ready.shares))
         device = check_device(data.device)
@@ -665,11 +681,10 @@ def _samples_of(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
         if rows is not None:
             y = arrays.picked(y, moved_to_device_of(rows, y))
         classes, index = encode(y, weights)
-    warn_of_one_class(classes)
     before = classes if data.earlier is None else data.earlier[0].classes
     if not np.array_equal(classes, before):
         raise ValueError(
-            f"y holds the classes {classes.tolist()}, but with warm_start=True it must hold those "
-            f"of the earlier fit, {before.tolist()}."
+            f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
+            f"hold those of the earlier fit, {listed(before.tolist())}."
         )
     return Samples(rows, index, weights), classes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
@@ -18,7 +19,9 @@ from sklearn.utils import check_random_state
 from gpustump import arrays
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.training import Run, Samples
+from gpustump.data.callers import caller_level
 from gpustump.data.parameters import Scoring
+from gpustump.data.readable import listed
 from gpustump.engines.contract import Search
 from gpustump.estimators.stratified import Strata
 
@@ -125,6 +128,18 @@ class Population:
     def _strata(self) -> Strata:
         return Strata.of(self.classes)
 
+    def warn_of_lone_samples(self) -> None:
+        """Warn of classes with one sample, which is trained on and never watched."""
+        names = self.names[self.classes[self._strata.lone]].tolist()
+        if names:
+            is_one = len(names) == 1
+            what = f"class {listed(names)} has" if is_one else f"the classes {listed(names)} have"
+            warnings.warn(
+                f"y: {what} one sample only, which is trained on and not held out. So early "
+                "stopping does not see how well it is predicted.",
+                stacklevel=caller_level(),
+            )
+
     def draw(self, watching: Watching, earlier: Earlier | None) -> Drawn:
         """Samples to train on and to watch, stratified, the same on every device.
 
@@ -145,7 +160,9 @@ class Population:
         except ValueError as error:
             raise ValueError(
                 f"validation_fraction={fraction!r} of {n_samples} samples cannot be held out: "
-                f"{error}"
+                f"{error} Put rare classes together (cut a quantity into classes), take another "
+                "validation_fraction, or set n_iter_no_change=None and n_bags=1, which hold "
+                "nothing out."
             ) from error
         if watching.scoring in OF_BOTH_CLASSES:
             self._refuse_absent_classes(watching, watched)

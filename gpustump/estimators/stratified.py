@@ -4,6 +4,9 @@ The held-out samples decide a model, so a seed must mean the same samples with e
 scikit-learn. And several bags draw from the same samples: what does not depend on the seed is
 computed once for all of them. (`train_test_split` takes 1 ms for 500 samples, mostly for checks;
 this takes 0.1 ms.)
+
+A class with one sample cannot be in both parts. `train_test_split` refuses it; here its sample is
+kept, and the share is drawn from the samples of the other classes.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.model_selection import train_test_split
+
+from gpustump.data.readable import counted
 
 
 class Strata(NamedTuple):
@@ -20,29 +24,34 @@ class Strata(NamedTuple):
 
     Attributes
     ----------
-    classes : ndarray (n_samples,) of int64
-        The number of each sample's class, from 0.
     members : list of ndarray of int64
-        The samples of each class that has any, increasing.
+        The samples of each class that has two or more, increasing.
     sizes : ndarray of int64
         How many they are.
+    lone : ndarray of int64
+        The samples whose class has no other, in the order of the classes.
     """
 
-    classes: np.ndarray
     members: list[np.ndarray]
     sizes: np.ndarray
+    lone: np.ndarray
 
     @classmethod
     def of(cls, classes: np.ndarray) -> Strata:
         """From the class number of each sample."""
         sizes = np.bincount(classes)
         by_class = np.split(np.argsort(classes, kind="stable"), np.cumsum(sizes)[:-1])
-        return cls(classes, [own for own in by_class if len(own)], sizes[sizes > 0])
+        lone = [own for own in by_class if len(own) == 1]
+        return cls(
+            [own for own in by_class if len(own) > 1],
+            sizes[sizes > 1],
+            np.concatenate([np.empty(0, dtype=np.int64), *lone]),
+        )
 
     def drawn(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the samples to keep and of a share to set aside, both increasing.
 
-        In both parts each class has its share, to less than one sample.
+        In both parts each class of two samples or more has its share, to less than one sample.
 
         Parameters
         ----------
@@ -53,26 +62,26 @@ class Strata(NamedTuple):
         Raises
         ------
         ValueError
-            If there are too few samples, in scikit-learn's words.
+            If a part would lack one of these classes.
         """
-        n_apart = math.ceil(share * len(self.classes))
-        n_kept = len(self.classes) - n_apart
-        if min(n_apart, n_kept) < len(self.sizes) or min(self.sizes) < 2:
-            return self._drawn_by_scikit_learn(share, seed)
+        n_samples, n_classes = int(self.sizes.sum()), len(self.sizes)
+        n_apart = math.ceil(share * n_samples)
+        n_kept = n_samples - n_apart
+        if not n_classes:
+            raise ValueError("every class has one sample only.")
+        if min(n_apart, n_kept) < n_classes:
+            raise ValueError(
+                f"of {counted(n_samples, 'sample')} in classes of two or more, {n_apart} would be "
+                f"set aside and {n_kept} kept, but each part needs one of all {n_classes} classes."
+            )
         generator = np.random.RandomState(seed)
         to_keep = _proportional(self.sizes, n_kept, generator)
         apart = _proportional(self.sizes - to_keep, n_apart, generator)
         drawn = [own[generator.permutation(len(own))] for own in self.members]
         parts = list(zip(drawn, to_keep.tolist(), apart.tolist(), strict=True))
-        kept = np.concatenate([own[:n_own] for own, n_own, _ in parts])
+        kept = np.concatenate([self.lone, *(own[:n_own] for own, n_own, _ in parts)])
         rest = np.concatenate([own[n_own : n_own + n_rest] for own, n_own, n_rest in parts])
         return np.sort(kept), np.sort(rest)
-
-    def _drawn_by_scikit_learn(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        kept, apart = train_test_split(
-            np.arange(len(self.classes)), test_size=share, stratify=self.classes, random_state=seed
-        )
-        return np.sort(kept), np.sort(apart)
 
 
 def _proportional(sizes: np.ndarray, n_drawn: int, generator: np.random.RandomState) -> np.ndarray:

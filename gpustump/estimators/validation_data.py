@@ -144,6 +144,8 @@ def shares_of(
         return Share(kept, HeldOutRows(watched), None), found.split
 
     shares, notes = drawn_shares(drawn, Share(samples, None, None), asked, earlier)
+    if population is not None:
+        population.warn_of_lone_samples()
     if rows is not None:
         shares = [share._replace(held_out=rows) for share in shares]
     return shares, notes

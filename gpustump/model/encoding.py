@@ -9,6 +9,8 @@ has only columns of numbers, one for each feature.
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -24,13 +26,13 @@ from gpustump.data.columns import (
     AsText,
     Column,
     ColumnTable,
-    common_dtype,
+    WithoutWords,
     is_number,
     is_plain_number,
-    side_by_side,
+    numbers_of,
     times_of_text,
     values_of_kind,
-    without_words,
+    without_numbers,
 )
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import counted, listed, quoted, shortened, shown, suggestion
@@ -236,7 +238,8 @@ class Encoding:
         return details | {name: value for name, value in options.items() if value}
 
 
-def plain_encoding(n_features: int, feature_names: Sequence[str] | None) -> Encoding:
+@functools.lru_cache(maxsize=8)
+def plain_encoding(n_features: int, feature_names: tuple[str, ...] | None) -> Encoding:
     """The encoding of a model whose features are columns of numbers."""
     names = list(map(str, range(n_features))) if feature_names is None else feature_names
     columns = tuple(InputColumn(name, j, "number") for j, name in enumerate(names))
@@ -300,44 +303,53 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
         If columns are missing from the table, or hold another kind of value than in training.
     """
     positions = needed_positions(encoding, table)
-    table = without_words(table, encoding.missing)
-    columns = [
-        _as_needed(needed, table.columns[position], encoding)
-        for needed, position in zip(encoding.columns, positions, strict=True)
-    ]
-    for needed, column in zip(encoding.columns, columns, strict=True):
-        _check_kind(needed, column, table.source)
-    if table.matrix is not None and not encoding.text_columns:
-        return _columns_of(table.matrix, positions), {}
-    together = side_by_side(columns)
-    if together is not None and not encoding.text_columns:
-        return together, {}
-    width = len(encoding.shown_names)
-    X = np.empty((table.n_rows, width), dtype=common_dtype(columns), order="F")
+    types, gone = table.numeric_types, numbers_of(encoding.missing)
+    plain = _plain_columns(encoding, [types[position] for position in positions])
+    if len(plain) == len(positions) > 0:
+        return without_numbers(table.numbers(positions), gone), {}
+    others: dict[int, Column] = {}
+    for j in sorted({*range(len(positions))} - {*plain}):
+        needed, column = encoding.columns[j], table.columns[positions[j]]
+        if encoding.missing:
+            column = WithoutWords(column, encoding.missing)
+        others[j] = _as_needed(needed, column, encoding)
+        _check_kind(needed, others[j], table.source)
+    widths = [len(column.features) for column in encoding.columns]
+    starts = [0, *itertools.accumulate(widths)]
+    X = table.numbers_with_room(
+        [positions[j] for j in plain], [starts[j] for j in plain], [*others.values()], starts[-1]
+    )
     unseen: dict[str, Unseen] = {}
-    at = 0
-    for needed, column in zip(encoding.columns, columns, strict=True):
+    for j, column in others.items():
+        needed, at = encoding.columns[j], starts[j]
         if needed.kind == "category":
-            found = _fill_category(X[:, at : at + len(needed.values)], needed, column)
-            unseen.update({needed.name: found} if found is not None else {})
+            found = _fill_category(X[:, at : at + widths[j]], needed, column)
         elif needed.kind == NUMBERED:
             found = _fill_numbers(X[:, at], needed, column)
-            unseen.update({needed.name: found} if found is not None else {})
         else:
-            X[:, at] = _numbers(needed, column)
-        at += len(needed.features)
+            X[:, at], found = _numbers(needed, column), None
+        unseen.update({needed.name: found} if found is not None else {})
     return X, unseen
 
 
-def features_of(
-    model: Encoding, table: ColumnTable, *, is_stored: bool
-) -> tuple[np.ndarray, dict[str, Unseen]]:
+def _plain_columns(encoding: Encoding, types: Sequence[str | None]) -> list[int]:
+    """The needed columns that are numbers for certain, given their `numeric_types`.
+
+    Where numbers stand for missing values, all columns or none: they are not looked for in features
+    that the encoding makes.
+    """
+    has_words = bool(numbers_of(encoding.missing))
+    usable = ("number",) if has_words else NUMERIC
+    pairs = enumerate(zip(encoding.columns, types, strict=True))
+    found = [j for j, (needed, own) in pairs if needed.kind in NUMERIC and own in usable]
+    return found if not has_words or len(found) == len(types) else []
+
+
+def features_of(model: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str, Unseen]]:
     """The features of a frame's rows, for a model that is used from Python.
 
     A frame may hold the columns of the training table, or all features under their own names.
-    Columns are found by name where both sides have names. A model whose encoding is stored
-    (`is_stored`) ignores other columns; for any other model they are more likely a mistake, and
-    refused.
+    Columns are found by name where both sides have names; others are ignored.
 
     Returns
     -------
@@ -348,19 +360,13 @@ def features_of(
     Raises
     ------
     ValueError
-        If the frame holds neither, or has columns that must not be there.
+        If the frame holds neither, or columns hold another kind of value than in training.
     """
-    names = set(table.names)
     if model.named and table.named:
+        names = {*table.names}
         needs = {column.name for column in model.columns}
-        if not needs <= names and set(model.shown_names) <= names:
-            return encode(plain_encoding(len(model.shown_names), model.feature_names), table)
-        unknown = [name for name in table.names if name not in needs]
-        if needs <= names and unknown and not is_stored:
-            raise ValueError(
-                f"{table.source} has {counted(len(unknown), 'column')} that the model does not "
-                f"know: {listed(unknown)}. Leave them out; its columns are model.feature_names."
-            )
+        if not needs <= names and {*model.shown_names} <= names:
+            model = plain_encoding(len(model.shown_names), model.feature_names)
     return encode(model, table)
 
 
@@ -371,14 +377,6 @@ def unseen_text(name: str, unseen: Unseen) -> str:
         f"{listed([name])} has values that were not in training in "
         f"{counted(unseen.n_rows, 'row')}, such as {quoted(shortened(unseen.example))}; {what}"
     )
-
-
-def _columns_of(matrix: np.ndarray, positions: list[int]) -> np.ndarray:
-    """Columns of an array, without a copy if they are neighbours."""
-    first, last = positions[0], positions[-1] + 1
-    if positions == list(range(first, last)):
-        return matrix[:, first:last]
-    return matrix[:, positions]
 
 
 def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Column:

@@ -215,10 +215,10 @@ class StumpEnsemble:
         ----------
         X : array or frame (n_samples, n_features)
             An array of any library, its columns in the order of training; or a frame of pandas,
-            polars or pyarrow, whose columns are found by name if the model knows names. A model
-            that the command line trained takes a table like the one that it was trained on, with
-            its text and dates, and ignores other columns; any other model refuses other columns.
-            NaN is missing.
+            polars or pyarrow. If the frame and the model have names, columns are found by name, in
+            any order, and other columns are ignored; otherwise by position. A model that the
+            command line trained takes a table like the one that it was trained on, with its text
+            and dates. NaN is missing.
         n_jobs : int, optional
             Threads for the CPU kernels; by default all that this process may use.
 
@@ -231,8 +231,8 @@ class StumpEnsemble:
         Raises
         ------
         ValueError, TypeError
-            If X is not a table of numbers with `n_features` columns, or lacks a column, has an
-            unknown one, or holds another kind of values than in training.
+            If X is not a table of numbers with `n_features` columns, or lacks a column, or holds
+            another kind of values than in training.
 
         Warns
         -----
@@ -922,8 +922,7 @@ class StumpEnsemble:
 
     def _features_of(self, frame: ColumnTable) -> np.ndarray:
         """The features of a frame, with a warning of values that were not in training."""
-        is_stored = "encoding" in self.details
-        X, unseen = features_of(self.encoding, frame, is_stored=is_stored)
+        X, unseen = features_of(self.encoding, frame)
         for name, values in unseen.items():
             message = f"{frame.source}: {unseen_text(name, values)}"
             warnings.warn(message, stacklevel=caller_level())

@@ -44,8 +44,7 @@ def waterfall(
     model : StumpEnsemble or fitted classifier
     row : array (n_features,) or (1, n_features)
         Of any array library; NaN means missing. Also a frame of one row, or a row of a pandas
-        frame: a `StumpEnsemble` finds the features by name, an estimator compares the names with
-        those of training.
+        frame, in which the features are found by name.
     n_features : int
         How many features have a bar of their own: those that add or take away most. The others
         that contribute are summed in one bar.

@@ -247,6 +247,29 @@ def test_frames_make_the_model_of_one_machine_and_name_its_features(threads):
     assert (there.predict(X).compute() == here.predict(frame)).all()
 
 
+@pytest.mark.parametrize("categorical", [None, "from_dtype"])
+def test_columns_of_frames_are_matched_by_name_on_a_cluster(threads, categorical):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"])
+    if categorical is not None:
+        frame["d"] = rng.choice(["red", "blue"], size=200)
+    y = pd.Series((frame["a"] + frame["b"] > 0).astype(int))
+    turned = frame[frame.columns[::-1]].assign(other=1.0)
+    how = {"n_estimators": 4, "warm_start": True, "categorical_features": categorical}
+    there, here = DaskAdaBoostClassifier(client=threads, **how), AdaBoostClassifier(**how)
+    X, other, labels = (dd.from_pandas(own, npartitions=3) for own in (frame, turned, y))
+    there.fit(X, labels, X_val=other, y_val=labels)
+    here.fit(frame, y, X_val=frame, y_val=y)
+    check_equal(there, here)
+    assert there.held_out_scores_ == here.held_out_scores_
+    there.set_params(n_estimators=7).fit(other, labels)
+    check_equal(there, here.set_params(n_estimators=7).fit(frame, y))
+    assert (there.decision_function(other).compute() == here.decision_function(frame)).all()
+    assert there.score(other, labels) == here.score(frame, y)
+    with pytest.raises(ValueError, match="lacks 1 column that the model needs: 'b'"):
+        there.predict(X.drop(columns="b"))
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_predictions_are_lazy_keep_the_partitions_and_equal_those_of_one_machine(
     threads, n_classes

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from gpustump import AdaBoostClassifier, StumpEnsemble, boost
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble, boost
 from gpustump.data.frames import columns_of, numbers_of
 
 VALUES = {
@@ -115,6 +115,15 @@ def test_two_columns_of_one_name_are_refused():
         AdaBoostClassifier().fit(frame, [0, 1])
 
 
+@pytest.mark.parametrize("name", ["columns", "column_names", "shape", "schema", "dtypes"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_may_have_the_names_of_what_frames_have(library, name):
+    frame = (MAKERS | {"pandas": pd.DataFrame})[library]({"a": [1.0, 2.0], name: [3.0, 4.0]})
+    table = columns_of(frame)
+    assert table.names == ["a", name]
+    assert numbers_of(table).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
 @pytest.mark.parametrize("names", [["a", 1], [0, "b"], ["a", None]])
 def test_names_of_which_only_some_are_text_are_refused(names):
     model = fit_named_model()
@@ -198,6 +207,153 @@ def test_frames_train_the_model_of_their_array(library, dtype):
     array = AdaBoostClassifier(n_estimators=10).fit(X, y)
     assert classifier.model_.digest() == array.model_.digest()
     assert (classifier.decision_function(frame) == array.decision_function(X)).all()
+
+
+TRUTHS = [
+    bool(value) if value < 2 else None for value in np.random.default_rng(1).integers(3, size=90)
+]
+WHOLE = [value or None for value in np.random.default_rng(2).integers(100, size=90).tolist()]
+PARTS = np.random.default_rng(3).normal(size=90).astype(np.float32)
+PRICES = [None if value is None else decimal.Decimal(value) / 100 for value in WHOLE]
+CODES = [-1 if value is None else value for value in WHOLE]
+NARROW_CODES = np.arange(100, dtype=np.int8)
+
+
+def objects(values: list, kind: type = lambda value: value) -> pd.Series:
+    """The values as Python objects in pandas."""
+    return pd.Series([None if value is None else kind(value) for value in values], dtype=object)
+
+
+def polars_series(values: list, dtype: object) -> pl.DataFrame:
+    return pl.DataFrame({"part": PARTS, "x": pl.Series(values, dtype=dtype)})
+
+
+def pandas_series(values: list, dtype: str | None = None) -> pd.DataFrame:
+    return pd.DataFrame({"part": PARTS, "x": pd.Series(values, dtype=dtype)})
+
+
+def arrow_array(values: list, dtype: pa.DataType | None = None) -> pa.Table:
+    return pa.table({"part": PARTS, "x": pa.array(values, dtype)})
+
+
+SAME = {
+    "booleans": [
+        pandas_series(objects(TRUTHS)),
+        pandas_series(objects(TRUTHS, np.bool_)),
+        pandas_series(TRUTHS, "boolean"),
+        pandas_series(TRUTHS, "bool[pyarrow]"),
+        polars_series(TRUTHS, pl.Boolean),
+        polars_series(TRUTHS, pl.Object),
+        arrow_array(TRUTHS),
+    ],
+    "integers of 8 or 16 bits": [
+        pandas_series(WHOLE, "Int8"),
+        pandas_series(WHOLE, "UInt16"),
+        pandas_series(WHOLE, "int8[pyarrow]"),
+        pandas_series(objects(WHOLE, np.int8)),
+        pandas_series(pd.Categorical.from_codes(CODES, NARROW_CODES)),
+        polars_series(WHOLE, pl.Int16),
+        polars_series(WHOLE, pl.UInt8),
+        arrow_array(WHOLE, pa.uint8()),
+        arrow_array(WHOLE, pa.int8()).set_column(
+            1, "x", pa.array(WHOLE, pa.int8()).dictionary_encode()
+        ),
+    ],
+    "integers of 64 bits": [
+        pandas_series(objects(WHOLE)),
+        pandas_series(objects(WHOLE, np.int32)),
+        pandas_series(objects(WHOLE, decimal.Decimal)),
+        pandas_series([np.nan if value is None else value for value in WHOLE]),
+        pandas_series(WHOLE, "Int64"),
+        pandas_series(WHOLE, "Float64"),
+        pandas_series(WHOLE, "uint64[pyarrow]"),
+        pandas_series(pd.Categorical(WHOLE)),
+        polars_series(WHOLE, pl.Int32),
+        polars_series(WHOLE, pl.Int128),
+        arrow_array(WHOLE),
+    ],
+    "float32": [
+        pandas_series(PARTS[::-1].copy()),
+        pandas_series(PARTS[::-1].copy(), "Float32"),
+        pandas_series(PARTS[::-1].copy(), "float[pyarrow]"),
+        pandas_series(objects(list(PARTS[::-1]))),
+        polars_series(PARTS[::-1].copy(), pl.Float32),
+        arrow_array(PARTS[::-1].copy(), pa.float32()),
+    ],
+    "float16": [
+        pandas_series(PARTS[::-1].astype(np.float16)),
+        arrow_array(PARTS[::-1].astype(np.float16)),
+    ],
+    "decimals": [
+        pandas_series(objects(PRICES)),
+        pandas_series(PRICES, pd.ArrowDtype(pa.decimal128(20, 2))),
+        pandas_series([np.nan if price is None else float(price) for price in PRICES]),
+        polars_series(PRICES, pl.Decimal(20, 2)),
+        arrow_array(PRICES, pa.decimal128(20, 2)),
+    ],
+    "nothing": [
+        pandas_series([None] * 90, "object"),
+        pandas_series([np.nan] * 90),
+        pandas_series([None] * 90, "Int64"),
+        pandas_series([None] * 90, "string"),
+        pandas_series([None] * 90, "double[pyarrow]"),
+        polars_series([None] * 90, pl.Null),
+        polars_series([float("nan")] * 90, pl.Float64),
+        polars_series([None] * 90, pl.Int64),
+        arrow_array([None] * 90),
+        arrow_array([float("nan")] * 90),
+    ],
+}
+"""Frames of one column of float32, and of another column that all of them hold as the same type."""
+
+
+@pytest.mark.filterwarnings("ignore:X. the categories of")
+@pytest.mark.parametrize("kind", SAME)
+def test_the_same_values_of_one_type_make_one_model_whatever_library_holds_them(kind):
+    y = (np.random.default_rng(4).random(90) > 0.8) ^ (np.sin(4 * PARTS) > 0)
+    digests, scores = set(), set()
+    for frame in SAME[kind]:
+        fitted = LogitBoostClassifier(n_estimators=20).fit(frame, y)
+        digests.add(fitted.model_.digest())
+        scores.add(fitted.decision_function(frame).tobytes())
+        assert (fitted.model_.decision_function(SAME[kind][0]).tobytes()) in scores
+    assert len(digests) == len(scores) == 1
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_float32_beside_narrow_types_and_columns_without_values_stays_float32(kind):
+    is_wide = kind in ("integers of 64 bits", "decimals")
+    for frame in SAME[kind]:
+        found = numbers_of(columns_of(frame))
+        assert found.dtype == (np.float64 if is_wide else np.float32)
+        np.testing.assert_array_equal(found[:, 0], PARTS)
+
+
+@pytest.mark.parametrize("scale", [2, 3, 12])
+def test_decimals_of_every_library_are_rounded_as_python_rounds_them(scale):
+    whole = np.random.default_rng(5).integers(-(10**15), 10**15, 500).tolist()
+    values = [decimal.Decimal(value).scaleb(-scale) for value in whole]
+    own = pa.decimal128(20, scale)
+    for frame in (
+        pl.DataFrame({"x": pl.Series(values, dtype=pl.Decimal(20, scale))}),
+        pa.table({"x": pa.array(values, own)}),
+        pd.DataFrame({"x": pd.Series(values, dtype=pd.ArrowDtype(own))}),
+        pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+    ):
+        assert numbers_of(columns_of(frame))[:, 0].tolist() == list(map(float, values))
+
+
+def test_integers_are_rounded_to_float64_where_others_are_missing():
+    values = [2**53 + 1, None, -(2**62) + 1]
+    expected = [2.0**53, np.nan, -(2.0**62)]
+    for frame in (
+        pd.DataFrame({"x": pd.Series(values, dtype="Int64")}),
+        pd.DataFrame({"x": pd.Series(values, dtype="int64[pyarrow]")}),
+        pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+        pl.DataFrame({"x": values}),
+        pa.table({"x": values}),
+    ):
+        np.testing.assert_array_equal(numbers_of(columns_of(frame))[:, 0], expected)
 
 
 def test_a_pandas_frame_of_one_dtype_is_not_copied():

@@ -216,7 +216,7 @@ def test_a_renamed_column_is_refused_by_name():
     X, y = small()
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     classifier = AdaBoostClassifier(n_estimators=2).fit(frame, y)
-    with pytest.raises(ValueError, match=r"(?s)unseen at fit time.*other"):
+    with pytest.raises(ValueError, match=r"lacks 1 column that the model needs: 'b'"):
         classifier.predict(frame.rename(columns={"b": "other"}))
 
 
@@ -739,8 +739,9 @@ def test_a_refused_or_interrupted_fit_leaves_the_fitted_estimator_whole():
     with pytest.raises(KeyboardInterrupt):
         classifier.set_params(callback=interrupt).fit(turned.iloc[:, :2], Y)
     assert np.array_equal(classifier.predict(frame), expected)
-    with pytest.raises(ValueError, match="feature names"):
-        classifier.predict(turned)
+    assert np.array_equal(classifier.predict(turned), expected)
+    with pytest.raises(ValueError, match="lacks 2 columns"):
+        classifier.predict(turned.iloc[:, :2])
 
 
 def test_after_a_failed_first_fit_the_estimator_is_not_fitted():

@@ -241,9 +241,15 @@ BAD = {
     "rows alone": (validation(X, None), "X_val is given, but y_val is not"),
     "weights alone": (validation(None, None, Y), "sample_weight_val is given, but X_val is not"),
     "features": (validation(X[:, :3], Y), "X_val: X has 3 features, but .* is expecting 4"),
-    "names": (validation(FRAME.rename(columns={"a": "z"}), Y), "X_val: The feature names should"),
+    "names": (
+        validation(FRAME.rename(columns={"a": "z"}), Y),
+        "X_val: X lacks 1 column .* needs: 'a'",
+    ),
     "no rows": (validation(X[:0], Y[:0]), r"X_val: .*0 sample\(s\)"),
-    "text": (validation(FRAME.astype({"a": str}), Y), "X_val: .*columns that do not hold numbers"),
+    "text": (
+        validation(FRAME.astype({"a": str}), Y),
+        "X_val: .*column 'a' held numbers in training, but",
+    ),
     "lengths": (validation(X, Y[:9]), "y_val: X and y have inconsistent numbers .* 120 and 9"),
     "NaN": (validation(X, np.where(Y == 1, np.nan, Y)), "y_val: y contains NaN"),
     "class": (validation(X, Y + 1), "y_val: y holds 3 at index 1, which is none of the"),

@@ -104,10 +104,10 @@ def test_rows_of_every_kind_are_drawn_alike():
     X = X.iloc[:, :6]
     clf = AdaBoostClassifier(n_estimators=10, device="cpu").fit(X, y)
     model, values = clf.model_, X.to_numpy()[5]
+    turned = X.iloc[5][::-1]
     given = [(clf, X.iloc[[5]]), (clf, X.iloc[5]), (model, values), (model, X.iloc[5])]
+    given += [(clf, turned), (model, turned)]
     axes = [plots.waterfall(*one) for one in [*given, (model, values[None].tolist())]]
-    with pytest.raises(ValueError, match="feature names"):
-        plots.waterfall(clf, X.iloc[5][::-1])
     for ax in axes[1:]:
         assert widths(ax) == widths(axes[0])
     assert sum(widths(axes[0])) == clf.decision_function(X)[5]

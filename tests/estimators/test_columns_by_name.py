@@ -1,0 +1,156 @@
+"""Frames with names are matched by name wherever a fitted estimator or its model takes a table."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from classifiers import KINDS, drawn
+from numpy.testing import assert_array_equal
+
+from gpustump import AdaBoostClassifier, DecisionStumpClassifier, StumpEnsemble, audit, plots
+from gpustump.data import frames
+
+X, Y = drawn()
+NAMES = ["height", "width", "age", "price"]
+FRAME = pd.DataFrame(X.astype(np.float32), columns=NAMES).astype({"age": "float64"})
+OTHERS = FRAME[NAMES[::-1]].assign(note="text", height_2=1.0)
+LIBRARIES = {"pandas": lambda X: X, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
+
+METHODS = {
+    "decision_function": lambda model, X: model.decision_function(X),
+    "predict": lambda model, X: model.predict(X),
+    "predict_proba": lambda model, X: model.predict_proba(X),
+    "staged_decision_function": lambda model, X: list(model.staged_decision_function(X)),
+    "staged_predict": lambda model, X: list(model.staged_predict(X)),
+    "staged_predict_proba": lambda model, X: list(model.staged_predict_proba(X)),
+    "explain": lambda model, X: model.explain(X),
+    "contribution_importances": lambda model, X: model.contribution_importances(X),
+}
+OF_ESTIMATORS = METHODS | {
+    "predict_log_proba": lambda model, X: model.predict_log_proba(X),
+    "score": lambda model, X: model.score(X, Y),
+    "staged_score": lambda model, X: list(model.staged_score(X, Y)),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> AdaBoostClassifier:
+    return AdaBoostClassifier(n_estimators=8).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("method", OF_ESTIMATORS)
+def test_other_orders_and_other_columns_change_no_number(fitted, method, library, tmp_path):
+    fitted.model_.save(tmp_path / "model.json")
+    expected = OF_ESTIMATORS[method](fitted, FRAME)
+    models = [fitted]
+    if method in METHODS:
+        models += [fitted.model_, StumpEnsemble.load(tmp_path / "model.json")]
+    for model in models:
+        for columns in (NAMES[::-1], list(OTHERS)):
+            frame = LIBRARIES[library](OTHERS[columns])
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert_array_equal(OF_ESTIMATORS[method](model, frame), expected)
+
+
+@pytest.mark.parametrize("method", OF_ESTIMATORS)
+def test_missing_columns_are_named_with_a_similar_name(fitted, method):
+    use = OF_ESTIMATORS[method]
+    with pytest.raises(ValueError, match=r"lacks 1 column .* needs: 'price'\. Did you mean 'Price"):
+        use(fitted, FRAME.rename(columns={"price": "Prices"}))
+    with pytest.raises(ValueError, match="lacks 3 columns that the model needs: 'width', 'age', '"):
+        use(fitted, FRAME[["height"]])
+    with pytest.raises(ValueError, match="lacks 4 columns"):
+        use(fitted, FRAME.add_prefix("another_"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_to_watch_are_matched_by_name(kind):
+    how = {"n_estimators": 6, "n_iter_no_change": 3}
+    found, expected = (
+        KINDS[kind](**how).fit(FRAME[:80], Y[:80], X_val=frame[80:], y_val=Y[80:])
+        for frame in (OTHERS, FRAME)
+    )
+    assert found.held_out_scores_ == expected.held_out_scores_
+    assert found.model_.digest() == expected.model_.digest()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_warm_start_goes_on_with_the_columns_of_the_same_names(kind):
+    whole = KINDS[kind](n_estimators=6).fit(FRAME, Y)
+    parts = KINDS[kind](n_estimators=3, warm_start=True).fit(FRAME, Y)
+    parts.set_params(n_estimators=6).fit(OTHERS, Y)
+    assert parts.model_.digest() == whole.model_.digest()
+    assert parts.model_.feature_names == tuple(NAMES)
+
+
+def test_an_audit_finds_the_columns_by_name(fitted):
+    assert audit(fitted.model_, FRAME, Y).same
+    assert audit(fitted.model_, OTHERS, Y).same
+    categories = AdaBoostClassifier(n_estimators=4, categorical_features="from_dtype")
+    frame = FRAME.assign(colour=np.where(X[:, 2] > 0, "red", "blue"))
+    model = categories.fit(frame, Y).model_
+    assert audit(model, frame[frame.columns[::-1]].assign(other=0), Y).same
+
+
+def test_pictures_of_an_estimator_find_the_columns_by_name(fitted):
+    pytest.importorskip("matplotlib")
+    labels = [
+        [text.get_text() for text in plots.waterfall(fitted, row).get_yticklabels()]
+        for row in (FRAME.iloc[5], FRAME.iloc[[5]], OTHERS.iloc[[5]])
+    ]
+    assert labels[0] == labels[1] == labels[2]
+
+
+@pytest.mark.parametrize("make", [AdaBoostClassifier, DecisionStumpClassifier])
+def test_columns_without_names_are_matched_by_position(make):
+    plain = pd.DataFrame(FRAME.to_numpy())
+    named, unnamed = make().fit(FRAME, Y), make().fit(plain, Y)
+    expected = named.predict(FRAME)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert_array_equal(named.predict(plain), expected)
+    with pytest.warns(UserWarning, match="was fitted without feature names"):
+        assert_array_equal(unnamed.predict(FRAME), expected)
+    assert_array_equal(unnamed.predict(plain), expected)
+    for other in (plain[[0, 1, 2]], plain.assign(more=0.0).set_axis(range(5), axis=1)):
+        for model in (named, unnamed):
+            with pytest.raises(ValueError, match=r"X has [35] features, but .* is expecting 4"):
+                predict_without_warnings(model, other)
+            with pytest.raises(ValueError, match=r"X has [35] columns, but the model needs its 4"):
+                model.model_.predict(other)
+
+
+def predict_without_warnings(model, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.predict(X)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("text", [False, True], ids=["numbers", "numbers and one text"])
+def test_columns_of_numbers_are_read_without_a_call_for_each(library, text, monkeypatch):
+    wide = pd.DataFrame({f"c{j}": [0, 1, 0, 1] for j in range(50)}, dtype="int8")
+    wide = wide.assign(x=[0.5, 1.5, 0.25, 2.0], yes=[True, False, True, True])
+    if text:
+        wide["word"] = ["a", "b", "a", "b"]
+    frame = LIBRARIES[library](wide)
+    reversed_frame = LIBRARIES[library](wide[wide.columns[::-1]])
+    looked_at = []
+    monkeypatch.setattr(
+        frames,
+        "_column",
+        lambda series, name, own=frames._column: (looked_at.append(name), own(series, name))[1],
+    )
+    how = {"categorical_features": "from_dtype"} if text else {}
+    fitted = AdaBoostClassifier(n_estimators=3, **how).fit(frame, [0, 1, 0, 1])
+    looked_at.clear()
+    for model in (fitted, fitted.model_):
+        for own in (frame, reversed_frame):
+            model.predict(own)
+    assert looked_at == ["word"] * 4 * text

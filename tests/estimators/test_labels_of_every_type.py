@@ -1,0 +1,209 @@
+"""Labels: the same classes whatever library and type hold them, and warnings of odd ones."""
+
+from __future__ import annotations
+
+import decimal
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from classifiers import KINDS, drawn
+from numpy.testing import assert_array_equal
+
+from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
+from gpustump.boosting.training import Samples
+from gpustump.estimators.held_out_split import Population, Watching
+
+X, Y = drawn()
+WHOLE, TRUTHS, TEXTS = Y.tolist(), (Y > 0).tolist(), np.asarray(["no", "yes"])[Y].tolist()
+FLOATS = [float(label) for label in WHOLE]
+
+
+def objects(values: list) -> np.ndarray:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def pandas_of(values: list, *dtypes: object) -> list[pd.Series]:
+    return [pd.Series(values, dtype=dtype) for dtype in dtypes]
+
+
+SAME: list[tuple[tuple, list]] = [
+    (
+        (0, 1),
+        [
+            WHOLE,
+            FLOATS,
+            np.asarray(FLOATS, dtype=np.float32),
+            objects(WHOLE),
+            objects(FLOATS),
+            objects([np.int8(label) for label in WHOLE]),
+            objects([decimal.Decimal(label) for label in WHOLE]),
+            objects([0 if label == 0 else True for label in WHOLE]),
+            objects(WHOLE)[:, None],
+            *pandas_of(WHOLE, object, "int8", "Int64", "Float32", "category", "int64[pyarrow]"),
+            pd.DataFrame({"y": WHOLE}, dtype=object),
+            pl.Series(WHOLE),
+            pl.Series(WHOLE, dtype=pl.UInt8),
+            pl.Series(WHOLE, dtype=pl.Object),
+            pa.array(WHOLE),
+            pa.chunked_array([WHOLE]),
+        ],
+    ),
+    (
+        (False, True),
+        [
+            TRUTHS,
+            objects(TRUTHS),
+            objects([np.bool_(label) for label in TRUTHS]),
+            *pandas_of(TRUTHS, object, bool, "boolean", "category", "bool[pyarrow]"),
+            pl.Series(TRUTHS),
+            pl.Series(TRUTHS, dtype=pl.Object),
+            pa.array(TRUTHS),
+        ],
+    ),
+    (
+        ("no", "yes"),
+        [
+            TEXTS,
+            objects(TEXTS),
+            objects([np.str_(label) for label in TEXTS]),
+            *pandas_of(TEXTS, object, "string", "category", "string[pyarrow]"),
+            pl.Series(TEXTS),
+            pl.Series(TEXTS, dtype=pl.Categorical),
+            pa.array(TEXTS),
+        ],
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize(("classes", "given"), SAME, ids=["whole", "booleans", "text"])
+def test_labels_of_every_library_and_type_are_the_same_classes(classes, given):
+    digests = set()
+    for y in given:
+        fitted = AdaBoostClassifier(n_estimators=4).fit(X, y, X_val=X, y_val=y)
+        digests.add(fitted.model_.digest())
+        assert fitted.model_.classes == classes
+        assert [type(label) for label in fitted.model_.classes] == [*map(type, classes)]
+        assert fitted.score(X, y) == fitted.score(X, given[0])
+    assert len(digests) == 1
+
+
+def test_objects_that_are_large_integers_stay_exact():
+    for pair in ((2**53, 2**53 + 1), (1, 2**63 + 1), (-(2**63), 2**63 - 1)):
+        y = objects([pair[label] for label in WHOLE])
+        assert AdaBoostClassifier(n_estimators=1).fit(X, y).model_.classes == pair
+
+
+BAD = {
+    "text and numbers": (objects([1, "a"] * 60), "y mixes labels of the types int, str; make all"),
+    "a list of both": ([1, "a"] * 60, "y mixes labels of the types int, str; make all of one"),
+    "text and booleans": (objects([True, "a"] * 60), "y mixes labels of the types bool, str"),
+    "tuples": (objects([(1, 2), (3, 4)] * 60), "y holds objects of type tuple; labels may be"),
+    "bytes": (objects([b"a", b"b"] * 60), "y holds objects of type bytes; labels may be"),
+    "wide integers": (objects([1, 2**64] * 60), "y holds integers of more than 64 bits"),
+    "wide range": (objects([-1, 2**63] * 60), "y holds integers of more than 64 bits"),
+    "fractions": (objects([1, 0.5] * 60), "y holds 0.5; a classifier needs classes"),
+    "None": (objects([1, None] * 60), "y contains NaN or None, the first at index 1"),
+    "NaN in text": (["a", float("nan"), "b"] * 40, "y contains NaN or None, .* index 1"),
+    "NA": (pd.Series([True, None] * 60, dtype="boolean"), "y contains NaN or None, .* index 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_labels_of_other_types_are_refused_by_name(name):
+    y, message = BAD[name]
+    with pytest.raises((TypeError, ValueError), match=message):
+        AdaBoostClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["discrete", "newton-shared"])
+def test_labels_that_are_mostly_different_are_warned_of_once_in_fit(name):
+    y = np.arange(120) // 2 + (np.arange(120) == 1) * 60  # 61 classes
+    with pytest.warns(
+        UserWarning, match="61 different values in 120 samples, .* a quantity"
+    ) as all_:
+        fitted = KINDS[name](n_estimators=1).fit(X, y)
+    assert len(all_) == 1
+    assert all_[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.predict(X)
+        fitted.score(X, y)
+        audit(fitted.model_, X, y)
+        KINDS[name](n_estimators=1).fit(X, np.arange(120) // 2)  # 60 classes
+        KINDS[name](n_estimators=1).fit(X[:20], np.arange(20))
+
+
+STOPPING = {"n_iter_no_change": 3, "random_state": 0, "n_estimators": 6}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LogitBoostClassifier(**STOPPING),
+        lambda: AdaBoostClassifier(**STOPPING, multi_class="shared", votes="real"),
+        lambda: LogitBoostClassifier(n_bags=3, random_state=0, n_estimators=4),
+        lambda: GlassBoxClassifier(random_state=0, n_estimators=20),
+    ],
+    ids=["early stopping", "shared", "bags", "glass box"],
+)
+def test_a_class_of_one_sample_is_trained_on_with_one_warning(make):
+    labels = np.where(np.arange(120) == 7, 2, Y)
+    with pytest.warns(
+        UserWarning, match="y: class 2 has one sample only, which is trained on"
+    ) as all_:
+        found = make().fit(X, labels)
+    assert len(all_) == 1
+    assert found.model_.classes == (0, 1, 2)
+    assert len(found.held_out_scores_[0]) > 0 or make().n_iter_no_change is None
+
+
+def test_the_sample_of_its_class_is_never_held_out():
+    column = np.append(np.arange(40.0), 100.0)[:, None]
+    y = np.append(np.arange(40) % 2, 2)
+    with pytest.warns(UserWarning, match="class 2 has one sample only"):
+        fitted = LogitBoostClassifier(n_bags=8, n_estimators=3, random_state=0).fit(column, y)
+    for bag in fitted.model_.bag_models:  # each knows the class: its score rises there
+        scores = bag.decision_function(column)[:, 2]
+        assert scores[-1] > scores[0]
+
+
+def test_too_few_samples_of_many_classes_are_refused_in_few_words():
+    y = np.arange(120) % 50
+    with pytest.raises(ValueError, match="each part needs one of all 50 classes") as error:
+        GlassBoxClassifier(random_state=0).fit(X, y)
+    assert len(str(error.value)) < 400
+    assert "Put rare classes together" in str(error.value)
+    with pytest.raises(ValueError, match="every class has one sample only") as error:
+        GlassBoxClassifier(random_state=0).fit(X, np.arange(120))
+    assert len(str(error.value)) < 400
+
+
+def test_a_warm_start_with_other_classes_lists_few_of_them():
+    many = np.arange(120) // 3
+    fitted = AdaBoostClassifier(n_estimators=1, warm_start=True).fit(X, many)
+    with pytest.raises(
+        ValueError, match=r"the classes 1, 2, .* more, but with warm_start"
+    ) as error:
+        fitted.fit(X, many + 1)
+    assert len(str(error.value)) < 300
+    assert_array_equal(fitted.classes_, np.arange(40))
+
+
+def test_classes_of_one_sample_change_nothing_of_what_is_held_out():
+    drawn_of = [
+        Population.of(samples(labels), np.unique(labels)).draw(Watching(0.1, 3, "loss"), None)
+        for labels in (Y, np.append(Y, [2, 3]))
+    ]
+    assert_array_equal(drawn_of[0].watched, drawn_of[1].watched)
+    assert_array_equal([*drawn_of[0].kept, 120, 121], drawn_of[1].kept)
+
+
+def samples(labels: np.ndarray) -> Samples:
+    return Samples(None, labels, np.ones(len(labels)))
