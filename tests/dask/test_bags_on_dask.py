@@ -167,3 +167,23 @@ def test_if_data_are_lost_the_error_has_the_average_of_the_bags_so_far(few):
     with pytest.raises(ClusterLostError, match="a part of the data is lost") as error:
         fit.fit(table[:, :-1], table[:, -1])
     assert error.value.model.bags.sizes == ((7, 4),)
+
+
+@pytest.mark.parametrize("how", [{"n_bags": 3}, {"n_bags": 1, "n_iter_no_change": 2}])
+def test_a_class_of_one_sample_is_trained_on_as_on_one_machine(threads, how):
+    labels = np.where(np.arange(len(Y)) == 11, 3, Y)
+    fits = [
+        (LogitBoostClassifier(**HOW | how), (X, labels)),
+        (DaskLogitBoostClassifier(client=threads, **HOW | how), spread(X, labels)[:2]),
+    ]
+    for classifier, data in fits:
+        with pytest.warns(UserWarning, match="class 3 has one sample only") as found:
+            classifier.fit(*data)
+        assert [own.filename for own in found if "class 3" in str(own.message)] == [__file__]
+    check_equal(fits[1][0], fits[0][0])
+
+
+def test_many_different_labels_are_warned_of_as_on_one_machine(threads):
+    X, y = np.arange(30.0)[:, None], np.arange(30) % 16
+    with pytest.warns(UserWarning, match="y holds 16 different values in 30 samples"):
+        DaskAdaBoostClassifier(client=threads, n_estimators=1).fit(*spread(X, y)[:2])
