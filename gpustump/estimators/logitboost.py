@@ -44,8 +44,9 @@ class LogitBoostClassifier(BoostedClassifier):
         among the feature's distinct values. So the first and large part of each shape function is
         smooth, which improves the probabilities if there are few samples (some thousands or less).
         The rounds that follow look at all cuts. Early stopping counts smoothing rounds, too, but
-        does not end a run before they are over. The draws do not depend on `random_state`: each bag
-        has draws of its own, the same in every fit. 0 for none.
+        does not end a run before they are over. The draws do not depend on `random_state` or on the
+        order of the columns: they follow from the features' values, and each bag has draws of its
+        own, the same in every fit. 0 for none.
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: one run whose stumps vote for all classes at once, with the
         softmax loss; or a run for each class against the rest. For two classes both are the same.
