@@ -78,3 +78,11 @@ def test_scores_are_right_or_infinite_at_any_learning_rate(kind, n_classes, rate
                     assert abs(Decimal(-found) - expected) < n_classes * Decimal(2) ** -23
             judged += 1
     assert judged >= (1 if rate < 1e6 else 0)
+
+
+def test_a_run_whose_scores_are_all_infinite_keeps_its_first_round():
+    X, y = drawn(2, n_samples=200)
+    how = {"learning_rate": 2000.0, "n_iter_no_change": 3, "scoring": "neg_exponential_loss"}
+    fit = KINDS["discrete"](**how, random_state=0, device="cpu").fit(X, y)
+    assert fit.held_out_scores_ == ((-math.inf,) * 4,)
+    assert (fit.n_iter_, fit.stop_reasons_) == (1, ("early",))

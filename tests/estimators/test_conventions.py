@@ -45,6 +45,7 @@ def test_more_classes_have_a_list_of_stumps_each():
     assert classifier.n_iter_ == max(len(stumps) for stumps in classifier)
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_an_estimator_is_true_with_and_without_stumps():
     empty = AdaBoostClassifier().fit([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0])
     assert (len(empty), empty.n_iter_) == (0, 0)
