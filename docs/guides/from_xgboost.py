@@ -68,10 +68,11 @@ print(f"{len(X_train)} rows to train on, {len(X_test)} to test on")
 # average; those of `explain` are half log-odds, measured from 0.
 #
 # `learning_rate` and `reg_lambda` are on the same scales in both, so equal numbers mean equal
-# steps. `min_child_weight`, `subsample`, the `colsample` family, `gamma` and `reg_alpha` have no
-# counterpart. With more than two classes, XGBoost makes a tree for each class in each round. In
-# gpustump one stump votes for all classes, so take more rounds (the default is 200 for each
-# class).
+# steps. Here a fit warns where the sample weights are so small that `l2_regularization` all but
+# stops learning, as with weights that sum to 1. `min_child_weight`, `subsample`, the `colsample`
+# family, `gamma` and `reg_alpha` have no counterpart. With more than two classes, XGBoost makes a
+# tree for each class in each round. In gpustump one stump votes for all classes, so take more
+# rounds (the default is 200 for each class).
 #
 # Log-loss and time
 # -----------------

@@ -54,7 +54,8 @@ assert other.fit(copied, y).model_.digest() == digest
 # What changes the digest: other values, another dtype of the table (thresholds are numbers of that
 # dtype), other columns or another order of them, other parameters. Where rows are drawn (early
 # stopping without `X_val`, bags), `random_state` and the order of the rows change it, too. With
-# smoothing rounds the order of the rows changes it.
+# smoothing rounds the order of the rows changes it. Another order of the columns only renames the
+# features of the model, except that it decides between equally good cuts.
 #
 # A frame has a type for each column. Its table is float32 if all of them are booleans, integers of
 # up to 16 bits or floats of up to 32, and float64 otherwise. The same values of the same types give

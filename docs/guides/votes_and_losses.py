@@ -272,6 +272,13 @@ plt.show()
 # * **A good model without tuning:** :class:`gpustump.GlassBoxClassifier`, which is LogitBoost in
 #   bags and stops early.
 #
+# Real votes are half of ln((P + s) / (N + s)), where P and N are a region's weights of the two
+# labels. With n samples s is 1/(2n) of all weights [Schapire and Singer 1999, section 4.2]. So the
+# votes do not depend on the scale of the weights, but a sample of weight 2 is not two samples:
+# scikit-learn's `check_sample_weight_equivalence_on_dense_data` fails. (For both, s would have to
+# be a fixed share of all weights, whatever n is.) Newton votes are the other way round: there a
+# weight of 2 is two samples, but `l2_regularization` is on the scale of the weights.
+#
 # `votes="real"` mostly needs fewer rounds than discrete votes for the same training error. On
 # held-out samples of the tables above, its error is higher for two classes and lower for more, and
 # its log-loss is mostly the worst. None of these models has interactions of features: all are sums

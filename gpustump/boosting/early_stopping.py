@@ -156,7 +156,8 @@ class EarlyStopping:
 
     def _compare(self, score: float) -> None:
         """Compare the score after the last round with the best one."""
-        if score > self._best_score + self._stopping.tol:
+        is_first = not self.best_round  # its score may be -infinity
+        if is_first or score > self._best_score + self._stopping.tol:
             self._best_score, self.best_round = score, self._n_rounds
 
     def _n_up_to_last(self, scores: Sequence[float]) -> int:

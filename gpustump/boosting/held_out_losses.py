@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, Protocol
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out_samples import UNIT_BITS, Watched, weight_of
-from gpustump.boosting.loss_tables import LOSS_BITS, ExponentialTable, LogisticTable
+from gpustump.boosting.loss_tables import BAND_BITS, LOSS_BITS, ExponentialTable, LogisticTable
 from gpustump.engines.ahead import WatchedLoss
 from gpustump.engines.held_out import HeldOutSums
 
@@ -228,10 +228,10 @@ class NegativeExponentialLoss:
 
     An `AdditiveScorer`.
 
-    exp(-y * F) comes from tables (`ExponentialTable`); beyond -600 <= y * F <= 600 it is exp(600)
-    or exp(-600). It is multiplied by the weight in float64. The sum of the products is exact, and
-    the mean is rounded once. So the relative error is below 2**-49 if nothing is capped. If no
-    sample's y * F falls, the score does not fall.
+    exp(-y * F) comes from tables (`ExponentialTable`), and is multiplied by the weight in float64.
+    The sum of the products is exact, and the mean is rounded once. So the relative error is below
+    2**-49 at any size; a mean beyond float64 is infinite. If no sample's y * F falls, the score
+    does not fall.
 
     Attributes
     ----------
@@ -264,31 +264,39 @@ class NegativeExponentialLoss:
         return [self.total]
 
     def parts(self, scores: Array) -> list[int]:
-        """For each output the exact sum of the weighted losses in units of 2**-1000.
+        """For each output the exact sum of the weighted losses in units of 2**-1312.
 
-        These integers have up to some 2000 bits.
+        These integers have up to some 2500 bits.
         """
         with arrays.computing_on(scores):
-            return [
-                _exact_sum(self.table.exponentials(margins) * self.weights)
-                for margins in self.held_out.margins(scores)
-            ]
+            return [self._sum(margins) for margins in self.held_out.margins(scores)]
+
+    def _sum(self, margins: Array) -> int:
+        xp, total = arrays.namespace_of(margins), 0
+        values, bands = self.table.exponentials(margins)
+        values = values * self.weights
+        for band in (-1, 0, 1):
+            own = xp.where(bands == band, values, xp.zeros_like(values))
+            total += _exact_sum(own) << ((band + 1) * BAND_BITS)
+        return total
 
     @staticmethod
     def value(parts: Sequence[int], totals: Sequence[int]) -> float:
         """The score."""
         (total,) = totals
-        return -(sum(parts) / ((len(parts) * total) << _SUM_BITS))
+        try:
+            return -(sum(parts) / ((len(parts) * total) << (_SUM_BITS + BAND_BITS)))
+        except OverflowError:
+            return -math.inf
 
 
-_SUM_BITS = 1000
-"""Exact sums are multiples of 2**-1000. The products that are summed are at least exp(-600), above
-2**-866. Their last digits are 2**-918 or more, and `_exact_sum` counts steps of up to 2**-62 of
-what is left."""
+_SUM_BITS = 512
+"""Exact sums are multiples of 2**-512. The products that are summed are at least 2**-402. Their
+last digits are 2**-454 or more, and `_exact_sum` counts steps of up to 2**-62 of what is left."""
 
 
 def _exact_sum(values: Array) -> int:
-    """The sum of float64 numbers (n,) that are not negative, exactly, in units of 2**-1000.
+    """The sum of float64 numbers (n,) that are not negative, exactly, in units of 2**-512.
 
     Each pass takes the leading digits off all numbers, as integers in units of one power of two
     that keeps their sum below 2**62, until nothing is left. Multiplying and dividing by a power of

@@ -86,11 +86,11 @@ def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scor
         * "neg_log_loss": minus the mean of -ln P, where P is the probability of the sample's class:
           for one output 1 / (1 + exp(-2 y F)); for the softmax exp(2 F_c) / (sum of exp(2 F_l));
           for K logistic outputs s_c / (sum of s_l), where s_l = 1 / (1 + exp(-2 F_l)).
-        * "neg_exponential_loss": minus the mean, over samples and outputs, of exp(-y F), which is
-          capped at exp(600) and exp(-600).
-        * "accuracy"; of classes with equal scores the first one is predicted. *
-        "balanced_accuracy": the mean of the recalls of all classes. * "roc_auc": the area under the
-        ROC curve; for K outputs the mean of the areas of each class
+        * "neg_exponential_loss": minus the mean, over samples and outputs, of exp(-y F); infinite
+          where it is beyond float64.
+        * "accuracy"; of classes with equal scores the first one is predicted.
+        * "balanced_accuracy": the mean of the recalls of all classes.
+        * "roc_auc": the area under the ROC curve; for K outputs the mean of the areas of each class
           against the rest, on the score of its output.
 
         y is 1 for the sample's class, and -1 for the others.

@@ -24,9 +24,13 @@ from gpustump.engines.held_out import LossTable
 LOSS_BITS = 32
 """Logarithmic losses of single samples are multiples of 2**-32."""
 
-EXPONENT_LIMIT = 600
-"""exp(-x) is capped outside -600 <= x <= 600, so that it is a normal float64 number, even times a
-weight."""
+EXPONENT_LIMIT = 800
+"""exp(-x) is capped outside -800 <= x <= 800. Means of it do not change by that: with weights whose
+quotient is below 2**62, one sample of -800 makes them larger than every float64 number, and what
+samples beyond 800 add is smaller than all of these."""
+
+BAND_BITS = 800
+"""exp(-x) is a float64 number times 2**-800, 1 or 2**800, as it may be beyond float64 itself."""
 
 _NODE_BITS = 10
 _LAST_NODE = 24 << _NODE_BITS
@@ -129,7 +133,7 @@ def _loss_at(x: Decimal) -> int:
 
 @dataclass(frozen=True)
 class ExponentialTable:
-    """exp(-x) as a product of four float64 numbers.
+    """exp(-x) as a product of four float64 numbers and a power of two.
 
     x is a whole number and three groups of 12 binary places, and each has a table. The entries are
     rounded correctly, and IEEE multiplication is the same on every device, so the product is too:
@@ -138,40 +142,52 @@ class ExponentialTable:
 
     Attributes
     ----------
+    bands : array of int64
+        For i = 0, ..., 1600 the number b, -1, 0 or 1, with which exp(800 - i) * 2**(-800 * b) is
+        between 2**-401 and 2**401.
     parts : tuple of 4 arrays of float64
-        exp(600 - i) for i = 0, ..., 1200; then exp(-i * 2**-12), exp(-i * 2**-24) and
-        exp(-i * 2**-36) for i = 0, ..., 4095.
+        These products; then exp(-i * 2**-12), exp(-i * 2**-24) and exp(-i * 2**-36) for i = 0, ...,
+        4095.
     """
 
+    bands: Array
     parts: tuple[Array, ...]
 
     @classmethod
     def beside(cls, x: Array) -> ExponentialTable:
         """The table in the library and on the device of an array."""
         xp, device = arrays.namespace_of(x), arrays.device_of(x)
-        return cls(tuple(xp.asarray(part, device=device) for part in _exponential_table()))
+        bands, *parts = (xp.asarray(part, device=device) for part in _exponential_table())
+        return cls(bands, tuple(parts))
 
-    def exponentials(self, margins: Array) -> Array:
-        """exp(-x), (n,) of float64, for x (n,) of int64 in units of 2**-36.
+    def exponentials(self, margins: Array) -> tuple[Array, Array]:
+        """exp(-x) for x (n,) of int64 in units of 2**-36, as two arrays (n,).
 
-        Beyond -600 and 600 it is exp(600) and exp(-600).
+        These are float64 numbers and the int64 numbers b of their bands: exp(-x) is the product
+        with 2**(800 * b). Beyond -800 and 800 it is exp(800) or exp(-800).
         """
         xp, limit = arrays.namespace_of(margins), EXPONENT_LIMIT << UNIT_BITS
         places = xp.where(margins < limit, margins, limit)
         places = xp.where(places > -limit, places, -limit) + limit
-        found = xp.take(self.parts[0], places >> UNIT_BITS, axis=0)
+        whole = places >> UNIT_BITS
+        found = xp.take(self.parts[0], whole, axis=0)
         for number, part in enumerate(self.parts[1:], start=1):
             place = (places >> (UNIT_BITS - number * _PART_BITS)) & ((1 << _PART_BITS) - 1)
             found = found * xp.take(part, place, axis=0)
-        return found
+        return found, xp.take(self.bands, whole, axis=0)
 
 
 @functools.cache
 def _exponential_table() -> tuple[np.ndarray, ...]:
+    exponents = EXPONENT_LIMIT - np.arange(2 * EXPONENT_LIMIT + 1)
+    bands = np.rint(exponents / (BAND_BITS * np.log(2))).astype(np.int64)
     with decimal.localcontext(decimal.Context(prec=40, rounding=decimal.ROUND_HALF_EVEN)):
-        whole = [Decimal(EXPONENT_LIMIT - i).exp() for i in range(2 * EXPONENT_LIMIT + 1)]
+        whole = [
+            Decimal(exponent).exp() * Decimal(2) ** (-BAND_BITS * band)
+            for exponent, band in zip(exponents.tolist(), bands.tolist(), strict=True)
+        ]
         parts = [
             [(-Decimal(i) / 2 ** (number * _PART_BITS)).exp() for i in range(1 << _PART_BITS)]
             for number in (1, 2, 3)
         ]
-    return tuple(np.asarray([float(value) for value in part]) for part in (whole, *parts))
+    return bands, *(np.asarray([float(value) for value in part]) for part in (whole, *parts))

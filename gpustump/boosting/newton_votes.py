@@ -119,8 +119,8 @@ class NewtonVotes:
         return left, right, missing
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether the sum A of some region differs from 0, beyond rounding."""
-        votes = replace(self, learning_rate=1.0).votes_of(sums, totals)
+        """Whether the sum A of some region differs from 0, beyond rounding, whatever lambda is."""
+        votes = replace(self, learning_rate=1.0, l2=0.0).votes_of(sums, totals)
         return any(vote for own in votes for vote in own)
 
     def change(self, taken: Taken) -> Change:

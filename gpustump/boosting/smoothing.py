@@ -7,9 +7,11 @@ round takes the best of these. So the first and large part of each shape functio
 steps, and the following rounds correct it. Interpret's Explainable Boosting Machine begins in a
 similar way. `bench/NOTES.md` says how that changes the accuracy.
 
-There is no random generator: what a round offers follows from the numbers of the bag, the class,
-the round and the feature by a hash of 64 bits. So it is the same on every machine, and a run that
-goes on from known rounds, or is audited, offers the same cuts again.
+There is no random generator: what a round offers follows from the numbers of the bag, the class
+and the round, and from the features' values at the sampled rows, by hashes of 64 bits. So it is the
+same on every machine, and a run that goes on from known rounds, or is audited, offers the same cuts
+again. It does not depend on where a feature stands: in a table with its columns in another order,
+the same features offer the same cuts.
 """
 
 from __future__ import annotations
@@ -76,12 +78,15 @@ class CutPlaces:
         sampled rows, and infinity where some of them have a value and some have none.
     n_places : ndarray (n_features,) of int64
         How many cuts each feature has; a categorical one has one less than groups.
+    keys : ndarray (n_features,) of uint64
+        A number for each feature, from which its draws follow; see `_keys_of`.
     groups : mapping of int to Groups
         Of the categorical features.
     """
 
     thresholds: np.ndarray
     n_places: np.ndarray
+    keys: np.ndarray
     groups: Mapping[int, Groups] = field(default_factory=dict)
 
     @classmethod
@@ -93,8 +98,12 @@ class CutPlaces:
         values : ndarray (n_rows, n_features) of float
             In the dtype in which the table's values are compared. NaN means missing.
         groups : mapping of int to Groups, optional
-            Of the categorical features, whose values are not used.
+            Of the categorical features, whose values are numbers of categories; negative numbers
+            are missing values, too.
         """
+        known = dict(groups or {})
+        is_set = np.isin(np.arange(values.shape[1]), list(known))
+        values = np.where(is_set & (values < 0), np.nan, values)
         ordered = np.sort(values, axis=0)  # missing values last
         is_missing = np.isnan(ordered)
         is_cut = np.empty(ordered.shape, dtype=bool)
@@ -102,11 +111,10 @@ class CutPlaces:
         is_cut[-1] = is_missing[-1] & ~is_missing[0]
         thresholds = np.full(ordered.shape, np.inf)
         thresholds[:-1] = midpoints(ordered)
-        known = dict(groups or {})
-        is_cut[:, list(known)] = False
+        is_cut[:, is_set] = False
         n_places = is_cut.sum(axis=0)
         n_places[list(known)] = [max(0, len(own.members) - 1) for own in known.values()]
-        return cls(thresholds.T[is_cut.T], n_places, known)
+        return cls(thresholds.T[is_cut.T], n_places, _keys_of(values), known)
 
     @functools.cached_property
     def features(self) -> np.ndarray:
@@ -149,6 +157,22 @@ class CutPlaces:
             return Split(feature, float(self.thresholds[self._starts[feature] + place]))
         order = _mixed(np.uint64(drawn) + np.arange(len(groups.members), dtype=np.uint64))
         return CategorySplit(feature, *groups.sides(np.argsort(order)[: place + 1].tolist()))
+
+
+def _keys_of(values: np.ndarray) -> np.ndarray:
+    """For each column of a table (n_rows, n_features) of float a number that follows from its
+    values, (n_features,) of uint64.
+
+    Columns that are equal in all these rows get different numbers, in order of their places. Equal
+    values have equal numbers as float32 and as float64.
+    """
+    alike = np.where(np.isnan(values), np.nan, values + 0.0).astype(np.float64)  # one NaN, one 0
+    rows = _mixed(np.arange(len(values), dtype=np.uint64))
+    found: np.ndarray = _mixed(alike.view(np.uint64) ^ rows[:, np.newaxis]).sum(axis=0)
+    order = np.argsort(found, kind="stable")
+    ranked, numbers = found[order], np.arange(len(order), dtype=np.uint64)
+    found[order] = _mixed(ranked) + numbers - np.searchsorted(ranked, ranked).astype(np.uint64)
+    return found
 
 
 def _drawn_sides(groups: Groups, places: np.ndarray, drawn: np.ndarray) -> np.ndarray:
@@ -268,7 +292,7 @@ def _draws_of(keys: np.ndarray, places: CutPlaces) -> _Draws:
     features = places.features
     if not len(features):
         return _Draws(*[np.zeros((len(keys), 0), dtype=np.int64)] * 3)
-    bits = _mixed(_mixed(keys)[:, np.newaxis] + features.astype(np.uint64))
+    bits = _mixed(_mixed(keys)[:, np.newaxis] + places.keys[features])
     n_offered = n_offered_of(len(features))
     chosen = np.sort(np.argsort(bits, axis=1, kind="stable")[:, :n_offered], axis=1)
     again = _mixed(np.take_along_axis(bits, chosen, axis=1))

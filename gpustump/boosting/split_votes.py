@@ -61,7 +61,7 @@ class Rule(Protocol):
         """The votes of the regions with these sums; all 0 if there is nothing to gain."""
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether some vote at a learning rate of 1 differs from 0."""
+        """Whether some vote at a learning rate of 1, and not regularized, differs from 0."""
 
     def change(self, taken: Taken) -> Change:
         """What the votes do to scores and weights."""

@@ -73,6 +73,13 @@ class Samples:
         classes = xp.take(self.classes, index, axis=0)
         return Samples(rows, classes, xp.take(self.weights, index, axis=0))
 
+    @property
+    def mean_weight(self) -> tuple[float, int]:
+        """The mean of the weights, and the number of samples."""
+        n_samples = int(self.weights.shape[0])
+        with arrays.computing_on(self.weights):  # their sum may be beyond float64
+            return float(arrays.namespace_of(self.weights).sum(self.weights / n_samples)), n_samples
+
     def signs(self, positive: int) -> Array:
         """float64 labels: 1.0 for one class, -1.0 for the rest."""
         xp = arrays.namespace_of(self.classes)

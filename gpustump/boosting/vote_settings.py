@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from warnings import warn
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -13,6 +14,7 @@ from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Votes
+from gpustump.data.callers import caller_level
 from gpustump.data.parameters import (
     L2_OF_ONE_OUTPUT,
     L2_OF_SHARED_OUTPUTS,
@@ -67,6 +69,37 @@ class VoteSettings:
             )
         return cls(kind, rate, l2)
 
+    def l2_of(self, n_outputs: int) -> float:
+        """`l2_regularization`, or what None stands for."""
+        if self.l2_regularization is not None:
+            return self.l2_regularization
+        return L2_OF_ONE_OUTPUT if n_outputs == 1 else L2_OF_SHARED_OUTPUTS
+
+    def warn_of_small_weights(self, mean: float, n_samples: int, n_outputs: int) -> None:
+        """Warn if lambda shrinks all votes of Newton votes because the sample weights are small.
+
+        A sample of weight w adds w/4 to B at most, so B is at most a quarter of all weights, for a
+        region of all samples. Lambda is large against the weights if it is more than a tenth of
+        that. With few samples it is so whatever the weights are; they are the reason if their mean
+        is below a tenth.
+
+        Parameters
+        ----------
+        mean : float
+            Of the sample weights.
+        n_samples, n_outputs : int
+        """
+        l2, most = self.l2_of(n_outputs), mean * n_samples / 4
+        if self.kind != "newton" or mean >= 0.1 or l2 <= most / 10:
+            return
+        warn(
+            f"the sample weights are small against l2_regularization={l2:g}, which is on their "
+            f"scale: their mean is {mean:.3g}, so each vote is at most {most / (most + l2):.2g} of "
+            "what it would be without it. Divide the weights by their mean, or take "
+            f"l2_regularization={l2 * mean:.3g}.",
+            stacklevel=caller_level(),
+        )
+
     def votes(self, sample_weight: Array, n_outputs: int = 1) -> Votes:
         """The votes of a run on samples with these weights, (n_samples,) of float64."""
 
@@ -81,9 +114,7 @@ class VoteSettings:
         needed."""
         rate = self.learning_rate
         if self.kind == "newton":
-            l2 = self.l2_regularization
-            if l2 is None:
-                l2 = L2_OF_ONE_OUTPUT if n_outputs == 1 else L2_OF_SHARED_OUTPUTS
+            l2 = self.l2_of(n_outputs)
             newton = NewtonVotes.of(
                 exponent(), learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
             )

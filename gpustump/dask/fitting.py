@@ -306,6 +306,8 @@ class _Fit:
         ground = self._begun(share, settings)
         self.grounds.append(ground)
         job = _Job(settings, len(self.classes), share.earlier, share.logs)
+        if settings.votes.kind == "newton" and len(self.grounds) == 1:
+            settings.votes.warn_of_small_weights(*ground.mean_weight, job.n_outputs)
         votes = settings.votes.votes_in_units(ground.cluster.exponent, job.n_outputs)
         traffic = self.conversation.traffic
         before = traffic.sent + traffic.received

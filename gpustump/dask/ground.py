@@ -7,6 +7,7 @@ workers. The code in `boosting` is the same as on one machine.
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,10 +111,22 @@ class ClusterGround:
         kind = RankingJudge if about.scoring == "roc_auc" else ClusterJudge
         return EarlyStopping(kind(self.shards, about), settings.stopping)
 
+    @property
+    def mean_weight(self) -> tuple[float, int]:
+        """The mean of the weights, and the number of samples."""
+        n_samples = self.table.n_samples
+        mean = math.ldexp(sum(self._by_class) / n_samples, -self.cluster.exponent())
+        return mean, n_samples
+
+    @functools.cached_property
+    def _by_class(self) -> list[int]:
+        """The integer weight of each class."""
+        exponent = self.cluster.exponent()
+        return added_up(self.shards.ask("class_weights", exponent, self.n_classes))
+
     def _class_weights(self, target: Target) -> list[int]:
         """The integer weight of each class, or of the labels -1 and +1."""
-        exponent = self.cluster.exponent()
-        found = added_up(self.shards.ask("class_weights", exponent, self.n_classes))
+        found = self._by_class
         if target.n_outputs > 1:
             return found
         positive = found[target.positive]

@@ -58,7 +58,10 @@ class AdaBoostClassifier(BoostedClassifier):
         What the regions of a stump vote. "discrete": +alpha or -alpha, with
         alpha = 1/2 ln((1-e)/e), for the stump of least weighted error [Freund and Schapire 1997].
         "real": half the log-odds of each region, smoothed, for the stump that minimises Z, the sum
-        of the next weights [Schapire and Singer 1999, section 4].
+        of the next weights [Schapire and Singer 1999, section 4]. The smoothing counts samples: for
+        n of them it is 1/(2n) of all weights [ibid., section 4.2]. So a sample of weight 2 is not
+        two samples, and scikit-learn's `check_sample_weight_equivalence_on_dense_data` fails; the
+        scale of the weights does not matter.
     multi_class : "one_vs_rest" or "shared"
         With more than two classes: a run for each class against the rest; or one run whose stumps
         vote for all classes at once, AdaBoost.MH [Schapire and Singer 1999; with discrete votes
@@ -170,7 +173,8 @@ class AdaBoostClassifier(BoostedClassifier):
         numbers of their own, split, votes, score, bound. There is one run for two classes or shared
         stumps, otherwise one for each class; with bags, the runs of the first bag come first.
     stop_reasons_ : tuple of str
-        For each run why it ended: a reason that `Boosting` lists, or "early" for early stopping.
+        For each run why it ended: a reason that `Boosting` lists, or "early" for early stopping. A
+        fit warns of "large votes", and of runs that made no round.
     n_estimators_ : int
         The largest number of rounds that a run was allowed.
     n_iter_ : int

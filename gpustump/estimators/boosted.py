@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from gpustump.boosting.smoothing import Smoothing
 from gpustump.boosting.training import Run, Settings
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
+from gpustump.data.callers import caller_level
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.labels import plain_labels
 from gpustump.data.monotone import ARGUMENT, Constraints, check_monotone
@@ -35,9 +37,10 @@ from gpustump.engines.contract import Search
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint
 from gpustump.estimators.curves import Curve, curves_of
-from gpustump.estimators.fitted import Data, StumpClassifier
+from gpustump.estimators.fitted import Data, Learnt, StumpClassifier
 from gpustump.estimators.held_out_split import Earlier, Watching, refuse_bad_random_state
 from gpustump.estimators.validation_data import Asked, Note, Validation, watching_settings
+from gpustump.learners.step_table import VOTES_LIMIT
 
 
 class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
@@ -88,7 +91,9 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             Classes: whole numbers, booleans or text. Python objects count as what they are. If all
             are one class, a warning says so, and that class is predicted for every sample.
         sample_weight : array (n_samples,), optional
-            Finite, not negative, not all zero. Samples of weight zero take no part.
+            Finite, not negative, not all zero. Samples of weight zero take no part. Their scale
+            matters where there is an `l2_regularization`: a fit warns where it makes all votes
+            small, as with weights that sum to 1. `votes="real"` counts the samples, too.
         X_val : array or frame (n_val, n_features), optional
             Rows to watch: they are scored after each round. All of X is then trained on, and
             nothing of it is held out (but each of several bags is trained on its share). If
@@ -257,6 +262,13 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     def _checkpoint(self) -> FitCheckpoint | None:
         return FitCheckpoint.of(check_checkpoint(self.checkpoint))
 
+    def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
+        n_outputs = settings.n_outputs(len(learnt.classes))
+        runs = [run for bag in learnt.trained for run in bag.runs]
+        for text in _unwanted_ends(runs, settings.votes, n_outputs):
+            warnings.warn(text, stacklevel=caller_level())
+        super()._take_over(learner, learnt, settings)
+
     def _settings(self) -> Settings:
         """The parameters, checked."""
         check_checkpoint(self.checkpoint)
@@ -326,6 +338,38 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         if share >= 1.0:
             raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
         return share
+
+
+def _unwanted_ends(runs: Sequence[Run], votes: VoteSettings, n_outputs: int) -> Iterator[str]:
+    """What to warn of: votes that became too large, and runs that made no round at all.
+
+    Other runs end because nothing is left to learn, or because the caller asked for it.
+    """
+    done = [len(run.rounds) for run in runs if run.stop_reason == "large votes"]
+    if done:
+        n_rounds = f"{max(done)}" if min(done) == max(done) else f"{min(done)} to {max(done)}"
+        yield (
+            f"votes became too large: {_some(len(done), runs)} ended after {n_rounds} rounds, as "
+            f"the sum of absolute votes may not exceed {VOTES_LIMIT:g}. Take a smaller "
+            f"learning_rate than {votes.learning_rate:g}."
+        )
+    ends = [run.stop_reason for run in runs if not run.rounds]
+    if small := ends.count("small vote"):
+        l2 = f", or l2_regularization={votes.l2_of(n_outputs):g} too large for the sample weights"
+        yield (
+            f"{_some(small, runs)} made no round, as all votes round to 0: learning_rate="
+            f"{votes.learning_rate:g} is too small{l2 if votes.kind == 'newton' else ''}."
+        )
+    if nothing := ends.count("no edge"):
+        yield (
+            f"{_some(nothing, runs)} made no round, as no cut of any feature tells the classes "
+            "apart: the scores are the same for all rows. Check that the features vary, and that "
+            "their rows are in the order of the labels."
+        )
+
+
+def _some(number: int, runs: Sequence[Run]) -> str:
+    return "the fit" if len(runs) == 1 else f"{number} of {len(runs)} runs"
 
 
 def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:

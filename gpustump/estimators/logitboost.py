@@ -35,17 +35,21 @@ class LogitBoostClassifier(BoostedClassifier):
         * A/(B + l2_regularization) for a class. Let p be the probability that the model gives a
         sample for the class. B is the sum of weight * p * (1 - p) over the region's samples. A is
         the sum of weight * (1 - p) over those of the class, less the sum of weight * p over the
-        others. The parameter is on the scale of the sample weights, as in XGBoost. 0 for none: A/B
-        is never more than 4 in any case. None for 1, or 0.1 where several classes share the stumps,
-        which suits fits that are stopped early.
+        others. The parameter is on the scale of the sample weights, as in XGBoost: B is at most a
+        quarter of all weights, so with weights that sum to 1 a default made for weights of about 1
+        all but stops learning. Divide such weights by their mean, or multiply the parameter by it;
+        a fit warns where their mean is below 0.1 and the parameter above a fortieth of their sum. 0
+        for none: A/B is never more than 4 in any case. None for 1, or 0.1 where several classes
+        share the stumps, which suits fits that are stopped early.
     smoothing_rounds : int
         How many rounds at the beginning of each run choose among a few random cuts only. In such a
         round, sqrt(n_features) features, drawn at random, offer one cut each, at a random place
         among the feature's distinct values. So the first and large part of each shape function is
         smooth, which improves the probabilities if there are few samples (some thousands or less).
         The rounds that follow look at all cuts. Early stopping counts smoothing rounds, too, but
-        does not end a run before they are over. The draws do not depend on `random_state`: each bag
-        has draws of its own, the same in every fit. 0 for none.
+        does not end a run before they are over. The draws do not depend on `random_state` or on the
+        order of the columns: they follow from the features' values, and each bag has draws of its
+        own, the same in every fit. 0 for none.
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: one run whose stumps vote for all classes at once, with the
         softmax loss; or a run for each class against the rest. For two classes both are the same.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,12 +17,18 @@ from gpustump.boosting.loss_tables import ExponentialTable, LogisticTable
 
 RNG = np.random.default_rng(0)
 
-LIMIT = 600 << 36
+LIMIT = 800 << 36
 
 
 def exp_of_minus(units: int) -> Decimal:
     with decimal.localcontext(decimal.Context(prec=50)):
         return (-Decimal(units) / 2**36).exp()
+
+
+def exponentials(units: np.ndarray) -> list[Fraction]:
+    """Those of the table, as exact numbers."""
+    pairs = zip(*ExponentialTable.beside(units).exponentials(units), strict=True)
+    return [Fraction(float(one)) * Fraction(2) ** (800 * int(band)) for one, band in pairs]
 
 
 def log_of_sum(terms: list[int], bits: int) -> Decimal:
@@ -63,30 +71,33 @@ def test_exponentials_are_their_definition_to_2_to_the_minus_50():
     units = np.concatenate(
         [RNG.integers(-LIMIT, LIMIT, 2000), [0, 1, -1, LIMIT, -LIMIT], RNG.integers(-99, 99, 50)]
     )
-    found = ExponentialTable.beside(units).exponentials(units)
-    for one, unit in zip(found.tolist(), units.tolist(), strict=True):
-        right = exp_of_minus(unit)
-        assert abs(Decimal(one) - right) < right * Decimal(2) ** -50
+    for one, unit in zip(exponentials(units), units.tolist(), strict=True):
+        right = Fraction(exp_of_minus(unit))
+        assert abs(one - right) < right * Fraction(2) ** -50
+    values, _ = ExponentialTable.beside(units).exponentials(units)
+    assert 2.0**-402 < values.min() < values.max() < 2.0**402
 
 
-def test_exponentials_are_capped_at_600():
+def test_exponentials_are_capped_at_800():
     units = np.asarray([LIMIT, LIMIT + 1, 2**53, -LIMIT, -LIMIT - 1, -(2**53)])
-    small, large = (float(Decimal(sign * 600).exp()) for sign in (-1, 1))
-    found = ExponentialTable.beside(units).exponentials(units)
-    assert found.tolist() == [small] * 3 + [large] * 3
+    small, large = exponentials(np.asarray([LIMIT, -LIMIT]))
+    assert exponentials(units) == [small] * 3 + [large] * 3
 
 
 def test_exponentials_fall_strictly_from_one_unit_to_the_next():
-    borders = [place << bits for bits in (0, 12, 24, 36) for place in (-600, -3, 0, 1, 7, 599)]
+    borders = [
+        place << bits for bits in (0, 12, 24, 36) for place in (-800, -278, -277, -3, 0, 1, 7, 799)
+    ]
     for border in [*borders, *RNG.integers(-LIMIT, LIMIT, 100).tolist()]:
         units = np.clip(np.arange(border - 5, border + 6), -LIMIT, LIMIT)
-        found = ExponentialTable.beside(units).exponentials(units)
-        assert np.array_equal(np.diff(found) < 0, np.diff(units) > 0)
+        falls = [one > other for one, other in itertools.pairwise(exponentials(units))]
+        assert falls == (np.diff(units) > 0).tolist()
 
 
 def test_exponentials_are_the_same_in_every_library(backend: Backend):
     units = np.concatenate([RNG.integers(-LIMIT, LIMIT, 20_000), RNG.integers(-(2**40), 2**40, 9)])
     there = backend.asarray(units)
     with computing_on(there):
-        found = backend.to_numpy(ExponentialTable.beside(there).exponentials(there))
-    assert np.array_equal(found, ExponentialTable.beside(units).exponentials(units))
+        found = ExponentialTable.beside(there).exponentials(there)
+    for one, other in zip(found, ExponentialTable.beside(units).exponentials(units), strict=True):
+        assert np.array_equal(backend.to_numpy(one), other)

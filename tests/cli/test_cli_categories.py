@@ -73,6 +73,7 @@ def test_the_default_stays_a_feature_for_each_value(command):
     assert plain.row("features") == "6, from 2 columns"
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_up_to_254_values_are_taken_as_sets_and_the_report_is_written(command):
     pytest.importorskip("matplotlib")
     for n in (65, 254, 255):

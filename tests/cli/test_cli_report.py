@@ -281,6 +281,7 @@ def test_a_font_that_lacks_characters_is_one_line(command):
     assert "Glyph" not in outcome.err
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_weights_missing_values_and_a_model_without_stumps_are_drawn_too(command):
     random = np.random.default_rng(0)
     X, y = random.normal(size=(80, 3)), np.arange(80) % 2

@@ -123,6 +123,7 @@ def test_training_error_is_given_with_its_bound(command):
     )
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_report_says_why_there_are_fewer_rounds(command):
     X = np.repeat([[0.0], [1.0]], 20, axis=0)
     np.savez("perfect.npz", X=X, y=X[:, 0].astype(int))

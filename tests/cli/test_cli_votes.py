@@ -291,6 +291,7 @@ def test_a_bound_below_all_decimals_is_not_shown_as_0(command):
     assert bound == f"{np.exp(-signs * scores).mean():.0e}"
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 @pytest.mark.parametrize(
     ("options", "rounds", "votes"),
     [
@@ -307,6 +308,7 @@ def test_the_summary_says_why_the_rounds_ended(command, options, rounds, votes):
     assert " ".join(outcome.row("most votes").split()) == votes
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_balanced_labels_without_information_end_logistic_boosting_at_once(command):
     np.savez("table.npz", X=np.ones((40, 1)), y=np.arange(40) % 2)
     outcome = trained(command, "--loss logistic")
@@ -315,6 +317,19 @@ def test_balanced_labels_without_information_end_logistic_boosting_at_once(comma
     assert numbers(outcome.row("training log-loss")) == [pytest.approx(math.log(2), abs=1e-4)]
     shown = command.succeeds("inspect", "model.json").out
     assert "no stumps: the score is the same for every row" in shown
+
+
+@pytest.mark.filterwarnings("default")
+def test_votes_that_become_too_large_are_told_on_stderr_too(command):
+    X, y = table(2)
+    np.savez("table.npz", X=X, y=y)
+    outcome = command("train", "table.npz", "--target", "y", "--learning-rate", "1e6")
+    assert outcome.code == 0
+    assert outcome.row("rounds") == "0 of 100: at this learning rate votes become too large"
+    assert outcome.err == (
+        "gpustump: votes became too large: the fit ended after 0 rounds, as the sum of absolute "
+        "votes may not exceed 131072. Take a smaller learning_rate than 1e+06.\n"
+    )
 
 
 def test_a_class_of_one_row_is_trained_on_if_none_is_held_out(command):

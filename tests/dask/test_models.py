@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import pickle
+import warnings
 from typing import Any
 
 import dask.array as da
@@ -51,6 +52,7 @@ def check_equal(there: Any, here: Any) -> None:
     assert np.array_equal(there.classes_, here.classes_)
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round", "ignore:the sample weights are small")
 @pytest.mark.parametrize(("number", "name"), list(enumerate(sorted(DATA))))
 def test_awkward_tables_make_the_model_of_one_machine(threads, number, name):
     data = made(name)
@@ -398,3 +400,20 @@ def test_asking_for_a_gpu_without_cupy_or_an_unknown_device_is_an_error(threads)
         DaskAdaBoostClassifier(client=threads, device="cuda").fit(*spread(X, y))
     with pytest.raises(ValueError, match="device must be 'auto', 'cpu' or 'cuda'; got 'tpu'"):
         DaskAdaBoostClassifier(client=threads, device="tpu").fit(*spread(X, y))
+
+
+def test_a_cluster_warns_as_one_machine_does_once_for_all_bags(threads):
+    X, y = load_wine(return_X_y=True)
+    weights = np.full(len(y), 1 / len(y))
+    for kind, rate, sample_weight in (
+        (DaskAdaBoostClassifier, 1e6, None),
+        (DaskLogitBoostClassifier, 0.2, weights),
+        (DaskLogitBoostClassifier, 1e-13, weights),
+    ):
+        how = {"n_estimators": 2, "learning_rate": rate, "n_bags": 2, "random_state": 0}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted(kind, threads, (X, y, sample_weight), **how)
+        ours = [str(one.message) for one in caught if one.filename == __file__]
+        assert ours[: len(ours) // 2] == ours[len(ours) // 2 :]
+        assert len(ours) == (4 if rate < 1e-9 else 2)

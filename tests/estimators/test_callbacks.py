@@ -138,6 +138,7 @@ def test_a_callback_that_fails_leaves_the_fitted_model_alone_and_is_torn_down():
     assert classifier.n_iter_ == 5
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_a_round_that_boosting_does_not_find_ends_as_an_empty_task():
     X, y = np.asarray([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [0, 1, 1, 0]
     recorder = Recorder()

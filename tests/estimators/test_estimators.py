@@ -81,10 +81,26 @@ def known_to_fail(estimator: object) -> dict[str, str]:
     if votes != "real":
         return {}
     reason = (
-        "the smoothing of real votes counts samples [Schapire and Singer 1999, section 4.2], and a "
-        "sample of weight 2 is one sample, not two"
+        "the smoothing of real votes is 1/(2n) of all weights [Schapire and Singer 1999, section "
+        "4.2], so that their scale does not matter, and a sample of weight 2 is one of n, not two"
     )
     return {equivalence: reason}
+
+
+def test_real_votes_do_not_depend_on_the_scale_of_the_weights_but_count_samples():
+    X, y = np.asarray([[0.0], [0.0], [1.0], [1.0]]), np.asarray([1, 0, 1, 1])
+    weights = np.asarray([1.0, 1.0, 2.0, 1.0])
+
+    def votes(*data: np.ndarray) -> list[float]:
+        classifier = AdaBoostClassifier(votes="real", n_estimators=1, device="cpu").fit(*data)
+        ((record,),) = classifier.rounds_
+        return [vote for (vote,) in record.votes[:2]]
+
+    twice = (np.repeat(part, weights.astype(int), axis=0) for part in (X, y))
+    assert votes(X, y, weights) == votes(X, y, weights / 1024)
+    for found, n in ((votes(X, y, weights), 4), (votes(*twice), 5)):
+        s = 5 / (2 * n)
+        assert found == pytest.approx([0.0, np.log((3 + s) / s) / 2], abs=1e-10)
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=known_to_fail)
@@ -515,6 +531,7 @@ def test_attributes_after_the_last_round_are_filled_as_in_scikit_learn():
     assert np.isfinite(classifier.decision_function(X)).all()
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_without_any_edge_the_first_class_is_predicted():
     X = np.asarray([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     classifier = AdaBoostClassifier().fit(X, [0, 1, 1, 0])
@@ -763,6 +780,7 @@ def test_labels_beyond_int64_stay_exact_in_every_library(backend: Backend):
         assert np.array_equal(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_a_perfect_stump_at_a_tiny_learning_rate_gets_no_vote():
     classifier = AdaBoostClassifier(learning_rate=1e-300).fit(X[:, :1], X[:, 0] > 0)
     assert classifier.stop_reasons_ == ("small vote",)

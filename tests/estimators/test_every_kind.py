@@ -152,7 +152,8 @@ def test_a_pickled_classifier_goes_on_by_a_warm_start(kind):
 def test_searches_and_cross_validation_take_it(kind):
     X, y = drawn(3)
     choices = {"learning_rate": [1e-13, 0.5]}
-    search = GridSearchCV(KINDS[kind](n_estimators=12), choices, cv=2).fit(X, y)
+    with pytest.warns(UserWarning, match="made no round, as all votes round to 0"):
+        search = GridSearchCV(KINDS[kind](n_estimators=12), choices, cv=2).fit(X, y)
     assert search.best_params_ == {"learning_rate": 0.5}
     scores = cross_val_score(KINDS[kind](n_estimators=12), X, y, cv=2, scoring="neg_log_loss")
     assert (scores > -3.0).all()
@@ -273,7 +274,10 @@ def test_newton_votes_begin_with_the_classes_shares_of_the_weight(kind, n_classe
     X, y = drawn(n_classes)
     weights = np.where(y == 0, 3.0, 1.0)
     constant = np.full((1, 4), 0.0)  # with a learning rate this low nothing else is in the model
-    classifier = KINDS[kind](n_estimators=1, learning_rate=1e-13).fit(X, y, weights)
+    with pytest.warns(
+        UserWarning, match="learning_rate=1e-13 is too small, or l2_regularization=3"
+    ):
+        classifier = KINDS[kind](n_estimators=1, learning_rate=1e-13).fit(X, y, weights)
     assert set(classifier.stop_reasons_) == {"small vote"}
     shares = np.bincount(y, weights) / weights.sum()
     found = classifier.predict_proba(constant)[0]
@@ -313,7 +317,8 @@ def test_a_callback_sees_every_record_and_ends_its_run(kind, n_classes):
 @EVERY_CASE
 def test_votes_that_would_grow_too_large_end_the_run(kind, n_classes):
     X, y = drawn(n_classes)
-    classifier = KINDS[kind](n_estimators=3000, learning_rate=9000.0).fit(X, y)
+    with pytest.warns(UserWarning, match="too large: .* Take a smaller learning_rate than 9000"):
+        classifier = KINDS[kind](n_estimators=3000, learning_rate=9000.0).fit(X, y)
     assert set(classifier.stop_reasons_) == {"large votes"}
     assert 0 < classifier.n_iter_ < 1000
     scores = classifier.decision_function(X)

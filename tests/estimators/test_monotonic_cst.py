@@ -180,6 +180,7 @@ def test_a_warm_start_keeps_constraints_or_drops_them_but_adds_none(kind):
     assert obeys(parts, X, (1, 0, 0, 1))
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 @EVERY_KIND
 def test_a_feature_that_only_breaks_its_constraint_is_left_alone(kind):
     """All that is left to learn from is what is missing, which no constraint concerns."""

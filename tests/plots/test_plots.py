@@ -906,6 +906,7 @@ def test_every_picture_draws_on_the_axes_it_is_given_and_saves(binary, three, ca
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 def test_pictures_of_a_model_without_stumps_say_so():
     X, y = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], [-1, 1]
     clf = AdaBoostClassifier(n_estimators=3, device="cpu").fit([[0.0]] * 4, [0, 1, 0, 1])

@@ -1,0 +1,155 @@
+"""A table with its columns in another order gives the same model, with its features renamed.
+
+Ties alone may be broken in another way: of equally good cuts the lowest feature wins. The tables
+here have none, as their weights are random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.stats import chisquare
+
+from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
+from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing
+from gpustump.engines.category_search import Groups
+from gpustump.learners.category_split import CategorySplit
+
+N_FEATURES = 24
+SETS = (1, 3, 4)
+CONSTRAINTS = np.resize([1, -1, 0, 0, 0], N_FEATURES)
+
+
+def drawn(seed: int, n_classes: int, missing: float) -> tuple[np.ndarray, ...]:
+    """X, y and weights, and an order of the columns.
+
+    Three features hold numbers of categories, two of them the same ones; two have two values, and
+    many more are mostly 0.
+    """
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(400, N_FEATURES))
+    X[:, SETS[:2]] = random.integers(0, 5, size=(400, 2))
+    X[:, [4, 5, 6]] = random.integers(0, 2, size=(400, 3))
+    X[:, 10:16] = np.eye(6)[random.integers(0, 6, size=400)]
+    score = X[:, 0] + (X[:, 1] % 3) + X[:, 2] * X[:, 7] + X[:, 11] + random.normal(size=400)
+    X[random.random(X.shape) < missing] = np.nan
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    return X, y, random.uniform(0.5, 2.0, size=400), random.permutation(N_FEATURES)
+
+
+def renamed(rounds: Any, order: np.ndarray) -> list[list[Any]]:
+    """The records of all runs, if feature number `i` is called `order[i]`.
+
+    A constant, which votes the same everywhere, is said to be of feature 0.
+    """
+
+    def of(record: Any) -> Any:
+        votes = getattr(record, "votes", None)
+        if votes is not None and votes[0] == votes[1] == votes[2]:
+            return record
+        stump = replace(record.stump, feature=int(order[record.stump.feature]))
+        return replace(record, stump=stump)
+
+    return [[of(record) for record in own] for own in rounds]
+
+
+def smoothed(**parameters: Any) -> Any:
+    how = {"smoothing_rounds": 40, "learning_rate": 0.1, "n_bags": 2, "n_estimators": 60}
+    return GlassBoxClassifier(**(how | parameters))
+
+
+FITS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "smoothed": (2, smoothed),
+    "smoothed classes": (3, smoothed),
+    "smoothed, one class against the rest": (
+        3,
+        lambda **own: smoothed(multi_class="one_vs_rest", n_iter_no_change=None, **own),
+    ),
+    "newton": (2, LogitBoostClassifier),
+    "newton classes": (3, lambda **own: LogitBoostClassifier(n_iter_no_change=5, **own)),
+    "discrete": (3, lambda **own: AdaBoostClassifier(n_iter_no_change=8, **own)),
+    "discrete shared": (3, lambda **own: AdaBoostClassifier(multi_class="shared", **own)),
+    "real": (2, lambda **own: AdaBoostClassifier(votes="real", n_bags=2, **own)),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("kind", FITS)
+def test_columns_in_another_order_give_the_same_model(kind, missing, seed):
+    n_classes, make = FITS[kind]
+    X, y, weights, order = drawn(seed, n_classes, missing)
+    how = {"n_estimators": 60, "random_state": 0, "device": "cpu"}
+    sets = np.isin(np.arange(N_FEATURES), SETS)
+    plain = make(**how, categorical_features=sets).fit(X, y, weights)
+    moved = make(**how, categorical_features=sets[order]).fit(X[:, order], y, weights)
+    assert renamed(moved.rounds_, order) == [list(own) for own in plain.rounds_]
+    assert_array_equal(moved.decision_function(X[:, order]), plain.decision_function(X))
+    assert moved.held_out_scores_ == plain.held_out_scores_
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("make", [smoothed, LogitBoostClassifier, AdaBoostClassifier])
+def test_constraints_move_with_their_columns(make, seed):
+    X, y, weights, order = drawn(seed, 2, 0.1)
+    how = {"n_estimators": 60, "random_state": 0, "device": "cpu"}
+    plain = make(**how, monotonic_cst=CONSTRAINTS).fit(X, y, weights)
+    moved = make(**how, monotonic_cst=CONSTRAINTS[order]).fit(X[:, order], y, weights)
+    assert renamed(moved.rounds_, order) == [list(own) for own in plain.rounds_]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_move_with_their_columns(seed):
+    X, y, weights, order = drawn(seed, 2, 0.1)
+    how = {"n_estimators": 60, "weak_learner": "interval", "device": "cpu"}
+    plain = AdaBoostClassifier(**how).fit(X, y, weights)
+    moved = AdaBoostClassifier(**how).fit(X[:, order], y, weights)
+    assert renamed(moved.rounds_, order) == [list(own) for own in plain.rounds_]
+
+
+def offered(X: np.ndarray, groups: dict[int, Groups], order: np.ndarray) -> list[list[Any]]:
+    """What each of 1000 smoothing rounds offers: features, renamed, and where they are cut."""
+    offers = Offers(Smoothing(1000), CutPlaces.of(X, groups))
+    return [
+        sorted((int(order[own.feature]), str(cut_of(own))) for own in offers.at(number))
+        for number in range(1000)
+    ]
+
+
+def cut_of(split: Any) -> Any:
+    return split.left if isinstance(split, CategorySplit) else split.threshold
+
+
+def test_equal_columns_are_offered_as_often_as_others_and_change_no_other_offer():
+    X, _, _, order = drawn(0, 2, 0.1)
+    X[:, 9] = X[:, 8] = X[:, 0]
+    groups = Groups(((0,), (1, 4), (2,), (3,)))
+    plain = offered(X, {3: groups}, np.arange(N_FEATURES))
+    counts = np.bincount([feature for one in plain for feature, _ in one], minlength=N_FEATURES)
+    assert chisquare(counts).pvalue > 1e-3
+    moved = offered(X[:, order], {int(np.flatnonzero(order == 3)[0]): groups}, order)
+    equal = {8: 0, 9: 0}
+    for one, other in zip(plain, moved, strict=True):
+        assert sorted((equal.get(feature, feature), cut) for feature, cut in one) == sorted(
+            (equal.get(feature, feature), cut) for feature, cut in other
+        )
+
+
+def test_draws_depend_on_values_alone():
+    """Not on their dtype, the sign of zero, the bits of NaN, or how a category is missing."""
+    random = np.random.default_rng(0)
+    X = random.integers(-3, 4, size=(50, 6)).astype(np.float32)
+    X[random.random(X.shape) < 0.2] = np.nan
+    groups = {5: Groups(((0,), (1,), (2, 3)))}
+    keys = CutPlaces.of(X, groups).keys
+    assert len(set(keys.tolist())) == 6
+    other = X.astype(np.float64)
+    other[other == 0.0] = -0.0
+    other[np.isnan(other)] = -np.nan
+    other[:, 5] = np.where(other[:, 5] < 0, np.nan, other[:, 5])
+    assert_array_equal(CutPlaces.of(other, groups).keys, keys)
