@@ -76,7 +76,7 @@ class VoteSettings:
         return L2_OF_ONE_OUTPUT if n_outputs == 1 else L2_OF_SHARED_OUTPUTS
 
     def warn_of_small_weights(self, mean: float, n_samples: int, n_outputs: int) -> None:
-        """Warn if lambda shrinks all votes of Newton votes because the sample weights are small.
+        """Warn if lambda shrinks all Newton votes because the sample weights are small.
 
         A sample of weight w adds w/4 to B at most, so B is at most a quarter of all weights, for a
         region of all samples. Lambda is large against the weights if it is more than a tenth of
@@ -90,7 +90,7 @@ class VoteSettings:
         n_samples, n_outputs : int
         """
         l2, most = self.l2_of(n_outputs), mean * n_samples / 4
-        if self.kind != "newton" or mean >= 0.1 or l2 <= most / 10:
+        if mean >= 0.1 or l2 <= most / 10:
             return
         warn(
             f"the sample weights are small against l2_regularization={l2:g}, which is on their "

@@ -515,8 +515,9 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         settings = self._observed(learner, data, ready.settings, classes)
         outline = outline_of(settings, len(classes), X.shape[1], len(ready.shares))
         device = check_device(data.device)
-        first, n_outputs = ready.shares[0].samples, settings.n_outputs(len(classes))
-        settings.votes.warn_of_small_weights(*first.mean_weight, n_outputs)
+        if settings.votes.kind == "newton":
+            first, n_outputs = ready.shares[0].samples, settings.n_outputs(len(classes))
+            settings.votes.warn_of_small_weights(*first.mean_weight, n_outputs)
         with kept_shares(ready.kept, ready.shares, ready.splits, outline) as shares:
             trained = train_bags(X, shares, len(classes), settings, device=device)
         fingerprint = None if ready.kept is None else ready.kept.fingerprint
