@@ -208,7 +208,7 @@ del os.environ["GPUSTUMP_KERNELS"]
 #
 #     bash ci/bench backends
 #     bash ci/bench --cuda13 backends    # on a machine with a GPU
-#     bash ci/bench backends --samples 20000 --turns 1    # in a minute
+#     bash ci/bench backends --samples 20000 --turns 1    # in two minutes
 #
 # What the benchmarks say
 # -----------------------

@@ -314,8 +314,8 @@ def _draw_feature(ax: Axes, strip: Axes | None, panel: StepPanel) -> None:
         ax.plot(x, y, solid_joinstyle="miter", gid=gid, label=score.name, **score.look)
         heights.append(y)
     ax.set_xlim(low, high)
-    style.few_ticks(bottom, panel.kind, is_whole=is_whole)
-    style.name_across(bottom, panel.name, panel.unit + view.note)
+    note = style.few_ticks(bottom, panel.kind, is_whole=is_whole)
+    style.name_across(bottom, panel.name, panel.unit + view.note + note)
     if panel.shows_missing:
         _mark_missing(ax, panel, [_missing(table) for table in panel.tables])
     _count_hidden(

@@ -107,10 +107,11 @@ def decision_regions(
         shown = [limits.in_unit(points[k], axis.unit) for k, axis in enumerate((first, second))]
         _draw_points(ax, shown, numbers)
     _label(ax, ensemble, numbers)
-    ax.set(xlabel=first.name, ylabel=second.name)
     for axis, drawn in ((ax.xaxis, first), (ax.yaxis, second)):
-        if not style.temporal_ticks(axis, drawn.kind, 6):
+        note = style.temporal_ticks(axis, drawn.kind, 6)
+        if note is None:
             style.whole_ticks(axis, is_whole=drawn.is_whole)
+        axis.set_label_text(drawn.name + (note or ""))
     return style.make_current(ax)
 
 

@@ -9,11 +9,12 @@ imported inside functions only, so these files can be imported without it.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpustump.data.columns import UNITS
 from gpustump.data.readable import printable
 from gpustump.data.temporal_text import temporal_text
 
@@ -133,19 +134,21 @@ def under(ax: Axes, strip: Axes) -> Axes:
     return strip
 
 
-def few_ticks(ax: Axes, kind: str, *, is_whole: bool) -> None:
+def few_ticks(ax: Axes, kind: str, *, is_whole: bool) -> str:
     """Few and short tick labels on the x axis, so that they fit into a small panel.
 
     Whole numbers, such as years, have whole ticks, and are written in full below 100,000. Dates and
-    times of the day, by the kind of the column, have ticks of their own.
+    times of the day, by the kind of the column, have ticks of their own. What the labels leave out,
+    such as the year of all of them, is returned as text to put after the feature's name.
     """
     from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-    if temporal_ticks(ax.xaxis, kind, max(2, min(5, int(width(ax) / 0.5)))):
-        return
+    note = temporal_ticks(ax.xaxis, kind, max(2, min(5, int(width(ax) / 0.5))))
+    if note is not None:
+        return note
     if ax.get_xscale() != "linear":
         log_ticks(ax.xaxis)
-        return
+        return ""
     formatter = ScalarFormatter(useMathText=True, useOffset=not is_whole)
     formatter.set_powerlimits((-2, 5 if is_whole else 4))
     most = max(1, min(4 if is_whole else 5, int(width(ax) / 0.42)))
@@ -153,6 +156,8 @@ def few_ticks(ax: Axes, kind: str, *, is_whole: bool) -> None:
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(formatter)
     ax.xaxis.offsetText.set_fontsize("x-small")
+    counted = {"date": "date", "datetime": "date", "time": "time"}.get(kind)
+    return f" ({UNITS[counted]})" if counted else ""
 
 
 def log_ticks(axis: Axis) -> None:
@@ -170,7 +175,7 @@ def log_ticks(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def temporal_ticks(axis: Axis, kind: str, most: int) -> bool:
+def temporal_ticks(axis: Axis, kind: str, most: int) -> str | None:
     """Ticks at dates or at times of the day, if the axis shows such.
 
     Parameters
@@ -184,8 +189,9 @@ def temporal_ticks(axis: Axis, kind: str, most: int) -> bool:
 
     Returns
     -------
-    bool
-        False if the kind is another, or the limits are no dates.
+    str or None
+        What the labels leave out, as text to put after a name. None if the kind is another, or the
+        limits are no dates.
     """
     from matplotlib import dates
     from matplotlib.ticker import FuncFormatter, MultipleLocator
@@ -195,19 +201,34 @@ def temporal_ticks(axis: Axis, kind: str, most: int) -> bool:
     if kind in ("date", "datetime"):
         is_usual = untyped.get_epoch() == "1970-01-01T00:00:00"
         if not is_usual or None in (temporal_text(low, "date"), temporal_text(high, "date")):
-            return False
+            return None
         least = max(2, most // 2)  # its intervals leave gaps, so it needs room between the two
         locator = untyped.AutoDateLocator(tz=UTC, minticks=least, maxticks=2 * least + 1)
         axis.set_major_locator(locator)
-        axis.set_major_formatter(untyped.ConciseDateFormatter(locator, tz=UTC))
-        axis.offsetText.set_fontsize("x-small")
-        return True
+        looks = {
+            "formats": ["%Y", "%b", "%b %d", "%H:%M", "%H:%M", "%H:%M:%S"],
+            "zero_formats": ["", "%Y", "%b", "%b %d", "%H:%M", "%H:%M"],
+        }
+        formatter = untyped.ConciseDateFormatter(locator, UTC, show_offset=False, **looks)
+        axis.set_major_formatter(formatter)
+        ticks = [at for at in axis.get_majorticklocs() if low <= at <= high]
+        return _what_dates_share([untyped.num2date(at, UTC) for at in ticks])
     if kind == "time" and high - low >= 1:
         step = next((one for one in _SECONDS if high - low <= one * most), _SECONDS[-1])
         axis.set_major_locator(MultipleLocator(step))
         axis.set_major_formatter(FuncFormatter(lambda at, _: _time_of_day(at, in_full=step < 60)))
-        return True
-    return False
+        return ""
+    return None
+
+
+def _what_dates_share(ticks: list[datetime]) -> str:
+    """The day or the year that the labels of ticks leave out, in brackets; empty if they do not."""
+    if not ticks or all((at.month, at.day) == (1, 1) for at in ticks):  # labelled by their years
+        return ""
+    first, last = ticks[0], ticks[-1]
+    if first.date() == last.date():
+        return f" ({first.date()})"
+    return f" ({first.year})" if first.year == last.year else f" ({first.year}–{last.year})"
 
 
 def _time_of_day(seconds: float, *, in_full: bool) -> str:

@@ -432,35 +432,42 @@ def day(text: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("kind", "first", "last", "labels"),
+    ("kind", "first", "last", "labels", "note"),
     [
-        ("date", day("2020-01-01"), day("2023-12-31"), {"2020", "2021", "2022", "2023", "2024"}),
-        ("date", day("1890-01-01"), day("2010-12-31"), {"1900", "2000"}),
-        ("date", day("2024-02-01"), day("2024-06-01"), {"Mar", "Apr", "May"}),
-        ("datetime", 86400 * day("2024-05-01"), 86400 * day("2024-05-03"), {"02", "03", "12:00"}),
-        ("datetime", 86400 * day("2024-05-01"), 86400 * day("2024-05-01") + 86399, {"12:00"}),
-        ("time", 0.0, 86399.0, {"00:00", "12:00", "24:00"}),
-        ("time", 30000.0, 30100.0, {"08:20:30", "08:21:00"}),
-        ("duration", 0.0, 4 * 86400.0, {"0", "1", "2", "3", "4"}),
+        ("date", "2020-01-01", "2023-12-31", {"2020", "2021", "2022", "2023", "2024"}, ""),
+        ("date", "1890-01-01", "2010-12-31", {"1900", "2000"}, ""),
+        ("date", "2024-02-01", "2024-06-01", {"Mar", "Apr", "May"}, " (2024)"),
+        ("date", "2023-11-20", "2024-02-10", {"Dec", "2024"}, " (2023–2024)"),
+        ("datetime", "2024-05-01", "2024-05-03", {"May 02", "12:00"}, " (2024)"),
+        ("datetime", "2024-05-01T01", "2024-05-01T23", {"12:00"}, " (2024-05-01)"),
+        ("time", 0.0, 86399.0, {"00:00", "12:00", "24:00"}, ""),
+        ("time", 30000.0, 30100.0, {"08:20:30", "08:21:00"}, ""),
+        ("duration", 0.0, 4 * 86400.0, {"0", "1", "2", "3", "4"}, " (days)"),
     ],
 )
-def test_axes_of_dates_and_times_show_dates_and_times(kind, first, last, labels):
+def test_axes_of_dates_and_times_show_dates_and_times(kind, first, last, labels, note):
+    if isinstance(first, str):
+        scale = 86400.0 if kind == "datetime" else 1.0
+        first, last = scale * day(first), scale * day(last)
     values = np.linspace(first, last, 300)
     model, X = temporal(kind, values[[30, 150, 270]], values)
     for ax in (plots.shape_function(model, 0, X=X), plots.shape_functions(model, X=X)[0]):
         strip = ax.figure.axes[-1]
         found = set(shows(strip.xaxis))
         assert found & labels
-        assert strip.get_xlabel() == ("when (days)" if kind == "duration" else "when")
+        assert strip.get_xlabel() == f"when{note}"
         assert not any("×" in text for text in found)
+        assert strip.xaxis.get_offset_text().get_text() == ""
         assert overlaps(ax.figure) == []
     steps = plots.shape_function(model, 0)
     unit = {"datetime": 86400.0, "duration": 86400.0}.get(kind, 1.0)
     corners = drawn(steps, "steps")[:, 0]
     assert set(values[[30, 150, 270]] / unit) <= set(corners.tolist())
-    pair = StumpEnsemble(model.members, 2, details={"encoding": two_of(kind)})
+    details = {"encoding": two_of(kind)}
+    pair = StumpEnsemble(model.members, 2, feature_names=("a", "b"), details=details)
     regions = plots.decision_regions(pair, np.c_[X, X])
-    for axis in (regions.xaxis, regions.yaxis):
+    for axis, name in ((regions.xaxis, "a"), (regions.yaxis, "b")):
+        assert axis.get_label_text() == f"{name}{note}"
         found = set(shows(axis))
         assert found & (labels | {"0.0"}) if kind == "duration" else found & labels
         assert not any("×" in text for text in found)
@@ -483,6 +490,7 @@ def test_ticks_at_dates_do_not_depend_on_the_callers_time_zone_or_epoch(monkeypa
     monkeypatch.setattr(dates, "_epoch", "0000-12-31T00:00:00")
     ax = plots.shape_function(model, 0, X=X)  # numbers, rather than wrong dates
     assert "1.90" in shows(ax.figure.axes[-1].xaxis)
+    assert ax.figure.axes[-1].get_xlabel() == "when (days since 1970-01-01)"
 
 
 def test_numbers_that_are_no_dates_are_drawn_as_numbers():
