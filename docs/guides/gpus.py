@@ -69,7 +69,7 @@ for device in ["auto", "cpu", "cuda"]:
 # A table that fits into no memory can lie in a NumPy file. Give it as float32, in the order of
 # columns (`order="F"`), which is how it is read: some columns at a time are sent to the GPU, and
 # one byte for each value stays there. `max_memory` limits how much of the GPU's memory is taken;
-# without it, gpustump takes what is free and needed. `verbose=1` shows the progress, and
+# without it, most of what is free may be. `verbose=1` shows the progress, and
 # `checkpoint` keeps the rounds if the machine is taken away. This table is small, so that the page
 # is built quickly:
 
