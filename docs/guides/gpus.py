@@ -14,13 +14,15 @@ without one.
 # What this machine can use
 # -------------------------
 #
-# `pip install 'gpustump[cuda13]'` brings CuPy, which compiles and starts the kernels (`[cuda12]` is
-# for older drivers). :func:`gpustump.devices` lists what can be used, and why the rest cannot:
+# `pip install '.[cuda13]'` in a checkout brings CuPy, which compiles and starts the kernels
+# (`.[cuda12]` is for older drivers). :func:`gpustump.devices` lists what can be used, and why the
+# rest cannot:
 
 import json
 import textwrap
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -61,6 +63,46 @@ for device in ["auto", "cpu", "cuda"]:
 # The model does not depend on any of this. A pipeline may say `device="auto"` and run on machines
 # with a GPU and without one.
 #
+# A large table on a GPU
+# ----------------------
+#
+# A table that fits into no memory can lie in a NumPy file. Give it as float32, in the order of
+# columns (`order="F"`), which is how it is read: some columns at a time are sent to the GPU, and
+# one byte for each value stays there. `max_memory` limits how much of the GPU's memory is taken;
+# without it, most of what is free may be. `verbose=1` shows the progress, and
+# `checkpoint` keeps the rounds if the machine is taken away. This table is small, so that the page
+# is built quickly:
+
+gpus = [
+    device
+    for device in gpustump.devices()
+    if device.usable and device.library == "cupy"
+]
+folder = TemporaryDirectory()
+path = Path(folder.name) / "table.npy"
+rng = np.random.default_rng(0)
+table = np.lib.format.open_memmap(
+    path, "w+", np.float32, shape=(20_000, 40), fortran_order=True
+)
+for feature in range(40):  # a column at a time: never the table as a whole
+    table[:, feature] = rng.normal(size=20_000)
+labels = (table[:, 0] + table[:, 1] > 0).astype(int)
+table.flush()
+
+large = AdaBoostClassifier(
+    n_estimators=20,
+    device="cuda" if gpus else "cpu",
+    max_memory="2 GB",
+    checkpoint=Path(folder.name) / "run.json",
+)
+large.fit(np.load(path, mmap_mode="r"), labels)
+print(textwrap.fill(str(large.route_), 72))
+print(large.model_.digest())
+
+# %%
+# The digest is that of any other machine and device. :doc:`/auto/guides/larger_than_memory`
+# measures what is kept in memory, and :doc:`/checkpoints` says how a run goes on.
+#
 # Arrays that are read where they lie
 # -----------------------------------
 #
@@ -68,11 +110,6 @@ for device in ["auto", "cpu", "cuda"]:
 # arrays, and others with DLPack or `__cuda_array_interface__`. Numeric labels must lie there, too;
 # text stays on the host. Predictions are arrays of the same library on the same device.
 
-gpus = [
-    device
-    for device in gpustump.devices()
-    if device.usable and device.library == "cupy"
-]
 if gpus:
     import cupy as xp
 else:

@@ -21,7 +21,6 @@ import numpy as np
 from gpustump.data.columns import (
     NUMERIC,
     TEMPORAL,
-    UNITS,
     ArrayColumn,
     AsText,
     Column,
@@ -178,15 +177,6 @@ class Encoding:
         """A name for each feature, "column 0" and so on if the columns had no names."""
         prefix = "" if self.named else "column "
         return tuple(prefix + name for column in self.columns for name in column.features)
-
-    @property
-    def names_with_units(self) -> tuple[str, ...]:
-        """The shown names; those of times are followed by their unit."""
-        kinds = [column.kind for column in self.columns for _ in column.features]
-        return tuple(
-            f"{name}, {UNITS[kind]}" if kind in UNITS else name
-            for name, kind in zip(self.shown_names, kinds, strict=True)
-        )
 
     @property
     def text_columns(self) -> tuple[str, ...]:

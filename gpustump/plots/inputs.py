@@ -136,6 +136,11 @@ def _repeated(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(short for short, count in counts.items() if count > 1)
 
 
+def kind_of(model: StumpEnsemble, feature: int) -> str:
+    """The kind of the column that a feature comes from, such as "date"; "number" if unknown."""
+    return model.encoding.origin(feature).column.kind
+
+
 def learnt_missing(model: StumpEnsemble, feature: int) -> bool:
     """Whether the vote for a feature's missing values was learnt from some; true if unknown."""
     return model.missing_learnt is None or model.missing_learnt[feature]

@@ -1,8 +1,9 @@
-"""The limits and units of an axis that shows a feature's values."""
+"""The limits, units and scale of an axis that shows a feature's values."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,36 @@ _LONG = 1e5
 
 _SMALLEST = 1e-280
 """Matplotlib treats an axis with only smaller values as empty."""
+
+_SQUEEZED = 0.1
+"""Half of the values in a smaller share of the axis than this: the axis becomes logarithmic."""
+
+_DURATIONS = {" (days)": 86400.0, " (hours)": 3600.0, " (minutes)": 60.0}
+
+
+class View(NamedTuple):
+    """The part of an axis that is shown, and its scale.
+
+    Attributes
+    ----------
+    low, high : float
+    scale : str
+        As Matplotlib calls it: "linear", "log" or "asinh", which is linear near 0 and logarithmic
+        beyond.
+    linear_width : float
+        Of "asinh": about where the linear part ends.
+    """
+
+    low: float
+    high: float
+    scale: str = "linear"
+    linear_width: float = 1.0
+
+    @property
+    def note(self) -> str:
+        """The scale as text to put after a feature's name; empty if it is linear."""
+        notes = {"log": " (log scale)", "asinh": " (log scale, linear near 0)"}
+        return notes.get(self.scale, "")
 
 
 def unit(values: np.ndarray) -> float:
@@ -49,6 +80,25 @@ def in_unit(values: np.ndarray, unit: float) -> np.ndarray:
     """Values divided by the unit; infinite where the quotient overflows."""
     with np.errstate(over="ignore"):
         return values if unit == 1.0 else values / unit
+
+
+def unit_of_kind(values: np.ndarray, kind: str) -> tuple[float, str]:
+    """What values of a kind, as `data.columns` names it, are divided by, and its text as below.
+
+    Datetimes are drawn in days, as Matplotlib draws dates; durations in the largest unit of which
+    half of them have two or more.
+    """
+    if kind == "datetime":
+        return 86400.0, ""
+    if kind == "duration":
+        sizes = np.abs(_finite(values))
+        usual = float(np.median(sizes)) if sizes.size else 0.0
+        for text, seconds in _DURATIONS.items():
+            if usual >= 2 * seconds:
+                return seconds, text
+        return 1.0, " (seconds)"
+    found = unit(values)
+    return found, unit_text(found)
 
 
 def unit_text(unit: float) -> str:
@@ -102,7 +152,52 @@ def bulk(values: np.ndarray, pad: float) -> tuple[float, float]:
     longest = _TAILS if finite.size >= _FEW else _TAILS_OF_FEW
     if high - low <= longest * width:
         return low, high
-    return max(low, first - width / 2), min(high, last + width / 2)
+    # Where nothing is cut off, the room is a share of what is shown, not of the tails.
+    first, last = first - width / 2, last + width / 2
+    room = pad * (min(last, high) - max(first, low))
+    return max(float(finite.min()) - room, first), min(float(finite.max()) + room, last)
+
+
+def readable(values: np.ndarray, pad: float, few: int) -> View:
+    """Limits as those of `bulk`, on a logarithmic scale if that spreads the values.
+
+    Skewed values stand in a corner of a linear axis, however it is cut: of a lognormal feature
+    half are below the median, and its mean is many times that.
+
+    Parameters
+    ----------
+    values : ndarray of float64
+    pad : float
+        As for `span`.
+    few : int
+        With at most this many distinct values in view the scale is linear.
+    """
+    linear = bulk(values, pad)
+    finite = _finite(values)
+    distinct = np.unique(finite)
+    usual = _densest_half(distinct, linear)
+    n_inside = np.count_nonzero((distinct >= linear[0]) & (distinct <= linear[1]))
+    if n_inside <= few or usual >= _SQUEEZED:
+        return View(*linear)
+    if distinct[0] > 0.0:
+        low, high = bulk(np.log(finite), pad)
+        found = View(float(np.exp(low)), float(np.exp(high)), "log")
+        spread = _densest_half(np.log(distinct), (low, high))
+    else:
+        width = float(np.quantile(np.abs(distinct[distinct != 0.0]), 0.1))
+        low, high = bulk(np.arcsinh(finite / width), pad)
+        found = View(float(width * np.sinh(low)), float(width * np.sinh(high)), "asinh", width)
+        spread = _densest_half(np.arcsinh(distinct / width), (low, high))
+    return found if spread >= 2 * usual else View(*linear)
+
+
+def _densest_half(values: np.ndarray, view: tuple[float, float]) -> float:
+    """The smallest share of the view that holds half of the increasing values in it."""
+    inside = values[(values >= view[0]) & (values <= view[1])]
+    half = len(inside) // 2
+    if not half:
+        return 1.0
+    return float((inside[half:] - inside[: len(inside) - half]).min()) / (view[1] - view[0])
 
 
 def _bulk_beside(

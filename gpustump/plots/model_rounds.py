@@ -15,7 +15,7 @@ import numpy as np
 from gpustump.boosting.votes import AnyRound
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member, RegionMember
-from gpustump.plots import inputs, style
+from gpustump.plots import inputs, spread, style
 from gpustump.plots.panels import DrawnScore
 from gpustump.theory import training_bounds
 
@@ -104,11 +104,14 @@ def _draw_each(
 ) -> None:
     """A line for each of several classes against the rest."""
     found = [_of_class(member, run) for member, run in zip(members, runs, strict=True)]
+    ends = {}
     for score, (values, _, _) in zip(scores, found, strict=True):
         if len(values):
             _draw_line(ax, values, {"marker": "o", **score.look}, score.name)
+            ends[score.name] = float(values[-1]), score.look["color"]
     _, name, top = next(one for one in found if len(one[0]))
     ax.set_ylim(0, top)
+    style.name_ends(ax, ends)
     ax.set_ylabel(f"{name},\neach class against the rest")
     style.rounds_axis(ax, max(map(len, members)))
 
@@ -116,29 +119,46 @@ def _draw_each(
 def _draw_bags(
     ax: Axes, model: StumpEnsemble, scores: Mapping[int, DrawnScore], records: Records | None
 ) -> None:
-    """A thin line for each bag and each drawn member; `scores` is keyed by the member's number.
+    """For each drawn member the median of the bags, and a band from the least to the largest.
 
-    The average has no rounds of its own. `records` holds the runs of all bags, bag after bag.
+    The average has no rounds of its own. Of bags of different lengths, those take part that have
+    the round. `scores` is keyed by the member's number; `records` holds the runs of all bags, bag
+    after bag.
     """
-    what, tops, lengths = "", [], []
+    what, top, n_rounds = "", None, 0
+    ends: dict[str, tuple[float, str]] = {}
     for number, score in scores.items():
+        found = []
         for bag, one in enumerate(model.bag_models):
             run = None if records is None else records[bag * len(model.members) + number]
             values, name, top = _of_class(one.members[number], run)
             if len(values):
-                look = {**score.look, "linewidth": 0.8, "alpha": 0.7}
-                ax.plot(np.arange(1, len(values) + 1), values, gid=f"bag {bag}", **look)
+                found.append(np.asarray(values, dtype=np.float64))
                 what = name
-            tops.append(top)
-            lengths.append(len(one.members[number]))
+        if not found:
+            continue
+        longest = max(map(len, found))
+        by_round = np.full((len(found), longest), np.nan)
+        for row, own in zip(by_round, found, strict=True):
+            row[: len(own)] = own
+        rounds, middle = np.arange(1, longest + 1), np.nanmedian(by_round, axis=0)
+        band = np.nanmin(by_round, axis=0), np.nanmax(by_round, axis=0)
+        spread.fill_band(ax, rounds, band, score.look)
+        look = {"marker": "o", **score.look} if len(scores) > 1 else {**_SIZES, "linewidth": 1.8}
+        _draw_line(ax, middle, look, score.name)
+        ends[score.name] = float(middle[-1]), score.look["color"]
+        n_rounds = max(n_rounds, longest)
     if not what:
         style.leave_empty(ax, _EMPTY)
         return
-    ax.set_ylim(0, tops[0])
+    ax.set_ylim(0, top)
     (first, *others) = scores
     whose = ", each class against the rest" if others else _whose(model, first)
-    ax.set_ylabel(f"{what}{whose.replace(', ', _NEW_LINE, 1)},\neach of {model.n_bags} bags")
-    style.rounds_axis(ax, max(lengths))
+    bags = f"median and range of {model.n_bags} bags"
+    ax.set_ylabel(f"{what}{whose.replace(', ', _NEW_LINE, 1)},\n{bags}")
+    if others:
+        style.name_ends(ax, ends)
+    style.rounds_axis(ax, n_rounds)
 
 
 def _of_class(

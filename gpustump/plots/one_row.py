@@ -224,7 +224,9 @@ def _known_text(value: float, kind: str) -> str | None:
         return MISSING
     if kind == "boolean" and value in (0.0, 1.0):
         return "true" if value else "false"
-    return temporal_text(value, kind)
+    if kind == "duration" and abs(value) < 60:
+        return f"{value:.4g} s".replace("-", "−")
+    return temporal_text(round(value) if kind == "duration" else value, kind)
 
 
 def bars_of(row: RowScore, limit: int) -> list[Bar]:
@@ -238,7 +240,7 @@ def bars_of(row: RowScore, limit: int) -> list[Bar]:
 
 def _drawn_name(row: RowScore, column: Column) -> str:
     """A column's name in a picture, with its value in the row."""
-    values = row.values_of(column, _number)
+    values = row.values_of(column, style.number_text)
     if isinstance(column, Category):
         names = style.different_words(list(column.values), _VALUE)
         short = dict(zip(column.values, names, strict=True))
@@ -246,12 +248,6 @@ def _drawn_name(row: RowScore, column: Column) -> str:
     elif categories_of(row.model, column) is not None:
         values = style.different_words(values, _VALUE)
     return f"{name_of(row.model, column)} = {' + '.join(values)}"
-
-
-def _number(value: float) -> str:
-    """A number in a picture, whole ones such as years in full."""
-    text = f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else f"{value:.4g}"
-    return text.replace("-", "−")
 
 
 def amount_text(amount: float) -> str:

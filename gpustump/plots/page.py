@@ -83,8 +83,9 @@ def overview(
     the size of each round's votes: half the difference between the largest and the smallest, over
     all classes.
 
-    For a bagged model each bag has a line there. Its shape functions and importances show how far
-    the bags differ, as for `shape_function` and `importances`.
+    For a bagged model that is the median of the bags, with a band from the least to the largest; of
+    bags of different lengths, those take part that have the round. Its shape functions and
+    importances show how far the bags differ, as for `shape_function` and `importances`.
 
     Examples
     --------

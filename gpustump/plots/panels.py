@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
+from gpustump.data.temporal_text import temporal_text
 from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots import inputs, limits, spread, style
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 _DISTINCT = 20
 """A feature with at most this many distinct values has a bar for each in the strip below."""
+
+_STEPS = 8
+"""Without samples, the scale is linear with at most so many thresholds: they tell too little."""
 
 _BINS = 40
 
@@ -92,6 +96,10 @@ class StepPanel:
     Attributes
     ----------
     name : str
+    unit : str
+        The unit as text to put after the name; empty for the feature's own.
+    kind : str
+        Of the feature's column: `data.columns` names them.
     scores : tuple of DrawnScore
     tables : tuple of StepTable
         One for each score.
@@ -101,6 +109,8 @@ class StepPanel:
     """
 
     name: str
+    unit: str
+    kind: str
     scores: tuple[DrawnScore, ...]
     tables: tuple[StepTable, ...]
     data: _Values | None
@@ -179,11 +189,15 @@ def panel_of(
     tables = [model.shape_function(column, label=score.label) for score in scores]
     data = None if samples is None else _values_of(samples, column)
     thresholds = np.concatenate([table.thresholds for table in tables])
-    unit = limits.unit(thresholds if data is None or not data.values.size else data.values)
+    kind = inputs.kind_of(model, column)
+    known = thresholds if data is None or not data.values.size else data.values
+    unit, text = limits.unit_of_kind(known, kind)
     if data is not None:
         data = replace(data, values=limits.in_unit(data.values, unit))
     return StepPanel(
-        name_of(model, column) + limits.unit_text(unit),
+        name_of(model, column),
+        text,
+        kind,
         tuple(scores),
         tuple(replace(t, thresholds=limits.in_unit(t.thresholds, unit)) for t in tables),
         data,
@@ -196,9 +210,9 @@ def draw_panel(ax: Axes, strip: Axes | None, panel: Panel) -> None:
     ax.axhline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
     if isinstance(panel, CategoryPanel):
         _draw_category(ax, strip, panel)
+        (ax if strip is None else strip).set_xlabel(panel.name)
     else:
         _draw_feature(ax, strip, panel)
-    (ax if strip is None else strip).set_xlabel(panel.name)
 
 
 def keep_room(ax: Axes) -> None:
@@ -281,8 +295,12 @@ def _draw_feature(ax: Axes, strip: Axes | None, panel: StepPanel) -> None:
     """The steps, the votes for missing values, and counts of steps and values out of view."""
     data = panel.data
     thresholds = np.concatenate([table.thresholds for table in panel.tables])
-    low, high, is_whole = _view(thresholds, data)
-    style.few_ticks(ax if strip is None else strip, is_whole=is_whole)
+    bottom = ax if strip is None else strip
+    view, is_whole = _view(thresholds, data, panel.kind)
+    low, high = view.low, view.high
+    if view.scale != "linear":
+        own = {"linear_width": view.linear_width} if view.scale == "asinh" else {}
+        ax.set_xscale(view.scale, **own)
     is_alone, heights = len(panel.scores) == 1, []
     for score, table in zip(panel.scores, panel.tables, strict=True):
         x, y = corners(table, table.values, (low, high))
@@ -296,12 +314,15 @@ def _draw_feature(ax: Axes, strip: Axes | None, panel: StepPanel) -> None:
         ax.plot(x, y, solid_joinstyle="miter", gid=gid, label=score.name, **score.look)
         heights.append(y)
     ax.set_xlim(low, high)
+    note = style.few_ticks(bottom, panel.kind, is_whole=is_whole)
+    style.name_across(bottom, panel.name, panel.unit + view.note + note)
     if panel.shows_missing:
         _mark_missing(ax, panel, [_missing(table) for table in panel.tables])
     _count_hidden(
         ax,
         np.unique(thresholds[np.isfinite(thresholds)]),
         np.asarray([[y[0], y[-1], y.min(), y.max()] for y in heights]),
+        None if data is not None else panel.kind,
     )
     if not any(table.values.any() or table.missing for table in panel.tables):
         ax.set(ylim=(-1.0, 1.0), yticks=[0.0])
@@ -309,23 +330,29 @@ def _draw_feature(ax: Axes, strip: Axes | None, panel: StepPanel) -> None:
             ax.set_xticks([])
         style.note(ax, "not used", y=0.6)
     if strip is not None and data is not None:
-        _fill_strip(strip, data)
+        _fill_strip(strip, data, panel.kind)
 
 
-def _view(thresholds: np.ndarray, data: _Values | None) -> tuple[float, float, bool]:
-    """The limits of the x axis, and whether its ticks are whole numbers."""
+def _view(thresholds: np.ndarray, data: _Values | None, kind: str) -> tuple[limits.View, bool]:
+    """The limits of the x axis and its scale, and whether its ticks are whole numbers."""
+    if data is not None and _is_flag(data.values):
+        return limits.View(-0.5, 1.5), True
+    values = thresholds[np.isfinite(thresholds)] if data is None else data.values
+    pad, few = (0.15, _STEPS) if data is None else (0.02, _DISTINCT)
+    if kind in ("date", "datetime", "time"):
+        view = limits.View(*limits.bulk(values, pad))
+    else:
+        view = limits.readable(values, pad, few)
+    low, high = view.low, view.high
     if data is None:
-        finite = thresholds[np.isfinite(thresholds)]
-        view = limits.bulk(finite, 0.15)
-        return *view, limits.are_between_whole(finite, view)
-    if _is_flag(data.values):
-        return -0.5, 1.5, True
-    low, high = limits.bulk(data.values, 0.02)
+        return view, limits.are_between_whole(values, (low, high))
+    if view.scale != "linear":
+        return view, False
     distinct = np.unique(data.values[(data.values >= low) & (data.values <= high)])
     if 1 < len(distinct) <= _DISTINCT:  # room for half a bar
         room = 0.35 * float(np.diff(distinct).min())
         low, high = min(low, float(distinct[0]) - room), max(high, float(distinct[-1]) + room)
-    return low, high, limits.is_whole(distinct, (low, high))
+    return limits.View(low, high), limits.is_whole(distinct, (low, high))
 
 
 def _missing(table: StepTable) -> tuple[float, float]:
@@ -372,7 +399,7 @@ def _mark_missing(ax: Axes, panel: Panel, votes: list[tuple[float, float]]) -> N
     )
 
 
-def _count_hidden(ax: Axes, thresholds: np.ndarray, heights: np.ndarray) -> None:
+def _count_hidden(ax: Axes, thresholds: np.ndarray, heights: np.ndarray, kind: str | None) -> None:
     """The number of steps beyond each edge, as text above or below the functions.
 
     Parameters
@@ -382,6 +409,8 @@ def _count_hidden(ax: Axes, thresholds: np.ndarray, heights: np.ndarray) -> None
         Distinct and finite, of all functions.
     heights : ndarray (n_functions, 4) of float64
         At the left edge, at the right edge, the lowest and the highest.
+    kind : str or None
+        Of the column, to write how far the steps go; None where the strip says how far values go.
     """
     view = ax.get_xlim()
     left, right = int((thresholds <= view[0]).sum()), int((thresholds >= view[1]).sum())
@@ -393,28 +422,41 @@ def _count_hidden(ax: Axes, thresholds: np.ndarray, heights: np.ndarray) -> None
         if count:
             y, va = (0.02, "bottom") if ends.mean() > middle else (0.98, "top")
             steps = f"{count} step{'s' * (count > 1)} beyond"
+            if kind is not None:
+                steps += f", to {_value_text(float(thresholds[0 if x < 0.5 else -1]), kind)}"
             box = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.8, "alpha": 0.8}
             style.note(ax, text.format(steps), x=x, y=y, ha=ha, va=va, bbox=box)
 
 
-def _fill_strip(strip: Axes, data: _Values) -> None:
+def _fill_strip(strip: Axes, data: _Values, kind: str) -> None:
     """The histogram of the samples' values, below the function."""
     low, high = strip.get_xlim()
     in_view = (data.values >= low) & (data.values <= high)
     values, shares = data.values[in_view], data.shares[in_view]
     distinct, at = np.unique(values, return_inverse=True)
     look: Any = {"facecolor": "#b3b3b3", "edgecolor": "none"}
-    if len(distinct) <= _DISTINCT:
+    if len(distinct) <= _DISTINCT and strip.get_xscale() == "linear":
         width = 0.6 * min([high - low, *np.diff(distinct)]) if len(distinct) > 1 else 0.2
         heights = np.bincount(at, weights=shares, minlength=len(distinct))
         strip.bar(distinct, heights, max(width, (high - low) / 200), **look)
     else:
-        edges = np.linspace(low, high, _BINS + 1)
+        placed: Any = strip.xaxis.get_transform()
+        first, last = placed.transform([low, high]).tolist()
+        edges = placed.inverted().transform(np.linspace(first, last, _BINS + 1))
+        edges[[0, -1]] = low, high
         heights, _ = np.histogram(values, edges, weights=shares)
         strip.stairs(heights, edges, fill=True, **look)
     _name_strip(strip, (low, high))
-    _mark_beyond(strip, float(data.shares[data.values < low].sum()), 0.0, "← {}")
-    _mark_beyond(strip, float(data.shares[data.values > high].sum()), 1.0, "{} →")
+    for beyond, x, text in (
+        (data.values < low, 0.0, "← {}, to {}"),
+        (data.values > high, 1.0, "{}, to {} →"),
+    ):
+        if beyond.any():
+            furthest = data.values[beyond].max() if x else data.values[beyond].min()
+            share = percent(float(data.shares[beyond].sum()))
+            where: Any = {"x": x, "y": 0.98, "ha": "right" if x else "left", "va": "top"}
+            text = text.format(share, _value_text(float(furthest), kind))
+            style.note(strip, text, fontsize="x-small", **where)
     if _is_flag(data.values):
         strip.set_xticks([0, 1], ["false", "true"] if data.is_boolean else ["0", "1"])
 
@@ -425,11 +467,11 @@ def _name_strip(strip: Axes, view: tuple[float, float]) -> None:
     strip.spines["left"].set_visible(False)
 
 
-def _mark_beyond(strip: Axes, share: float, x: float, text: str) -> None:
-    """At an edge of the strip, the share of the samples beyond it."""
-    if share:
-        where: Any = {"x": x, "y": 0.98, "ha": "right" if x else "left", "va": "top"}
-        style.note(strip, text.format(percent(share)), fontsize="x-small", **where)
+def _value_text(value: float, kind: str) -> str:
+    """A value in the unit of a panel as text: dates, and datetimes in days, as dates."""
+    if kind in ("date", "datetime"):
+        return temporal_text(value, "date") or style.number_text(value)
+    return (temporal_text(value, kind) if kind == "time" else None) or style.number_text(value)
 
 
 def _is_flag(values: np.ndarray) -> bool:

@@ -107,9 +107,11 @@ def decision_regions(
         shown = [limits.in_unit(points[k], axis.unit) for k, axis in enumerate((first, second))]
         _draw_points(ax, shown, numbers)
     _label(ax, ensemble, numbers)
-    ax.set(xlabel=first.name, ylabel=second.name)
-    style.whole_ticks(ax.xaxis, is_whole=first.is_whole)
-    style.whole_ticks(ax.yaxis, is_whole=second.is_whole)
+    for axis, drawn in ((ax.xaxis, first), (ax.yaxis, second)):
+        note = style.temporal_ticks(axis, drawn.kind, 6)
+        if note is None:
+            style.whole_ticks(axis, is_whole=drawn.is_whole)
+        axis.set_label_text(drawn.name + (note or ""))
     return style.make_current(ax)
 
 
@@ -122,13 +124,15 @@ class _Axis:
     name : str
         The label of the axis.
     unit : float
-        The power of ten that values are drawn in.
+        What values are divided by: a power of ten, or a unit of time.
     edges : ndarray (n_cells + 1,) of float64
         The edges of the cells, in that unit.
     ends : ndarray (n_cells,) of float64
         The upper ends of the cells, in the model's own unit.
     is_whole : bool
         Whether the values are whole numbers.
+    kind : str
+        Of the feature's column, such as "date".
     """
 
     name: str
@@ -136,6 +140,7 @@ class _Axis:
     edges: np.ndarray
     ends: np.ndarray
     is_whole: bool
+    kind: str
 
 
 def _uses_others(model: StumpEnsemble, pair: tuple[int, int]) -> bool:
@@ -167,7 +172,8 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     found = [table.thresholds for table in tables if table.feature == feature]
     thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
     known, pad = (thresholds, 0.15) if values is None else (values, 0.04)
-    unit = limits.unit(known)
+    kind = inputs.kind_of(model, feature)
+    unit, text = limits.unit_of_kind(known, kind)
     view = limits.span if values is None else limits.bulk
     seen = limits.in_unit(known, unit)
     low, high = view(seen, pad)
@@ -178,8 +184,8 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     with np.errstate(over="ignore"):  # near the largest float, the last end is infinite
         ends = np.append(thresholds[is_inside][kept], high * unit)
     whole = limits.are_between_whole if values is None else limits.is_whole
-    name = inputs.feature_name(model, feature) + limits.unit_text(unit)
-    return _Axis(name, unit, edges, ends, whole(seen, (low, high)))
+    name = inputs.feature_name(model, feature) + text
+    return _Axis(name, unit, edges, ends, whole(seen, (low, high)), kind)
 
 
 def _apart(values: np.ndarray, least: float) -> list[int]:

@@ -129,7 +129,7 @@ def error_curve(
     if X is None and model.n_bags > 1:
         raise ValueError(
             f"X and y are needed: the model is the average of {model.n_bags} bags, and only the "
-            "errors on samples are those of the average. overview draws the rounds of each bag."
+            "errors on samples are those of the average. overview draws the rounds of the bags."
         )
     if X is None:
         inputs.check_no_weights(sample_weight)

@@ -88,10 +88,13 @@ def shape_function(
     the log-probability up to a number that all classes share.
 
     The x axis covers the finite values of X, or without X the thresholds. Long tails are cut off,
-    and texts at the edge count the steps and give the share of the samples there. The vote for
-    missing values is drawn to the right: without X if it is not 0 and was learnt from missing
-    values, with X if a value is missing. Values too large or too small for Matplotlib are drawn in
-    units of a power of ten, which the axis names. A categorical feature has bars.
+    and texts at the edge count the steps there, and say which share of the samples lies there and
+    how far it reaches. Where half of the values would still stand in a tenth of the axis, it is
+    logarithmic, and says so. Dates and times of a model that knows them are drawn as such, and
+    durations in a unit that the axis names. The vote for missing values is drawn to the right:
+    without X if it is not 0 and was learnt from missing values, with X if a value is missing.
+    Values too large or too small for Matplotlib are drawn in units of a power of ten, which the
+    axis names. A categorical feature has bars.
 
     A bagged model has a band around the function: one standard deviation over the bags to both
     sides, as Explainable Boosting Machines draw it [Nori, Jenkins, Koch and Caruana 2019]. The vote
@@ -318,7 +321,9 @@ def _entries(model: StumpEnsemble, panels: Sequence[Panel]) -> tuple[list[Any], 
 def _classes_shown(model: StumpEnsemble, scores: Sequence[DrawnScore]) -> str | None:
     """What the legend says if not all classes are drawn."""
     n_classes = len(model.classes)
-    return None if len(scores) in (1, n_classes) else f"{len(scores)} of {n_classes} classes"
+    if len(scores) in (1, n_classes):
+        return None
+    return f"the {len(scores)} of {n_classes} classes whose functions rise and fall most"
 
 
 def _legend_of_all(

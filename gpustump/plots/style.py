@@ -9,12 +9,15 @@ imported inside functions only, so these files can be imported without it.
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpustump.arrays.extras import how_to_install
+from gpustump.data.columns import UNITS
 from gpustump.data.readable import printable
+from gpustump.data.temporal_text import temporal_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +34,9 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)), (
 
 CLASSES = 6
 """The most classes that one picture draws a line for."""
+
+_SECONDS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200)
+"""Steps between ticks at times of the day."""
 
 LONG = 50
 """With this many rounds or more, their axis is logarithmic."""
@@ -129,13 +135,21 @@ def under(ax: Axes, strip: Axes) -> Axes:
     return strip
 
 
-def few_ticks(ax: Axes, *, is_whole: bool) -> None:
+def few_ticks(ax: Axes, kind: str, *, is_whole: bool) -> str:
     """Few and short tick labels on the x axis, so that they fit into a small panel.
 
-    Whole numbers, such as years, have whole ticks, and are written in full below 100,000.
+    Whole numbers, such as years, have whole ticks, and are written in full below 100,000. Dates and
+    times of the day, by the kind of the column, have ticks of their own. What the labels leave out,
+    such as the year of all of them, is returned as text to put after the feature's name.
     """
     from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
+    note = temporal_ticks(ax.xaxis, kind, max(2, min(5, int(width(ax) / 0.5))))
+    if note is not None:
+        return note
+    if ax.get_xscale() != "linear":
+        log_ticks(ax.xaxis)
+        return ""
     formatter = ScalarFormatter(useMathText=True, useOffset=not is_whole)
     formatter.set_powerlimits((-2, 5 if is_whole else 4))
     most = max(1, min(4 if is_whole else 5, int(width(ax) / 0.42)))
@@ -143,6 +157,86 @@ def few_ticks(ax: Axes, *, is_whole: bool) -> None:
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(formatter)
     ax.xaxis.offsetText.set_fontsize("x-small")
+    counted = {"date": "date", "datetime": "date", "time": "time"}.get(kind)
+    return f" ({UNITS[counted]})" if counted else ""
+
+
+def log_ticks(axis: Axis) -> None:
+    """A few powers of ten, and of a short axis their double and fivefold, without names between."""
+    from matplotlib.ticker import AsinhLocator, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    if axis.get_scale() == "log":
+        is_short = high < 100 * low
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=5))
+    else:
+        scale: Any = axis.get_transform()
+        axis.set_major_locator(AsinhLocator(scale.linear_width, numticks=5))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def temporal_ticks(axis: Axis, kind: str, most: int) -> str | None:
+    """Ticks at dates or at times of the day, if the axis shows such.
+
+    Parameters
+    ----------
+    axis : matplotlib Axis
+        Its limits are days since 1970 for dates, and seconds since midnight for times.
+    kind : str
+        Of the column: "date", "datetime" or "time"; others have no ticks of their own.
+    most : int
+        About how many ticks.
+
+    Returns
+    -------
+    str or None
+        What the labels leave out, as text to put after a name. None if the kind is another, or the
+        limits are no dates.
+    """
+    from matplotlib import dates
+    from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+    untyped: Any = dates
+    low, high = axis.get_view_interval()
+    if kind in ("date", "datetime"):
+        is_usual = untyped.get_epoch() == "1970-01-01T00:00:00"
+        if not is_usual or None in (temporal_text(low, "date"), temporal_text(high, "date")):
+            return None
+        least = max(2, most // 2)  # its intervals leave gaps, so it needs room between the two
+        locator = untyped.AutoDateLocator(tz=UTC, minticks=least, maxticks=2 * least + 1)
+        axis.set_major_locator(locator)
+        looks = {
+            "formats": ["%Y", "%b", "%b %d", "%H:%M", "%H:%M", "%H:%M:%S"],
+            "zero_formats": ["", "%Y", "%b", "%b %d", "%H:%M", "%H:%M"],
+        }
+        formatter = untyped.ConciseDateFormatter(locator, UTC, show_offset=False, **looks)
+        axis.set_major_formatter(formatter)
+        ticks = [at for at in axis.get_majorticklocs() if low <= at <= high]
+        return _what_dates_share([untyped.num2date(at, UTC) for at in ticks])
+    if kind == "time" and high - low >= 1:
+        step = next((one for one in _SECONDS if high - low <= one * most), _SECONDS[-1])
+        axis.set_major_locator(MultipleLocator(step))
+        axis.set_major_formatter(FuncFormatter(lambda at, _: _time_of_day(at, in_full=step < 60)))
+        return ""
+    return None
+
+
+def _what_dates_share(ticks: list[datetime]) -> str:
+    """The day or the year that the labels of ticks leave out, in brackets; empty if they do not."""
+    if not ticks or all((at.month, at.day) == (1, 1) for at in ticks):  # labelled by their years
+        return ""
+    first, last = ticks[0], ticks[-1]
+    if first.date() == last.date():
+        return f" ({first.date()})"
+    return f" ({first.year})" if first.year == last.year else f" ({first.year}–{last.year})"
+
+
+def _time_of_day(seconds: float, *, in_full: bool) -> str:
+    """Such as "06:00", or with seconds; empty before the day and after it."""
+    minutes, second = divmod(round(seconds), 60)
+    text = f"{minutes // 60:02d}:{minutes % 60:02d}{f':{second:02d}' * in_full}"
+    return text if 0 <= seconds <= 86400 else ""
 
 
 def width(ax: Axes) -> float:
@@ -159,6 +253,19 @@ def whole_ticks(axis: Axis, *, is_whole: bool) -> None:
         formatter = ScalarFormatter(useMathText=True, useOffset=False)
         formatter.set_powerlimits((-2, 6))
         axis.set_major_formatter(formatter)
+
+
+def number_text(value: float) -> str:
+    """A number in a picture, whole ones such as years in full."""
+    is_short = value.is_integer() and abs(value) < 1e6
+    return (f"{value:.0f}" if is_short else f"{value:.4g}").replace("-", "−")
+
+
+def name_across(ax: Axes, name: str, note: str) -> None:
+    """The label of the x axis: a name and a note such as a unit, in two lines if they are long."""
+    note = note.replace(") (", ", ")
+    is_long = 0.075 * len(name + note) > width(ax)
+    ax.set_xlabel(f"{name}\n{note.strip()}" if note and is_long else name + note)
 
 
 def words(text: object, limit: int = NAME) -> str:
@@ -229,6 +336,26 @@ def legend_above(ax: Axes, handles: list[Any], labels: list[str], **how: Any) ->
     look: dict[str, Any] = {"ncols": 4, "fontsize": "small", "title_fontsize": "small"}
     look |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     ax.legend(handles, labels, frameon=False, **look | how)
+
+
+def name_ends(ax: Axes, ends: dict[str, tuple[float, str]]) -> None:
+    """Names right of the axes, beside the heights at which lines of these colours end.
+
+    Names whose lines end close to each other are moved apart. The layout leaves room for them.
+    """
+    from matplotlib.font_manager import FontProperties
+
+    low, high = ax.get_ylim()
+    points = 72 * ax.bbox.height / ax.figure.dpi
+    height = 1.15 * FontProperties(size="small").get_size_in_points() / points
+    names = sorted(ends, key=lambda name: ends[name][0])
+    own = np.asarray([(ends[name][0] - low) / (high - low) for name in names])
+    steps = height * np.arange(len(names))
+    # The least moves that keep the order and the distance: the mean of the two extreme ones.
+    up = np.maximum.accumulate(own - steps)
+    down = np.minimum.accumulate((own - steps)[::-1])[::-1]
+    for name, at in zip(names, (up + down) / 2 + steps, strict=True):
+        note(ax, name, x=1.01, y=at, ha="left", color=ends[name][1], alpha=1.0)
 
 
 def columns_for(labels: list[str]) -> int:

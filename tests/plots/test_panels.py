@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_wine
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble, plots
+from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.plots import inputs, limits, style
 from gpustump.plots.panels import percent
 
@@ -240,7 +241,7 @@ def test_of_many_classes_those_that_differ_most_are_drawn(digits):
     for given in (None, X):
         ax = plots.shape_function(clf, feature, X=given)
         assert legend(ax) == [f"class {k}" for k in best]
-        assert ax.get_legend().get_title().get_text() == "6 of 10 classes"
+        assert ax.get_legend().get_title().get_text().startswith("the 6 of 10 classes")
     looks = {(line.get_color(), str(line._dash_pattern)) for line in ax.get_lines()[1:7]}
     colours, dashes = map(set, zip(*looks, strict=True))
     assert len(colours) == len(dashes) == 6
@@ -343,18 +344,27 @@ def test_a_few_large_values_do_not_squeeze_the_others(kind):
     values = heavy(kind)
     model = StumpEnsemble((Member((Stump(0, 0.5, 1, 1, 0.2),), (1.0,)),), 1)
     ax = plots.shape_function(model, 0, X=values[:, None])
+    strip = ax.figure.axes[-1]
     low, high = ax.get_xlim()
     inside = (values >= low) & (values <= high)
     assert inside.mean() >= 0.89
     others = values[values != 0] if kind == "mostly zero" else values
     first, last = np.quantile(others, [0.05, 0.95], method="nearest")
+    placed = ax.xaxis.get_transform().transform
     if kind != "one of few":
-        assert last - first >= 0.4 * (high - low)
-    assert high - low < 0.1 * np.ptp(values)
-    strip = ax.figure.axes[-1]
+        assert placed(last) - placed(first) >= 0.4 * (placed(high) - placed(low))
+    scale = {"lognormal": "log", "cauchy": "asinh"}.get(kind, "linear")
+    is_cut = scale == "linear"
+    assert ax.get_xscale() == scale
+    assert ("log scale" in strip.get_xlabel()) is not is_cut
+    if is_cut:
+        assert high - low < 0.1 * np.ptp(values)
     left, right = np.mean(values < low), np.mean(values > high)
-    expected = [f"← {percent(left)}"] * int(left > 0) + [f"{percent(right)} →"] * int(right > 0)
-    assert texts(strip).split("\n") == expected
+    ends = [style.number_text(float(end)) for end in (values.min(), values.max())]
+    expected = [f"← {percent(left)}, to {ends[0]}"] * int(left > 0)
+    expected += [f"{percent(right)}, to {ends[1]} →"] * int(right > 0)
+    assert texts(strip).split("\n") == (expected or [""])
+    saved(ax.figure)
     regions = plots.decision_regions(StumpEnsemble(model.members, 2), np.c_[values, values])
     n_beyond = int((~((values >= regions.get_xlim()[0]) & (values <= regions.get_xlim()[1]))).sum())
     assert f"{n_beyond} sample{'s' * (n_beyond > 1)} beyond not shown" in texts(regions)
@@ -365,6 +375,135 @@ def test_a_few_large_values_do_not_squeeze_the_others(kind):
         n_beyond = int(((values < low) | (values > high)).sum())
         assert f"{n_beyond} value{'s' * (n_beyond > 1)} beyond" in texts(loss)
         saved(loss.figure)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("with_samples", [True, False])
+def test_the_steps_of_a_skewed_feature_do_not_stand_in_a_corner(sign, with_samples):
+    random = np.random.default_rng(0)
+    values = sign * random.lognormal(0, 2, 400)
+    stumps = tuple(Stump(0, float(t), 1, 1, 0.3) for t in sign * np.exp(np.arange(-4.0, 4.5, 0.5)))
+    model = StumpEnsemble((Member(stumps, (1.0,) * len(stumps)),), 1)
+    ax = plots.shape_function(model, 0, X=values[:, None] if with_samples else None)
+    below = ax.figure.axes[-1]
+    steps = np.asarray([stump.threshold for stump in stumps])
+    placed = ax.transAxes.inverted().transform(
+        ax.transData.transform(np.column_stack([steps, np.zeros_like(steps)]))
+    )[:, 0]
+    assert np.ptp(placed) > 0.5  # on a linear axis all but the last three are in one tenth
+    assert np.diff(np.sort(placed)).min() > 0.01
+    assert "log scale" in below.get_xlabel()
+    labels = [text for text in shows(below.xaxis) if text]
+    assert len(labels) >= 3
+    assert overlaps(ax.figure) == []
+
+
+def test_few_values_counts_and_a_bell_keep_a_linear_axis():
+    random = np.random.default_rng(0)
+    for values in (
+        random.normal(size=2000),
+        random.poisson(0.5, size=2000).astype(float),
+        random.uniform(size=2000),
+        1e6 + random.lognormal(0, 2, 400),  # a logarithm would not spread these
+        np.zeros(10),
+    ):
+        assert limits.readable(values, 0.02, 20).scale == "linear"
+
+
+def test_an_axis_that_is_cut_shows_no_empty_room_beside_its_other_end():
+    values = np.append(np.linspace(0.0, 1.0, 99), 1e6)
+    low, high = limits.bulk(values, 0.02)
+    assert -0.05 < low < 0.0
+    assert 1.0 < high < 2.0
+
+
+def temporal(kind: str, thresholds, values=None) -> tuple[StumpEnsemble, np.ndarray | None]:
+    """A model of one column of a kind of dates or times, and its values as a table."""
+    column = InputColumn("when", 0, kind)
+    details = {"encoding": Encoding((column,), 1, named=True).as_details()}
+    stumps = tuple(Stump(0, float(t), 1, 1, 0.3) for t in thresholds)
+    member = Member(stumps, (1.0,) * len(stumps))
+    model = StumpEnsemble((member,), 1, feature_names=("when",), details=details)
+    return model, None if values is None else np.asarray(values, dtype=float)[:, None]
+
+
+def day(text: str) -> float:
+    return float((np.datetime64(text) - np.datetime64("1970-01-01")) / np.timedelta64(1, "D"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "last", "labels", "note"),
+    [
+        ("date", "2020-01-01", "2023-12-31", {"2020", "2021", "2022", "2023", "2024"}, ""),
+        ("date", "1890-01-01", "2010-12-31", {"1900", "2000"}, ""),
+        ("date", "2024-02-01", "2024-06-01", {"Mar", "Apr", "May"}, " (2024)"),
+        ("date", "2023-11-20", "2024-02-10", {"Dec", "2024"}, " (2023–2024)"),
+        ("datetime", "2024-05-01", "2024-05-03", {"May 02", "12:00"}, " (2024)"),
+        ("datetime", "2024-05-01T01", "2024-05-01T23", {"12:00"}, " (2024-05-01)"),
+        ("time", 0.0, 86399.0, {"00:00", "12:00", "24:00"}, ""),
+        ("time", 30000.0, 30100.0, {"08:20:30", "08:21:00"}, ""),
+        ("duration", 0.0, 4 * 86400.0, {"0", "1", "2", "3", "4"}, " (days)"),
+    ],
+)
+def test_axes_of_dates_and_times_show_dates_and_times(kind, first, last, labels, note):
+    if isinstance(first, str):
+        scale = 86400.0 if kind == "datetime" else 1.0
+        first, last = scale * day(first), scale * day(last)
+    values = np.linspace(first, last, 300)
+    model, X = temporal(kind, values[[30, 150, 270]], values)
+    for ax in (plots.shape_function(model, 0, X=X), plots.shape_functions(model, X=X)[0]):
+        strip = ax.figure.axes[-1]
+        found = set(shows(strip.xaxis))
+        assert found & labels
+        assert strip.get_xlabel() == f"when{note}"
+        assert not any("×" in text for text in found)
+        assert strip.xaxis.get_offset_text().get_text() == ""
+        assert overlaps(ax.figure) == []
+    steps = plots.shape_function(model, 0)
+    unit = {"datetime": 86400.0, "duration": 86400.0}.get(kind, 1.0)
+    corners = drawn(steps, "steps")[:, 0]
+    assert set(values[[30, 150, 270]] / unit) <= set(corners.tolist())
+    details = {"encoding": two_of(kind)}
+    pair = StumpEnsemble(model.members, 2, feature_names=("a", "b"), details=details)
+    regions = plots.decision_regions(pair, np.c_[X, X])
+    for axis, name in ((regions.xaxis, "a"), (regions.yaxis, "b")):
+        assert axis.get_label_text() == f"{name}{note}"
+        found = set(shows(axis))
+        assert found & (labels | {"0.0"}) if kind == "duration" else found & labels
+        assert not any("×" in text for text in found)
+
+
+def two_of(kind: str) -> dict:
+    columns = tuple(InputColumn(name, k, kind) for k, name in enumerate(("a", "b")))
+    return Encoding(columns, 2, named=True).as_details()
+
+
+def test_ticks_at_dates_do_not_depend_on_the_callers_time_zone_or_epoch(monkeypatch):
+    import matplotlib
+    from matplotlib import dates
+
+    values = np.linspace(day("2020-01-01"), day("2023-12-31"), 300)
+    model, X = temporal("date", values[[30, 150]], values)
+    with matplotlib.rc_context({"timezone": "Asia/Tokyo"}):
+        ticks = plots.shape_function(model, 0, X=X).get_xticks()
+    assert day("2022-01-01") in ticks
+    monkeypatch.setattr(dates, "_epoch", "0000-12-31T00:00:00")
+    ax = plots.shape_function(model, 0, X=X)  # numbers, rather than wrong dates
+    assert "1.90" in shows(ax.figure.axes[-1].xaxis)
+    assert ax.figure.axes[-1].get_xlabel() == "when (days since 1970-01-01)"
+
+
+def test_numbers_that_are_no_dates_are_drawn_as_numbers():
+    values = np.linspace(0.0, 1e9, 300)
+    model, X = temporal("date", [5e8], values)
+    saved(plots.shape_function(model, 0, X=X).figure)
+
+
+def test_durations_beside_a_name_have_no_digits_that_nobody_reads():
+    for seconds, text in ((2185.602797, "0:36:26"), (0.25, "0.25 s"), (2e5, "2 days, 7:33:20")):
+        model, X = temporal("duration", [10.0], [seconds])
+        ax = plots.waterfall(model, X[0])
+        assert f"when = {text}" in [label.get_text() for label in ax.get_yticklabels()]
 
 
 def test_nothing_is_cut_off_without_long_tails():

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from drawn import bars, drawn, has, legend, overlaps
+from matplotlib import pyplot
 from matplotlib.collections import LineCollection
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, plots
+from gpustump.plots.model_rounds import draw_rounds
+from gpustump.plots.shapes import drawn_scores
 
 N_BAGS = 4
 CAPTION = "± 1 standard deviation over 4 bags"
@@ -157,20 +160,47 @@ def test_the_lines_of_an_explanation_are_the_spread_of_what_the_bags_add(wine):
 
 
 @pytest.mark.parametrize("kind", [AdaBoostClassifier, LogitBoostClassifier])
-def test_the_page_of_a_bagged_model_has_the_rounds_of_each_bag(cancer, kind):
+def test_the_page_of_a_bagged_model_has_the_median_and_the_range_of_the_bags(cancer, kind):
     _, X, y = cancer
     clf = bagged(X, y, kind)
     for given, records in ((clf, clf.rounds_), (clf.model_, None)):
         figure = plots.overview(given, X)
         assert figure._suptitle.get_text().startswith("4 bags · ")
         ax = figure.axes[-1]
-        for bag, one in enumerate(clf.model_.bag_models):
-            values = drawn(ax, f"bag {bag}")[:, 1]
-            assert len(values) == one.n_rounds
-            if records is not None and kind is LogitBoostClassifier:
-                assert values.tolist() == [r.training_error for r in records[bag]]
-        assert ax.get_ylabel().endswith("each of 4 bags")
+        (line,) = [one for one in ax.get_lines() if len(one.get_xdata()) > 2]
+        (band,) = ax.collections
+        assert line.get_xdata()[-1] == max(one.n_rounds for one in clf.model_.bag_models)
+        if records is not None and kind is LogitBoostClassifier:
+            errors = np.asarray([[r.training_error for r in run] for run in records])
+            assert_allclose(line.get_ydata(), np.median(errors, axis=0))
+            corners = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
+            for ends in (errors.min(axis=0), errors.max(axis=0)):
+                assert set(zip(np.arange(1.0, 21.0), ends.tolist(), strict=True)) <= corners
+        assert ax.get_ylabel().endswith("median and range of 4 bags")
         assert overlaps(figure) == []
+
+
+def test_of_bags_of_different_lengths_those_take_part_that_have_the_round(cancer):
+    _, X, y = cancer
+    clf = bagged(X, y, LogitBoostClassifier)
+    short = [run[: 5 + 5 * bag] for bag, run in enumerate(clf.rounds_)]
+    ax = pyplot.figure().add_subplot()
+    draw_rounds(ax, clf.model_, drawn_scores(clf.model_, None, [0]), short)
+    (line,) = ax.get_lines()
+    last = [r.training_error for r in short[-1]]
+    assert_allclose(line.get_ydata()[15:], last[15:])
+
+
+def test_several_classes_have_a_line_each_with_its_name_beside_its_end(wine):
+    X, y = wine[-2:]
+    clf = AdaBoostClassifier(n_estimators=10, n_bags=3, random_state=0, device="cpu").fit(X, y)
+    figure = plots.overview(clf, X)
+    ax = figure.axes[-1]
+    assert len(ax.get_lines()) == len(ax.collections) == 3
+    ends = {line.get_label(): line.get_ydata()[-1] for line in ax.get_lines()}
+    places = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    assert sorted(places, key=places.get) == sorted(ends, key=ends.get)
+    assert overlaps(figure) == []
 
 
 def test_error_curves_of_a_bagged_model_are_those_of_the_average_on_samples(cancer):

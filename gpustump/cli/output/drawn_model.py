@@ -26,5 +26,5 @@ class DrawnModel:
     @classmethod
     def of(cls, model: StumpEnsemble, encoding: Encoding) -> DrawnModel:
         """A model whose table was encoded like this."""
-        named = replace(model, feature_names=encoding.names_with_units)
+        named = replace(model, feature_names=encoding.shown_names)
         return cls(named, encoding.groups)
