@@ -14,7 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.learners.step_table import StepTable
-from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.ensemble import Label, StumpEnsemble, categories_of
 from gpustump.plots import inputs, limits, spread, style
 from gpustump.plots.columns import (
     Category,
@@ -25,7 +25,7 @@ from gpustump.plots.columns import (
     category_votes,
     name_of,
 )
-from gpustump.plots.numbered import categories_of, rows_of, votes_of
+from gpustump.plots.numbered import rows_of, votes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -171,7 +171,7 @@ def panel_of(
         return CategoryPanel(
             name_of(model, column),
             tuple(scores),
-            tuple(votes_of(model, column, names, score.label) for score in scores),
+            tuple(votes_of(model, column, score.label) for score in scores),
             tuple(names.values()),
             None if samples is None else rows_of(samples, column, names),
             inputs.learnt_missing(model, column),

@@ -8,7 +8,8 @@ from drawn import bars, drawn, has, overlaps, saved, texts
 from numpy.testing import assert_array_equal
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, plots
-from gpustump.plots.numbered import categories_of, votes_of
+from gpustump.model.ensemble import categories_of
+from gpustump.plots.numbered import votes_of
 
 pd = pytest.importorskip("pandas")
 
@@ -98,8 +99,8 @@ def test_the_spread_of_bags_is_that_of_their_own_functions():
     bagged = classifier.set_params(n_bags=3, random_state=0).fit(frame, frame["size"] > 0).model_
     names = categories_of(bagged, 0)
     assert names == dict(enumerate(NAMES))
-    votes = votes_of(bagged, 0, names, None)
-    values = np.asarray([0, 1, 2, 3, 9, np.nan])
+    votes = votes_of(bagged, 0, None)
+    values = [*NAMES, "unknown", None]
     own = [bag.shape_function(0).look_up(values) for bag in bagged.bag_models]
     np.testing.assert_allclose(votes.deviations, np.std(own, axis=0, ddof=1), atol=1e-9)
     assert_array_equal(votes.values, bagged.shape_function(0).look_up(values[:4]))
