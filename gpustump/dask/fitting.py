@@ -377,8 +377,7 @@ def _numbered(shards: DaskShards, found: Summaries, columns: KnownColumns) -> Ca
             refuse_other_kinds(categories, own.columns, name)
     if not categories.features:
         return categories
-    every = (*found.trained, *found.watched)
-    plain = ByPart(dict.fromkeys(every, plain_numbers(categories, columns.names)))
+    plain = ByPart(dict.fromkeys(found.trained, plain_numbers(categories, columns.names)))
     answers = shards.ask("number_categories", numbers_by_feature(categories), plain)
     unseen = {part: own for answer in answers for part, own in answer.items()}
     for _, summaries in tables:

@@ -152,15 +152,7 @@ def category_numbers(
 def warn_of_unseen_numbers(
     X: Array, known: Mapping[int, Sequence[int]], names: Sequence[str] | None
 ) -> None:
-    """Check the rows that a fit watches: warn of categories that training has never seen.
-
-    Raises
-    ------
-    ValueError
-        If a value is no number of a category.
-    """
-    for feature in known:
-        numbers_of(X, None, feature, _name(feature, names))
+    """Warn of values of categorical features in watched rows that are no categories of X."""
     for feature, unseen in unseen_numbers(X, known).items():
         name = _name(feature, names) or f"column {feature}"
         warnings.warn(f"X_val: {unseen_text(name, unseen)}", stacklevel=caller_level())

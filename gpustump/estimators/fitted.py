@@ -353,9 +353,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             return importlib.import_module("polars").DataFrame(flat, schema=names)
         return parts
 
-    def shape_function(
-        self, feature: int | str, *, label: Any = None
-    ) -> StepTable | CategoryTable:
+    def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable | CategoryTable:
         """What a feature adds to the score, as a step function of its value.
 
         Parameters, result and errors are those of `StumpEnsemble.shape_function`.

@@ -83,7 +83,7 @@ class CategorySplit:
 
     @property
     def slices(self) -> tuple[int, ...]:
-        """The region of each slice: that of missing values, that of a category, and so on in turn."""
+        """The region of each slice: that of missing values and those of categories, in turns."""
         return self._partition[1]
 
     @cached_property

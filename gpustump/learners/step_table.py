@@ -24,6 +24,9 @@ VOTE_UNIT = 2.0**-36
 VOTES_LIMIT = 2.0**17
 """Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
 
+Categories = tuple[str, ...] | tuple[int, ...]
+"""The names of a feature's categories, or their numbers if they have no names."""
+
 
 class _Table:
     """What tables have in common: values, their spread over the bags, and looking them up."""
@@ -114,7 +117,6 @@ class _Table:
     def steps_of(self, column: Any) -> Array:
         """The place among `outcomes` of each value of a feature."""
         raise NotImplementedError
-
 
 
 @dataclass(frozen=True, repr=False)
@@ -247,7 +249,7 @@ class CategoryTable(_Table):
     """
 
     feature: int
-    categories: tuple[str, ...] | tuple[int, ...]
+    categories: Categories
     values: np.ndarray
     missing: Any
     bags: np.ndarray | None = None

@@ -394,8 +394,8 @@ def unseen_numbers(X: Array, known: Mapping[int, Sequence[int]]) -> dict[int, Un
         return {}
     X, found = quick_to_compute_in(X), dict[int, Unseen]()
     is_known = np.zeros((len(known), 256), dtype=bool)
-    for own, numbers in zip(is_known, known.values(), strict=True):
-        own[list(numbers)] = True
+    for flags, numbers in zip(is_known, known.values(), strict=True):
+        flags[list(numbers)] = True
     with arrays.computing_on(X):
         n_rows = max(1, _AT_ONCE // len(known))
         for low in range(0, X.shape[0], n_rows):

@@ -30,7 +30,7 @@ from gpustump.data.parameters import LINKS, Link, check_count, check_real
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.learners.kinds import OfCategories
-from gpustump.learners.step_table import CategoryTable, StepTable
+from gpustump.learners.step_table import Categories, CategoryTable, StepTable
 from gpustump.model import class_scores, document, explanation, summary
 from gpustump.model.additive import AdditiveModel
 from gpustump.model.bags import Bags
@@ -460,16 +460,12 @@ class StumpEnsemble:
         >>> table.values.round(3).tolist()
         [-0.205, 0.18]
         """
-        wanted, number = self.feature_index(feature), self.output_index(label)
-        table = _table_of(wanted, self._step_tables(number)[1])
-        own = [_table_of(wanted, bag._step_tables(number)[1]) for bag in self.bag_models]
-        categories = self._categories.get(wanted)
-        if categories is not None:
-            return _by_category(table, categories, own)
-        return replace(table, bags=explanation.at_steps(table, own)) if own else table
+        wanted = self.feature_index(feature)
+        table, categories = step_table_of(self, wanted, label), self._categories.get(wanted)
+        return table if categories is None else _by_category(table, categories)
 
     @cached_property
-    def _categories(self) -> Mapping[int, tuple[str, ...] | tuple[int, ...]]:
+    def _categories(self) -> Mapping[int, Categories]:
         """Of each categorical feature its categories: names, or else numbers; see `CategoryTable`.
 
         Models do not know which features are categorical if they neither know names nor use them.
@@ -672,9 +668,7 @@ class StumpEnsemble:
             )
         return self.classes.index(label)
 
-    def output_tables(
-        self, number: int
-    ) -> tuple[float, tuple[StepTable | CategoryTable, ...]]:
+    def output_tables(self, number: int) -> tuple[float, tuple[StepTable | CategoryTable, ...]]:
         """One output's score as a sum of step functions.
 
         Parameters
@@ -994,11 +988,10 @@ class StumpEnsemble:
     def _warn_of_unseen(self, X: Array) -> None:
         """Warn of values of categorical features that were not in training."""
         for feature, unseen in unseen_numbers(X, self._numbers).items():
-            names = self.encoding.categories(feature) or ()
-            known = dict(enumerate(names)).get(float(unseen.example), unseen.example)
-            text = unseen_text(
-                self.encoding.shown_names[feature], unseen._replace(example=known)
-            )
+            number, names = float(unseen.example), self.encoding.categories(feature) or ()
+            if number in range(len(names)):
+                unseen = unseen._replace(example=names[int(number)])
+            text = unseen_text(self.encoding.shown_names[feature], unseen)
             warnings.warn(f"X: {text}", stacklevel=caller_level())
 
     def _warn_of_missing(self, lacking: np.ndarray) -> None:
@@ -1060,33 +1053,30 @@ def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
     return StepTable(feature, np.asarray([np.inf]), np.zeros(1), 0.0)
 
 
-def _by_category(
-    table: StepTable,
-    categories: tuple[str, ...] | tuple[int, ...],
-    bags: Sequence[StepTable] = (),
-) -> CategoryTable:
-    """The values of a categorical feature's categories, of the model and of its bags."""
-    numbers = [k if isinstance(own, str) else own for k, own in enumerate(categories)]
-    column = np.asarray(numbers, dtype=np.float64)
-    rows = [np.append(own.look_up(column), own.missing) for own in bags]
-    return CategoryTable(
-        table.feature,
-        categories,
-        table.look_up(column),
-        table.missing,
-        np.stack(rows) if rows else None,
-    )
+def step_table_of(model: StumpEnsemble, feature: int, label: Label | None) -> StepTable:
+    """The step function of a feature, also of a categorical one; errors as for `shape_function`."""
+    number = model.output_index(label)
+    table = _table_of(feature, model._step_tables(number)[1])
+    own = [_table_of(feature, bag._step_tables(number)[1]) for bag in model.bag_models]
+    return replace(table, bags=explanation.at_steps(table, own)) if own else table
+
+
+def _by_category(table: StepTable, categories: Categories) -> CategoryTable:
+    """The values of a categorical feature's categories, from its step function."""
+    steps = table.steps_of(np.asarray([*_by_number(categories)], dtype=np.float64))
+    bags = None if table.bags is None else table.bags[:, np.append(steps, -1)]
+    return CategoryTable(table.feature, categories, table.values[steps], table.missing, bags)
+
+
+def _by_number(categories: Categories) -> dict[int, str]:
+    """The names of categories by their numbers. Without names the numbers are the names."""
+    return {own if isinstance(own, int) else k: str(own) for k, own in enumerate(categories)}
 
 
 def categories_of(model: StumpEnsemble, feature: int) -> Mapping[int, str] | None:
-    """The names of a categorical feature's categories by their numbers; None for other features.
-
-    Without names the numbers are the names.
-    """
+    """The names of a categorical feature's categories by their numbers; None for other features."""
     categories = model._categories.get(feature)
-    if categories is None:
-        return None
-    return {k if isinstance(own, str) else own: str(own) for k, own in enumerate(categories)}
+    return None if categories is None else _by_number(categories)
 
 
 def _are_discrete(members: Members) -> TypeGuard[tuple[Member, ...]]:

@@ -20,7 +20,7 @@ def value_name(names: Mapping[int, str], value: float) -> str:
     """The name of a feature's value."""
     if np.isnan(value) or value < 0:
         return "missing"
-    return names.get(value, "(other)") if value.is_integer() else "(other)"
+    return names.get(int(value), "(other)") if value.is_integer() else "(other)"
 
 
 def votes_of(model: StumpEnsemble, feature: int, label: Label | None) -> CategoryVotes:

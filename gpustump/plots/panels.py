@@ -14,7 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.learners.step_table import StepTable
-from gpustump.model.ensemble import Label, StumpEnsemble, categories_of
+from gpustump.model.ensemble import Label, StumpEnsemble, categories_of, step_table_of
 from gpustump.plots import inputs, limits, spread, style
 from gpustump.plots.columns import (
     Category,
@@ -176,7 +176,7 @@ def panel_of(
             None if samples is None else rows_of(samples, column, names),
             inputs.learnt_missing(model, column),
         )
-    tables = [model.shape_function(column, label=score.label) for score in scores]
+    tables = [step_table_of(model, column, score.label) for score in scores]
     data = None if samples is None else _values_of(samples, column)
     thresholds = np.concatenate([table.thresholds for table in tables])
     unit = limits.unit(thresholds if data is None or not data.values.size else data.values)

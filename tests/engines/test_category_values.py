@@ -1,7 +1,7 @@
 """Which values are categories: those of the sets, and no other; all others count as missing.
 
-Scores are worked out here by asking of each value whether it is in a set. Every array library, every
-kernel, every export and a model from a file must give these scores.
+Scores are worked out here by asking of each value whether it is in a set. Every array library,
+every kernel, every export and a model from a file must give these scores.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def test_only_categories_have_a_region_in_every_library(backend, name, dtype):
     model, rows = MODELS[name], rows_of(dtype)
     X, wanted = backend.asarray(rows), by_sets(MODELS[name], rows)
     one = wanted[:, 0] if model.is_binary else wanted
-    np.testing.assert_array_equal(backend.to_numpy(quietly(lambda: model.decision_function(X))), one)
+    np.testing.assert_array_equal(
+        backend.to_numpy(quietly(lambda: model.decision_function(X))), one
+    )
     *_, last = quietly(lambda: list(model.staged_decision_function(X)))
     np.testing.assert_array_equal(backend.to_numpy(last), one)
     parts = backend.to_numpy(quietly(lambda: model.explain(X)))
@@ -242,16 +244,19 @@ def test_bags_know_each_other_s_categories():
     )
 
 
-def test_fits_refuse_watched_rows_and_later_rows_that_are_no_categories():
+def test_fits_refuse_values_that_are_no_categories_in_rows_to_train_on_only():
     classifier, X, y = trained()
     wrong = X.copy()
-    wrong[0, 0] = 1.5
-    with pytest.raises(ValueError, match=r"X_val: categorical feature 0 must hold .*got 1\.5"):
+    wrong[:3, 0] = [1.5, 77, np.inf]
+    lacking = X.copy()
+    lacking[:3, 0] = np.nan
+    classifier.set_params(n_estimators=30, n_iter_no_change=2)
+    expected = classifier.fit(X, y, X_val=lacking, y_val=y).held_out_scores_
+    with pytest.warns(UserWarning, match="X_val: 'column 0' has values .* 3 rows, such as '1.5'"):
         classifier.fit(X, y, X_val=wrong, y_val=y)
-    unknown = X.copy()
-    unknown[:3, 0] = 77
-    with pytest.warns(UserWarning, match="X_val: 'column 0' has values .* in 3 rows, such as '77'"):
-        classifier.fit(X, y, X_val=unknown, y_val=y)
-    classifier.set_params(warm_start=True, n_estimators=9)
-    with pytest.raises(ValueError, match=r"categorical feature 0 must hold .*got 1\.5"):
-        classifier.fit(wrong, y, X_val=X, y_val=y)
+    assert classifier.held_out_scores_ == expected
+    classifier.set_params(warm_start=True, n_estimators=60)
+    for earlier in (True, False):
+        classifier.set_params(warm_start=earlier)
+        with pytest.raises(ValueError, match=r"categorical feature 0 must hold .*got 1\.5"):
+            classifier.fit(wrong, y, X_val=X, y_val=y)
