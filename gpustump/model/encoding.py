@@ -50,7 +50,7 @@ _OPTIONS = ("missing", "text_encoding", "decimals")
 
 _SECONDS_A_DAY = 86_400
 
-_AT_ONCE = 2**20
+_AT_ONCE = 2**18
 """How many values are compared with the known categories at once."""
 
 
@@ -411,12 +411,14 @@ def _unseen_in(X: Array, features: Sequence[int], is_known: np.ndarray) -> dict[
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     values = arrays.as_working(xp.take(X, xp.asarray(features, device=device), axis=1))
     numbers = xp.astype(values, xp.uint8)  # any, if the value is no byte
+    is_byte = xp.astype(numbers, values.dtype) == values
+    n_leading = np.cumprod(is_known, axis=1).sum(axis=1).astype(np.uint8)
+    if bool(xp.all(is_byte & (numbers < xp.asarray(n_leading, device=device)))):
+        return {}  # soon known, as most categories are numbered from 0 without a gap
     first = 256 * xp.arange(len(features), dtype=xp.int64, device=device)
     places = xp.reshape(xp.astype(numbers, xp.int64) + first, (-1,))
     flags = xp.take(xp.asarray(is_known.reshape(-1), device=device), places, axis=0)
-    is_seen = xp.reshape(flags, values.shape) & (xp.astype(numbers, values.dtype) == values)
-    if bool(xp.all(is_seen)):
-        return {}
+    is_seen = xp.reshape(flags, values.shape) & is_byte
     is_missing = xp.isnan(values) | ((values < 0) & (xp.floor(values) == values))
     unseen = xp.astype(~(is_seen | is_missing), xp.int64)
     found = {}
