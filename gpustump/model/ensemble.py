@@ -992,7 +992,7 @@ class StumpEnsemble:
             if number in range(len(names)):
                 unseen = unseen._replace(example=names[int(number)])
             text = unseen_text(self.encoding.shown_names[feature], unseen)
-            warnings.warn(f"X: {text}", stacklevel=caller_level())
+            warnings.warn(text, stacklevel=caller_level())
 
     def _warn_of_missing(self, lacking: np.ndarray) -> None:
         """Warn of values that are missing in features where none was missing in training.

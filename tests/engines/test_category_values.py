@@ -143,7 +143,7 @@ def test_predicting_warns_of_each_value_that_is_no_category(backend, dtype):
         rows_text = "1 row" if len(unseen) == 1 else f"{len(unseen)} rows"
         assert len(found) == 1
         assert found[0].startswith(
-            f"X: 'column 0' has values that were not in training in {rows_text}, such as '"
+            f"'column 0' has values that were not in training in {rows_text}, such as '"
         )
         assert found[0].endswith("'; they count as missing")
         assert caught[0].filename == __file__
@@ -212,7 +212,7 @@ def test_warnings_name_the_feature_and_its_category():
     classifier, X, y = trained()
     frame = pd.DataFrame({"job": X[:, 0], "size": X[:, 1]})
     classifier.fit(frame, y)
-    with pytest.warns(UserWarning, match="X: 'job' has values that were not in training in 2 rows, "
+    with pytest.warns(UserWarning, match="'job' has values that were not in training in 2 rows, "
                       "such as '0.999'; they count as missing"):  # fmt: skip
         classifier.predict(frame.iloc[:3].assign(job=[0.999, 77, 1]))
     named = LogitBoostClassifier(n_estimators=6, categorical_features="from_dtype")
