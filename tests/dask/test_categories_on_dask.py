@@ -272,7 +272,7 @@ def test_columns_of_other_types_in_rows_to_watch_are_refused(threads):
         )  # fmt: skip
 
 
-def test_lazy_predictions_count_values_that_are_no_categories_as_missing(client):
+def test_lazy_predictions_count_values_that_are_no_categories_as_missing(threads):
     codes = RNG.integers(0, 4, 200).astype(float)
     X = np.stack([codes, RNG.normal(size=200)], axis=1)
     y = np.isin(codes, [1, 3]) ^ (X[:, 1] > 1)
