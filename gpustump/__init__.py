@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gpustump.learners.category_split import CategoryStump as CategoryStump
     from gpustump.learners.interval import Interval as Interval
     from gpustump.learners.split import Split as Split
+    from gpustump.learners.step_table import CategoryTable as CategoryTable
     from gpustump.learners.step_table import StepTable as StepTable
     from gpustump.learners.stump import Stump as Stump
     from gpustump.model.ensemble import StumpEnsemble as StumpEnsemble
@@ -51,6 +52,7 @@ _HOMES = {
     "Boosting": "boosting.rounds",
     "CategorySplit": "learners.category_split",
     "CategoryStump": "learners.category_split",
+    "CategoryTable": "learners.step_table",
     "Checkpoint": "boosting.checkpoints",
     "DecisionStumpClassifier": "estimators",
     "Device": "arrays.devices",
@@ -85,6 +87,7 @@ __all__ = [
     "Boosting",
     "CategorySplit",
     "CategoryStump",
+    "CategoryTable",
     "Checkpoint",
     "DecisionStumpClassifier",
     "Device",

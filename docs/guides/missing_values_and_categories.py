@@ -143,6 +143,22 @@ plots.shape_functions(model, X=X_train, features=["Job", "Income", "Home"])
 plt.show()
 
 # %%
+# `shape_function` returns these numbers as a table: `categories`, `values` in the same order, and
+# `missing`. Here they are as points, of which 20 double the odds of a bad risk. (A score is half
+# the log-odds.)
+
+job = model.shape_function("Job")
+table = pd.Series(job.values, index=job.categories)
+table["missing or unknown"] = job.missing
+(table * 2 * 20 / np.log(2)).round(1).to_frame("points")
+
+# %%
+# The same table gives the contribution of each row, to the last bit:
+
+contributions = model.explain(X_test)[:, X.columns.get_loc("Job")]
+assert (job.look_up(X_test["Job"]) == contributions).all()
+
+# %%
 # Unknown categories
 # ------------------
 #
@@ -154,6 +170,19 @@ with warnings.catch_warnings(record=True) as caught:
     part = model.explain(new)[0, X.columns.get_loc("Home")]
 print(textwrap.fill(str(caught[0].message), 72))
 assert part == model.shape_function("Home").missing
+
+# %%
+# Numeric codes are treated alike. A number that no training sample had counts as missing, be it 7
+# or 0.5, and predicting warns. (`fit` refuses 0.5 in the rows that it trains on.)
+
+codes = np.searchsorted(names, X_train["Job"])[:, np.newaxis]
+coded = LogitBoostClassifier(categorical_features=[0]).fit(codes, y_train)
+print(coded.shape_function(0).categories)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    scores = coded.decision_function([[0.5], [7.0], [np.nan]])
+print(textwrap.fill(str(caught[0].message), 72))
+assert scores[0] == scores[1] == scores[2]
 
 # %%
 # One-hot as the alternative

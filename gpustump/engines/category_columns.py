@@ -73,14 +73,14 @@ def numbers_of(X: Array, rows: Array | None, feature: int, name: str | None = No
     ------
     ValueError
         If a value is neither a whole number below `MOST_CATEGORIES` nor NaN. Negative numbers and
-        NaN mean missing values, as in scikit-learn. (The thresholds of a `CategorySplit` take -0.3
-        for category 0, so a value like this would be missing in the search only.)
+        NaN mean missing values, as in scikit-learn.
     """
     values = arrays.to_host(arrays.picked(arrays.as_working(X[:, feature]), rows))
-    has_number = values >= 0
-    is_right = np.isnan(values) | ((values < MOST_CATEGORIES) & (values == np.floor(values)))
-    if not is_right.all():
-        wrong = values[~is_right][0].item()
+    numbers = as_numbers(values)
+    is_missing = np.isnan(values) | ((values < 0) & (values == np.floor(values)))
+    is_wrong = (numbers == NO_CATEGORY) & ~is_missing
+    if is_wrong.any():
+        wrong = values[is_wrong][0].item()
         shown = repr(name) if name is not None else str(feature)
         raise ValueError(
             f"categorical feature {shown} must hold numbers of categories: whole numbers from 0 to "
@@ -88,7 +88,16 @@ def numbers_of(X: Array, rows: Array | None, feature: int, name: str | None = No
             "categories with sklearn.preprocessing.OrdinalEncoder, put rare ones together if there "
             "are more, or leave the feature out of categorical_features."
         )
-    return np.where(has_number, values, NO_CATEGORY).astype(np.uint8)
+    return numbers
+
+
+def as_numbers(values: np.ndarray) -> np.ndarray:
+    """The number of each value's category, uint8; `NO_CATEGORY` for a value that is no category.
+
+    A `CategorySplit` reads values in the same way.
+    """
+    is_number = (values >= 0) & (values < MOST_CATEGORIES) & (values == np.floor(values))
+    return np.where(is_number, values, NO_CATEGORY).astype(np.uint8)
 
 
 def regions_of_numbers(hypothesis: OfCategories) -> np.ndarray:

@@ -6,19 +6,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.boosting.training import Settings
+from gpustump.data.callers import caller_level
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
 from gpustump.data.frames import refuse_all_but_numbers
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import quoted
-from gpustump.engines.category_columns import numbers_of
-from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
+from gpustump.engines.category_columns import NO_CATEGORY, numbers_of
+from gpustump.model.encoding import NUMBERED, Encoding, InputColumn, unseen_numbers, unseen_text
 
 
 class Categories(NamedTuple):
@@ -127,16 +129,37 @@ def chosen(
     return tuple(sorted({names.index(name) for name in given.tolist()}))
 
 
-def check_numbers(X: Array, categories: Categories, names: Sequence[str] | None) -> None:
-    """Check that the categorical features of a table hold numbers of categories.
+def category_numbers(
+    X: Array, categories: Categories, names: Sequence[str] | None
+) -> dict[int, list[int]]:
+    """The numbers of categories in each categorical feature of a table to fit, checked.
+
+    Features whose categories were names are left out.
 
     Raises
     ------
     ValueError
+        If a value is no number of a category.
     """
-    for feature in categories.features:
-        if categories.encoding is None or categories.encoding.categories(feature) is None:
-            numbers_of(X, None, feature, None if names is None else names[feature])
+    found = {
+        feature: np.unique(numbers_of(X, None, feature, _name(feature, names)))
+        for feature in categories.features
+        if categories.encoding is None or categories.encoding.categories(feature) is None
+    }
+    return {feature: own[own != NO_CATEGORY].tolist() for feature, own in found.items()}
+
+
+def warn_of_unseen_numbers(
+    X: Array, known: Mapping[int, Sequence[int]], names: Sequence[str] | None
+) -> None:
+    """Warn of values of categorical features in watched rows that are no categories of X."""
+    for feature, unseen in unseen_numbers(X, known).items():
+        name = _name(feature, names) or f"column {feature}"
+        warnings.warn(f"X_val: {unseen_text(name, unseen)}", stacklevel=caller_level())
+
+
+def _name(feature: int, names: Sequence[str] | None) -> str | None:
+    return None if names is None else names[feature]
 
 
 def refuse_other_categories(asked: Any, earlier: Categories) -> None:

@@ -42,10 +42,11 @@ from gpustump.estimators.callbacks import TaskData, tasks_of
 from gpustump.estimators.categorical import (
     Categories,
     categories_of_frame,
-    check_numbers,
+    category_numbers,
     chosen,
     refuse_constrained_categories,
     refuse_other_categories,
+    warn_of_unseen_numbers,
 )
 from gpustump.estimators.checkpointing import (
     FitCheckpoint,
@@ -57,7 +58,7 @@ from gpustump.estimators.checkpointing import (
 from gpustump.estimators.held_out_split import Earlier
 from gpustump.estimators.recorded import record_of
 from gpustump.estimators.validation_data import NOTHING, Asked, Note, TrainingTable, shares_of
-from gpustump.learners.step_table import StepTable
+from gpustump.learners.step_table import CategoryTable, StepTable
 from gpustump.model.bags import averaged
 from gpustump.model.class_scores import labels_at
 from gpustump.model.encoding import features_of, plain_encoding, unseen_text
@@ -357,7 +358,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             return importlib.import_module("polars").DataFrame(flat, schema=names)
         return parts
 
-    def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
+    def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable | CategoryTable:
         """What a feature adds to the score, as a step function of its value.
 
         Parameters, result and errors are those of `StumpEnsemble.shape_function`.
@@ -494,7 +495,6 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         if frame is None:
             asked = self._asked_categories()
             self._categories = Categories(asked, chosen(asked, X.shape[1], names))
-        check_numbers(X, self._categories, names)
         self._note_categories(self._categories, X.shape[1])
 
     def _note_categories(self, categories: Categories, n_features: int) -> None:
@@ -531,6 +531,8 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         if data.earlier is not None:
             refuse_other_categories(self._asked_categories(), self._categories)
         X = learner._table(data.X, reset=data.earlier is None)
+        names = vars(learner).get("feature_names_in_")
+        numbers = category_numbers(X, learner._categories, names)
         learner._dtype = arrays.working_dtype(arrays.dtype_name(X))
         settings = learner._constrained(settings, data.earlier)
         settings = replace(settings, categorical=learner._categories.features)
@@ -539,7 +541,13 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         asked = data.asked
         if kept is not None:
             kept, asked = self._checked(kept, learner, X, data, settings)
-        table = TrainingTable(X, classes, learner._table)
+
+        def checked(given: Any) -> Array:
+            rows = learner._table(given)
+            warn_of_unseen_numbers(rows, numbers, names)
+            return rows
+
+        table = TrainingTable(X, classes, checked)
         shares, splits = shares_of(table, samples, asked, data.earlier)
         return Prepared(learner, X, classes, settings, shares, splits, kept)
 

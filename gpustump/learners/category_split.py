@@ -2,14 +2,18 @@
 
 The values of a categorical feature are the numbers of categories, 0 to 253: they tell categories
 apart, and their order means nothing. A split sends a set of them left and a set right. Every other
-value lies in the region of missing values: a category that no training sample had, and NaN.
+value lies in the region of missing values: a category that no training sample had, a number that is
+no category at all, such as 0.999, and NaN.
 
-Written as a partition with a threshold between two numbers wherever the region changes, such a
-split is like any other for predictions, explanations and pictures.
+Such a split is written as a partition: each of its categories is a slice of its own, so thin that
+it holds no other number, and the slices between them are those of missing values. So it is like any
+other split for predictions, explanations and exports.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +29,16 @@ from gpustump.learners.hypothesis import (
     predict,
     set_plain_numbers,
 )
+
+_SLICES = tuple(
+    (math.nextafter(number, -math.inf) if number else -sys.float_info.min, float(number))
+    for number in range(MOST_CATEGORIES)
+)
+"""The ends of each category's slice: the largest float64 below its number, and the number.
+
+The slice of category 0 begins at the smallest normal number. With a subnormal one, processors that
+flush subnormal numbers to zero would take category 0 for a missing value.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,12 +78,12 @@ class CategorySplit:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Thresholds halfway between two numbers of categories, wherever the region changes."""
+        """For each category, in increasing order, the largest float64 below it, and its number."""
         return self._partition[0]
 
     @property
     def slices(self) -> tuple[int, ...]:
-        """The region of each slice; the first and the last hold no category."""
+        """The region of each slice: that of missing values and those of categories, in turns."""
         return self._partition[1]
 
     @cached_property
@@ -190,10 +204,7 @@ def _partition_of(
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Thresholds, and the regions of the slices between them."""
     regions = dict.fromkeys(left, FIRST) | dict.fromkeys(right, SECOND)
-    thresholds, slices = [], [MISSING]
-    for number in range(max(regions) + 2):
-        region = regions.get(number, MISSING)
-        if region != slices[-1]:
-            thresholds.append(number - 0.5)
-            slices.append(region)
-    return tuple(thresholds), tuple(slices)
+    numbers = sorted(regions)
+    thresholds = tuple(end for number in numbers for end in _SLICES[number])
+    slices = tuple(region for number in numbers for region in (MISSING, regions[number]))
+    return thresholds, (*slices, MISSING)

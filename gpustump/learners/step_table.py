@@ -1,4 +1,6 @@
-"""Step functions of one feature each: the sum of all votes on that feature.
+"""What one feature adds to a score, as a table: the sum of all votes on that feature.
+
+For numbers it is a step function, for a categorical feature a value for each category.
 
 Votes are whole multiples of `VOTE_UNIT`, so sums of votes are exact in any order.
 """
@@ -13,6 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.data.columns import ArrayColumn, AsText
 from gpustump.learners.thresholds import rounded_down
 
 VOTE_UNIT = 2.0**-36
@@ -21,9 +24,103 @@ VOTE_UNIT = 2.0**-36
 VOTES_LIMIT = 2.0**17
 """Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
 
+Categories = tuple[str, ...] | tuple[int, ...]
+"""The names of a feature's categories, or their numbers if they have no names."""
+
+
+class _Table:
+    """What tables have in common: values, their spread over the bags, and looking them up."""
+
+    values: np.ndarray
+    missing: Any
+    bags: np.ndarray | None
+
+    @property
+    def outcomes(self) -> np.ndarray:
+        """The values, followed by the missing one: (k + 1,) or (k + 1, n_outputs)."""
+        return np.concatenate([self.values, np.asarray(self.missing)[np.newaxis]])
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """The standard deviation over the bags, of each of `outcomes`: (k + 1,).
+
+        The divisor is n_bags - 1.
+
+        Raises
+        ------
+        ValueError
+            If the table is not of a bagged model.
+        """
+        found: np.ndarray = np.std(self._bags(), axis=0, ddof=1)
+        return found
+
+    def quantiles(self, q: float | Sequence[float]) -> np.ndarray:
+        """Quantiles over the bags, of each of `outcomes`: (k + 1,) or (n_quantiles, k + 1).
+
+        Parameters
+        ----------
+        q : float or sequence of float
+            From 0 to 1. Between two bags the values are interpolated, as `numpy.quantile` does.
+
+        Raises
+        ------
+        ValueError
+            If the table is not of a bagged model, or q is not between 0 and 1.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X = [[value] for value in range(20)]
+        >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
+        >>> clf = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0)
+        >>> table = clf.fit(X, y).shape_function(0)
+        >>> low, middle, high = table.quantiles([0.0, 0.5, 1.0])
+        >>> bool((low <= table.outcomes).all()), bool((table.outcomes <= high).all())
+        (True, True)
+        """
+        found: np.ndarray = np.quantile(self._bags(), q, axis=0)
+        return found
+
+    def _bags(self) -> np.ndarray:
+        if self.bags is None:
+            raise ValueError(
+                "only tables of a bagged model have a spread; train with n_bags=8, for instance."
+            )
+        return self.bags
+
+    def look_up(self, column: Any) -> Array:
+        """The values that belong to a feature's values.
+
+        Parameters
+        ----------
+        column : array (n_samples,)
+            As for `steps_of`.
+
+        Returns
+        -------
+        array (n_samples,) or (n_samples, n_outputs) of float64
+            In the library and on the device of the column; NumPy's for names of categories.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4]], [0, 1, 1, 0]
+        >>> table = AdaBoostClassifier(n_estimators=3).fit(X, y).shape_function(0)
+        >>> table.look_up(np.asarray([1.0, 2.0, 9.0])).round(3).tolist()
+        [0.255, 1.354, -0.255]
+        """
+        steps = self.steps_of(column)
+        xp, device = arrays.namespace_of(steps), arrays.device_of(steps)
+        return xp.take(xp.asarray(self.outcomes, device=device), steps, axis=0)
+
+    def steps_of(self, column: Any) -> Array:
+        """The place among `outcomes` of each value of a feature."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, repr=False)
-class StepTable:
+class StepTable(_Table):
     """A step function of one feature.
 
     Attributes
@@ -63,59 +160,6 @@ class StepTable:
     def __repr__(self) -> str:
         return f"StepTable of feature {self.feature} with {len(self.thresholds)} steps"
 
-    @property
-    def outcomes(self) -> np.ndarray:
-        """The values of all steps, followed by the one for NaN: (k + 1,) or (k + 1, n_outputs)."""
-        return np.concatenate([self.values, np.asarray(self.missing)[np.newaxis]])
-
-    @property
-    def deviations(self) -> np.ndarray:
-        """The standard deviation over the bags, of each step and, last, where x is NaN: (k + 1,).
-
-        The divisor is n_bags - 1.
-
-        Raises
-        ------
-        ValueError
-            If the table is not of a bagged model.
-        """
-        found: np.ndarray = np.std(self._bags(), axis=0, ddof=1)
-        return found
-
-    def quantiles(self, q: float | Sequence[float]) -> np.ndarray:
-        """Quantiles over the bags, (k + 1,) or (n_quantiles, k + 1); the steps as in `deviations`.
-
-        Parameters
-        ----------
-        q : float or sequence of float
-            From 0 to 1. Between two bags the values are interpolated, as `numpy.quantile` does.
-
-        Raises
-        ------
-        ValueError
-            If the table is not of a bagged model, or q is not between 0 and 1.
-
-        Examples
-        --------
-        >>> from gpustump import LogitBoostClassifier
-        >>> X = [[value] for value in range(20)]
-        >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
-        >>> clf = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0)
-        >>> table = clf.fit(X, y).shape_function(0)
-        >>> low, middle, high = table.quantiles([0.0, 0.5, 1.0])
-        >>> bool((low <= table.outcomes).all()), bool((table.outcomes <= high).all())
-        (True, True)
-        """
-        found: np.ndarray = np.quantile(self._bags(), q, axis=0)
-        return found
-
-    def _bags(self) -> np.ndarray:
-        if self.bags is None:
-            raise ValueError(
-                "only tables of a bagged model have a spread; train with n_bags=8, for instance."
-            )
-        return self.bags
-
     def output(self, number: int) -> StepTable:
         """The step function of one output, with values (k,) and without `bags`.
 
@@ -142,38 +186,13 @@ class StepTable:
         missing = float(self.missing[number])
         return StepTable(self.feature, self.thresholds, self.values[:, number], missing)
 
-    def look_up(self, column: Array) -> Array:
-        """The function's values for a feature's values.
-
-        Parameters
-        ----------
-        column : array (n_samples,)
-            Booleans, integers or floats, of any array library; NaN where missing.
-
-        Returns
-        -------
-        array (n_samples,) or (n_samples, n_outputs) of float64
-            In the library and on the device of the column.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1], [2], [3], [4]], [0, 1, 1, 0]
-        >>> table = AdaBoostClassifier(n_estimators=3).fit(X, y).shape_function(0)
-        >>> table.look_up(np.asarray([1.0, 2.0, 9.0])).round(3).tolist()
-        [0.255, 1.354, -0.255]
-        """
-        xp, device = arrays.namespace_of(column), arrays.device_of(column)
-        return xp.take(xp.asarray(self.outcomes, device=device), self.steps_of(column), axis=0)
-
     def steps_of(self, column: Array) -> Array:
         """The number of the step that each of a feature's values lies on.
 
         Parameters
         ----------
         column : array (n_samples,)
-            As for `look_up`.
+            Booleans, integers or floats, of any array library; NaN where missing.
 
         Returns
         -------
@@ -195,6 +214,87 @@ class StepTable:
         keys = xp.asarray(arrays.order_keys(thresholds), device=device)
         # The key of NaN is above that of infinity, so searching for it returns k.
         return xp.searchsorted(keys, arrays.order_keys(column))
+
+
+@dataclass(frozen=True, repr=False)
+class CategoryTable(_Table):
+    """What each category of a categorical feature adds to a score.
+
+    Attributes
+    ----------
+    feature : int
+        Column of X, from 0.
+    categories : tuple of str, or tuple of int
+        Their names, in the order of their numbers: 0, 1, ... If the model knows no names, the
+        numbers themselves, increasing, of those that training samples had.
+    values : ndarray (k,) or (k, n_outputs) of float64
+        What each category adds, in the same order.
+    missing : float, or ndarray (n_outputs,)
+        What a missing value adds, and a value that is no category of the training data.
+    bags : ndarray (n_bags, k + 1) of float64, or None
+        For one output of a bagged model, the same of each bag: of each category and, last, of a
+        missing value. The mean over the bags is the value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpustump import CategoryTable
+    >>> table = CategoryTable(0, ("blue", "red"), np.asarray([-0.5, 1.0]), missing=0.25)
+    >>> table
+    CategoryTable of feature 0 with 2 categories
+    >>> dict(zip(table.categories, table.values.tolist()))
+    {'blue': -0.5, 'red': 1.0}
+    >>> table.look_up(["red", "green", None]).tolist()
+    [1.0, 0.25, 0.25]
+    """
+
+    feature: int
+    categories: Categories
+    values: np.ndarray
+    missing: Any
+    bags: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        return f"CategoryTable of feature {self.feature} with {len(self.categories)} categories"
+
+    def steps_of(self, column: Any) -> Array:
+        """The place of each value among the categories.
+
+        Parameters
+        ----------
+        column : sequence of str, or array (n_samples,)
+            Names of categories, or numbers of categories in an array of any library: whichever
+            `categories` holds. Names that are numbers may be given as numbers.
+
+        Returns
+        -------
+        array (n_samples,) of integers
+            From 0; k for a value that is missing or none of the categories.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import CategoryTable
+        >>> table = CategoryTable(0, (0, 1, 4), np.asarray([-0.5, 1.0, 0.5]), missing=0.25)
+        >>> table.steps_of(np.asarray([4.0, 0.0, 0.999, 3.0, np.nan])).tolist()
+        [2, 0, 3, 3, 3]
+        """
+        n_categories = len(self.categories)
+        if any(isinstance(own, str) for own in self.categories):
+            given = np.asarray(column)
+            are_numbers = given.dtype.kind in "biuf"
+            names = AsText(ArrayColumn("", given)).labels() if are_numbers else given
+            places = {name: place for place, name in enumerate(self.categories)}
+            found = [places.get(name, n_categories) for name in names.tolist()]
+            return np.asarray(found, dtype=np.int64)
+        xp, device = arrays.namespace_of(column), arrays.device_of(column)
+        column = arrays.as_working(column)
+        keys = arrays.order_keys(column)
+        numbers = np.asarray([*self.categories, np.inf], dtype=arrays.dtype_name(column))
+        own = xp.asarray(arrays.order_keys(numbers), device=device)
+        places = xp.searchsorted(own[:-1], keys)
+        is_known = xp.take(own, places, axis=0) == keys
+        return xp.where(is_known, places, n_categories)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

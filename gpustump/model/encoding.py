@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpustump import arrays
+from gpustump.arrays import Array
 from gpustump.data.columns import (
     NUMERIC,
     TEMPORAL,
@@ -35,6 +37,7 @@ from gpustump.data.columns import (
 )
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import counted, listed, quoted, shortened, shown, suggestion
+from gpustump.engines.prediction import quick_to_compute_in
 
 NUMBERED = "numbered"
 """The kind of a column whose categories are numbered: one categorical feature."""
@@ -47,6 +50,9 @@ _OPTIONS = ("missing", "text_encoding", "decimals")
 """Parts of an encoding that are stored only if the user asked for them."""
 
 _SECONDS_A_DAY = 86_400
+
+_AT_ONCE = 2**18
+"""How many values are compared with the known categories at once."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +106,8 @@ class InputColumn:
 
 
 class Unseen(NamedTuple):
-    """Values of a text column that were not in training: the number of rows with such a value, one
-    of the values, and whether the column's categories are numbered."""
+    """Values of a column that were not in training: the number of rows with such a value, one of
+    the values, and whether the column's categories are numbered."""
 
     n_rows: int
     example: str
@@ -367,6 +373,58 @@ def unseen_text(name: str, unseen: Unseen) -> str:
         f"{listed([name])} has values that were not in training in "
         f"{counted(unseen.n_rows, 'row')}, such as {quoted(shortened(unseen.example))}; {what}"
     )
+
+
+def unseen_numbers(X: Array, known: Mapping[int, Sequence[int]]) -> dict[int, Unseen]:
+    """Values of categorical features that were not in training, by the features.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+        Of any library; its values stay on its device.
+    known : mapping
+        For each feature the numbers of its categories. All other values are unseen, except NaN and
+        negative whole numbers, which mean missing values.
+    """
+    if not known:
+        return {}
+    X, found = quick_to_compute_in(X), dict[int, Unseen]()
+    is_known = np.zeros((len(known), 256), dtype=bool)
+    for flags, numbers in zip(is_known, known.values(), strict=True):
+        flags[list(numbers)] = True
+    with arrays.computing_on(X):
+        n_rows = max(1, _AT_ONCE // len(known))
+        for low in range(0, X.shape[0], n_rows):
+            rows = X[low : min(low + n_rows, X.shape[0]), :]
+            for feature, own in _unseen_in(rows, [*known], is_known).items():
+                before = found.setdefault(feature, own._replace(n_rows=0))
+                found[feature] = before._replace(n_rows=before.n_rows + own.n_rows)
+    return found
+
+
+def _unseen_in(X: Array, features: Sequence[int], is_known: np.ndarray) -> dict[int, Unseen]:
+    """`unseen_numbers` of some rows; `is_known` (n_used, 256) tells of each byte."""
+    xp, device = arrays.namespace_of(X), arrays.device_of(X)
+    values = arrays.as_working(xp.take(X, xp.asarray(features, device=device), axis=1))
+    numbers = xp.astype(values, xp.uint8)  # any, if the value is no byte
+    is_byte = xp.astype(numbers, values.dtype) == values
+    n_leading = np.cumprod(is_known, axis=1).sum(axis=1).astype(np.uint8)
+    if bool(xp.all(is_byte & (numbers < xp.asarray(n_leading, device=device)))):
+        return {}  # soon known, as most categories are numbered from 0 without a gap
+    first = 256 * xp.arange(len(features), dtype=xp.int64, device=device)
+    places = xp.reshape(xp.astype(numbers, xp.int64) + first, (-1,))
+    flags = xp.take(xp.asarray(is_known.reshape(-1), device=device), places, axis=0)
+    is_seen = xp.reshape(flags, values.shape) & is_byte
+    is_missing = xp.isnan(values) | ((values < 0) & (xp.floor(values) == values))
+    unseen = xp.astype(~(is_seen | is_missing), xp.int64)
+    found = {}
+    for place, count in enumerate(arrays.integers(xp.sum(unseen, axis=0))):
+        if count:
+            row = int(xp.argmax(unseen[:, place]))
+            example = arrays.to_host(values[row : row + 1, place])[0]
+            text = str(int(example)) if float(example).is_integer() else str(example)
+            found[features[place]] = Unseen(count, text, is_numbered=True)
+    return found
 
 
 def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Column:

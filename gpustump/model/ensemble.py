@@ -29,7 +29,8 @@ from gpustump.data.labels import listed
 from gpustump.data.parameters import LINKS, Link, check_count, check_real
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
-from gpustump.learners.step_table import StepTable
+from gpustump.learners.kinds import OfCategories
+from gpustump.learners.step_table import Categories, CategoryTable, StepTable
 from gpustump.model import class_scores, document, explanation, summary
 from gpustump.model.additive import AdditiveModel
 from gpustump.model.bags import Bags
@@ -41,12 +42,14 @@ from gpustump.model.encoding import (
     features_of,
     plain_encoding,
     stored_encoding,
+    unseen_numbers,
     unseen_text,
 )
 from gpustump.model.members import AnyMember, Members, OutputTables, added_up
 from gpustump.model.members import Member as Member
 from gpustump.model.members import RegionMember as RegionMember
 from gpustump.model.model_file import ModelFileError
+from gpustump.model.step_tables import is_constant
 
 INTERCEPT = "(intercept)"
 """The name of the constant part of a score; in parentheses, as it is no feature."""
@@ -239,8 +242,10 @@ class StumpEnsemble:
         UserWarning
             If a value is missing in a feature where none was missing in training. The stumps vote
             for such values, too, but these votes were not learnt: a row without any value may get a
-            large score that means nothing. Also if a text column has values that were not in
-            training.
+            large score that means nothing. Also if a column of text or a categorical feature has
+            values that were not in training. A model that knows no names of a feature's categories
+            takes those of its splits for all that were in training; if it does not use the feature,
+            there is no warning.
 
         Examples
         --------
@@ -412,9 +417,11 @@ class StumpEnsemble:
         It is what the score starts from, plus the votes of stumps that vote the same for all
         values.
         """
-        return tuple(self.output_tables(number)[0] for number in range(self.n_outputs))
+        return tuple(self._step_tables(number)[0] for number in range(self.n_outputs))
 
-    def shape_function(self, feature: int | str, *, label: Label | None = None) -> StepTable:
+    def shape_function(
+        self, feature: int | str, *, label: Label | None = None
+    ) -> StepTable | CategoryTable:
         """A feature's contribution to the score as a function of its value.
 
         The score of a sample is the sum of the intercept and of all features' shape functions at
@@ -433,6 +440,8 @@ class StumpEnsemble:
             `thresholds` (k,), `values` (k,) and the vote for `missing` values. A feature without
             stumps has one step of height 0. For a bagged model `bags` (n_bags, k + 1) holds the
             values of each bag, so the table has `deviations` and `quantiles`.
+        CategoryTable
+            Of a categorical feature: `categories` (k,) and `values` (k,) in place of steps.
 
         Raises
         ------
@@ -451,10 +460,39 @@ class StumpEnsemble:
         >>> table.values.round(3).tolist()
         [-0.205, 0.18]
         """
-        wanted, number = self.feature_index(feature), self.output_index(label)
-        table = _table_of(wanted, self.output_tables(number)[1])
-        own = [_table_of(wanted, bag.output_tables(number)[1]) for bag in self.bag_models]
-        return replace(table, bags=explanation.at_steps(table, own)) if own else table
+        wanted = self.feature_index(feature)
+        table, categories = step_table_of(self, wanted, label), self._categories.get(wanted)
+        return table if categories is None else _by_category(table, categories)
+
+    @cached_property
+    def _categories(self) -> Mapping[int, Categories]:
+        """Of each categorical feature its categories: names, or else numbers; see `CategoryTable`.
+
+        Models do not know which features are categorical if they neither know names nor use them.
+        """
+        named = ((j, self.encoding.categories(j)) for j in self.encoding.categorical_features)
+        return self._numbers | {j: names for j, names in named if names is not None}
+
+    @cached_property
+    def _numbers(self) -> dict[int, tuple[int, ...]]:
+        """Of each feature that is used in sets of categories only, the numbers of all these sets.
+
+        Each split knows all categories that its training samples had; bags may have had others.
+        """
+        found: dict[int, set[int]] = {}
+        for member in self.members:
+            for one in member.hypotheses:
+                if isinstance(one, OfCategories):
+                    found.setdefault(one.feature, set()).update(one.left, one.right)
+        if not found:
+            return {}
+        terms = (zip(own.hypotheses, own.region_votes, strict=True) for own in self.members)
+        others = {
+            one.feature
+            for one, votes in itertools.chain.from_iterable(terms)
+            if not isinstance(one, OfCategories) and not is_constant(one, votes)
+        }
+        return {j: tuple(sorted(own)) for j, own in found.items() if j not in others}
 
     def explain(self, X: Array) -> Array:
         """Each feature's contribution to each sample's score.
@@ -568,7 +606,7 @@ class StumpEnsemble:
         X = self.checked(X)
         with arrays.computing_on(X):
             weights, rows = check_weights(sample_weight, X)
-            tables = [self.output_tables(number)[1] for number in range(self.n_outputs)]
+            tables = [self._step_tables(number)[1] for number in range(self.n_outputs)]
             counted = None if sample_weight is None else weights
             return explanation.importances(X, rows, counted, tables, self.n_features)
 
@@ -630,7 +668,7 @@ class StumpEnsemble:
             )
         return self.classes.index(label)
 
-    def output_tables(self, number: int) -> OutputTables:
+    def output_tables(self, number: int) -> tuple[float, tuple[StepTable | CategoryTable, ...]]:
         """One output's score as a sum of step functions.
 
         Parameters
@@ -642,7 +680,7 @@ class StumpEnsemble:
         -------
         float
             The part of the score that depends on no feature.
-        tuple of StepTable
+        tuple of StepTable or CategoryTable
             One for each feature that the score depends on, with values (k,). With one class against
             the rest, a table has the thresholds of its own class only.
 
@@ -655,6 +693,15 @@ class StumpEnsemble:
         >>> constant, tables
         (0.0, (StepTable of feature 0 with 4 steps,))
         """
+        constant, tables = self._step_tables(number)
+        categories = self._categories
+        return constant, tuple(
+            _by_category(table, categories[table.feature]) if table.feature in categories else table
+            for table in tables
+        )
+
+    def _step_tables(self, number: int) -> OutputTables:
+        """One output's score as a sum of step functions, also of categorical features."""
         if self.is_shared:
             return self.members[0].output_tables(number)
         return self.members[number].output_tables(0)
@@ -711,7 +758,9 @@ class StumpEnsemble:
         members: Any = tuple(
             self.bags.member_of(member, number, bag) for number, member in enumerate(self.members)
         )
-        return replace(self, members=members, bags=None)
+        model = replace(self, members=members, bags=None)
+        vars(model)["_numbers"] = self._numbers  # what any bag was trained on is no unknown value
+        return model
 
     def predict_proba_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
         """For each class probability a range that holds the probabilities of most bags.
@@ -760,7 +809,8 @@ class StumpEnsemble:
             raise ValueError(f"coverage must be above 0 and at most 1; got {coverage!r}.")
         X = self.checked(X)
         with arrays.computing_on(X):
-            found = [arrays.to_host(bag.predict_proba(X)) for bag in self.bag_models]
+            scores = [bag._read(bag.additive.scores(X)) for bag in self.bag_models]
+            found = [arrays.to_host(self.probabilities_of(own)) for own in scores]
             ends = np.quantile(np.stack(found), [(1 - share) / 2, (1 + share) / 2], axis=0)
             low, high = (moved_to_device_of(end, X) for end in ends)
             return low, high
@@ -893,6 +943,11 @@ class StumpEnsemble:
         ValueError, TypeError
             If X is something else.
 
+        Warns
+        -----
+        UserWarning
+            If a categorical feature has values that were not in training.
+
         Examples
         --------
         >>> from gpustump import Member, Stump, StumpEnsemble
@@ -918,6 +973,7 @@ class StumpEnsemble:
                 f"X has {X.shape[1]} features, but this model is expecting {self.n_features} "
                 "features as input"
             )
+        self._warn_of_unseen(X)
         return X
 
     def _features_of(self, frame: ColumnTable) -> np.ndarray:
@@ -927,6 +983,15 @@ class StumpEnsemble:
             message = f"{frame.source}: {unseen_text(name, values)}"
             warnings.warn(message, stacklevel=caller_level())
         return X
+
+    def _warn_of_unseen(self, X: Array) -> None:
+        """Warn of values of categorical features that were not in training."""
+        for feature, unseen in unseen_numbers(X, self._numbers).items():
+            number, names = float(unseen.example), self.encoding.categories(feature) or ()
+            if number in range(len(names)):
+                unseen = unseen._replace(example=names[int(number)])
+            text = unseen_text(self.encoding.shown_names[feature], unseen)
+            warnings.warn(text, stacklevel=caller_level())
 
     def _warn_of_missing(self, lacking: np.ndarray) -> None:
         """Warn of values that are missing in features where none was missing in training.
@@ -985,6 +1050,32 @@ def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
         if table.feature == feature:
             return table
     return StepTable(feature, np.asarray([np.inf]), np.zeros(1), 0.0)
+
+
+def step_table_of(model: StumpEnsemble, feature: int, label: Label | None) -> StepTable:
+    """The step function of a feature, also of a categorical one; errors as for `shape_function`."""
+    number = model.output_index(label)
+    table = _table_of(feature, model._step_tables(number)[1])
+    own = [_table_of(feature, bag._step_tables(number)[1]) for bag in model.bag_models]
+    return replace(table, bags=explanation.at_steps(table, own)) if own else table
+
+
+def _by_category(table: StepTable, categories: Categories) -> CategoryTable:
+    """The values of a categorical feature's categories, from its step function."""
+    steps = table.steps_of(np.asarray([*_by_number(categories)], dtype=np.float64))
+    bags = None if table.bags is None else table.bags[:, np.append(steps, -1)]
+    return CategoryTable(table.feature, categories, table.values[steps], table.missing, bags)
+
+
+def _by_number(categories: Categories) -> dict[int, str]:
+    """The names of categories by their numbers. Without names the numbers are the names."""
+    return {own if isinstance(own, int) else k: str(own) for k, own in enumerate(categories)}
+
+
+def categories_of(model: StumpEnsemble, feature: int) -> Mapping[int, str] | None:
+    """The names of a categorical feature's categories by their numbers; None for other features."""
+    categories = model._categories.get(feature)
+    return None if categories is None else _by_number(categories)
 
 
 def _are_discrete(members: Members) -> TypeGuard[tuple[Member, ...]]:

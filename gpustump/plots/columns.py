@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpustump.learners.step_table import StepTable
-from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.ensemble import Label, StumpEnsemble, step_table_of
 from gpustump.plots import inputs, style
 
 Groups = Mapping[str, Mapping[str, int | str]]
@@ -146,7 +146,7 @@ def category_votes(model: StumpEnsemble, category: Category, label: Label | None
     Votes are whole multiples of a power of two, so the sums are exact in any order: those of
     `StumpEnsemble.explain`, to the last bit.
     """
-    tables = [model.shape_function(feature, label=label) for feature in category.features]
+    tables = [step_table_of(model, feature, label) for feature in category.features]
     at_0, at_1 = (np.asarray([_at(table, x) for table in tables]) for x in (0.0, 1.0))
     other = float(at_0.sum())
     missing = float(np.sum([table.missing for table in tables]))

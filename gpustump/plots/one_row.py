@@ -16,10 +16,10 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.temporal_text import temporal_text
-from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.ensemble import Label, StumpEnsemble, categories_of
 from gpustump.plots import inputs, style
 from gpustump.plots.columns import Category, Column, features_of, name_of
-from gpustump.plots.numbered import categories_of, value_name
+from gpustump.plots.numbered import value_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

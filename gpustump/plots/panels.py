@@ -15,7 +15,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.data.temporal_text import temporal_text
 from gpustump.learners.step_table import StepTable
-from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.ensemble import Label, StumpEnsemble, categories_of, step_table_of
 from gpustump.plots import inputs, limits, spread, style
 from gpustump.plots.columns import (
     Category,
@@ -26,7 +26,7 @@ from gpustump.plots.columns import (
     category_votes,
     name_of,
 )
-from gpustump.plots.numbered import categories_of, rows_of, votes_of
+from gpustump.plots.numbered import rows_of, votes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,12 +181,12 @@ def panel_of(
         return CategoryPanel(
             name_of(model, column),
             tuple(scores),
-            tuple(votes_of(model, column, names, score.label) for score in scores),
+            tuple(votes_of(model, column, score.label) for score in scores),
             tuple(names.values()),
             None if samples is None else rows_of(samples, column, names),
             inputs.learnt_missing(model, column),
         )
-    tables = [model.shape_function(column, label=score.label) for score in scores]
+    tables = [step_table_of(model, column, score.label) for score in scores]
     data = None if samples is None else _values_of(samples, column)
     thresholds = np.concatenate([table.thresholds for table in tables])
     kind = inputs.kind_of(model, column)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump.data.labels import class_numbers
-from gpustump.model.ensemble import StumpEnsemble, model_of
-from gpustump.model.members import OutputTables
+from gpustump.model.ensemble import StumpEnsemble, categories_of, model_of
 from gpustump.plots import inputs, limits, style
 
 if TYPE_CHECKING:
@@ -167,9 +166,17 @@ def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.nd
 
 
 def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axis:
-    """A feature's axis, with a cell between any two neighbouring thresholds in view."""
+    """A feature's axis, with a cell between any two neighbouring thresholds in view.
+
+    A category has a cell that is 1 wide, around its number.
+    """
     _, tables = model.additive.tables
-    found = [table.thresholds for table in tables if table.feature == feature]
+    categories = categories_of(model, feature)
+    if categories is None:
+        found = [table.thresholds for table in tables if table.feature == feature]
+    else:
+        numbers = np.asarray([*categories], dtype=np.float64)
+        found = [numbers - 0.5, numbers + 0.5]
     thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
     known, pad = (thresholds, 0.15) if values is None else (values, 0.04)
     kind = inputs.kind_of(model, feature)
@@ -183,6 +190,8 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     edges = np.concatenate([[low], drawn[is_inside][kept], [high]])
     with np.errstate(over="ignore"):  # near the largest float, the last end is infinite
         ends = np.append(thresholds[is_inside][kept], high * unit)
+    if categories is not None:
+        ends = np.ceil(ends - 0.5)
     whole = limits.are_between_whole if values is None else limits.is_whole
     name = inputs.feature_name(model, feature) + text
     return _Axis(name, unit, edges, ends, whole(seen, (low, high)), kind)
@@ -206,27 +215,28 @@ def _response(
     exact in any order, so these are the model's own predictions. If scores are equal, the first
     class is taken.
     """
-    best = _scores(model.output_tables(0), pair, ends, row)
+    best = _scores(model, 0, pair, ends, row)
     if model.is_binary:
         return (best > 0).astype(np.int64)
     numbers = np.zeros(best.shape, dtype=np.int64)
     for number in range(1, model.n_outputs):
-        score = _scores(model.output_tables(number), pair, ends, row)
+        score = _scores(model, number, pair, ends, row)
         numbers[score > best] = number
         np.maximum(best, score, out=best)
     return numbers
 
 
 def _scores(
-    score_of: OutputTables,
+    model: StumpEnsemble,
+    number: int,
     pair: tuple[int, int],
     ends: tuple[np.ndarray, np.ndarray],
     row: np.ndarray,
 ) -> np.ndarray:
     """An output's score in each cell."""
-    constant, tables = score_of
-    score = np.full((len(ends[1]), len(ends[0])), constant)
-    for table in tables:
+    constant, tables = model.additive.tables
+    score = np.full((len(ends[1]), len(ends[0])), constant[number])
+    for table in (own.output(number) for own in tables):
         if table.feature == pair[0]:
             score += table.look_up(ends[0])[np.newaxis, :]
         elif table.feature == pair[1]:

@@ -215,8 +215,8 @@ def test_several_classes_learn_sets_in_the_same_rounds(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
 @pytest.mark.parametrize("dtype_watched", ["float32", "float64"])
-def test_watched_values_lie_on_the_side_that_the_thresholds_of_the_set_say(dtype, dtype_watched):
-    """Unknown numbers and negative ones, too; between two numbers the split's thresholds decide."""
+def test_watched_values_that_are_no_category_count_as_missing(dtype, dtype_watched):
+    """Unknown numbers and negative ones, and those between two categories."""
     random = np.random.default_rng(4)
     X = random.integers(0, 9, size=(160, 3)).astype(dtype)
     y = (random.normal(size=9)[X[:, 0].astype(int)] + random.normal(size=160) > 0).astype(int)
@@ -224,7 +224,12 @@ def test_watched_values_lie_on_the_side_that_the_thresholds_of_the_set_say(dtype
     X_val = random.choice(values, (80, 3))
     watched = {"X_val": X_val.astype(dtype_watched), "y_val": np.arange(80) % 2}
     how = {**STOPPING, **watched, "categorical_features": [0, 2]}
-    assert fitted(X, y, **how) == by_the_reference(lambda: fitted(X, y, **how))
+    with pytest.warns(UserWarning, match="X_val: 'column [02]' has values that were not in t"):
+        found, expected = fitted(X, y, **how), by_the_reference(lambda: fitted(X, y, **how))
+    assert found == expected
+    is_known = np.isin(X_val, X) | (np.arange(3) == 1)
+    how["X_val"] = np.where(is_known, X_val, np.nan).astype(dtype_watched)
+    assert found == fitted(X, y, **how)
 
 
 @pytest.mark.parametrize("engine", ["direct", "binned"])

@@ -113,3 +113,22 @@ def test_a_constraint_on_a_categorical_feature_is_refused(command):
         "--monotone names 'colour', a column of text, whose values have no order"
     )
     command.succeeds(*arguments, "--monotone", "size=1")
+
+
+@pytest.mark.filterwarnings("default:.* has values that were not in training")
+def test_codes_that_are_no_categories_are_told_of_once(command):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"code": random.choice([0, 1, 3], 40), "size": random.normal(size=40)})
+    model = LogitBoostClassifier(n_estimators=5, categorical_features=["code"])
+    model.fit(X, (X["code"] == 1) ^ (X["size"] > 1)).model_.save("model.json")
+    X.assign(code=[2, 0.5, *X["code"][2:]]).to_csv("table.csv", index=False)
+    told = (
+        "'code' has values that were not in training in 2 rows, such as '2'; they count as missin"
+    )
+    for arguments in (("predict",), ("explain",)):
+        outcome = command(*arguments, "model.json", "table.csv", "-o", f"{arguments[0]}.csv")
+        assert outcome.err.splitlines() == [f"gpustump: {told}g"]
+    parts = pd.read_csv("explain.csv")["code"]
+    assert parts[0] == parts[1] == model.shape_function("code").missing
+    outcome = command("explain", "model.json", "table.csv", "--row", "2")
+    assert outcome.err.count("such as '0.5'") == 1

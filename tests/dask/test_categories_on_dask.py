@@ -8,6 +8,7 @@ import re
 import warnings
 from typing import Any
 
+import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -269,3 +270,16 @@ def test_columns_of_other_types_in_rows_to_watch_are_refused(threads):
             *parted(FRAME.assign(code=FRAME["code"].map("0{:.0f}".format)), Y),
             X_val=X_val, y_val=y_val,
         )  # fmt: skip
+
+
+def test_lazy_predictions_count_values_that_are_no_categories_as_missing(threads):
+    codes = RNG.integers(0, 4, 200).astype(float)
+    X = np.stack([codes, RNG.normal(size=200)], axis=1)
+    y = np.isin(codes, [1, 3]) ^ (X[:, 1] > 1)
+    parts = [da.from_array(own, chunks=(50, -1)[: own.ndim]) for own in (X, y)]
+    classifier = DaskLogitBoostClassifier(n_estimators=5, categorical_features=[0]).fit(*parts)
+    wrong = np.asarray([[value, 0.0] for value in (0.999, 1.5, 77, -0.2, np.inf, np.nan)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = classifier.decision_function(da.from_array(wrong, chunks=(2, -1))).compute()
+    assert len({*found.tolist()}) == 1

@@ -55,6 +55,7 @@ MODELS = {"discrete": DISCRETE, "binary": BINARY, "shared": SHARED}
 X = np.asarray([[a, b, c] for a in (0, 1) for b in (0, 1, 2, 5, 253, np.nan) for c in (3, 4, -1)])
 
 
+@pytest.mark.filterwarnings("ignore:.* has values that were not in training")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_saved_model_comes_back_with_the_same_digest_and_scores(name, tmp_path):
     model, path = MODELS[name], tmp_path / "model.json"

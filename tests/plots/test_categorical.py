@@ -8,7 +8,8 @@ from drawn import bars, drawn, has, overlaps, saved, texts
 from numpy.testing import assert_array_equal
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, plots
-from gpustump.plots.numbered import categories_of, votes_of
+from gpustump.model.ensemble import categories_of
+from gpustump.plots.numbered import votes_of
 
 pd = pytest.importorskip("pandas")
 
@@ -98,9 +99,35 @@ def test_the_spread_of_bags_is_that_of_their_own_functions():
     bagged = classifier.set_params(n_bags=3, random_state=0).fit(frame, frame["size"] > 0).model_
     names = categories_of(bagged, 0)
     assert names == dict(enumerate(NAMES))
-    votes = votes_of(bagged, 0, names, None)
-    values = np.asarray([0, 1, 2, 3, 9, np.nan])
+    votes = votes_of(bagged, 0, None)
+    values = [*NAMES, "unknown", None]
     own = [bag.shape_function(0).look_up(values) for bag in bagged.bag_models]
     np.testing.assert_allclose(votes.deviations, np.std(own, axis=0, ddof=1), atol=1e-9)
     assert_array_equal(votes.values, bagged.shape_function(0).look_up(values[:4]))
     plots.shape_function(bagged, 0)
+
+
+def test_regions_of_categories_are_the_predictions_at_their_numbers():
+    random = np.random.default_rng(2)
+    X = np.stack([random.choice([0, 1, 3, 4], 300), random.normal(size=300)], axis=1)
+    y = (np.isin(X[:, 0], [1, 4]) ^ (X[:, 1] > 1)).astype(int)
+    classifier = LogitBoostClassifier(n_estimators=20, categorical_features=[0]).fit(X, y)
+    ax = plots.decision_regions(classifier, X, y)
+    (mesh,) = (one for one in ax.collections if hasattr(one, "get_coordinates"))
+    corners, response = (np.ma.getdata(own) for own in (mesh.get_coordinates(), mesh.get_array()))
+    assert_array_equal(corners[0, 1:-1, 0], [0.5, 1.5, 2.5, 3.5])
+    heights = corners[:, 0, 1]
+    middles = (heights[:-1] + heights[1:]) / 2
+    for column, value in enumerate([0.0, 1.0, np.nan, 3.0, 4.0]):  # 2 is no category
+        rows = np.stack([np.full(len(middles), value), middles], axis=1)
+        scores = classifier.explain(rows).sum(axis=1)
+        assert_array_equal(response[:, column], scores > 0)
+
+
+def test_a_waterfall_names_no_category_for_a_value_that_is_none():
+    _, frame, codes = fitted()
+    X = np.stack([codes.astype(float), frame["size"]], axis=1)
+    classifier = AdaBoostClassifier(n_estimators=4, categorical_features=[0]).fit(X, codes > 1)
+    with pytest.warns(UserWarning, match="not in training in 1 row, such as '1.5'"):
+        ax = plots.waterfall(classifier, np.asarray([[1.5, 0.0]]))
+    assert "feature 0 = (other)" in [label.get_text() for label in ax.get_yticklabels()]

@@ -15,6 +15,7 @@ import datetime
 import json
 import math
 import random
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -246,8 +247,10 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 
 def answers(model: StumpEnsemble, table: Any) -> dict[str, Any]:
-    """What is recorded of a model's answers to a table."""
-    scores = model.decision_function(table)
+    """What is recorded of a model's answers to a table, which has values that are no categories."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        scores = model.decision_function(table)
     return {"units": units(scores), "labels": model.labels_of(scores).tolist()}
 
 
@@ -285,7 +288,5 @@ def add_missing() -> list[str]:
 
 
 if __name__ == "__main__":
-    import warnings
-
     warnings.simplefilter("ignore")
     print("added:", ", ".join(add_missing()) or "nothing")

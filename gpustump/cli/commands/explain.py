@@ -9,6 +9,9 @@ bit, in whatever order, in any program that adds float64 numbers.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import warnings
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -48,7 +51,10 @@ def run(arguments: argparse.Namespace) -> None:
     before = FileState.of(arguments.data)
     X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
     with as_input_error(f"{shown_name(arguments.data)}: "):  # before anything is written
-        loaded.model.explain(at_least_one_row(X)[:1])
+        rows = at_least_one_row(X)
+        loaded.model.checked(rows)
+        with _told_of_unseen():
+            loaded.model.explain(rows[:1])
     write_result(arguments.output, _result(layout, loaded, X, before))
 
 
@@ -81,7 +87,16 @@ def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileStat
 def _contributions_and_scores(model: StumpEnsemble, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What `explain` and `decision_function` return; X may have no rows."""
     rows = at_least_one_row(X)
-    return model.explain(rows)[: len(X)], model.decision_function(rows)[: len(X)]
+    with _told_of_unseen():
+        return model.explain(rows)[: len(X)], model.decision_function(rows)[: len(X)]
+
+
+@contextlib.contextmanager
+def _told_of_unseen() -> Iterator[None]:
+    """No more warnings of unseen categories: one has counted those of all rows."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* has values that were not in training")
+        yield
 
 
 def _made_different(names: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.ahead import WatchedSamples
-from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY
+from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY, as_numbers
 from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.cpu.part_bounds import NO_SCORE
@@ -99,16 +99,12 @@ def sets_of(
 
 
 def _watched_numbers(features: np.ndarray, watched: WatchedSamples | None) -> np.ndarray:
-    """The numbers of held-out samples, as the thresholds of a `CategorySplit` read their values.
-
-    Any value may stand there. What is no number of a category becomes one that no sample has.
-    """
+    """The numbers of held-out samples; any value may stand there."""
     if watched is None:
         return np.empty((len(features), 0), dtype=np.uint8)
     rows = slice(None) if watched.rows is None else watched.rows
-    ends = np.arange(NO_CATEGORY) - 0.5
     values = [arrays.as_working(watched.X[rows, feature]) for feature in features.tolist()]
-    return np.stack([(np.searchsorted(ends, own) - 1).astype(np.uint8) for own in values])
+    return np.stack([as_numbers(own) for own in values])
 
 
 @kernel("int64(int64[::1], int64)")

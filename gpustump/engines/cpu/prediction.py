@@ -148,7 +148,7 @@ def _add_up_exactly(constant: np.ndarray, tables: StepTables) -> bool:
 
 
 @kernel("void(KEY[::1], KEY, int64, uint32[::1])", KEY=KEYS)
-def count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
+def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
     """Add a stride to the places of the rows above a threshold."""
     stride = np.uint32(stride)
     for i in range(len(places)):
@@ -181,7 +181,7 @@ def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
-def _count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
+def count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Add a stride to each row's place for every threshold below it."""
     done = 0
     if len(steps) > _FEW:
@@ -191,7 +191,7 @@ def _count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         _count_four(keys, steps[done : done + 4], stride, places)
         done += 4
     while done < len(steps):
-        count_one(keys, steps[done], stride, places)
+        _count_one(keys, steps[done], stride, places)
         done += 1
 
 
@@ -239,7 +239,7 @@ def _add_votes(bits, layout, scores, lacking, low, high):  # type: ignore[no-unt
                 as_keys(rows[:, layout.features[f]], keys)
                 if not lacking[f] and _lacks_one(keys):
                     lacking[f] = True
-                _count(keys, thresholds[starts[f] : starts[f + 1]], strides[f], places)
+                count(keys, thresholds[starts[f] : starts[f + 1]], strides[f], places)
             for output in range(len(layout.tables)):
                 votes = layout.tables[output, layout.places[g] : layout.places[g + 1]]
                 own = scores[output, start:end]

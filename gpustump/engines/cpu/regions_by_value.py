@@ -52,15 +52,18 @@ def _part_values(bits, ends, slices, missing, of_missing, found, low, high):  # 
     lowest = -missing - 1
     infinity = 0x7F800000 if missing == 0x7FFFFFFF else 0x7FF0000000000000
     own, given = bits[low:high], found[low:high]
-    last = slices[len(ends)]
     for i in range(len(own)):
         bit = own[i]
         key = bit if bit >= 0 else lowest - bit
-        number = last
-        for k in range(len(ends) - 1, -1, -1):
-            number = slices[k] if key <= ends[k] else number
+        first, after = 0, len(ends)  # sets of categories have hundreds of ends
+        while first < after:
+            middle = (first + after) // 2
+            if key <= ends[middle]:
+                after = middle
+            else:
+                first = middle + 1
         is_missing = key > infinity or key < -infinity
-        given[i] = of_missing if is_missing else number
+        given[i] = of_missing if is_missing else slices[first]
 
 
 @kernel(

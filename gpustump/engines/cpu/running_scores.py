@@ -18,7 +18,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.prediction import KEYS, as_keys, count_one
+from gpustump.engines.cpu.prediction import KEYS, as_keys, count
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.hypothesis import MISSING, Partition
 
@@ -153,8 +153,7 @@ def _add_votes(bits, rows, thresholds, votes, scores, low, high):  # type: ignor
         else:
             as_keys(bits[start:end], keys)
         places[:] = 0
-        for j in range(len(ends)):
-            count_one(keys, ends[j], 1, places)
+        count(keys, ends, 1, places)
         if scores.shape[1] == 1:
             for i in range(len(keys)):
                 scores[start + i, 0] += votes[places[i], 0]

@@ -1,0 +1,262 @@
+"""Which values are categories: those of the sets, and no other; all others count as missing.
+
+Scores are worked out here by asking of each value whether it is in a set. Every array library,
+every kernel, every export and a model from a file must give these scores.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import exported
+import numpy as np
+import pytest
+
+from gpustump import (
+    CategorySplit,
+    CategoryStump,
+    LogitBoostClassifier,
+    Member,
+    RegionMember,
+    Split,
+    Stump,
+    StumpEnsemble,
+)
+from gpustump.engines.category_columns import as_numbers
+from gpustump.engines.running_scores import running_scores
+
+KNOWN = (0, 1, 2, 5, 127, 253)
+
+FLOATS = ("float16", "float32", "float64")
+DTYPES = (*FLOATS, "bool", "int8", "uint8", "int16", "int32", "int64")
+
+STUMPS = (
+    CategoryStump(0, (0, 2, 253), (1, 5, 127), 1, -1, 0.25),
+    CategoryStump(0, (1,), (0, 2, 5, 127, 253), -1, 1, 0.25),
+    CategoryStump(0, KNOWN, (), 1, -1, 0.25),
+    Stump(1, 0.5, 1, -1, 0.25),
+)
+DISCRETE = StumpEnsemble((Member(STUMPS, (0.5, 0.25, 2.0, 0.125)),), 2)
+
+SPLITS = (
+    CategorySplit(0, (0, 5), (1, 2, 127, 253)),
+    Split(1, 0.5),
+    CategorySplit(0, (253,), (0, 1, 2, 5)),  # another bag had no sample of category 127
+)
+VOTES = np.arange(27.0).reshape(3, 3, 3) ** 2 / 64
+SHARED = StumpEnsemble(
+    (RegionMember(SPLITS, VOTES, [0.0, 1.0, -1.0]),), 2, ("a", "b", "c"), link="softmax"
+)
+MODELS = {"discrete": DISCRETE, "shared": SHARED}
+
+
+def values_of(dtype: str) -> np.ndarray:
+    """Categories, and values beside them, in a dtype."""
+    if dtype == "bool":
+        return np.asarray([False, True])
+    kind = np.dtype(dtype).type
+    if dtype not in FLOATS:
+        limits = np.iinfo(kind)
+        wanted = [*KNOWN, -1, 3, 4, 77, 254, 255, limits.min, limits.max]
+        return np.asarray([own for own in wanted if limits.min <= own <= limits.max], dtype=kind)
+    at = np.asarray(KNOWN, dtype=kind)
+    few = [0.999, 1.5, 3, 77, 254, 255, 256, -0.0, -0.2, -1, -1.5, np.inf, -np.inf, np.nan]
+    tiny = [np.finfo(kind).smallest_subnormal, np.finfo(kind).smallest_normal]
+    tiny += [-np.finfo(kind).smallest_normal, *([] if dtype == "float64" else [-tiny[0]])]
+    below, above = (np.nextafter(at[1:], kind(end)) for end in (-np.inf, np.inf))
+    halves = at[:-1] + kind(0.5)
+    return np.concatenate([at, np.asarray([*few, *tiny], dtype=kind), below, above, halves])
+
+
+def rows_of(dtype: str) -> np.ndarray:
+    values = values_of(dtype)
+    return np.stack([values, (np.arange(len(values)) % 2).astype(dtype)], axis=1)
+
+
+def by_sets(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:
+    """The scores of each row, (n_rows, n_outputs)."""
+    rows = X.astype(np.float64).tolist()
+    found = np.tile(np.concatenate([own.constant for own in model.members]), (len(rows), 1))
+    for own in model.members:
+        for one, votes in zip(own.hypotheses, own.region_votes, strict=True):
+            for score, row in zip(found, rows, strict=True):
+                value = row[one.feature]
+                if isinstance(one, Split | Stump):
+                    region = 2 if math.isnan(value) else int(value > one.threshold)
+                else:
+                    region = 0 if value in one.left else 1 if value in one.right else 2
+                score += votes[region]
+    return found
+
+
+def is_unseen(value: float) -> bool:
+    is_missing = math.isnan(value) or value == -math.inf or (value < 0 and value.is_integer())
+    return not is_missing and value not in KNOWN
+
+
+def quietly(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return call()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MODELS)
+def test_only_categories_have_a_region_in_every_library(backend, name, dtype):
+    if dtype in backend.lacks:
+        pytest.skip(f"{backend} has no {dtype}")
+    model, rows = MODELS[name], rows_of(dtype)
+    X, wanted = backend.asarray(rows), by_sets(MODELS[name], rows)
+    one = wanted[:, 0] if model.is_binary else wanted
+    np.testing.assert_array_equal(
+        backend.to_numpy(quietly(lambda: model.decision_function(X))), one
+    )
+    *_, last = quietly(lambda: list(model.staged_decision_function(X)))
+    np.testing.assert_array_equal(backend.to_numpy(last), one)
+    parts = backend.to_numpy(quietly(lambda: model.explain(X)))
+    np.testing.assert_array_equal(parts.sum(axis=-1), one)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_predicting_warns_of_each_value_that_is_no_category(backend, dtype):
+    if dtype in backend.lacks:
+        pytest.skip(f"{backend} has no {dtype}")
+    rows = rows_of(dtype)
+    tiny = np.finfo(np.float32).smallest_normal  # XLA takes smaller numbers for 0
+    rows = rows[(rows[:, 0] == 0) | (np.abs(rows[:, 0].astype(float)) >= tiny)]
+    unseen = [value for value in rows[:, 0].astype(float).tolist() if is_unseen(value)]
+    calls = {
+        "decision_function": DISCRETE.decision_function,
+        "explain": DISCRETE.explain,
+        "importances": DISCRETE.contribution_importances,
+        "staged": lambda X: next(DISCRETE.staged_predict(X)),
+    }
+    for call in calls.values():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call(backend.asarray(rows))
+        found = [str(one.message) for one in caught if "not in training" in str(one.message)]
+        if not unseen:
+            assert not found
+            continue
+        rows_text = "1 row" if len(unseen) == 1 else f"{len(unseen)} rows"
+        assert len(found) == 1
+        assert found[0].startswith(
+            f"'column 0' has values that were not in training in {rows_text}, such as '"
+        )
+        assert found[0].endswith("'; they count as missing")
+        assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_only_categories_have_a_region_in_every_export_and_from_a_file(name, tmp_path):
+    model, rows = MODELS[name], rows_of("float64")
+    model.save(tmp_path / "model.json")
+    wanted = by_sets(model, rows)
+    one = wanted[:, 0] if model.is_binary else wanted
+    loaded = StumpEnsemble.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(quietly(lambda: loaded.decision_function(rows)), one)
+    units = (one * 2.0**36).astype(np.int64)
+    compiled = exported.Compiled([model], tmp_path)
+    np.testing.assert_array_equal(compiled.answers(0, model, rows).scores, units)
+    for target, answer in exported.TARGETS.items():
+        np.testing.assert_array_equal(answer(model, rows).scores, units, target)
+    narrow = rows_of("float32")
+    units = (by_sets(model, narrow) * 2.0**36).astype(np.int64)
+    found = exported.by_onnx(model, narrow, "float32").scores
+    np.testing.assert_array_equal(found, units[:, 0] if model.is_binary else units)
+
+
+@pytest.mark.parametrize("kernels", ["reference", "coded"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_held_out_samples_are_scored_by_the_same_categories(kernels, dtype, monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    rows = rows_of(dtype)
+    member = SHARED.members[0]
+    scores = running_scores(rows, [0.0, 1.0, -1.0])
+    for split, votes in zip(member.splits, member.votes, strict=True):
+        scores.add(split, votes)
+    np.testing.assert_array_equal(scores.now(), by_sets(SHARED, rows))
+    numbers = as_numbers(rows[:, 0])
+    expected = [int(v) if v in range(254) else 255 for v in rows[:, 0].astype(float).tolist()]
+    assert numbers.tolist() == expected
+
+
+def test_flushing_subnormal_numbers_keeps_category_0():
+    torch = pytest.importorskip("torch")
+    rows = np.asarray([[0.0, 0.0], [1.0, 0.0]])
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor does not flush")
+    try:
+        for dtype in FLOATS:
+            X = rows.astype(dtype)
+            fresh = StumpEnsemble(DISCRETE.members, 2)  # its tables are not made yet
+            np.testing.assert_array_equal(fresh.decision_function(X), by_sets(DISCRETE, X)[:, 0])
+            answer = exported.by_python(fresh, X).scores
+            np.testing.assert_array_equal(answer, by_sets(DISCRETE, X)[:, 0] * 2.0**36)
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def trained(n_bags: int | None = None) -> tuple[LogitBoostClassifier, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(3)
+    X = np.stack([random.integers(0, 4, 200), random.normal(size=200)], axis=1)
+    y = (np.isin(X[:, 0], [1, 3]) ^ (random.random(200) < 0.1)).astype(int)
+    how = {} if n_bags is None else {"n_bags": n_bags, "random_state": 0}
+    return LogitBoostClassifier(n_estimators=6, categorical_features=[0], **how), X, y
+
+
+def test_warnings_name_the_feature_and_its_category():
+    pd = pytest.importorskip("pandas")
+    classifier, X, y = trained()
+    frame = pd.DataFrame({"job": X[:, 0], "size": X[:, 1]})
+    classifier.fit(frame, y)
+    with pytest.warns(UserWarning, match="'job' has values that were not in training in 2 rows, "
+                      "such as '0.999'; they count as missing"):  # fmt: skip
+        classifier.predict(frame.iloc[:3].assign(job=[0.999, 77, 1]))
+    named = LogitBoostClassifier(n_estimators=6, categorical_features="from_dtype")
+    names = np.asarray(["a", "b", "c", "d"])[X[:, 0].astype(int)]
+    framed = frame.assign(job=names)
+    weights = (names != "b").astype(float)  # known by name, but no sample takes part
+    named.fit(framed, y, weights)
+    with pytest.warns(UserWarning, match="'job' has values .* in 1 row, such as 'b'"):
+        named.predict(framed[names == "b"].iloc[:1])
+
+
+def test_bags_know_each_other_s_categories():
+    classifier, X, y = trained(n_bags=3)
+    X[:2, 0] = 9  # so rare that a bag may lack it
+    model = classifier.fit(X, y).model_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier.predict_proba_interval(X)
+        for bag in model.bag_models:
+            bag.decision_function(X)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        classifier.predict_proba_interval([[77, 0.0]])
+    assert len(caught) == 1
+    tables = [bag.shape_function(0) for bag in model.bag_models]
+    assert {table.categories for table in tables} == {(0, 1, 2, 3, 9)}
+    np.testing.assert_array_equal(
+        model.shape_function(0).bags, np.stack([table.outcomes for table in tables])
+    )
+
+
+def test_fits_refuse_values_that_are_no_categories_in_rows_to_train_on_only():
+    classifier, X, y = trained()
+    wrong = X.copy()
+    wrong[:3, 0] = [1.5, 77, np.inf]
+    lacking = X.copy()
+    lacking[:3, 0] = np.nan
+    classifier.set_params(n_estimators=30, n_iter_no_change=2)
+    expected = classifier.fit(X, y, X_val=lacking, y_val=y).held_out_scores_
+    with pytest.warns(UserWarning, match="X_val: 'column 0' has values .* 3 rows, such as '1.5'"):
+        classifier.fit(X, y, X_val=wrong, y_val=y)
+    assert classifier.held_out_scores_ == expected
+    classifier.set_params(warm_start=True, n_estimators=60)
+    for earlier in (True, False):
+        classifier.set_params(warm_start=earlier)
+        with pytest.raises(ValueError, match=r"categorical feature 0 must hold .*got 1\.5"):
+            classifier.fit(wrong, y, X_val=X, y_val=y)
