@@ -135,7 +135,7 @@ def shares_of(
     asked = asked.suiting(int(samples.classes.shape[0]), len(table.classes))
     validation = asked.validation
     rows = None if validation is None else _held_out_rows(table, validation)
-    population = None if asked.drawn == [None] else Population.of(samples, table.classes)
+    population = Population.of(samples, table.classes) if any(asked.drawn) else None
 
     def drawn(watching: Watching, own: Earlier | None) -> tuple[Share[Samples], Split]:
         assert population is not None
