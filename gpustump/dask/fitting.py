@@ -437,7 +437,7 @@ def _shares_of(
 ) -> tuple[list[Share[ByPart]], tuple[Note, ...]]:
     """What each bag leaves out, drawn as on one machine."""
     asked, whole = request.asked, Share[ByPart](ByPart(), None, None)
-    if not asked.draws:
+    if not any(asked.drawn):
         samples = population = None
     else:
         samples = _SamplesOfParts.of(shards)

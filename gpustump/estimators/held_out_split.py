@@ -135,8 +135,8 @@ class Population:
             is_one = len(names) == 1
             what = f"class {listed(names)} has" if is_one else f"the classes {listed(names)} have"
             warnings.warn(
-                f"y: {what} one sample only, which is trained on and never held out: no held-out "
-                "score tells how well it is predicted.",
+                f"y: {what} one sample only, which is trained on and never held out. So no "
+                "held-out score tells how well it is predicted.",
                 stacklevel=caller_level(),
             )
 

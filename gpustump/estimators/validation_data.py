@@ -91,11 +91,6 @@ class Asked(NamedTuple):
     validation: Validation | None = None
     is_usual: bool = False
 
-    @property
-    def draws(self) -> bool:
-        """Whether a share is drawn that is not trained on."""
-        return any(own is not None for own in self.drawn)
-
     def suiting(self, n_samples: int, n_classes: int) -> Asked:
         """The same, with as many bags as n_bags=None stands for, if that was asked for."""
         if not self.is_usual:
@@ -140,7 +135,7 @@ def shares_of(
     asked = asked.suiting(int(samples.classes.shape[0]), len(table.classes))
     validation = asked.validation
     rows = None if validation is None else _held_out_rows(table, validation)
-    population = Population.of(samples, table.classes) if asked.draws else None
+    population = Population.of(samples, table.classes) if any(asked.drawn) else None
 
     def drawn(watching: Watching, own: Earlier | None) -> tuple[Share[Samples], Split]:
         assert population is not None

@@ -13,7 +13,13 @@ import pytest
 from classifiers import KINDS, drawn
 from numpy.testing import assert_array_equal
 
-from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
+from gpustump import (
+    AdaBoostClassifier,
+    DecisionStumpClassifier,
+    GlassBoxClassifier,
+    LogitBoostClassifier,
+    audit,
+)
 from gpustump.boosting.training import Samples
 from gpustump.estimators.held_out_split import Population, Watching
 
@@ -162,6 +168,13 @@ def test_a_class_of_one_sample_is_trained_on_with_one_warning(make):
     assert len(all_) == 1
     assert found.model_.classes == (0, 1, 2)
     assert len(found.held_out_scores_[0]) > 0 or make().n_iter_no_change is None
+
+
+@pytest.mark.parametrize("make", [DecisionStumpClassifier, AdaBoostClassifier])
+@pytest.mark.filterwarnings("error")
+def test_nobody_warns_of_one_sample_where_nothing_is_held_out(make):
+    fitted = make().fit(X, np.where(np.arange(120) == 7, 2, Y))
+    assert fitted.n_classes_ == 3
 
 
 def test_the_sample_of_its_class_is_never_held_out():

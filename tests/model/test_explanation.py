@@ -248,7 +248,7 @@ def test_the_estimator_explains_frames_and_refuses_strangers():
     assert np.array_equal(fitted.explain(frame), model.explain(X))
     assert np.array_equal(fitted.contribution_importances(frame), model.contribution_importances(X))
     assert fitted.shape_function("b", label=2).feature == 1
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(ValueError, match="lacks 1 column that the model needs: 'a'"):
         fitted.explain(frame.rename(columns={"a": "z"}))
     with pytest.raises(ValueError, match="features"):
         model.explain(X[:, :3])
