@@ -415,6 +415,7 @@ def test_a_perfect_round_ends_adaboost_as_before(votes, n_classes, weight):
     assert "perfect" in repr(found) or n_classes > 2
 
 
+@pytest.mark.filterwarnings("ignore:.* made no round")
 @pytest.mark.parametrize("votes", ["discrete", "real"])
 def test_where_no_stump_is_better_than_chance_adaboost_ends_as_before(votes):
     X, y = np.asarray([[0.0], [1.0]] * 20), np.arange(40) // 2 % 2
