@@ -144,13 +144,13 @@ plt.show()
 
 # %%
 # `shape_function` returns these numbers as a table: `categories`, `values` in the same order, and
-# `missing`. Here they are as points, of which 20 double the odds of a bad risk. (A score is half
-# the log-odds.)
+# `missing`. Here is a rating table made of them, in points of which 20 double the odds of a good
+# risk. (A score is half the log-odds.)
 
 job = model.shape_function("Job")
-table = pd.Series(job.values, index=job.categories)
-table["missing or unknown"] = job.missing
-(table * 2 * 20 / np.log(2)).round(1).to_frame("points")
+added = pd.Series(job.values, index=job.categories)
+added["missing or unknown"] = job.missing
+(added * 2 * 20 / np.log(2)).round(1).to_frame("points")
 
 # %%
 # The same table gives the contribution of each row, to the last bit:

@@ -122,12 +122,10 @@ def test_codes_that_are_no_categories_are_told_of_once(command):
     model = LogitBoostClassifier(n_estimators=5, categorical_features=["code"])
     model.fit(X, (X["code"] == 1) ^ (X["size"] > 1)).model_.save("model.json")
     X.assign(code=[2, 0.5, *X["code"][2:]]).to_csv("table.csv", index=False)
-    told = (
-        "'code' has values that were not in training in 2 rows, such as '2'; they count as missin"
-    )
+    told = "'code' has values that were not in training in 2 rows, such as '2'"
     for arguments in (("predict",), ("explain",)):
         outcome = command(*arguments, "model.json", "table.csv", "-o", f"{arguments[0]}.csv")
-        assert outcome.err.splitlines() == [f"gpustump: {told}g"]
+        assert outcome.err.splitlines() == [f"gpustump: {told}; they count as missing"]
     parts = pd.read_csv("explain.csv")["code"]
     assert parts[0] == parts[1] == model.shape_function("code").missing
     outcome = command("explain", "model.json", "table.csv", "--row", "2")

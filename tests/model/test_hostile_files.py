@@ -54,6 +54,7 @@ def two_files(draw: random.Random) -> bytes:
     return first[: draw.randrange(len(first) + 1)] + second[draw.randrange(len(second)) :]
 
 
+@pytest.mark.filterwarnings("ignore:.* has values that were not in training")
 @pytest.mark.parametrize(
     ("make", "usual"),
     [
