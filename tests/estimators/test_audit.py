@@ -65,6 +65,7 @@ def test_what_follows_from_a_model_s_own_stumps_is_what_it_holds(name):
     assert ("did not derive where the runs end" in str(found)) != found.end_derived
 
 
+@pytest.mark.filterwarnings("ignore:the fit made no round", "ignore:the sample weights are small")
 @pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
 @pytest.mark.parametrize(("number", "table"), list(enumerate(sorted(DATA))))
 def test_awkward_tables_are_audited(number, table, kind, monkeypatch):
