@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -79,12 +80,23 @@ def test_an_output_on_the_start_page_stands_below_the_command_that_prints_it():
         assert f"```bash\n{command}\n```\n\n<!-- output of: {command} -->" in text
 
 
-def test_ci_first_runs_the_two_commands_that_set_everything_up_as_they_stand_here():
-    ci = (ROOT / ".ci" / "run").read_text()
-    set_up = [command for command in commands(README) if command.startswith("bash ci/")]
-    assert set_up[:2] == ["bash ci/train", "bash ci/test"]
-    assert re.findall(r"^bash ci/.*", ci, re.M)[:2] == set_up[:2]
-    assert ci.count("git clone") == 2
+def test_ci_first_runs_the_two_commands_that_set_everything_up(tmp_path):
+    ran, project = tmp_path / "ran", tmp_path / "project"
+    for name in ("train", "test", "docs", "package"):  # they write down how they are run
+        (project / "ci").mkdir(parents=True, exist_ok=True)
+        (project / "ci" / name).write_text(f'echo "bash ci/{name}${{*:+ $*}}" >> "{ran}"\npwd -P\n')
+    shutil.copytree(ROOT / ".ci", project / ".ci")
+    author = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    for command in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "Stand-ins"]):
+        subprocess.run(["git", *command], cwd=project, check=True)
+    environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
+    program = ["bash", ".ci/run"]
+    places = subprocess.check_output(program, cwd=project, env=environment, text=True).splitlines()
+    set_up = [command for command in commands(README) if command.startswith("bash ci/")][:2]
+    steps = ran.read_text().splitlines()
+    assert set_up == steps[:2] == ["bash ci/train", "bash ci/test"]
+    assert len(steps) == len(places) == 5
+    assert len({project.resolve(), *map(Path, places[:2])}) == 3  # each in a clone of its own
 
 
 def test_the_citation_names_the_version():
