@@ -33,7 +33,7 @@ from gpustump.arrays.devices import DeviceError, devices
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.data.parameters import Learner
-from gpustump.engines.contract import Resources, Task
+from gpustump.engines.contract import Resources, Task, Trainer
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.codes import ResidentCodes
 from gpustump.engines.cuda.device import CudaDevice, device_named
@@ -142,7 +142,8 @@ def _with_votes(
 def _boosting(columns: CudaTable, y: np.ndarray, kind: str, n_rounds: int) -> Boosting:
     weights = np.ones(len(y))
     votes, learner = _SETTINGS[kind].votes(weights), _learner(kind)
-    return Boosting(columns, y, weights, votes=votes, n_rounds=n_rounds, learner=learner)
+    trainer = Trainer(columns, CudaEngine(columns.device).start)
+    return Boosting(trainer, y, weights, votes=votes, n_rounds=n_rounds, learner=learner)
 
 
 def _learner(kind: str) -> Learner:

@@ -39,6 +39,7 @@ from gpustump.engines.contract import (
     Resources,
     Task,
     Totals,
+    Trainer,
     constant_cut,
     sign_of,
 )
@@ -73,11 +74,6 @@ class PlainTable:
         order = self.orders[feature]
         low, high = self.X[order[position : position + 2], feature]
         return midpoint(low, high)
-
-    def start(self, labels, sample_weight, search):
-        """Begin a run."""
-        units = in_units(sample_weight)  # whole numbers that fill 62 bits
-        return PlainState(self, labels.tolist(), units.tolist())
 
 
 # %%
@@ -210,6 +206,11 @@ class PlainEngine:
         """Prepare a table, or some rows of it."""
         return PlainTable(task.X if rows is None else task.X[rows])
 
+    def start(self, table, labels, sample_weight, search):
+        """Begin a run."""
+        units = in_units(sample_weight)  # whole numbers that fill 62 bits
+        return PlainState(table, labels.tolist(), units.tolist())
+
 
 # %%
 # Train with it
@@ -227,7 +228,9 @@ weights = np.ones(len(y))
 task, engine = Task(X, len(y)), PlainEngine()
 assert engine.refusal(task) is None
 runs = [
-    Boosting(way.prepare(task, None, Resources()), y, weights)
+    Boosting(
+        Trainer(way.prepare(task, None, Resources()), way.start), y, weights
+    )
     for way in (engine, REFERENCE)
 ]
 rows = []
@@ -262,7 +265,7 @@ print(digests[0])
 # repeated with an engine that counts:
 
 table = engine.prepare(task, None, Resources())
-state = table.start(y, weights, task.search)
+state = engine.start(table, y, weights, task.search)
 print(state.best_cut())
 print(state.n_tried, "cuts tried in a round")
 n_values = sum(len(np.unique(column)) - 1 for column in X.T)

@@ -150,9 +150,9 @@ def fit_stump(
         samples = SignedSamples.of(X, y, sample_weight)
         found = settings.votes(samples.weights)
         assert isinstance(found, SplitVotes)
-        table = samples.prepared(found.rule.search, 1, resources)
-        state = table.start(samples.labels, samples.weights, found.rule.search)
-        taken = found.best(table, state)
+        trainer = samples.prepared(found.rule.search, 1, resources)
+        state = trainer.start(samples.labels, samples.weights, found.rule.search)
+        taken = found.best(trainer.table, state)
     assert isinstance(taken.hypothesis, Split)
     (left,), (right,), (missing,) = taken.region_votes
     return VotedSplit(taken.hypothesis, (left, right, missing), found.score(taken))
@@ -203,8 +203,8 @@ def _with_signs(
     with arrays.computing_on(X):
         search = Search(learner)
         samples = SignedSamples.of(X, y, sample_weight)
-        table = samples.prepared(search, 1, resources)
-        state = table.start(samples.labels, samples.weights, search)
-        found = hypothesis_at(table, state.best_cut(), state.totals)
+        trainer = samples.prepared(search, 1, resources)
+        state = trainer.start(samples.labels, samples.weights, search)
+        found = hypothesis_at(trainer.table, state.best_cut(), state.totals)
         assert isinstance(found, Stump | Interval)  # no feature is categorical here
         return found

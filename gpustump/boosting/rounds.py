@@ -34,7 +34,7 @@ from gpustump.data.parameters import (
 )
 from gpustump.data.sign_labels import check_weighted_signs
 from gpustump.data.tables import check_table
-from gpustump.engines.contract import Cut, PreparedTable, Resources, Search, Task
+from gpustump.engines.contract import Cut, Resources, Search, Task, Trainer
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.kinds import AnySplit, AnyStump
@@ -132,9 +132,9 @@ def boost(
     with arrays.computing_on(X):
         samples = SignedSamples.of(X, y, sample_weight)
         found = settings.votes(samples.weights)
-        table = samples.prepared(found.search(learner), limit, resources)
+        trainer = samples.prepared(found.search(learner), limit, resources)
     return Boosting(
-        table, samples.labels, samples.weights, votes=found, n_rounds=limit, learner=learner,
+        trainer, samples.labels, samples.weights, votes=found, n_rounds=limit, learner=learner,
         callback=callback,
     )  # fmt: skip
 
@@ -144,7 +144,7 @@ class Boosting(Iterator[Any]):
 
     Parameters
     ----------
-    table : PreparedTable
+    trainer : Trainer
         As an engine prepares it; see `engines.route`.
     labels : array (n_samples,)
         For each of the table's samples -1.0 or 1.0, float64; with more outputs than one the number
@@ -194,7 +194,7 @@ class Boosting(Iterator[Any]):
 
     def __init__(
         self,
-        table: PreparedTable,
+        trainer: Trainer,
         labels: Array,
         sample_weight: Array,
         *,
@@ -206,7 +206,7 @@ class Boosting(Iterator[Any]):
         offers: Offers | None = None,
     ) -> None:
         self.stop_reason: str | None = None
-        self._table, self._labels = table, labels
+        self._table, self._labels = trainer.table, labels
         self._votes: Votes = DiscreteVotes() if votes is None else votes
         self._search = self._votes.search(learner)
         self.constant = constant or self._votes.constant(labels, sample_weight)
@@ -220,7 +220,7 @@ class Boosting(Iterator[Any]):
         self._is_whole = True
         self._ahead: LookingAhead | None = None
         with arrays.computing_on(labels):
-            self._state = table.start(labels, sample_weight, self._search)
+            self._state = trainer.start(labels, sample_weight, self._search)
             if any(self.constant):
                 self._start_from_constant()
 
@@ -498,7 +498,7 @@ class SignedSamples(NamedTuple):
         found = check_weighted_signs(y, sample_weight, X)
         return cls(X, found.rows, found.labels, found.weights)
 
-    def prepared(self, search: Search, n_rounds: int | None, resources: Resources) -> PreparedTable:
+    def prepared(self, search: Search, n_rounds: int | None, resources: Resources) -> Trainer:
         """The table, prepared by the engine that the route chooses."""
         task = Task(self.X, int(self.labels.shape[0]), search, n_rounds)
         return prepared(task, self.rows, resources)[1]

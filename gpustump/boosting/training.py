@@ -35,7 +35,7 @@ from gpustump.data.callers import caller_level
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.engines.announcements import announce
 from gpustump.engines.category_table import CategoryTable
-from gpustump.engines.contract import PreparedTable, Resources, Search, Task
+from gpustump.engines.contract import PreparedTable, Resources, Search, Task, Trainer
 from gpustump.engines.held_out import held_out_sums, watched_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route, prepared
@@ -339,13 +339,14 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     search = votes.search(settings.learner)
     n_samples = int(job.samples.classes.shape[0])
     task = Task(job.X, n_samples, search, limit * job.n_runs, settings.categorical)
-    route, table = prepared(
+    route, trainer = prepared(
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )
+    table = trainer.table
     samples = job.samples.beside(table.X)
     with explained_errors(route.place):
         held_out = None if job.held_out is None else job.held_out.beside(table.X)
-        ground: Ground = LocalGround(route, table, samples, held_out)
+        ground: Ground = LocalGround(route, trainer, samples, held_out)
         runs = run_all(ground if job.around is None else job.around(ground), votes, job)
     return Trained(runs, search, route, table.n_missing)
 
@@ -513,7 +514,7 @@ class Target(NamedTuple):
     votes: Votes
 
     def labels(self, samples: Samples) -> Array:
-        """The labels as `PreparedTable.start` takes them."""
+        """The labels as `Engine.start` takes them."""
         return samples.classes if self.n_outputs > 1 else samples.signs(self.positive)
 
     def watched(self, samples: Samples, n_jobs: int | None) -> Watched:
@@ -533,7 +534,7 @@ class LocalGround:
     Attributes
     ----------
     route : Route
-    table : PreparedTable
+    trainer : Trainer
     samples : Samples
         Those that are trained on, beside the table.
     held_out : HeldOutRows or None
@@ -541,15 +542,19 @@ class LocalGround:
     """
 
     route: Route
-    table: PreparedTable
+    trainer: Trainer
     samples: Samples
     held_out: HeldOutRows | None
+
+    @property
+    def table(self) -> PreparedTable:
+        return self.trainer.table
 
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
         """A run, at its start."""
         with arrays.computing_on(self.table.X):
             return Boosting(
-                self.table,
+                self.trainer,
                 target.labels(self.samples),
                 self.samples.weights,
                 votes=target.votes,

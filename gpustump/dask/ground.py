@@ -22,9 +22,10 @@ from gpustump.boosting.smoothing import CutPlaces, Offers
 from gpustump.boosting.training import Run, Settings, Target
 from gpustump.dask.holding import Watch
 from gpustump.dask.shards import DaskShards
-from gpustump.engines.category_table import CategoryTable
+from gpustump.engines.category_table import CategoryTable, with_sets
+from gpustump.engines.cluster.state import start
 from gpustump.engines.cluster.table import ClusterTable
-from gpustump.engines.contract import PreparedTable
+from gpustump.engines.contract import PreparedTable, Trainer
 from gpustump.engines.integer_weights import IntegerWeights, fitting_exponent, safe_exponent
 from gpustump.engines.route import Route
 from gpustump.learners.hypothesis import Partition
@@ -72,9 +73,14 @@ class ClusterGround:
     started: list[Boosting] = field(default_factory=list)
 
     @functools.cached_property
+    def trainer(self) -> Trainer:
+        """It starts runs on the table."""
+        return with_sets(Trainer(self.cluster, start), self.cluster.bins.categories)
+
+    @property
     def table(self) -> PreparedTable:
         """The table that the rounds see."""
-        return self.cluster.with_sets()
+        return self.trainer.table
 
     @functools.cached_property
     def _places(self) -> CutPlaces | None:
@@ -87,7 +93,7 @@ class ClusterGround:
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
         """A run, at its start."""
         boosting = Boosting(
-            self.table,
+            self.trainer,
             target.positive,
             None,
             votes=target.votes,

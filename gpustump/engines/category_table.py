@@ -27,7 +27,16 @@ from gpustump.engines.ahead import (
 )
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories, CategorySums, Groups, SetSearch
-from gpustump.engines.contract import Cut, PreparedTable, RegionSums, Search, State, Step, Totals
+from gpustump.engines.contract import (
+    Cut,
+    PreparedTable,
+    RegionSums,
+    Search,
+    State,
+    Step,
+    Totals,
+    Trainer,
+)
 from gpustump.learners.hypothesis import Partition
 from gpustump.learners.kinds import OfCategories
 
@@ -106,10 +115,19 @@ class CategoryTable:
         """The threshold after a sorted position of a feature that is not categorical."""
         return self.inner.threshold(feature, position)
 
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> CategoryState:
-        """Begin a run; see `engines.contract.PreparedTable`."""
-        state = self.inner.start(labels, sample_weight, search)
-        return CategoryState(self, cast(SummingState, state), search)
+
+def with_sets(trainer: Trainer, columns: CategoryColumns | None) -> Trainer:
+    """A trainer whose runs also search sets of categories; the same one without such columns."""
+    if columns is None:
+        return trainer
+
+    def start_on(
+        table: CategoryTable, labels: Array, sample_weight: Array, search: Search
+    ) -> CategoryState:
+        state = trainer.start(labels, sample_weight, search)
+        return CategoryState(table, cast(SummingState, state), search)
+
+    return Trainer(CategoryTable(trainer.table, columns), start_on)
 
 
 class CategoryState:

@@ -1,10 +1,10 @@
 """What every engine offers, and the one order of ties between cuts.
 
-An engine prepares a table once. Each run of boosting starts a `State` on it: two integers for each
-sample and output, and the scores so far. A round asks the state for the best `Cut`, decides on the
-host what the cut's regions vote, and hands a `Step` back, which changes integers and scores. All
-numbers that an engine returns to the host are integers, or scores of cuts, which are defined
-operation by operation (`worth`). So every engine returns the same ones.
+An engine prepares a table once, and starts runs of boosting on it. The `State` of a run is two
+integers for each sample and output, and the scores so far. A round asks the state for the best
+`Cut`, decides on the host what the cut's regions vote, and hands a `Step` back, which changes
+integers and scores. All numbers that an engine returns to the host are integers, or scores of
+cuts, which are defined operation by operation (`worth`). So every engine returns the same ones.
 
 Two boosting runs may share a table, and a table knows nothing of labels. Nothing here knows which
 engines there are; `route` does.
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -375,19 +375,6 @@ class PreparedTable(Protocol):
         Infinite after the last value that is not missing.
         """
 
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
-        """Begin a run.
-
-        Parameters
-        ----------
-        labels : array (n_samples,)
-            -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
-        sample_weight : array (n_samples,) of float64
-            Positive.
-        search : Search
-            One that the engine does not refuse.
-        """
-
 
 @dataclass(frozen=True)
 class Task:
@@ -478,6 +465,40 @@ class Engine(Protocol):
         DeviceError
             If a device's memory is too small.
         """
+
+    def start(self, table: Any, labels: Array, sample_weight: Array, search: Search) -> State:
+        """Begin a run.
+
+        Parameters
+        ----------
+        table : object
+            What `prepare` has returned.
+        labels : array (n_samples,)
+            -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+        sample_weight : array (n_samples,) of float64
+            Positive.
+        search : Search
+            One that the engine does not refuse.
+        """
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """A prepared table, and how the engine that prepared it starts a run.
+
+    Attributes
+    ----------
+    table : PreparedTable
+    start_on : callable
+        `Engine.start` of that engine.
+    """
+
+    table: PreparedTable
+    start_on: Callable[[Any, Array, Array, Search], State]
+
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
+        """Begin a run; see `Engine.start`."""
+        return self.start_on(self.table, labels, sample_weight, search)
 
 
 def hypothesis_at(table: PreparedTable, cut: Cut, totals: Totals) -> AnyStump:

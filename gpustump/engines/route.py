@@ -34,8 +34,8 @@ from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device, moved_to_device_of
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.category_table import CategoryTable
-from gpustump.engines.contract import Engine, PreparedTable, Resources, Search, Task
+from gpustump.engines.category_table import with_sets
+from gpustump.engines.contract import Engine, Resources, Search, Task, Trainer
 from gpustump.engines.cpu.engine import BINNED, CODED, DIRECT, KERNELS, START_SECONDS
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
@@ -122,8 +122,8 @@ class Choice:
     resources: Resources
     fallback: Engine | None = None
 
-    def prepare(self, rows: Array | None = None) -> PreparedTable:
-        """The table, or some rows (n_samples,) of it, made ready for the rounds.
+    def prepare(self, rows: Array | None = None) -> Trainer:
+        """Make the table, or some rows (n_samples,) of it, ready for the rounds.
 
         Raises
         ------
@@ -135,9 +135,9 @@ class Choice:
             rows = moved_to_device_of(rows, X)
         with explained_errors(self.route.place), arrays.computing_on(X):
             table = self.engine.prepare(self.task, rows, self.resources)
-            if not self.task.categorical:
-                return table
-            return CategoryTable(table, CategoryColumns.of(X, rows, self.task.categorical))
+            categorical = self.task.categorical
+            columns = CategoryColumns.of(X, rows, categorical) if categorical else None
+            return with_sets(Trainer(table, self.engine.start), columns)
 
 
 def choose(
@@ -190,8 +190,8 @@ def prepared(
     device: str | None = None,
     *,
     gpu_problem: str | None = None,
-) -> tuple[Route, PreparedTable]:
-    """A route and the table prepared along it; see `choose`.
+) -> tuple[Route, Trainer]:
+    """A route and the trainer of the table prepared along it; see `choose`.
 
     Arrays on a GPU whose library keeps most of the device's memory for itself, as JAX does, may
     leave too little for the kernels. Then the reference scan trains there.

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trainers import trainer
 
 pytest.importorskip("numba")
 
@@ -553,7 +554,7 @@ def boosting() -> Boosting:
     labels = np.where(y > 0, 1.0, -1.0)
     votes = VoteSettings("newton", 0.3, 1.0).votes(np.ones(len(X)))
     made = direct.prepare(X, None, Team(1))
-    return Boosting(made, labels, np.ones(len(X)), votes=votes, n_rounds=20)
+    return Boosting(trainer(made), labels, np.ones(len(X)), votes=votes, n_rounds=20)
 
 
 def test_a_boosting_that_looks_ahead_hands_out_the_rounds_of_one_that_does_not(boosting):

@@ -12,6 +12,7 @@ from engine_ways import ENGINES, EngineUnderTest
 from numpy.testing import assert_array_equal
 from rounds import Case
 from scipy.stats import chisquare
+from trainers import trainer
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
 from gpustump.boosting.made_rounds import splits_of
@@ -176,7 +177,9 @@ def test_every_way_of_every_engine_makes_the_same_smoothing_rounds(
 
     def rounds_of(prepared: Any, labels: Any, weights: Any) -> list[Any]:
         votes = case.votes_of_run()
-        return list(Boosting(prepared, labels, weights, votes=votes, n_rounds=7, offers=offers))
+        return list(
+            Boosting(trainer(prepared), labels, weights, votes=votes, n_rounds=7, offers=offers)
+        )
 
     expected = rounds_of(reference_table.prepare(X), case.y, case.weights)
     assert all(own.stump in offers.at(n) for n, own in enumerate(expected[:4]))

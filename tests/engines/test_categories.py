@@ -20,6 +20,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, Way, check_facts, facts_of
 from spread_tables import Spread, SpreadTable
+from trainers import start
 from worth_oracle import exact_score_of, score_of
 
 from gpustump import arrays
@@ -375,7 +376,7 @@ def test_the_sums_over_a_set_are_those_of_the_samples_in_its_regions(kind):
     table = case.with_sets(
         reference_table.prepare(case.X, rows=case.rows, categorical=case.categorical)
     )
-    state = table.start(case.y, case.weights, case.votes_of_run().search("stump"))
+    state = start(table, case.y, case.weights, case.votes_of_run().search("stump"))
     for fact in facts_of(case, "stump"):
         by_sample = state._inner.region_sums(fact.hypothesis)  # from the values themselves
         assert by_sample == list(state.region_sums(fact.hypothesis))

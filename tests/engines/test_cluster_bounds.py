@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trainers import start
 
 pytest.importorskip("numba")
 
@@ -38,7 +39,7 @@ class Watched:
         self.case, self.random = case, np.random.default_rng(seed)
         self.search = case.votes_of_run().search("stump")
         self.table = SpreadTable(case.X, case.rows, Spread(("kernels",) * 3, **how))
-        self.run = self.table.start(case.y, case.weights, self.search)
+        self.run = start(self.table, case.y, case.weights, self.search)
         self.share_looked_into = 1.0
         self.n_compared = 0
         self._seen: list[tuple[Edges, np.ndarray]] = []
@@ -175,7 +176,7 @@ def test_sums_that_follow_steps_are_off_by_no_more_than_they_say(kind, kinds, mo
         case = drawn_case(seed).voting(kind, l2=float(seed))
         votes = case.votes_of_run()
         table = SpreadTable(case.X, case.rows, Spread(kinds, max_cuts=5))
-        run = table.start(case.y, case.weights, votes.search("stump"))
+        run = start(table, case.y, case.weights, votes.search("stump"))
         for _ in range(12):
             taken = votes.found(table, run)
             if isinstance(taken, str) or votes.is_perfect(taken):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trainers import start
 
 pytest.importorskip("numba")
 
@@ -229,9 +230,9 @@ def ranges_within(coded: object, cuts: list[np.ndarray], random: np.random.Gener
                 continue
             middle = low + (high - low) // 2
             parts = [(low, middle), (middle + 1, high)] if middle < high else [(low, high)]
-            for start, end in parts:
-                bits = max(0, (end - start).bit_length() - int(random.integers(1, 8)))
-                found.append((feature, bin_, start, end, int(random.choice([BY_VALUE, bits]))))
+            for begin, end in parts:
+                bits = max(0, (end - begin).bit_length() - int(random.integers(1, 8)))
+                found.append((feature, bin_, begin, end, int(random.choice([BY_VALUE, bits]))))
         first += len(own) + 2
     columns = np.asarray(found, dtype=np.int64).reshape(-1, 5).T
     return Ranges(*map(np.ascontiguousarray, columns))
@@ -280,7 +281,7 @@ def test_every_position_has_the_references_threshold(dtype, spread):
     X = X.astype(dtype)
     case = Case.of(X, np.where(random.random(400) < 0.5, 1, -1))
     expected, table = reference_table.prepare(X), SpreadTable(X, None, spread)
-    table.start(case.y, case.weights, Search())
+    start(table, case.y, case.weights, Search())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(places, "_LISTED", 5)
         for feature in range(2):
@@ -356,7 +357,7 @@ def most_bytes(
     case = Case.of(X, y, learning_rate=0.3).voting(kind, 1.0)
     votes = case.votes_of_run()
     table = SpreadTable(X, None, Spread(("kernels",) * 2, max_cuts=max_cuts))
-    state = table.start(case.y, case.weights, votes.search("stump"))
+    state = start(table, case.y, case.weights, votes.search("stump"))
     found = 0
     for _ in range(4):
         made[0].n_bytes = 0

@@ -18,6 +18,7 @@ from hard_cases import ABOUT_LIBRARIES, LARGE, SMALL, large_case, small_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import KINDS, TABLES, Case, facts_of, signs, tied, with_any_weights
+from trainers import start, trainer
 
 from gpustump import arrays
 from gpustump.boosting.discrete_votes import DiscreteVotes
@@ -261,7 +262,7 @@ def test_two_runs_that_share_a_table_do_not_disturb_each_other(engine, learner):
     for name, table in engine.ways(one.X):
         with arrays.computing_on(engine.asarray(one.y)):
             states = [
-                table.start(engine.asarray(case.y), engine.asarray(case.weights), Search(learner))
+                start(table, engine.asarray(case.y), engine.asarray(case.weights), Search(learner))
                 for case in (one, other)
             ]
             for both in zip(*facts, strict=True):
@@ -282,7 +283,7 @@ def test_runs_of_other_votes_that_share_a_table_do_not_disturb_discrete_ones(eng
             searches = [case.votes_of_run().search("stump") for case in cases]
             labels = [y, engine.asarray(cases[1].y)]
             states = [
-                table.start(own, weights, search)
+                start(table, own, weights, search)
                 for own, search in zip(labels, searches, strict=True)
             ]
             for both in zip(*facts, strict=True):
@@ -311,7 +312,7 @@ def test_hypotheses_found_elsewhere_change_weights_and_scores_as_in_the_referenc
     engine.skip_if_unusable()
     case = example()
     first = dict(ENGINES[0].make(case.X, None))["numpy"]
-    reference = first.start(case.y, case.weights, Search(learner))
+    reference = start(first, case.y, case.weights, Search(learner))
     expected = []
     for number, hypothesis in enumerate(elsewhere()):
         weights = list(reference.region_sums(hypothesis))
@@ -324,7 +325,7 @@ def test_hypotheses_found_elsewhere_change_weights_and_scores_as_in_the_referenc
     for name, table in engine.ways(case.X):
         y = engine.asarray(case.y)
         with arrays.computing_on(y):
-            state = table.start(y, engine.asarray(case.weights), Search(learner))
+            state = start(table, y, engine.asarray(case.weights), Search(learner))
             for hypothesis, weights, step, (totals, new, cut) in expected:
                 assert list(state.region_sums(hypothesis)) == weights, (name, hypothesis)
                 state.advance(step)
@@ -349,7 +350,7 @@ def test_splits_found_elsewhere_change_weights_and_scores_as_in_the_reference(en
     votes = case.votes_of_run()
     search = votes.search("stump")
     first = dict(ENGINES[0].make(case.X, None))["numpy"]
-    reference = first.start(case.y, case.weights, search)
+    reference = start(first, case.y, case.weights, search)
     expected = []
     for split, numbers in splits_elsewhere(case.n_outputs):
         taken = votes.known(split, numbers, reference)
@@ -360,7 +361,7 @@ def test_splits_found_elsewhere_change_weights_and_scores_as_in_the_reference(en
     for name, table in itertools.islice(engine.ways(case.X), 1 + (not engine.is_library)):
         y = engine.asarray(case.y)
         with arrays.computing_on(y):
-            state = table.start(y, engine.asarray(case.weights), search)
+            state = start(table, y, engine.asarray(case.weights), search)
             for sums, step, (totals, new, cut) in expected:
                 assert list(state.region_sums(step.hypothesis)) == sums, (name, step)
                 state.advance(step)
@@ -376,7 +377,7 @@ def test_resumed_rounds_of_every_kind_of_votes_are_those_of_an_uninterrupted_run
 
     def boosting(table: PreparedTable) -> Boosting:
         y, weights = engine.asarray(case.y), engine.asarray(case.weights)
-        return Boosting(table, y, weights, votes=case.votes_of_run(), n_rounds=6)
+        return Boosting(trainer(table), y, weights, votes=case.votes_of_run(), n_rounds=6)
 
     name, table = next(engine.ways(case.X))
     run = boosting(table)
@@ -403,7 +404,9 @@ def test_resumed_rounds_and_the_rounds_after_them_are_those_of_an_uninterrupted_
 
     def boosting(table: PreparedTable) -> Boosting:
         weights = engine.asarray(case.weights)
-        return Boosting(table, engine.asarray(case.y), weights, n_rounds=6, learner=learner)
+        return Boosting(
+            trainer(table), engine.asarray(case.y), weights, n_rounds=6, learner=learner
+        )
 
     expected: list[Round] | None = None
     for name, table in engine.ways(case.X):
@@ -432,7 +435,7 @@ def test_known_rounds_among_searched_ones_are_those_of_the_reference(engine, kin
 
     def records(table: PreparedTable, asarray: Callable[[np.ndarray], Any]) -> list[Any]:
         run = Boosting(
-            table, asarray(case.y), asarray(case.weights), votes=case.votes_of_run(),
+            trainer(table), asarray(case.y), asarray(case.weights), votes=case.votes_of_run(),
             learner=learner,
         )  # fmt: skip
         found = [next(run) for _ in range(3)]
@@ -455,7 +458,7 @@ def test_what_a_state_says_of_regions_is_what_predictions_say(engine, learner):
     for name, table in engine.ways(case.X):
         y = engine.asarray(case.y)
         with arrays.computing_on(y):
-            state = table.start(y, engine.asarray(case.weights), Search(learner))
+            state = start(table, y, engine.asarray(case.weights), Search(learner))
             hypothesis = hypothesis_at(table, state.best_cut(), state.totals)
             totals, weights = state.totals, np.ceil(engine.to_numpy(state.weights))
         wrong = weights[hypothesis.predict(case.X) != case.y].sum()
@@ -492,9 +495,9 @@ def test_all_samples_together_have_the_references_sums(engine, kind):
     engine.skip_if_unusable()
     case = example().voting(kind)
     run = (case.y, case.weights, case.votes_of_run().search("stump"))
-    expected = next(iter(ENGINES[0].ways(case.X)))[1].start(*run)
+    expected = start(next(iter(ENGINES[0].ways(case.X)))[1], *run)
     for name, table in itertools.islice(engine.ways(case.X), 2):
-        state = table.start(*run)
+        state = start(table, *run)
         for feature in range(case.X.shape[1]):
             everything = Split(feature, np.inf)
             assert list(state.region_sums(everything)) == expected.region_sums(everything), name

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trainers import start
 
 pytest.importorskip("numba")
 
@@ -63,7 +64,7 @@ class Watched:
         self.table = codes.prepare(
             case.X, None, Team(1), room=codes.Room(patience=0), max_cuts=max_cuts
         )
-        self.run = self.table.start(case.y, case.weights, self.search)
+        self.run = start(self.table, case.y, case.weights, self.search)
         self.random = np.random.default_rng(seed)
         self.n_compared, self.n_estimated = 0, 0
         self._bounds: list[tuple[Edges, np.ndarray, np.ndarray]] = []
@@ -617,7 +618,7 @@ def test_a_cut_is_found_where_the_floor_has_changed_the_weights():
         reference_table.prepare(X),
         codes.prepare(X, None, Team(1), room=codes.Room(patience=0), max_cuts=8),
     ):
-        run = table.start(y, weights, search)
+        run = start(table, y, weights, search)
         run.best_cut()
         for factor in (2.0**-995, 2.0**945):
             run.advance(scaled_positive(factor))

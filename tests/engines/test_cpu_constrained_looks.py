@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from trainers import start
 
 pytest.importorskip("numba")
 
@@ -59,7 +60,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def boosted(case: Case) -> None:
     """Boost on a coded table."""
     table, votes = codes.prepare(case.X, None, Team(1)), case.votes_of_run()
-    state = table.start(case.y, case.weights, votes.search("stump"))
+    state = start(table, case.y, case.weights, votes.search("stump"))
     if (step := first_step(case, votes, state)) is not None:
         state.advance(step)
     for _ in range(N_ROUNDS):

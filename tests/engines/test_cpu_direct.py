@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from trainers import start
 
 pytest.importorskip("numba")
 
@@ -24,7 +25,10 @@ def test_splits_beside_the_cut_that_was_found_have_sums_of_their_own(dtype, lack
         X[::7] = np.nan
     y = np.where(np.nan_to_num(X[:, 0]) + random.normal(size=200) > 9, 1.0, -1.0)
     run = y, np.ones(200), Search("stump", "real")
-    expected, state = reference.prepare(X).start(*run), direct.prepare(X, None, Team(1)).start(*run)
+    expected, state = (
+        start(reference.prepare(X), *run),
+        start(direct.prepare(X, None, Team(1)), *run),
+    )
     assert state.best_cut().position is not None
     values = X[:, 0].astype(np.float64)
     steps = np.unique(values[~np.isnan(values)])

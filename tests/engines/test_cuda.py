@@ -15,6 +15,7 @@ import pytest
 from cuda_on_cpu import OnCpu
 from engine_ways import cuda
 from rounds import Case, check_facts, check_level, facts_of, signs
+from trainers import start
 
 from gpustump.engines import integer_weights as weights
 from gpustump.engines.contract import Search
@@ -138,7 +139,7 @@ def test_what_a_run_holds_is_what_is_planned(kind):
     case = Case.of(X, y, X[:, 1] ** 2 + 1).voting(kind)
     search = case.votes_of_run().search(learner)
     made = columns.prepare(X, None, OnCpu(), search=search)
-    run = made.start(case.y, case.weights, search)
+    run = start(made, case.y, case.weights, search)
     held = [run._sweep, run._sweep._steps, run._sweep.histograms, run._search]
     held += [run._sweep._first_weights if kind == "discrete" else run._sweep._units]
     held += [made, made.codes, made.orders]

@@ -22,6 +22,7 @@ from cuda_on_cpu import Interrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, signs
+from trainers import start
 
 from gpustump.engines.contract import Cut, Search, Step, split_at
 from gpustump.engines.cuda import layout, sorting, split_state
@@ -178,7 +179,7 @@ def rounds_of(case: Case, n_bins: int, n_rounds: int) -> Iterator[Round]:
         patch.setattr(sorting, "MOST_BINS", n_bins)
         patch.setattr(split_state, "SplitSearch", Seen)
         table = columns.prepare(case.X, None, Interrupted(threads=1))
-        run: Any = table.start(case.y, case.weights, search)
+        run: Any = start(table, case.y, case.weights, search)
     for _ in range(n_rounds):
         taken = votes.found(table, run)
         seen = run._search
@@ -293,7 +294,7 @@ class Driven:
             patch.setattr(split_state, "SplitSearch", Seen)
             patch.setattr(Seen, "share_looked_into", 1.0)
             self.table = columns.prepare(self._X, None, Interrupted(threads=1))
-            self.run: Any = self.table.start(y, weights, search)
+            self.run: Any = start(self.table, y, weights, search)
             self.check()
 
     def check(self) -> None:

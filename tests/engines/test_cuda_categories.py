@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, Way, check_facts, facts_of, signs
+from trainers import start
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, audit
 from gpustump.data.parameters import Learner
@@ -162,7 +163,7 @@ def test_rounds_of_sets_take_one_copy_each_and_read_no_values(monkeypatch, kind,
     device = OnCpu()
     table = case.with_sets(columns.prepare(X, None, device, categorical=(0,)))
     search = case.votes_of_run().search(learner)
-    state, first = table.start(case.y, case.weights, search), facts[0].step
+    state, first = start(table, case.y, case.weights, search), facts[0].step
     assert first is not None
     state.advance(first)  # of Newton votes it is one of a constant
 
@@ -184,7 +185,7 @@ def test_rounds_of_sets_take_one_copy_each_and_read_no_values(monkeypatch, kind,
 def test_sums_of_categories_that_do_not_occur_are_not_sent():
     X = np.asarray([[3.0, 1.0], [200.0, 2.0], [3.0, 3.0], [np.nan, 4.0]])
     made = columns.prepare(X, None, OnCpu(), categorical=(0,))
-    state: Any = made.start(np.asarray([1.0, -1, -1, 1]), np.ones(4), Search("stump", "real", 2))
+    state: Any = start(made, np.asarray([1.0, -1, -1, 1]), np.ones(4), Search("stump", "real", 2))
     assert state._search._by_category.n_words == 2 * 2 * 3
     (sums,) = state.category_sums(CategoryColumns.of(X, None, (0,)))
     assert np.flatnonzero(sums[0, 1]).tolist() == [3, 200, NO_CATEGORY]
@@ -205,7 +206,7 @@ def test_a_constant_counts_negative_values_of_its_feature_as_the_reference_does(
     check_facts(facts, (kind, table), run)
     reference = case.with_sets(reference_table.prepare(X, categorical=(0,)))
     everything = Stump(0, np.inf, 1, 1, 0.5) if search.has_signs else Split(0, np.inf)
-    found, expected = (own.start(*run).region_sums(everything) for own in (table, reference))
+    found, expected = (start(own, *run).region_sums(everything) for own in (table, reference))
     assert list(found) == list(expected)
 
 

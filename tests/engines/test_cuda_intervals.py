@@ -20,6 +20,7 @@ from fault_counts import ALL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import signs
+from trainers import start
 
 from gpustump.engines.contract import Cut, Resources, Search, State, discrete_step, hypothesis_at
 from gpustump.engines.cuda import sorting, stump_state
@@ -136,7 +137,7 @@ def test_the_best_of_all_pairs_is_found_whatever_the_data(seed, n_bins, n_thread
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "MOST_BINS", n_bins)
         table = columns.prepare(X, None, OnCpu(n_threads), Resources(), INTERVALS)
-    run = table.start(y, weights, INTERVALS)
+    run = start(table, y, weights, INTERVALS)
     for _ in range(3):
         cut = run.best_cut()
         assert cut == best_of_all(X, units_of(run))
@@ -193,7 +194,7 @@ def test_ends_inside_bins_and_at_their_edges_are_found(begin, end):
     """Two bins of six samples; the last of these intervals ends above all values."""
     table = in_two_bins()
     y = np.where((np.arange(12) > begin) & (np.arange(12) <= end), 1.0, -1.0)
-    run = table.start(y, np.ones(12), INTERVALS)
+    run = start(table, y, np.ones(12), INTERVALS)
     cut = run.best_cut()
     assert (cut.after, cut.position) == ((None, begin) if end == 11 else (begin, end))
     assert cut.agreement == run.totals.weight
@@ -216,7 +217,7 @@ def test_ends_are_found_in_bins_whose_edges_all_look_the_same():
 def test_a_step_reaches_the_samples_of_every_interval_and_no_other(after):
     """Ends inside bins and at their edges, in one bin and in two; a mark of an old step is none."""
     table, y = in_two_bins(), np.tile([1.0, -1.0, -1.0], 4)
-    run = table.start(y, np.ones(12), INTERVALS)
+    run = start(table, y, np.ones(12), INTERVALS)
     for position in range(0 if after is None else after + 1, 11):
         cut = Cut(0, position, 1, 1, 0, after)
         before, stump = run.weights, hypothesis_at(table, cut, run.totals)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from cuda_on_cpu import OnCpu
 from rounds import check_level
+from trainers import trainer
 
 from gpustump import AdaBoostClassifier, DeviceError, boost
 from gpustump.boosting.rounds import Boosting
@@ -52,7 +53,7 @@ def problem(n_samples: int = 900, n_classes: int = 2) -> tuple[np.ndarray, np.nd
 
 def prepared(X: np.ndarray, max_memory: int | None = None) -> PreparedTable:
     """The table as the engine that is chosen for it prepares it."""
-    return route.prepared(Task(X, len(X)), None, Resources(max_memory=max_memory))[1]
+    return route.prepared(Task(X, len(X)), None, Resources(max_memory=max_memory))[1].table
 
 
 @pytest.fixture
@@ -226,10 +227,10 @@ def test_arrays_of_other_libraries_train_by_the_reference_where_cupy_has_no_memo
     with as_on_device(monkeypatch, "jax", OnCpu(n_bytes=little)):
         chosen = route.choose(Task(X, len(X)))
     monkeypatch.setattr(route, "choose", lambda *given, **how: chosen)
-    taken, table = route.prepared(chosen.task, None, Resources())
+    taken, ready = route.prepared(chosen.task, None, Resources())
     assert taken.engine == "reference"
     assert "cuda:0 has too little memory" in taken.reason
-    assert type(table) is type(REFERENCE.prepare(chosen.task, None, Resources()))
+    assert type(ready.table) is type(REFERENCE.prepare(chosen.task, None, Resources()))
 
 
 def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch):
@@ -310,7 +311,7 @@ def taken_up_again(monkeypatch: pytest.MonkeyPatch, learner: Learner, at: int) -
 
     def boosting(device: OnCpu) -> Boosting:
         table = with_one_order(X, device)
-        return Boosting(table, signs, np.ones(len(y)), n_rounds=8, learner=learner)
+        return Boosting(trainer(table), signs, np.ones(len(y)), n_rounds=8, learner=learner)
 
     whole, device = boosting(OnCpu()), OnCpu()
     assert len(list(whole)) == 8

@@ -9,6 +9,7 @@ import pytest
 from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trainers import start
 
 from gpustump import arrays
 from gpustump.engines.contract import Search
@@ -152,7 +153,7 @@ def test_temporaries_for_many_outputs_stay_within_the_budget(votes):
     random, block_bytes, n_outputs = np.random.default_rng(0), 2**20, 20
     classes = random.integers(0, n_outputs, 20_000)
     table = prepare(random.normal(size=(20_000, 2)), block_bytes=block_bytes)
-    state = table.start(classes, np.ones(20_000), Search("stump", votes, n_outputs, l2=1.0))
+    state = start(table, classes, np.ones(20_000), Search("stump", votes, n_outputs, l2=1.0))
     assert state.totals.n_samples == 20_000  # from here on, the integers are known
     tracemalloc.start()
     try:

@@ -16,6 +16,7 @@ import pytest
 from awkward_tables import DATA, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trainers import start
 
 pytest.importorskip("numba")
 
@@ -52,7 +53,7 @@ class Pair(NamedTuple):
         votes = SplitVotes(NewtonVotes(0.3, n_outputs, 0.5, 0), monotone)
         run = y, random.random(60) + 0.1, votes.search("stump")
         table = direct.prepare(X, None, Team(1))
-        own, other = table.start(*run), reference.prepare(X).start(*run)
+        own, other = start(table, *run), start(reference.prepare(X), *run)
         return cls(own.looking_ahead(votes.rule.plain, None), own, other, table, votes)
 
     def best_of(self, offer: list[Split]) -> tuple[float, Split] | None:
@@ -143,7 +144,7 @@ def test_of_equal_cuts_the_one_of_the_lower_feature_is_taken():
     y = np.asarray([1.0, -1.0, -1.0, 1.0])  # the cuts behind 0 and 2 are worth the same
     votes = NewtonVotes(0.3, 1, 0.5, 0)
     for thresholds in ([0.5, 2.5], [2.5, 0.5], [0.5, 0.5]):
-        state = direct.prepare(X, None, Team(1)).start(y, np.ones(4), votes.search)
+        state = start(direct.prepare(X, None, Team(1)), y, np.ones(4), votes.search)
         offer = [Split(feature, own) for feature, own in enumerate(thresholds)]
         done = state.looking_ahead(votes.plain, None).make(1, as_arrays([offer]))
         assert (done.features.tolist(), done.thresholds.tolist()) == ([0], thresholds[:1])
@@ -165,7 +166,7 @@ def test_the_thresholds_of_a_whole_table_are_those_of_its_positions(name):
     X = made(name).X
     table = direct.prepare(X, None, Team(1))
     if table.source.is_half:
-        state = table.start(made(name).y * 1.0, np.ones(len(X)), Search("stump", "newton"))
+        state = start(table, made(name).y * 1.0, np.ones(len(X)), Search("stump", "newton"))
         assert state.looking_ahead(NewtonVotes(0.3, 1, 0.5, 0).plain, None) is None
         return
     for feature, own in enumerate(table.thresholds):

@@ -182,7 +182,7 @@ def test_too_little_memory_is_refused_with_what_is_needed(monkeypatch, kernels):
 def block_bytes(limit: int | None) -> int:
     X = table(1000)
     choice = route.choose(Task(X, 1000), Resources(max_memory=limit))
-    return choice.prepare().block_bytes
+    return choice.prepare().table.block_bytes
 
 
 def test_the_reference_takes_what_memory_is_left_for_its_blocks(monkeypatch):
@@ -278,6 +278,7 @@ def test_a_gpu_that_fails_after_the_first_round_is_not_gone_on_from(a_gpu, monke
     from gpustump.engines.reference.engine import REFERENCE
 
     monkeypatch.setattr(CudaEngine, "prepare", lambda self, *rest: REFERENCE.prepare(*rest))
+    monkeypatch.setattr(CudaEngine, "start", lambda self, *rest: REFERENCE.start(*rest))
     monkeypatch.setattr(route, "gains_from_gpu", lambda task: True)
 
     def fail(record):

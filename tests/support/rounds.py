@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from trainers import trainer
 
 from gpustump.boosting.split_votes import together
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import Votes, sizes_of
 from gpustump.data.parameters import Learner, VoteKind
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.category_table import CategoryTable
+from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import (
     Cut,
     PreparedTable,
@@ -29,6 +30,7 @@ from gpustump.engines.contract import (
     State,
     Step,
     Totals,
+    Trainer,
     agreement,
     hypothesis_at,
     split_at,
@@ -118,11 +120,12 @@ class Case:
         settings = VoteSettings(self.votes, self.learning_rate, self.l2, self.monotone)
         return settings.votes(self.weights, self.n_outputs)
 
-    def with_sets(self, table: PreparedTable) -> PreparedTable:
-        """A table that an engine has prepared, with the categorical features' sets."""
+    def with_sets(self, table: Any) -> Trainer:
+        """The trainer of a prepared table, with the sets of categorical features."""
         if not self.categorical:
-            return table
-        return CategoryTable(table, CategoryColumns.of(self.X, self.rows, self.categorical))
+            return trainer(table)
+        columns = CategoryColumns.of(self.X, self.rows, self.categorical)
+        return with_sets(trainer(table), columns)
 
     def _classes(self, n_classes: int) -> np.ndarray:
         last = self.X[:, -1] if self.rows is None else self.X[self.rows, -1]
@@ -157,9 +160,10 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
     They are kept, as one engine after another is compared with them.
     """
     how = {"rows": case.rows, "categorical": case.categorical}
-    table, votes = case.with_sets(reference_table.prepare(case.X, **how)), case.votes_of_run()
+    ready, votes = case.with_sets(reference_table.prepare(case.X, **how)), case.votes_of_run()
+    table = ready.table
     search = votes.search(learner)
-    state = table.start(case.y, case.weights, search)
+    state = ready.start(case.y, case.weights, search)
     found: list[Facts] = []
     step = first_step(case, votes, state)
     while len(found) < case.n_rounds:
@@ -248,8 +252,8 @@ def check_facts(
     to_numpy: Callable[[Any], np.ndarray] = np.asarray,
 ) -> None:
     """A run, started with labels, weights and a search, must know the same facts in every round."""
-    name, table = way
-    state, search = table.start(*run), run[2]
+    name, ready = way[0], trainer(way[1])
+    table, state, search = ready.table, ready.start(*run), run[2]
     for number, fact in enumerate(facts):
         where = f"{name}, round {number}"
         cut = state.best_cut()

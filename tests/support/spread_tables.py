@@ -18,7 +18,7 @@ from gpustump import arrays
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import Together, shard_of
-from gpustump.engines.cluster.state import ClusterState
+from gpustump.engines.cluster.state import ClusterState, start
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
 from gpustump.engines.cpu.cuts import codable
@@ -105,7 +105,7 @@ class SpreadTable:
         self.table = ClusterTable.prepared(
             self.X, Together(shards), self._types, search, self.n_samples, **how
         )
-        return InOrder(self.table, self.table.start(1, None, search), np.concatenate(parts))
+        return InOrder(self.table, start(self.table, 1, None, search), np.concatenate(parts))
 
     def samples(self, rows: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Samples:
         """Some of the rows."""

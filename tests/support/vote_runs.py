@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from backends import NUMPY, Backend
+from trainers import trainer
 
 from gpustump import Boosting, arrays
 from gpustump.boosting.vote_settings import VoteSettings
@@ -84,7 +85,7 @@ def boosting(
             table: Any = prepared(task, None, Resources(block_bytes=block_bytes))[1]
         else:
             table = reference_table.prepare(X, block_bytes=block_bytes)
-    return Boosting(table, y, weights, votes=votes, n_rounds=n_rounds)
+    return Boosting(trainer(table), y, weights, votes=votes, n_rounds=n_rounds)
 
 
 def facts(run: Boosting) -> tuple[Any, ...]:

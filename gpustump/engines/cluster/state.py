@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.places import ClusterPlace
 from gpustump.engines.cluster.questions import Bulk, Changes, Run, Tally, unfolded
+from gpustump.engines.cluster.table import ClusterTable
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.drift import Expected
 from gpustump.engines.cpu.estimates import Move, add_rounded, move_slots
@@ -26,10 +28,6 @@ from gpustump.engines.cpu.signed_search import SignedSearch
 from gpustump.engines.cpu.split_search import Counts, SplitSearch
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import Partition
-
-if TYPE_CHECKING:
-    from gpustump.engines.cluster.bins import CommonBins
-    from gpustump.engines.cluster.table import ClusterTable
 
 _LARGEST_REST = 0.4
 """If a step's smaller regions hold a larger share of the samples, all samples are added up. On one
@@ -39,6 +37,21 @@ estimates leave takes more time."""
 _LEAST_CODES = 2**21
 """If a shard has fewer, on average, it takes less to add all of them up than to search by estimates
 and ask for exact sums of some features."""
+
+
+def start(table: ClusterTable, labels: int, sample_weight: None, search: Search) -> ClusterState:
+    """Begin a run.
+
+    Parameters
+    ----------
+    table : ClusterTable
+    labels : int
+        With one output, the class whose label is +1. The shards know the classes.
+    sample_weight : None
+        The shards know the weights.
+    search : Search
+    """
+    return ClusterState(table, Run(search, labels, table.exponent(search.n_copies)))
 
 
 class ClusterState:

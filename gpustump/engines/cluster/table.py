@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.cluster.bins import CommonBins, code_all, values_of
 from gpustump.engines.cluster.places import ClusterPlace
-from gpustump.engines.cluster.questions import Run
 from gpustump.engines.cluster.shards import Shards
-from gpustump.engines.cluster.state import ClusterState
 from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import fitting_exponent, safe_exponent
 from gpustump.learners.thresholds import midpoint
@@ -67,11 +64,6 @@ class ClusterTable:
         """
         return cls(X, shards, code_all(shards, n_samples, search, **how), types)
 
-    def with_sets(self) -> ClusterTable | CategoryTable:
-        """This table; if any features are categorical, a table that also searches their sets."""
-        columns = self.bins.categories
-        return self if columns is None else CategoryTable(self, columns)
-
     @property
     def n_samples(self) -> int:
         return self.bins.n_samples
@@ -93,19 +85,6 @@ class ClusterTable:
             total = sum(self.shards.ask("scaled_total", safe)) * n_copies
             known = self._exponents[n_copies] = fitting_exponent(safe, total, n_integers)
         return known
-
-    def start(self, labels: int, sample_weight: None, search: Search) -> ClusterState:
-        """Begin a run.
-
-        Parameters
-        ----------
-        labels : int
-            With one output, the class whose label is +1. The shards know the classes.
-        sample_weight : None
-            The shards know the weights.
-        search : Search
-        """
-        return ClusterState(self, Run(search, labels, self.exponent(search.n_copies)))
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position; see `contract.PreparedTable`.

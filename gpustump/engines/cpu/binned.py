@@ -53,14 +53,6 @@ class BinnedTable(DirectTable):
         """The columns of codes, in the form that the search takes."""
         return BinnedColumns.of(self)
 
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> DirectState:
-        """Begin a run; see `engines.contract.PreparedTable`."""
-        if not can_search(search):
-            return super().start(labels, sample_weight, search)
-        units = in_units(arrays.to_host(sample_weight), search.n_copies)
-        loss = loss_of(arrays.to_host(labels), units, search)
-        return BinnedState(self, loss, BinnedScan(self, search, loss.terms.first), search)
-
 
 class BinnedState(DirectState):
     """The state of one run whose search is a `BinnedScan`."""
@@ -75,6 +67,15 @@ class BinnedState(DirectState):
         """See `DirectState._bins_ahead`."""
         is_small = self.table.order.size * self.search.n_outputs <= _MOST_ELEMENTS_AHEAD
         return self._in_bins.alone if is_small else None
+
+
+def start(table: BinnedTable, labels: Array, sample_weight: Array, search: Search) -> DirectState:
+    """Begin a run; see `engines.contract.Engine`."""
+    if not can_search(search):
+        return direct.start(table, labels, sample_weight, search)
+    units = in_units(arrays.to_host(sample_weight), search.n_copies)
+    loss = loss_of(arrays.to_host(labels), units, search)
+    return BinnedState(table, loss, BinnedScan(table, search, loss.terms.first), search)
 
 
 def can_search(search: Search) -> bool:

@@ -18,13 +18,10 @@ import functools
 import math
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gpustump import arrays
-from gpustump.arrays import Array
-from gpustump.engines.contract import Search
 from gpustump.engines.cpu import bundles
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
@@ -36,9 +33,6 @@ from gpustump.engines.cpu.sorted_bins import SortedBins
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.thresholds import midpoint
-
-if TYPE_CHECKING:
-    from gpustump.engines.contract import State
 
 NARROW_CUTS, WIDE_CUTS = NARROW_BINS - 2, WIDE_BINS - 2
 """The most cuts of a feature. The codes up to the number of cuts are bins, and the next one is for
@@ -170,14 +164,6 @@ class CodedTable:
                 found[is_new] = self.parted.prepare(features[is_new], self.team)
                 self._is_in_order[features] = found
         return found
-
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
-        """Begin a run; see `engines.contract.PreparedTable`."""
-        from gpustump.engines.cpu.split_state import SplitState  # which are made of tables
-        from gpustump.engines.cpu.state import CodedState
-
-        kind = CodedState if search.has_signs else SplitState
-        return kind(self, arrays.to_host(labels), arrays.to_host(sample_weight), search)
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position; see `engines.contract.PreparedTable`."""

@@ -108,13 +108,6 @@ class DirectTable:
             return math.inf
         return midpoint(self._value(feature, position), self._value(feature, position + 1))
 
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> DirectState:
-        """Begin a run; see `engines.contract.PreparedTable`."""
-        units = in_units(arrays.to_host(sample_weight), search.n_copies)
-        loss = loss_of(arrays.to_host(labels), units, search)
-        scan = SignedScan(self, search) if search.has_signs else SplitScan(self, search)
-        return DirectState(self, loss, scan, search)
-
     def parts(self, n_outputs: int) -> list[tuple[int, int]]:
         """Ranges of features, each large enough to be worth another thread."""
         return ranges(self.n_features, max(1, _ELEMENTS_AT_ONCE // (self.n_samples * n_outputs)))
@@ -161,6 +154,14 @@ def prepare(
 
     team.each(sort, ranges(n_features, max(1, _ELEMENTS_AT_ONCE // n_samples)))
     return DirectTable(source, order, n_present, team)
+
+
+def start(table: DirectTable, labels: Array, sample_weight: Array, search: Search) -> DirectState:
+    """Begin a run; see `engines.contract.Engine`."""
+    units = in_units(arrays.to_host(sample_weight), search.n_copies)
+    loss = loss_of(arrays.to_host(labels), units, search)
+    scan = SignedScan(table, search) if search.has_signs else SplitScan(table, search)
+    return DirectState(table, loss, scan, search)
 
 
 class Scan(Protocol):

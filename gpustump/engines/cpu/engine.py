@@ -15,6 +15,7 @@ import importlib.util
 import os
 import threading
 import warnings
+from typing import TYPE_CHECKING
 
 import array_api_compat
 import numpy as np
@@ -23,10 +24,15 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.extras import how_to_install
 from gpustump.data.readable import readable_bytes
-from gpustump.engines.contract import PreparedTable, Resources, Task
+from gpustump.engines.contract import PreparedTable, Resources, Search, State, Task
 from gpustump.engines.cpu import host_memory
 from gpustump.engines.cpu.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.threads import Team, threads_of
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.binned import BinnedTable
+    from gpustump.engines.cpu.codes import CodedTable
+    from gpustump.engines.cpu.direct import DirectTable
 
 START_SECONDS = 0.5
 """About how many seconds it takes to load Numba and the compiled kernels."""
@@ -194,6 +200,14 @@ class DirectEngine:
         team = Team(threads_of(resources.n_jobs))
         return direct.prepare(arrays.to_host(task.X), _host_rows(rows), team, task.categorical)
 
+    def start(
+        self, table: DirectTable, labels: Array, sample_weight: Array, search: Search
+    ) -> State:
+        """Begin a run; see `engines.contract.Engine`."""
+        from gpustump.engines.cpu import direct
+
+        return direct.start(table, labels, sample_weight, search)
+
 
 class BinnedEngine:
     """Searches sorted features in small bins, and skips bins that cannot hold the best cut."""
@@ -220,6 +234,14 @@ class BinnedEngine:
 
         team = Team(threads_of(resources.n_jobs))
         return binned.prepare(arrays.to_host(task.X), _host_rows(rows), team, task.categorical)
+
+    def start(
+        self, table: BinnedTable, labels: Array, sample_weight: Array, search: Search
+    ) -> State:
+        """Begin a run; see `engines.contract.Engine`."""
+        from gpustump.engines.cpu import binned
+
+        return binned.start(table, labels, sample_weight, search)
 
 
 class CodedEngine:
@@ -250,6 +272,16 @@ class CodedEngine:
         return codes.prepare(
             table, rows, Team(budget.threads), room=room, categorical=task.categorical
         )
+
+    def start(
+        self, table: CodedTable, labels: Array, sample_weight: Array, search: Search
+    ) -> State:
+        """Begin a run; see `engines.contract.Engine`."""
+        from gpustump.engines.cpu.split_state import SplitState
+        from gpustump.engines.cpu.state import CodedState
+
+        kind = CodedState if search.has_signs else SplitState
+        return kind(table, arrays.to_host(labels), arrays.to_host(sample_weight), search)
 
 
 def _size_of(task: Task) -> host_memory.Size:

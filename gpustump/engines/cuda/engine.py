@@ -5,11 +5,16 @@ Importing this file does not import CuPy; `device_named` does.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import PreparedTable, Resources, Task
+from gpustump.engines.contract import PreparedTable, Resources, Search, State, Task
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.device import CudaDevice
+
+if TYPE_CHECKING:
+    from gpustump.engines.cuda.table import CudaTable
 
 MOST_SAMPLES = 2**31 - 1
 """The kernels store a sample's number in 31 bits."""
@@ -43,6 +48,14 @@ class CudaEngine:
 
         X = task.X if self.device.takes(task.X) else arrays.to_host(task.X)
         return table.prepare(X, rows, self.device, resources, task.search, task.categorical)
+
+    def start(self, table: CudaTable, labels: Array, sample_weight: Array, search: Search) -> State:
+        """Begin a run; see `engines.contract.Engine`."""
+        from gpustump.engines.cuda.split_state import SplitState
+        from gpustump.engines.cuda.stump_state import StumpState
+
+        kind = StumpState if search.has_signs else SplitState
+        return kind(table, labels, sample_weight, search)
 
 
 def refusal_of_any(task: Task) -> str | None:

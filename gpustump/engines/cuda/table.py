@@ -21,7 +21,7 @@ from gpustump.arrays.libraries import Array
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
 from gpustump.engines.category_columns import N_NUMBERS, regions_of_numbers
-from gpustump.engines.contract import Cut, Resources, Search, State, Step
+from gpustump.engines.contract import Cut, Resources, Search, Step
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.codes import (
     ResidentCodes,
@@ -183,15 +183,6 @@ class CudaTable:
     def values(self, feature: int) -> Array:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
         return self.source.values(feature)
-
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
-        """Begin a run; see `engines.contract.PreparedTable`."""
-        from gpustump.engines.cuda.split_state import SplitState  # which import this file
-        from gpustump.engines.cuda.stump_state import StumpState
-
-        if search.has_signs:
-            return StumpState(self, labels, sample_weight, search)
-        return SplitState(self, labels, sample_weight, search)
 
     def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
         """A function that queues what `queue` queues, from a record if codes are not streamed.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Resources, Task
+from gpustump.engines.contract import Resources, Search, Task
+from gpustump.engines.integer_weights import in_units
+from gpustump.engines.reference.state import ArrayState
 from gpustump.engines.reference.table import (
     ELEMENT_BYTES,
     HOST_BLOCK_BYTES,
@@ -59,6 +61,12 @@ class ReferenceEngine:
             free = resources.max_memory - self.least_bytes(task, resources) + one_feature
             block_bytes = min(free, block_bytes or HOST_BLOCK_BYTES)
         return prepare(task.X, rows=rows, block_bytes=block_bytes, categorical=task.categorical)
+
+    def start(
+        self, table: ArrayTable, labels: Array, sample_weight: Array, search: Search
+    ) -> ArrayState:
+        """Begin a run; see `engines.contract.Engine`."""
+        return ArrayState(table, labels, in_units(sample_weight, search.n_copies), search)
 
     def seconds(self, task: Task) -> float:
         """About how long the training takes; the task's number of rounds must be known."""

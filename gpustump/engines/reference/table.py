@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,12 +23,7 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.data.parameters import check_count
 from gpustump.engines.category_table import hidden
-from gpustump.engines.contract import Search
-from gpustump.engines.integer_weights import in_units
 from gpustump.learners.thresholds import midpoint
-
-if TYPE_CHECKING:
-    from gpustump.engines.reference.state import ArrayState
 
 HOST_BLOCK_BYTES = 8 * 2**20
 """Default bytes of temporaries on the CPU; with NumPy, 2 to 64 MiB are about equally fast."""
@@ -129,13 +124,6 @@ class ArrayTable:
         samples = arrays.integers(block.order[row, position : position + 2])
         low, high = (self._value(feature, sample) for sample in samples)
         return midpoint(low, high)
-
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> ArrayState:
-        """Begin a run; see `engines.contract.PreparedTable`."""
-        from gpustump.engines.reference.state import ArrayState  # which is made of tables
-
-        units = in_units(sample_weight, search.n_copies)
-        return ArrayState(self, labels, units, search)
 
     def row_of(self, feature: int) -> tuple[Block, int]:
         """The block that holds a feature, and its place there."""
