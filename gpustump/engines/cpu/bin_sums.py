@@ -21,8 +21,7 @@ from gpustump.engines.cpu.changes import (
 )
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import Histograms
-from gpustump.engines.cpu.drift import Expected
-from gpustump.engines.cpu.estimates import Move, move_slots
+from gpustump.engines.cpu.estimates import Expected, Move, move_slots
 from gpustump.engines.cpu.histograms import (
     TeamHistograms,
     add_some_columns,

@@ -19,12 +19,13 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Search
-from gpustump.engines.cpu import codes, direct
+from gpustump.engines.cpu import codes, direct, sorted_table
 from gpustump.engines.cpu.binned_splits import BinnedColumns, BinnedScan, BinsAhead
 from gpustump.engines.cpu.codes import NARROW_CUTS, CodedTable, Room
-from gpustump.engines.cpu.direct import DirectState, DirectTable
+from gpustump.engines.cpu.direct import DirectState
 from gpustump.engines.cpu.loss import LossByOutput
 from gpustump.engines.cpu.losses import loss_of
+from gpustump.engines.cpu.sorted_table import SortedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team
 
@@ -37,7 +38,7 @@ _MOST_ELEMENTS_AHEAD = 2**22
 
 
 @dataclass(frozen=True)
-class BinnedTable(DirectTable):
+class BinnedTable(SortedTable):
     """A feature table, sorted and coded.
 
     Attributes
@@ -51,7 +52,7 @@ class BinnedTable(DirectTable):
     @functools.cached_property
     def binned_columns(self) -> BinnedColumns:
         """The columns of codes, in the form that the search takes."""
-        return BinnedColumns.of(self)
+        return BinnedColumns.of(self.coded, self.order)
 
 
 class BinnedState(DirectState):
@@ -75,7 +76,9 @@ def start(table: BinnedTable, labels: Array, sample_weight: Array, search: Searc
         return direct.start(table, labels, sample_weight, search)
     units = in_units(arrays.to_host(sample_weight), search.n_copies)
     loss = loss_of(arrays.to_host(labels), units, search)
-    return BinnedState(table, loss, BinnedScan(table, search, loss.terms.first), search)
+    return BinnedState(
+        table, loss, BinnedScan(table.binned_columns, table.team, search, loss.terms.first), search
+    )
 
 
 def can_search(search: Search) -> bool:
@@ -93,7 +96,7 @@ def prepare(
     max_cuts: int = NARROW_CUTS,
 ) -> BinnedTable:
     """Sort and code a table (n_samples, n_features); for `categorical` see `contract.Task`."""
-    own = direct.prepare(X, rows, team, categorical)
+    own = sorted_table.prepare(X, rows, team, categorical)
     room = Room(finely=False, parted=False, sorted_bytes=0, per_bin=per_bin)
     coded = codes.prepare(X, rows, team, room=room, max_cuts=max_cuts, categorical=categorical)
     return BinnedTable(own.source, own.order, own.n_present, team, coded)

@@ -16,7 +16,7 @@ that had the best split in the last round comes first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -32,15 +32,13 @@ from gpustump.engines.cpu.binned_rows import (
     positive_width,
     row_width,
 )
+from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import NARROW_BINS, aligned
 from gpustump.engines.cpu.compiling import Bytes, Floats, Integers, group, kernel
 from gpustump.engines.cpu.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split_scores import gain
 from gpustump.engines.cpu.terms import Terms
-from gpustump.engines.threads import ranges
-
-if TYPE_CHECKING:
-    from gpustump.engines.cpu.binned import BinnedTable
+from gpustump.engines.threads import Team, ranges
 
 _ADDITIONS_AT_ONCE = 2**22
 """How many additions, about half a millisecond, are worth another thread. With fewer, one thread
@@ -68,7 +66,7 @@ class BinnedColumns(NamedTuple):
     ----------
     codes : ndarray (n_columns, n_samples) of uint8
     order : ndarray (n_features, n_samples) of int32
-        As `direct.DirectTable.order`.
+        As `SortedTable.order`.
     features : ndarray (n_features,) of int64
         The features of the first column, then those of the next.
     begin : ndarray (n_columns + 1,) of int64
@@ -106,10 +104,9 @@ class BinnedColumns(NamedTuple):
     most_inside: int
 
     @classmethod
-    def of(cls, table: BinnedTable) -> BinnedColumns:
-        """Of a table."""
-        bundles, layout = table.coded.bundles, table.coded.layout
-        codes = table.coded.columns.narrow
+    def of(cls, coded: CodedTable, order: np.ndarray) -> BinnedColumns:
+        """Of a table that is coded in bytes, and sorted."""
+        bundles, layout, codes = coded.bundles, coded.layout, coded.columns.narrow
         n_inside = layout.last - layout.offset + 1
         n_inside[layout.first + layout.n_bins] = 0
         has_open = np.logical_or.reduceat(layout.has_inner_split, layout.first)
@@ -117,7 +114,7 @@ class BinnedColumns(NamedTuple):
         column_has_open = np.zeros(n_columns, dtype=np.uint8)
         np.logical_or.at(column_has_open, bundles.column, has_open)
         return cls(
-            codes, table.order,
+            codes, order,
             np.argsort(bundles.column, kind="stable"),
             np.searchsorted(np.sort(bundles.column), np.arange(n_columns + 1)),
             bundles.missing_code, bundles.default, bundles.entry, bundles.codes, bundles.slots,
@@ -262,18 +259,21 @@ class BinnedScan:
 
     Parameters
     ----------
-    table : BinnedTable
+    columns : BinnedColumns
+    team : Team
     search : Search
         Without constraints.
     first : ndarray (n_outputs, n_samples) of int64
         First integers of the run's samples; only their signs are used.
     """
 
-    def __init__(self, table: BinnedTable, search: Search, first: np.ndarray) -> None:
-        self._team, self._l2 = table.team, float(search.l2)
-        self._columns, self._rows = table.binned_columns, Rows.empty(first)
+    def __init__(
+        self, columns: BinnedColumns, team: Team, search: Search, first: np.ndarray
+    ) -> None:
+        self._team, self._l2 = team, float(search.l2)
+        self._columns, self._rows = columns, Rows.empty(first)
         n_columns, least = len(self._columns.codes), _ADDITIONS_AT_ONCE // len(self._rows.rows)
-        size = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
+        size = max(_COLUMNS_OF_ONE, least, -(-n_columns // team.size))
         self._rooms = {
             part: Room.empty(search.n_outputs, self._columns.most_inside, part[0])
             for part in ranges(n_columns, size)

@@ -11,17 +11,14 @@ number of combinations counts, and no two combinations are merged.]
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.engines.cpu.bin_layout import BinLayout
-from gpustump.engines.cpu.columns import NARROW_BINS, WIDE_BINS, Columns
+from gpustump.engines.cpu.columns import NARROW_BINS, WIDE_BINS, Columns, Uncoded
 from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
 from gpustump.engines.threads import Team, ranges
-
-if TYPE_CHECKING:
-    from gpustump.engines.cpu.codes import Uncoded
 
 _MOST_SLOTS = 64
 """A column of more slots than this has too little room for another feature."""

@@ -20,7 +20,7 @@ from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.offered_sums import BLOCK, add_masked, as_sums, offered_sums
-from gpustump.engines.cpu.sweep import votes_by_code
+from gpustump.engines.cpu.regions import votes_by_code
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition

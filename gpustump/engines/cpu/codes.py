@@ -25,7 +25,7 @@ import numpy as np
 from gpustump.engines.cpu import bundles
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
-from gpustump.engines.cpu.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns
+from gpustump.engines.cpu.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns, Uncoded
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.cuts import Cuts, codable, cuts_of
 from gpustump.engines.cpu.members import PATIENCE, PartedSamples
@@ -302,26 +302,6 @@ class Extremes(NamedTuple):
 
     low: np.ndarray
     high: np.ndarray
-
-
-class Uncoded(NamedTuple):
-    """Rows for the codes of each feature by itself, before features are bundled.
-
-    Attributes
-    ----------
-    wide : ndarray (n_wide, n_samples) of uint16
-    narrow : ndarray (n_narrow, n_samples) of uint8
-    is_wide : ndarray (n_features,) of bool
-    row : ndarray (n_features,) of int64
-        The feature's row in one of the two arrays.
-    n_cuts : ndarray (n_features,) of int64
-    """
-
-    wide: np.ndarray
-    narrow: np.ndarray
-    is_wide: np.ndarray
-    row: np.ndarray
-    n_cuts: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,26 @@ class Columns(NamedTuple):
         return int(self.wide.shape[1])
 
 
+class Uncoded(NamedTuple):
+    """Rows for the codes of each feature by itself, before features are bundled.
+
+    Attributes
+    ----------
+    wide : ndarray (n_wide, n_samples) of uint16
+    narrow : ndarray (n_narrow, n_samples) of uint8
+    is_wide : ndarray (n_features,) of bool
+    row : ndarray (n_features,) of int64
+        The feature's row in one of the two arrays.
+    n_cuts : ndarray (n_features,) of int64
+    """
+
+    wide: np.ndarray
+    narrow: np.ndarray
+    is_wide: np.ndarray
+    row: np.ndarray
+    n_cuts: np.ndarray
+
+
 @group
 class Histograms(NamedTuple):
     """Sums over the samples of every bin of every column, in planes: one for each kind of samples.

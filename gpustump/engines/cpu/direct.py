@@ -1,19 +1,15 @@
 """Few samples: every feature is sorted whole and scanned whole, in one compiled loop.
 
 If all weights fit into the nearest cache, reading a weight in sorted order takes no more time than
-reading the sum of a bin, so bins would save nothing. The order of a feature has four bytes for each
-sample; the sign bit is set if the next sample has the same value, so that there is no cut between
-the two.
+reading the sum of a bin, so bins would save nothing.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -29,18 +25,16 @@ from gpustump.engines.cpu.direct_regions import mark
 from gpustump.engines.cpu.direct_signs import SignedScan
 from gpustump.engines.cpu.direct_splits import SplitScan
 from gpustump.engines.cpu.found_split import STUMP
-from gpustump.engines.cpu.held_out_votes import thresholds_of
 from gpustump.engines.cpu.known_regions import mark_regions
 from gpustump.engines.cpu.loss import LossByOutput
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.offered_sums import offered_sums
 from gpustump.engines.cpu.rounds_ahead import RoundsAhead
-from gpustump.engines.cpu.source_table import Source
+from gpustump.engines.cpu.sorted_table import SortedTable
 from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
 from gpustump.engines.integer_weights import in_units
-from gpustump.engines.threads import Team, ranges
+from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition
-from gpustump.learners.thresholds import midpoint
 
 _ELEMENTS_AT_ONCE = 2**17
 """Fewer elements than this are not worth another thread."""
@@ -48,115 +42,8 @@ _ELEMENTS_AT_ONCE = 2**17
 _MOST_ELEMENTS_AHEAD = 2**20
 """A round of more elements takes a millisecond or more, so making it ahead saves almost nothing."""
 
-_SAMPLE = np.int32(2**31 - 1)
-"""Masks the sign bit out."""
 
-
-@dataclass(frozen=True)
-class DirectTable:
-    """A small feature table, sorted.
-
-    Attributes
-    ----------
-    source : Source
-        The caller's own table.
-    order : ndarray (n_features, n_samples) of int32
-        Samples by increasing value, missing ones last, with the sign bit as said above.
-    n_present : ndarray (n_features,) of int64
-    team : Team
-    """
-
-    source: Source
-    order: np.ndarray
-    n_present: np.ndarray
-    team: Team
-    note: ClassVar[str | None] = None
-
-    @functools.cached_property
-    def thresholds(self) -> np.ndarray:
-        """All results of `threshold`, (n_features, n_samples) of float64; not for float16."""
-        return thresholds_of(self.source, self.order, self.n_present)
-
-    @functools.cached_property
-    def _working(self) -> type[np.generic]:
-        """The type in which values are compared."""
-        return self.source.working_dtype.type
-
-    @property
-    def X(self) -> np.ndarray:  # noqa: N802
-        return self.source.X
-
-    @property
-    def n_samples(self) -> int:
-        return int(self.order.shape[1])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.order.shape[0])
-
-    @property
-    def n_missing(self) -> np.ndarray:
-        return self.n_samples - self.n_present
-
-    def values(self, feature: int) -> np.ndarray:
-        """One feature's values (n_samples,) in the dtype in which they are compared."""
-        return self.source.values(feature)
-
-    def threshold(self, feature: int, position: int) -> float:
-        """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
-        if position + 1 >= self.n_present[feature]:
-            return math.inf
-        return midpoint(self._value(feature, position), self._value(feature, position + 1))
-
-    def parts(self, n_outputs: int) -> list[tuple[int, int]]:
-        """Ranges of features, each large enough to be worth another thread."""
-        return ranges(self.n_features, max(1, _ELEMENTS_AT_ONCE // (self.n_samples * n_outputs)))
-
-    def has_cut(self, cut: Cut, hypothesis: Partition) -> bool:
-        """Whether a stump or split has the same regions as a cut."""
-        if cut.after is not None or hypothesis.feature != cut.feature:
-            return False
-        if cut.position is None or cut.position + 1 >= self.n_present[cut.feature]:
-            return hypothesis.thresholds == (math.inf,)
-        low, high = (float(self._value(cut.feature, cut.position + step)) for step in (0, 1))
-        return len(hypothesis.thresholds) == 1 and low <= hypothesis.thresholds[0] < high
-
-    def _value(self, feature: int, position: int) -> Any:
-        sample = int(self.order[feature, position] & _SAMPLE)
-        row = sample if self.source.rows is None else int(self.source.rows[sample])
-        return self._working(self.X[row, feature])
-
-
-def prepare(
-    X: np.ndarray, rows: np.ndarray | None, team: Team, categorical: tuple[int, ...] = ()
-) -> DirectTable:
-    """Sort a table (n_samples, n_features); for `categorical` see `contract.Task`."""
-    source = Source(X, rows, categorical)
-    n_samples, n_features = source.n_samples, source.n_features
-    order = np.empty((n_features, n_samples), dtype=np.int32)
-    n_present = np.empty(n_features, dtype=np.int64)
-
-    def sort(part: tuple[int, int]) -> None:
-        here = slice(*part)
-        block = source.block(slice(None), here)
-        values = np.ascontiguousarray(arrays.as_working(block).T)
-        keys = arrays.order_keys(values)
-        if keys.dtype.itemsize <= 4:  # key and sample in one integer: sorting those is quickest
-            both = (keys.astype(np.int64) << 32) | np.arange(n_samples)
-            both.sort(axis=1)
-            samples, keys = (both & _SAMPLE).astype(np.int32), both >> 32
-        else:
-            samples = np.argsort(keys, axis=1).astype(np.int32)
-            keys = np.take_along_axis(keys, samples, axis=1)
-        lacks = keys == arrays.missing_key(arrays.dtype_name(values))
-        samples[:, :-1][keys[:, 1:] == keys[:, :-1]] |= ~_SAMPLE
-        order[here], n_present[here] = samples, n_samples - np.count_nonzero(lacks, axis=1)
-
-    team.each(sort, ranges(n_features, max(1, _ELEMENTS_AT_ONCE // n_samples)))
-    return DirectTable(source, order, n_present, team)
-
-
-def start(table: DirectTable, labels: Array, sample_weight: Array, search: Search) -> DirectState:
+def start(table: SortedTable, labels: Array, sample_weight: Array, search: Search) -> DirectState:
     """Begin a run; see `engines.contract.Engine`."""
     units = in_units(arrays.to_host(sample_weight), search.n_copies)
     loss = loss_of(arrays.to_host(labels), units, search)
@@ -176,7 +63,7 @@ class DirectState:
 
     Parameters
     ----------
-    table : DirectTable
+    table : SortedTable
     loss : LossByOutput
         Its samples, before the first round.
     scan : Scan
@@ -195,7 +82,7 @@ class DirectState:
     totals: Totals
     sums: PieceSums
 
-    def __init__(self, table: DirectTable, loss: LossByOutput, scan: Scan, search: Search) -> None:
+    def __init__(self, table: SortedTable, loss: LossByOutput, scan: Scan, search: Search) -> None:
         self.table, self.loss, self._scan, self.search = table, loss, scan, search
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._parted: Partition | None = None  # whose regions these are

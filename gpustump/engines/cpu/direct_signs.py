@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpustump.engines.contract import Cut, Search, constant_cut
@@ -18,10 +16,8 @@ from gpustump.engines.cpu.found_split import (
     fields_of,
     sign_for_missing,
 )
+from gpustump.engines.cpu.sorted_table import SortedTable
 from gpustump.engines.cpu.terms import Terms
-
-if TYPE_CHECKING:
-    from gpustump.engines.cpu.direct import DirectTable
 
 _KNOWN = "int32[:, ::1], int64[::1], int64[::1], int64, int64[::1]"
 """Types of the first arguments of both searches: order, n_present, units, total, directions."""
@@ -32,11 +28,11 @@ class SignedScan:
 
     Parameters
     ----------
-    table : DirectTable
+    table : SortedTable
     search : Search
     """
 
-    def __init__(self, table: DirectTable, search: Search) -> None:
+    def __init__(self, table: SortedTable, search: Search) -> None:
         self._table = table
         self._best = {"stump": best_split, "interval": _best_pair}[search.learner]
         self._directions = search.directions

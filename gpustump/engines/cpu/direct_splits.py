@@ -12,7 +12,7 @@ vectorise the maximum of integers, but not that of floats, because of NaN.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,11 +27,9 @@ from gpustump.engines.cpu.cut_sums import (
     position_of,
     with_sizes_left_of_cuts,
 )
+from gpustump.engines.cpu.sorted_table import SortedTable
 from gpustump.engines.cpu.split_scores import gain, minus_root
 from gpustump.engines.cpu.terms import Terms
-
-if TYPE_CHECKING:
-    from gpustump.engines.cpu.direct import DirectTable
 
 _KINDS = {"discrete": DISCRETE, "real": REAL, "newton": NEWTON}
 
@@ -64,11 +62,11 @@ class SplitScan:
 
     Parameters
     ----------
-    table : DirectTable
+    table : SortedTable
     search : Search
     """
 
-    def __init__(self, table: DirectTable, search: Search) -> None:
+    def __init__(self, table: SortedTable, search: Search) -> None:
         self._table = table
         self._kind = _KINDS[search.votes]
         self._l2, self._directions = float(search.l2), search.directions

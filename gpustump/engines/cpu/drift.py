@@ -33,6 +33,7 @@ import numpy as np
 from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import Bytes, Floats, group, kernel
+from gpustump.engines.cpu.estimates import Expected
 from gpustump.engines.cpu.slices import Slices
 from gpustump.engines.movement import ROUNDINGS, movement_of
 
@@ -63,21 +64,6 @@ class Movement(NamedTuple):
     most: Floats
     of_bulk: Floats
     is_one_way: Bytes
-
-
-class Expected(NamedTuple):
-    """What the sums over the slots would be after a step if all samples were of the bulk.
-
-    Attributes
-    ----------
-    sums : ndarray (n_planes, n_slots) of int64
-    off : ndarray (n_planes, n_slots) of float64
-        The true sums after the step, less `sums`, measure what the rest gains. This is the largest
-        error of that measure.
-    """
-
-    sums: np.ndarray
-    off: np.ndarray
 
 
 class Drift:

@@ -32,7 +32,7 @@ from gpustump.engines.threads import Team, threads_of
 if TYPE_CHECKING:
     from gpustump.engines.cpu.binned import BinnedTable
     from gpustump.engines.cpu.codes import CodedTable
-    from gpustump.engines.cpu.direct import DirectTable
+    from gpustump.engines.cpu.sorted_table import SortedTable
 
 START_SECONDS = 0.5
 """About how many seconds it takes to load Numba and the compiled kernels."""
@@ -195,13 +195,15 @@ class DirectEngine:
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort every feature."""
-        from gpustump.engines.cpu import direct
+        from gpustump.engines.cpu import sorted_table
 
         team = Team(threads_of(resources.n_jobs))
-        return direct.prepare(arrays.to_host(task.X), _host_rows(rows), team, task.categorical)
+        return sorted_table.prepare(
+            arrays.to_host(task.X), _host_rows(rows), team, task.categorical
+        )
 
     def start(
-        self, table: DirectTable, labels: Array, sample_weight: Array, search: Search
+        self, table: SortedTable, labels: Array, sample_weight: Array, search: Search
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu import direct

@@ -58,6 +58,21 @@ _OF_SUM = 1.0
 """More than the rounding of a sum to a whole number, in units."""
 
 
+class Expected(NamedTuple):
+    """What the sums over the slots would be after a step if all samples were of the bulk.
+
+    Attributes
+    ----------
+    sums : ndarray (n_planes, n_slots) of int64
+    off : ndarray (n_planes, n_slots) of float64
+        The true sums after the step, less `sums`, measure what the rest gains. This is the largest
+        error of that measure.
+    """
+
+    sums: np.ndarray
+    off: np.ndarray
+
+
 @group
 class Move(NamedTuple):
     """What a step does to the bulk's sums, for each plane of the histograms: output and label.

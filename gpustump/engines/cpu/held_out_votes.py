@@ -10,23 +10,16 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump import arrays
 from gpustump.engines.ahead import WatchedSamples
 from gpustump.engines.cpu.compiling import Floats, Integers, group, kernel
 from gpustump.engines.cpu.held_out_sums import LossTable, add_logistic, add_right, add_softmax
 from gpustump.engines.cpu.prediction import KEYS, as_keys
 from gpustump.engines.cpu.running_scores import set_ends
-from gpustump.engines.cpu.source_table import Source
+from gpustump.engines.cpu.source_table import plain
 
 _NOTHING, _LOGISTIC, _SOFTMAX = range(3)
 _KINDS = {"logistic": _LOGISTIC, "softmax": _SOFTMAX}
 """Losses, as the kernels take them."""
-
-_ALL = np.empty(0, dtype=np.int64)
-"""Instead of row numbers: all rows."""
-
-_SAMPLE = 2**31 - 1
-"""Masks the sign bit out."""
 
 
 @group
@@ -65,14 +58,6 @@ def nothing_held_out() -> tuple[HeldOut, LossTable]:
     return none, LossTable(integers, integers, 0)
 
 
-def thresholds_of(source: Source, order: np.ndarray, n_present: np.ndarray) -> np.ndarray:
-    """The thresholds after all sorted positions, (n_features, n_samples) of float64."""
-    found = np.empty(order.shape)
-    values, rows = plain(source.X, source.rows)
-    _set_thresholds(values, rows, order, n_present, values.dtype.type(2.0), found)
-    return found
-
-
 def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
     """Held-out samples in the form that the kernels take."""
     values, rows = plain(watched.X, watched.rows)
@@ -90,35 +75,6 @@ def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
 def n_sums_of(watched: WatchedSamples) -> int:
     """How many sums of losses there are after a round."""
     return int(watched.scores.shape[1]) if watched.loss.kind == "logistic" else 1
-
-
-def plain(X: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Values as float32 or float64, and the rows to use (empty for all).
-
-    A table of one of these types is not copied.
-    """
-    if X.dtype in (np.float32, np.float64) and X.flags.aligned:
-        return X, _ALL if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
-    values = arrays.as_working(X if rows is None else X[rows])
-    return values.astype(np.float32) if values.dtype == np.float16 else values, _ALL
-
-
-@kernel(
-    "void(Array(FLOAT, 2, 'A', readonly=True), int64[::1], int32[:, ::1], int64[::1], FLOAT,"
-    " float64[:, ::1])",
-    FLOAT=("float32", "float64"),
-)
-def _set_thresholds(values, rows, order, n_present, two, thresholds):  # type: ignore[no-untyped-def]
-    """Compute `learners.thresholds.midpoint` after each sorted position, in the values' type."""
-    for j in range(len(order)):
-        thresholds[j, :] = np.inf
-        for k in range(n_present[j] - 1):
-            one, next_one = order[j, k] & _SAMPLE, order[j, k + 1] & _SAMPLE
-            low = values[rows[one] if len(rows) > 0 else one, j]
-            high = values[rows[next_one] if len(rows) > 0 else next_one, j]
-            middle = (low + high) / two
-            is_between = low <= middle and middle < high
-            thresholds[j, k] = np.float64(middle if is_between else low) + 0.0
 
 
 @kernel("void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64[:, ::1])", KEY=KEYS)

@@ -6,19 +6,15 @@ they follow from the codes of their feature, for intervals and sets of categorie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.coded_splits import is_coded, mark_by_codes
+from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.hypothesis import MISSING, Partition, regions
 from gpustump.learners.thresholds import rounded_down
-
-if TYPE_CHECKING:
-    from gpustump.engines.cpu.codes import CodedTable
 
 _SAMPLES_AT_ONCE = 2**16
 _MOST_ENDS = 2

@@ -6,8 +6,6 @@ search of all cuts computes the same scores, and forbids the same cuts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpustump import arrays
@@ -15,18 +13,16 @@ from gpustump.engines.ahead import OfferedCuts
 from gpustump.engines.cpu.allowed import are_in_order, newton_step
 from gpustump.engines.cpu.category_sets import column_of, score_of_set
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.held_out_votes import plain
+from gpustump.engines.cpu.sorted_table import SortedTable
+from gpustump.engines.cpu.source_table import plain
 from gpustump.engines.cpu.split_scores import gain
 from gpustump.learners.thresholds import rounded_down
-
-if TYPE_CHECKING:
-    from gpustump.engines.cpu.direct import DirectTable
 
 _SAMPLE = np.uint32(2**31 - 1)
 """Masks the sign bit out."""
 
 
-def cuts_of(offered: OfferedCuts, table: DirectTable) -> np.ndarray:
+def cuts_of(offered: OfferedCuts, table: SortedTable) -> np.ndarray:
     """Features and sorted positions of offered cuts, (n_rounds, k, 2) of int64.
 
     To the table all values of a categorical feature are missing, so the position means nothing.

@@ -7,7 +7,7 @@ import numpy as np
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS
-from gpustump.engines.cpu.sweep import votes_by_code
+from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.threads import ranges
 
 _SAMPLES_AT_ONCE = 2**18
@@ -62,3 +62,28 @@ def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarr
         return bin_ + 1, np.empty(0, dtype=np.int64)
     n_left = position + 1 - int(layout.offset[slot])
     return bin_, table.first_of_bin(feature, bin_, n_left)
+
+
+@kernel("void(CODE[::1], int64, int8[::1], int8[::1], int64, int64)", CODE=("uint8", "uint16"))
+def votes_by_code(codes, shift, by_code, votes, low, high):  # type: ignore[no-untyped-def]
+    """Set the votes of samples `low` to `high`, by their codes without the `shift` lowest bits.
+
+    Usually there are two votes, one for codes up to some number and one for those above. Then a
+    comparison is enough, which is made for many samples at once.
+    """
+    own, found = codes[low:high], votes[low:high]
+    n_codes = len(by_code)
+    last = 0
+    while last < n_codes - 1 and by_code[last + 1] == by_code[0]:
+        last += 1
+    left, right = by_code[0], by_code[n_codes - 1]
+    is_step = True
+    for code in range(last + 1, n_codes):
+        is_step &= by_code[code] == right
+    if is_step:
+        highest = np.uint16(((last + 1) << shift) - 1)
+        for i in range(len(own)):
+            found[i] = left if own[i] <= highest else right
+    else:
+        for i in range(len(own)):
+            found[i] = by_code[own[i] >> shift]

@@ -12,7 +12,7 @@ Sets of categories, cuts that a round is offered, and small bins are for Newton 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from gpustump.engines.ahead import (
 )
 from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Categories
+from gpustump.engines.contract import Search
 from gpustump.engines.cpu.binned_splits import (
     NO_BINS,
     BinsAhead,
@@ -52,13 +53,12 @@ from gpustump.engines.cpu.held_out_votes import (
     nothing_held_out,
 )
 from gpustump.engines.cpu.logistic_loss import advance as advance_odds
+from gpustump.engines.cpu.loss import LossByOutput
 from gpustump.engines.cpu.offered_cuts import best_offered, cuts_of
 from gpustump.engines.cpu.softmax_loss import advance as advance_probabilities
-from gpustump.engines.cpu.terms import sum_regions
+from gpustump.engines.cpu.sorted_table import SortedTable
+from gpustump.engines.cpu.terms import PieceSums, sum_regions
 from gpustump.learners.hypothesis import N_REGIONS
-
-if TYPE_CHECKING:
-    from gpustump.engines.cpu.direct import DirectState
 
 Table = Annotated[np.ndarray, "int64[:, ::1]"]
 
@@ -70,7 +70,7 @@ class Sorted(NamedTuple):
     Attributes
     ----------
     order : ndarray (n_features, n_samples) of int32
-        See `direct`.
+        See `sorted_table`.
     n_present : ndarray (n_features,) of int64
     directions : ndarray (n_features,) of int64
         Empty if there are no constraints.
@@ -157,36 +157,49 @@ class Made(NamedTuple):
     losses: Table
 
 
+class SortedRun(Protocol):
+    """A run on a sorted table whose rounds are made ahead; see `direct.DirectState`."""
+
+    table: SortedTable
+    search: Search
+    loss: LossByOutput
+    sums: PieceSums
+    regions: np.ndarray
+
+    def take_made(self, sums: np.ndarray) -> None:
+        """Set the sums over all samples after rounds that were made ahead."""
+
+
 class RoundsAhead:
     """Makes rounds of a run on a small table ahead; see `engines.ahead.Ahead`.
 
     Parameters
     ----------
-    state : DirectState
+    run : SortedRun
     rule : VoteRule
     watched : WatchedSamples or None
     categories : Categories or None
-        To the state's table all values of these features are missing.
+        To the run's table all values of these features are missing.
     bins : (BinnedColumns, Rows, Room)
         The bins to search; by default all sorted positions are searched.
     """
 
     def __init__(
         self,
-        state: DirectState,
+        run: SortedRun,
         rule: VoteRule,
         watched: WatchedSamples | None,
         categories: Categories | None = None,
         bins: BinsAhead = NO_BINS,
     ) -> None:
         self._bins = bins
-        self._state, self._rule, self._powers = state, rule, powers()
-        table, self._shape = state.table, (0, 0)
-        directions = state.search.directions
+        self._run, self._rule, self._powers = run, rule, powers()
+        table, self._shape = run.table, (0, 0)
+        directions = run.search.directions
         self._sorted = Sorted(table.order, table.n_present, directions, table.thresholds)
         self._sets = NO_SETS
         if categories is not None:
-            n_outputs = state.search.n_outputs
+            n_outputs = run.search.n_outputs
             self._sets = sets_of(categories, table.n_features, n_outputs, watched)
         self._held_out = nothing_held_out()
         if watched is not None:
@@ -195,8 +208,8 @@ class RoundsAhead:
 
     def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
         """Make `n_rounds` rounds, or fewer; see `engines.ahead.Ahead.make`."""
-        state = self._state
-        loss, sums = state.loss, state.sums.numbers
+        run = self._run
+        loss, sums = run.loss, run.sums.numbers
         n_outputs = len(loss.terms.first)
         n_classes, n_sums = self._shape
         made = Made(
@@ -210,10 +223,10 @@ class RoundsAhead:
             np.zeros((n_rounds, n_sums), dtype=np.int64),
         )
         made.sums[0] = sums
-        numbers = Numbers(loss.numbers, loss.scores, *loss.terms, loss.units, state.regions)
+        numbers = Numbers(loss.numbers, loss.scores, *loss.terms, loss.units, run.regions)
         no_sides = np.empty((*offered.features.shape, 0), dtype=np.uint8)
         sides = offered.sides if self._has_sets else no_sides
-        choice = Choice(cuts_of(offered, state.table), offered.thresholds, sides)
+        choice = Choice(cuts_of(offered, run.table), offered.thresholds, sides)
         n_made = _make(
             self._sorted,
             self._sets,
@@ -225,7 +238,7 @@ class RoundsAhead:
             choice,
             made,
         )
-        state.take_made(made.sums[n_made])
+        run.take_made(made.sums[n_made])
         features, _, scores = made.cuts[:n_made].T
         is_agreement = self._rule.kind == DISCRETE
         return MadeRounds(

@@ -13,6 +13,10 @@ from gpustump.engines.category_table import hidden
 _ALL_ROWS = np.zeros(0, dtype=np.int64)
 
 
+_ALL = np.empty(0, dtype=np.int64)
+"""Instead of row numbers: all rows."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A table, and which rows of it are samples.
@@ -101,3 +105,14 @@ class Source:
         column = self.X[:, feature] if self.rows is None else self.X[self.rows, feature]
         found: np.ndarray = arrays.as_working(column)
         return found
+
+
+def plain(X: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Values as float32 or float64, and the rows to use (empty for all).
+
+    A table of one of these types is not copied.
+    """
+    if X.dtype in (np.float32, np.float64) and X.flags.aligned:
+        return X, _ALL if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+    values = arrays.as_working(X if rows is None else X[rows])
+    return values.astype(np.float32) if values.dtype == np.float16 else values, _ALL

@@ -13,8 +13,8 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step
 from gpustump.engines.cpu.bin_layout import BinLayout
-from gpustump.engines.cpu.drift import Drift, Expected
-from gpustump.engines.cpu.estimates import Move, counts_of_regions
+from gpustump.engines.cpu.drift import Drift
+from gpustump.engines.cpu.estimates import Expected, Move, counts_of_regions
 from gpustump.engines.cpu.search import Best, BestSplit, Edges, Place, Weigher
 from gpustump.engines.monotone import smoothing_of
 from gpustump.engines.threads import Team
