@@ -182,7 +182,9 @@ def on_host(result: Any) -> np.ndarray:
     return np.asarray(result)
 
 
-_KERNELS = tuple(f"gpustump.engines.cpu.{stage}" for stage in ("state", "direct", "prediction"))
+_KERNELS = tuple(
+    f"gpustump.engines.cpu.{stage}" for stage in ("state", "direct", "predict.prediction")
+)
 
 
 def _gpustump(

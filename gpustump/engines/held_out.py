@@ -14,7 +14,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.prediction import cpu_kernels_take
 
-_STAGE = "held_out_sums"
+_STAGE = "predict.held_out_sums"
 
 
 LossTable = tuple[Array, Array, int]
@@ -76,6 +76,6 @@ def held_out_sums(
     """
     if not isinstance(units, np.ndarray) or not cpu_kernels_take(units, 0.0, _STAGE):
         return None
-    from gpustump.engines.cpu import held_out_sums as on_cpu
+    from gpustump.engines.cpu.predict import held_out_sums as on_cpu
 
     return on_cpu.HeldOutSums(classes, units, n_classes, n_jobs)

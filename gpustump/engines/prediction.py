@@ -63,8 +63,8 @@ def scores(
         reference.note_missing(X, tables, lacking)
         return moved_to_device_of(on_cuda.scores(X, constant, tables, device, layouts), X)
     seconds = len(tables) * (_TABLE_NS + X.shape[0] * _ELEMENT_NS) * 1e-9
-    if cpu_kernels_take(X, seconds, "prediction"):
-        from gpustump.engines.cpu import prediction as on_cpu
+    if cpu_kernels_take(X, seconds, "predict.prediction"):
+        from gpustump.engines.cpu.predict import prediction as on_cpu
 
         found = on_cpu.scores(arrays.to_host(X), constant, tables, n_jobs, layouts, lacking)
         return moved_to_device_of(found, X)

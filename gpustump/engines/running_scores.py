@@ -18,7 +18,7 @@ from gpustump.engines.prediction import cpu_kernels_take
 from gpustump.engines.reference import running_scores as reference
 from gpustump.learners.hypothesis import Partition
 
-_STAGE = "running_scores"
+_STAGE = "predict.running_scores"
 
 _ELEMENT_NS = 10.0
 """About how many nanoseconds the reference takes to add a term's vote to a row's score."""
@@ -85,7 +85,7 @@ def running_scores(
     n_rows = X.shape[0] if rows is None else rows.shape[0]
     if not cpu_kernels_take(X, n_terms * n_rows * _ELEMENT_NS * 1e-9, _STAGE):
         return reference.RunningScores(X, rows, constant)
-    from gpustump.engines.cpu import running_scores as on_cpu
+    from gpustump.engines.cpu.predict import running_scores as on_cpu
 
     numbers = None if rows is None else arrays.to_host(rows)
     return on_cpu.RunningScores(

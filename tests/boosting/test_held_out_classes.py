@@ -408,7 +408,7 @@ def watched(classes, weights: IntegerWeights, n_outputs: int, has_kernels: bool 
     """Held-out samples of one output or of K, added up by the CPU kernels or by arrays."""
     sums = None
     if has_kernels:
-        from gpustump.engines.cpu.held_out_sums import HeldOutSums
+        from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
 
         sums = HeldOutSums(classes, weights.values, max(2, n_outputs))
     if n_outputs == 1:

@@ -27,8 +27,9 @@ from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.engines.ahead import NEWTON, VoteRule
-from gpustump.engines.cpu import direct, rounds_ahead
-from gpustump.engines.cpu.rounds_ahead import RoundsAhead
+from gpustump.engines.cpu.rounds import rounds_ahead
+from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
+from gpustump.engines.cpu.table import sorted_table
 from gpustump.engines.threads import Team
 
 
@@ -553,7 +554,7 @@ def boosting() -> Boosting:
     X, y = table()
     labels = np.where(y > 0, 1.0, -1.0)
     votes = VoteSettings("newton", 0.3, 1.0).votes(np.ones(len(X)))
-    made = direct.prepare(X, None, Team(1))
+    made = sorted_table.prepare(X, None, Team(1))
     return Boosting(trainer(made), labels, np.ones(len(X)), votes=votes, n_rounds=20)
 
 

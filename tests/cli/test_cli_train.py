@@ -161,7 +161,7 @@ def test_verbose_tells_by_which_engine_and_why(command, monkeypatch):
 
 
 def test_what_compiling_took_is_said_by_the_process_that_compiled(command, monkeypatch):
-    compiling = pytest.importorskip("gpustump.engines.cpu.compiling")
+    compiling = pytest.importorskip("gpustump.engines.cpu.runtime.compiling")
     monkeypatch.setattr(compiling, "seconds_compiling", lambda: 8.25)
     assert "8.2 s to compile the kernels, once" in command.succeeds("train").row("time")
     monkeypatch.setattr(compiling, "seconds_compiling", lambda: 0.0)

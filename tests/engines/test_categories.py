@@ -257,18 +257,21 @@ def ways_of_cuda(case: Case) -> Iterator[Way]:
 def ways_of_cpu(case: Case) -> Iterator[Way]:
     """The CPU's kernels, in one piece and in many."""
     pytest.importorskip("numba")
-    from gpustump.engines.cpu import binned, category_sums, codes, direct
+    from gpustump.engines.cpu import binned, direct
+    from gpustump.engines.cpu.histogram import category_sums
+    from gpustump.engines.cpu.table import codes, sorted_table
     from gpustump.engines.threads import Team
 
     X, rows, own = case.X, case.rows, case.categorical
-    yield "direct", direct.prepare(X, rows, Team(1), own)
+    yield "direct", sorted_table.prepare(X, rows, Team(1), own)
     if case.votes == "newton":
         yield "binned", binned.prepare(X, rows, Team(1), own)
     yield "coded", codes.prepare(X, rows, Team(1), categorical=own)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(direct, "_ELEMENTS_AT_ONCE", 64)
+        for own_module in (direct, sorted_table):
+            patch.setattr(own_module, "_ELEMENTS_AT_ONCE", 64)
         patch.setattr(category_sums, "_SAMPLES_AT_ONCE", 100)
-        yield "direct, 3 threads", direct.prepare(X, rows, Team(3), own)
+        yield "direct, 3 threads", sorted_table.prepare(X, rows, Team(3), own)
         at_once = codes.Room(patience=0)
         yield (
             "coded, 3 threads",

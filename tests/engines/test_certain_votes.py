@@ -24,10 +24,10 @@ from gpustump.boosting.newton_votes import NewtonVotes, exact_factors_of, exact_
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Taken
 from gpustump.engines.contract import Totals
-from gpustump.engines.cpu import certain_votes, exact_powers
-from gpustump.engines.cpu.certain_factors import set_factors
-from gpustump.engines.cpu.certain_votes import Whole
-from gpustump.engines.cpu.exact_powers import LARGEST, certain_power, powers
+from gpustump.engines.cpu.rounds import certain_votes, exact_powers
+from gpustump.engines.cpu.rounds.certain_factors import set_factors
+from gpustump.engines.cpu.rounds.certain_votes import Whole
+from gpustump.engines.cpu.rounds.exact_powers import LARGEST, certain_power, powers
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTE_UNIT
 

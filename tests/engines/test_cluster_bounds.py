@@ -22,10 +22,10 @@ from spread_tables import Spread, SpreadTable
 from gpustump.engines.cluster import places, state
 from gpustump.engines.cluster.questions import Changes, Ranges, narrowed
 from gpustump.engines.contract import Cut, Step, split_at
-from gpustump.engines.cpu import signed_search, split_search
-from gpustump.engines.cpu.estimates import add_rounded, round_to_fit
-from gpustump.engines.cpu.search import BestSplit, Edges
-from gpustump.engines.cpu.slices import Slices
+from gpustump.engines.cpu.histogram.estimates import add_rounded, round_to_fit
+from gpustump.engines.cpu.split import signed_search, split_search
+from gpustump.engines.cpu.split.search import BestSplit, Edges
+from gpustump.engines.cpu.split.slices import Slices
 from gpustump.learners.split import Split
 
 

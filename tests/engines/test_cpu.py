@@ -16,7 +16,9 @@ from hard_cases import large_case
 from rounds import check_level, signs
 
 from gpustump import arrays, boost
-from gpustump.engines.cpu import codes, histograms, running_scores
+from gpustump.engines.cpu.histogram import histograms
+from gpustump.engines.cpu.predict import running_scores
+from gpustump.engines.cpu.table import codes
 from gpustump.engines.threads import Team
 from gpustump.learners.thresholds import rounded_down
 
@@ -94,11 +96,11 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
 @pytest.mark.parametrize(
     ("kernels", "step"),
     [
-        ("coded", "gpustump.engines.cpu.regions.votes_by_code"),
-        ("coded", "gpustump.engines.cpu.signed_run.advance"),
-        ("coded", "gpustump.engines.cpu.signed_run.add"),
+        ("coded", "gpustump.engines.cpu.loss.regions.votes_by_code"),
+        ("coded", "gpustump.engines.cpu.histogram.signed_run.advance"),
+        ("coded", "gpustump.engines.cpu.histogram.signed_run.add"),
         ("direct", "gpustump.engines.cpu.direct.mark"),
-        ("direct", "gpustump.engines.cpu.exponential_loss.advance"),
+        ("direct", "gpustump.engines.cpu.loss.exponential_loss.advance"),
         ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),
     ],
 )

@@ -12,11 +12,12 @@ pytest.importorskip("numba")
 
 from gpustump import LogitBoostClassifier
 from gpustump.engines.contract import Cut, Search
-from gpustump.engines.cpu import binned, binned_rows, binned_splits
-from gpustump.engines.cpu.binned_splits import BinnedScan
-from gpustump.engines.cpu.columns import aligned
-from gpustump.engines.cpu.direct_splits import SplitScan
-from gpustump.engines.cpu.terms import Terms
+from gpustump.engines.cpu import binned
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.split import binned_rows, binned_splits
+from gpustump.engines.cpu.split.binned_splits import BinnedScan
+from gpustump.engines.cpu.split.direct_splits import SplitScan
+from gpustump.engines.cpu.table.columns import aligned
 from gpustump.engines.threads import Team
 
 N_SAMPLES = 700

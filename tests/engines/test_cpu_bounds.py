@@ -23,14 +23,17 @@ from hypothesis import strategies as st
 from rounds import KINDS, Case, hypothesis_of, signs
 
 from gpustump.engines.contract import Search, Step, discrete_step
-from gpustump.engines.cpu import codes, row_sums, signed_search, split_search, split_state
-from gpustump.engines.cpu import search as search_of_bins
-from gpustump.engines.cpu.bin_layout import BinLayout
-from gpustump.engines.cpu.drift import Drift, Expected
-from gpustump.engines.cpu.estimates import Move, move_slots
-from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
-from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Ground, Slices
+from gpustump.engines.cpu import split_state
+from gpustump.engines.cpu.histogram import row_sums
+from gpustump.engines.cpu.histogram.estimates import Move, move_slots
+from gpustump.engines.cpu.split import search as search_of_bins
+from gpustump.engines.cpu.split import signed_search, split_search
+from gpustump.engines.cpu.split.drift import Drift, Expected
+from gpustump.engines.cpu.split.search import BestSplit, Edges, Weigher
+from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Ground, Slices
 from gpustump.engines.cpu.state import CodedState
+from gpustump.engines.cpu.table import codes
+from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.monotone import limit_of, smoothing_of
 from gpustump.engines.movement import movement_of
 from gpustump.engines.reference import table as reference_table

@@ -10,11 +10,11 @@ pytest.importorskip("numba")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump.engines.cpu import bundles, codes, cuts
-from gpustump.engines.cpu.codes import CodedTable, Room
-from gpustump.engines.cpu.columns import PART_BITS
-from gpustump.engines.cpu.places import CodedPlace
-from gpustump.engines.cpu.terms import Terms
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.split.places import CodedPlace
+from gpustump.engines.cpu.table import bundles, codes, cuts
+from gpustump.engines.cpu.table.codes import CodedTable, Room
+from gpustump.engines.cpu.table.columns import PART_BITS
 from gpustump.engines.reference.table import prepare as sorted_columns
 from gpustump.engines.threads import Team
 

@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("numba")
 
 from gpustump.engines import announcements
-from gpustump.engines.cpu import compiling
-from gpustump.engines.cpu.compiling import Integers, group, kernel, record
+from gpustump.engines.cpu.runtime import compiling
+from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel, record
 
 _PLACE = record("_Place", "row", "column")
 

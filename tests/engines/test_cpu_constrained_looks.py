@@ -16,9 +16,9 @@ pytest.importorskip("numba")
 
 from rounds import Case, first_step
 
-from gpustump.engines.cpu import codes
-from gpustump.engines.cpu.bin_sums import BinSums
-from gpustump.engines.cpu.places import CodedPlace
+from gpustump.engines.cpu.histogram.bin_sums import BinSums
+from gpustump.engines.cpu.split.places import CodedPlace
+from gpustump.engines.cpu.table import codes
 from gpustump.engines.threads import Team
 
 KINDS = ("discrete", "real", "newton")

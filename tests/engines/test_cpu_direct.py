@@ -9,7 +9,7 @@ from trainers import start
 pytest.importorskip("numba")
 
 from gpustump.engines.contract import Search
-from gpustump.engines.cpu import direct
+from gpustump.engines.cpu.table import sorted_table
 from gpustump.engines.reference import table as reference
 from gpustump.engines.threads import Team
 from gpustump.learners.split import Split
@@ -27,7 +27,7 @@ def test_splits_beside_the_cut_that_was_found_have_sums_of_their_own(dtype, lack
     run = y, np.ones(200), Search("stump", "real")
     expected, state = (
         start(reference.prepare(X), *run),
-        start(direct.prepare(X, None, Team(1)), *run),
+        start(sorted_table.prepare(X, None, Team(1)), *run),
     )
     assert state.best_cut().position is not None
     values = X[:, 0].astype(np.float64)

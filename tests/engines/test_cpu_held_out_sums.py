@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.held_out_scores import scorer
 from gpustump.data.parameters import SCORINGS
-from gpustump.engines.cpu import held_out_sums
-from gpustump.engines.cpu.held_out_sums import HeldOutSums
+from gpustump.engines.cpu.predict import held_out_sums
+from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 

@@ -16,11 +16,11 @@ pytest.importorskip("numba")
 
 import gpustump
 from gpustump.engines import announcements
-from gpustump.engines.cpu import compile_turns
-from gpustump.engines.cpu.compile_turns import Turns
+from gpustump.engines.cpu.runtime import compile_turns
+from gpustump.engines.cpu.runtime.compile_turns import Turns
 
 HELPER = """
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import kernel
 
 @kernel("int64(int64)")
 def helper(x):
@@ -28,7 +28,7 @@ def helper(x):
 """
 
 CALLER = """
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.made_up_helper import helper
 
 @kernel("int64(int64)")
@@ -147,7 +147,7 @@ def test_where_nothing_can_be_written_kernels_are_compiled_in_each_process(packa
 LOADER = """
 import sys
 sys.path.insert(0, {folder!r})
-from gpustump.engines.cpu import compile_turns, compiling
+from gpustump.engines.cpu.runtime import compile_turns, compiling
 compile_turns.PATIENCE = {patience}
 compiling.load("made_up_slow")
 from gpustump.engines.cpu.made_up_slow import caller
@@ -156,7 +156,7 @@ print(caller(1), caller.stats.cache_path, sum(caller.stats.cache_hits.values()))
 
 SLOW = """
 import os, time
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.made_up_helper import helper
 
 if not helper.stats.cache_hits:

@@ -14,10 +14,10 @@ pytest.importorskip("numba")
 from rounds import KINDS
 
 from gpustump.engines.contract import RegionFactors, Search, Step
-from gpustump.engines.cpu.losses import loss_of
-from gpustump.engines.cpu.scores import CHUNK
-from gpustump.engines.cpu.softmax_rows import SoftmaxRowsLoss
-from gpustump.engines.cpu.terms import region_sums
+from gpustump.engines.cpu.loss.losses import loss_of
+from gpustump.engines.cpu.loss.scores import CHUNK
+from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
+from gpustump.engines.cpu.loss.terms import region_sums
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.reference.integers import Integers, picked_numbers, second_of
 from gpustump.engines.reference.state import loss_of as reference_loss_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_up_models import member, reference_scores, region_member, rows
 
 from gpustump import Member, StumpEnsemble
-from gpustump.engines.cpu import prediction
+from gpustump.engines.cpu.predict import prediction
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
 from gpustump.model.members import added_up

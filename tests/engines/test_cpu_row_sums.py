@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("numba")
 
 from gpustump.engines.contract import Search, Step
-from gpustump.engines.cpu import codes, row_sums
-from gpustump.engines.cpu.row_sums import HALF_UNITS, RowSums
-from gpustump.engines.cpu.softmax_rows import SoftmaxRowsLoss
+from gpustump.engines.cpu.histogram import row_sums
+from gpustump.engines.cpu.histogram.row_sums import HALF_UNITS, RowSums
+from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
+from gpustump.engines.cpu.table import codes
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team
 from gpustump.learners.split import Split

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump.engines.contract import NO_CUT, Cut
-from gpustump.engines.cpu.found_split import NOTHING, STUMP, Found, as_cut, better, comes_before
+from gpustump.engines.cpu.split.found_split import (
+    NOTHING,
+    STUMP,
+    Found,
+    as_cut,
+    better,
+    comes_before,
+)
 
 CUTS = st.builds(
     Cut,

@@ -81,7 +81,7 @@ def test_a_worker_that_is_done_is_used_again():
 @pytest.mark.parametrize("watches", [False, True])
 def test_work_given_while_a_worker_sleeps_or_looks_out_is_done(monkeypatch, watches):
     pytest.importorskip("numba")
-    from gpustump.engines.cpu import compiling
+    from gpustump.engines.cpu.runtime import compiling
 
     compiling.load()
     monkeypatch.setattr(threads, "_n_cores", lambda: 8 if watches else 1)

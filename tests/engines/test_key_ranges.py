@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from spread_tables import any_values
 
 from gpustump import arrays
-from gpustump.engines.cpu import codes
-from gpustump.engines.cpu.cuts import Cuts
-from gpustump.engines.cpu.key_ranges import Grouped, KeyRanges, units_of_signed, units_of_terms
-from gpustump.engines.cpu.known_bins import KnownBins, Members, list_samples
-from gpustump.engines.cpu.regions_by_value import give_by_value
-from gpustump.engines.cpu.source_table import Source
-from gpustump.engines.cpu.terms import Terms
+from gpustump.engines.cluster.key_ranges import Grouped, KeyRanges, units_of_signed, units_of_terms
+from gpustump.engines.cluster.known_bins import KnownBins, Members, list_samples
+from gpustump.engines.cpu.loss.regions_by_value import give_by_value
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.table import codes
+from gpustump.engines.cpu.table.cuts import Cuts
+from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import Partition, regions
 from gpustump.learners.interval import Interval

@@ -27,7 +27,8 @@ from gpustump.engines.ahead import OfferedCuts
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories, Groups, SetSearch
 from gpustump.engines.contract import Search, split_at
-from gpustump.engines.cpu import category_sets, direct
+from gpustump.engines.cpu.split import category_sets
+from gpustump.engines.cpu.table import sorted_table
 from gpustump.engines.reference import table as reference
 from gpustump.engines.threads import Team
 from gpustump.engines.worth_of_split import exact_score_of
@@ -52,7 +53,7 @@ class Pair(NamedTuple):
         y = random.integers(0, n_outputs, 60) if n_outputs > 1 else random.choice([-1.0, 1.0], 60)
         votes = SplitVotes(NewtonVotes(0.3, n_outputs, 0.5, 0), monotone)
         run = y, random.random(60) + 0.1, votes.search("stump")
-        table = direct.prepare(X, None, Team(1))
+        table = sorted_table.prepare(X, None, Team(1))
         own, other = start(table, *run), start(reference.prepare(X), *run)
         return cls(own.looking_ahead(votes.rule.plain, None), own, other, table, votes)
 
@@ -144,7 +145,7 @@ def test_of_equal_cuts_the_one_of_the_lower_feature_is_taken():
     y = np.asarray([1.0, -1.0, -1.0, 1.0])  # the cuts behind 0 and 2 are worth the same
     votes = NewtonVotes(0.3, 1, 0.5, 0)
     for thresholds in ([0.5, 2.5], [2.5, 0.5], [0.5, 0.5]):
-        state = start(direct.prepare(X, None, Team(1)), y, np.ones(4), votes.search)
+        state = start(sorted_table.prepare(X, None, Team(1)), y, np.ones(4), votes.search)
         offer = [Split(feature, own) for feature, own in enumerate(thresholds)]
         done = state.looking_ahead(votes.plain, None).make(1, as_arrays([offer]))
         assert (done.features.tolist(), done.thresholds.tolist()) == ([0], thresholds[:1])
@@ -164,7 +165,7 @@ def test_rounds_beyond_the_offers_are_free_and_the_sums_go_on():
 @pytest.mark.parametrize("name", sorted(DATA))
 def test_the_thresholds_of_a_whole_table_are_those_of_its_positions(name):
     X = made(name).X
-    table = direct.prepare(X, None, Team(1))
+    table = sorted_table.prepare(X, None, Team(1))
     if table.source.is_half:
         state = start(table, made(name).y * 1.0, np.ones(len(X)), Search("stump", "newton"))
         assert state.looking_ahead(NewtonVotes(0.3, 1, 0.5, 0).plain, None) is None

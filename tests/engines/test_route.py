@@ -118,7 +118,7 @@ def test_without_numba_the_reference_trains_and_says_how_to_get_it(monkeypatch):
 
 @needs_numba
 def test_a_numba_that_does_not_load_is_reported_once_and_done_without(monkeypatch):
-    from gpustump.engines.cpu import compiling
+    from gpustump.engines.cpu.runtime import compiling
 
     def broken(*stages: str) -> None:
         raise ImportError("libLLVM is missing")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_up_models import rows as made_up_rows
 
 from gpustump import Interval, Split, Stump
-from gpustump.engines.cpu import running_scores as on_cpu
+from gpustump.engines.cpu.predict import running_scores as on_cpu
 from gpustump.engines.reference import running_scores as reference
 from gpustump.learners.hypothesis import Partition
 from gpustump.learners.step_table import VOTE_UNIT

@@ -207,7 +207,7 @@ def test_kernels_that_python_calls_return_numbers_or_plain_tuples():
     pytest.importorskip("numba")
     from numba.core import types
 
-    from gpustump.engines.cpu import compiling
+    from gpustump.engines.cpu.runtime import compiling
 
     compiling.load()
     unsafe, folder = set[str](), Path(gpustump.engines.cpu.__file__).parent

@@ -155,20 +155,21 @@ def on_arrays(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
 
 def direct(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """Scanned directly, in one piece or in many."""
-    from gpustump.engines.cpu import direct
     from gpustump.engines.cpu.engine import DIRECT
+    from gpustump.engines.cpu.table import sorted_table
     from gpustump.engines.threads import Team
 
     yield "direct", as_routed(DIRECT, X, rows, n_jobs=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(direct, "_ELEMENTS_AT_ONCE", 64)
-        yield "direct, 3 threads", direct.prepare(X, rows, Team(3))
+        yield "direct, 3 threads", sorted_table.prepare(X, rows, Team(3))
 
 
 def binned(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """In small bins, some of which hold several values; in bins of one value; in few bins."""
-    from gpustump.engines.cpu import binned, binned_splits
+    from gpustump.engines.cpu import binned
     from gpustump.engines.cpu.engine import BINNED
+    from gpustump.engines.cpu.split import binned_splits
     from gpustump.engines.threads import Team
 
     yield "binned", as_routed(BINNED, X, rows, n_jobs=1)
@@ -181,8 +182,8 @@ def binned(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 
 def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """With many bins and with few, with and without the second byte, with nothing kept."""
-    from gpustump.engines.cpu import codes
     from gpustump.engines.cpu.engine import CODED
+    from gpustump.engines.cpu.table import codes
     from gpustump.engines.threads import Team
 
     coarsely = codes.Room(finely=False, parted=False)
@@ -200,8 +201,8 @@ def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 
 def with_wide_positions(made: Any) -> PreparedTable:
     """A coded table whose positions are those of 2**31 samples and more."""
-    from gpustump.engines.cpu.members import PartedSamples
-    from gpustump.engines.cpu.sorted_bins import SortedBins
+    from gpustump.engines.cpu.table.members import PartedSamples
+    from gpustump.engines.cpu.table.sorted_bins import SortedBins
 
     bins = SortedBins(made.source, made.layout, made.columns, made.bundles, None, "int64")
     parted = PartedSamples(made.columns.wide, made.bundles, made.layout, dtype="int64", patience=0)
@@ -260,7 +261,7 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
 def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """Rows spread over shards of both kinds, in bins and units of several sizes."""
     from gpustump.engines.cluster import places, state
-    from gpustump.engines.cpu import codes
+    from gpustump.engines.cpu.table import codes
 
     kernels, mixed = ("kernels",) * 3, ("kernels", "arrays", "kernels")
 

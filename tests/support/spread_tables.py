@@ -21,7 +21,7 @@ from gpustump.engines.cluster.shards import Together, shard_of
 from gpustump.engines.cluster.state import ClusterState, start
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
-from gpustump.engines.cpu.cuts import codable
+from gpustump.engines.cpu.table.cuts import codable
 from gpustump.learners.hypothesis import Partition
 
 Rows = np.ndarray | None

@@ -431,8 +431,8 @@ def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
 def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:
     """How long the fit took, and where; and how long compiling, which is needed once."""
     text = f"{training.seconds:.2f} s to fit, on {training.classifier.device_}"
-    if "gpustump.engines.cpu.compiling" in sys.modules:
-        from gpustump.engines.cpu.compiling import seconds_compiling
+    if "gpustump.engines.cpu.runtime.compiling" in sys.modules:
+        from gpustump.engines.cpu.runtime.compiling import seconds_compiling
 
         if seconds := seconds_compiling():
             text += f"; {seconds:.1f} s to compile the kernels, once"

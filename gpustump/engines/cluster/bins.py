@@ -12,9 +12,9 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.questions import Coded, planes_of
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.contract import Search
-from gpustump.engines.cpu.bin_layout import BinLayout
-from gpustump.engines.cpu.codes import useful_cuts
-from gpustump.engines.cpu.cuts import cuts_by_sample
+from gpustump.engines.cpu.table.bin_layout import BinLayout
+from gpustump.engines.cpu.table.codes import useful_cuts
+from gpustump.engines.cpu.table.cuts import cuts_by_sample
 from gpustump.engines.threads import Team
 
 _DRAWN = 2**14

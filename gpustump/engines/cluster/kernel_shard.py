@@ -10,6 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.cluster.key_ranges import Grouped, KeyRanges, units_of_signed, units_of_terms
+from gpustump.engines.cluster.known_bins import KnownBins, Members
 from gpustump.engines.cluster.questions import (
     NO_KEYS,
     Bulk,
@@ -26,19 +28,17 @@ from gpustump.engines.cluster.questions import (
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Search, Step
-from gpustump.engines.cpu.bin_sums import BinSums
-from gpustump.engines.cpu.category_sums import category_sums
-from gpustump.engines.cpu.codes import CodedTable, prepare_by_cuts
-from gpustump.engines.cpu.cuts import Cuts
-from gpustump.engines.cpu.estimates import Move, round_to_fit
-from gpustump.engines.cpu.key_ranges import Grouped, KeyRanges, units_of_signed, units_of_terms
-from gpustump.engines.cpu.known_bins import KnownBins, Members
-from gpustump.engines.cpu.losses import loss_of
-from gpustump.engines.cpu.regions_by_value import give_by_value
-from gpustump.engines.cpu.samples import Update
-from gpustump.engines.cpu.signed_run import SignedRun
-from gpustump.engines.cpu.source_table import Source
-from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
+from gpustump.engines.cpu.histogram.bin_sums import BinSums
+from gpustump.engines.cpu.histogram.category_sums import category_sums
+from gpustump.engines.cpu.histogram.estimates import Move, round_to_fit
+from gpustump.engines.cpu.histogram.signed_run import SignedRun
+from gpustump.engines.cpu.loss.losses import loss_of
+from gpustump.engines.cpu.loss.regions_by_value import give_by_value
+from gpustump.engines.cpu.loss.samples import Update
+from gpustump.engines.cpu.loss.terms import PieceSums, Terms, region_sums
+from gpustump.engines.cpu.table.codes import CodedTable, prepare_by_cuts
+from gpustump.engines.cpu.table.cuts import Cuts
+from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import FIRST, N_REGIONS, Partition, signs

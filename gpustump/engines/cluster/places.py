@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.cluster.bins import CommonBins
+from gpustump.engines.cluster.key_ranges import merged
 from gpustump.engines.cluster.questions import BY_VALUE, Ranges, Units, unfolded
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.contract import Search
-from gpustump.engines.cpu.key_ranges import merged
-from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, Slices
+from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Slices
 
 _UNIT_BITS = 7
 """A range is cut into at most 2**7 units, and at least half as many."""

@@ -22,9 +22,9 @@ from gpustump.engines.cluster.places import ClusterPlace
 from gpustump.engines.cluster.questions import Bulk, Changes, Run, Tally, unfolded
 from gpustump.engines.cluster.table import ClusterTable
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
-from gpustump.engines.cpu.estimates import Expected, Move, add_rounded, move_slots
-from gpustump.engines.cpu.signed_search import SignedSearch
-from gpustump.engines.cpu.split_search import Counts, SplitSearch
+from gpustump.engines.cpu.histogram.estimates import Expected, Move, add_rounded, move_slots
+from gpustump.engines.cpu.split.signed_search import SignedSearch
+from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import Partition
 

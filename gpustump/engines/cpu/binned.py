@@ -19,13 +19,14 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Search
-from gpustump.engines.cpu import codes, direct, sorted_table
-from gpustump.engines.cpu.binned_splits import BinnedColumns, BinnedScan, BinsAhead
-from gpustump.engines.cpu.codes import NARROW_CUTS, CodedTable, Room
+from gpustump.engines.cpu import direct
 from gpustump.engines.cpu.direct import DirectState
-from gpustump.engines.cpu.loss import LossByOutput
-from gpustump.engines.cpu.losses import loss_of
-from gpustump.engines.cpu.sorted_table import SortedTable
+from gpustump.engines.cpu.loss.loss import LossByOutput
+from gpustump.engines.cpu.loss.losses import loss_of
+from gpustump.engines.cpu.split.binned_splits import BinnedColumns, BinnedScan, BinsAhead
+from gpustump.engines.cpu.table import codes, sorted_table
+from gpustump.engines.cpu.table.codes import NARROW_CUTS, CodedTable, Room
+from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team
 

@@ -19,19 +19,19 @@ from gpustump.engines.ahead import NEWTON, VoteRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
-from gpustump.engines.cpu.binned_splits import NO_BINS, BinsAhead
-from gpustump.engines.cpu.category_sums import category_sums
-from gpustump.engines.cpu.direct_regions import mark
-from gpustump.engines.cpu.direct_signs import SignedScan
-from gpustump.engines.cpu.direct_splits import SplitScan
-from gpustump.engines.cpu.found_split import STUMP
-from gpustump.engines.cpu.known_regions import mark_regions
-from gpustump.engines.cpu.loss import LossByOutput
-from gpustump.engines.cpu.losses import loss_of
-from gpustump.engines.cpu.offered_sums import offered_sums
-from gpustump.engines.cpu.rounds_ahead import RoundsAhead
-from gpustump.engines.cpu.sorted_table import SortedTable
-from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
+from gpustump.engines.cpu.histogram.category_sums import category_sums
+from gpustump.engines.cpu.loss.direct_regions import mark
+from gpustump.engines.cpu.loss.known_regions import mark_regions
+from gpustump.engines.cpu.loss.loss import LossByOutput
+from gpustump.engines.cpu.loss.losses import loss_of
+from gpustump.engines.cpu.loss.offered_sums import offered_sums
+from gpustump.engines.cpu.loss.terms import PieceSums, Terms, region_sums
+from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
+from gpustump.engines.cpu.split.binned_splits import NO_BINS, BinsAhead
+from gpustump.engines.cpu.split.direct_signs import SignedScan
+from gpustump.engines.cpu.split.direct_splits import SplitScan
+from gpustump.engines.cpu.split.found_split import STUMP
+from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition

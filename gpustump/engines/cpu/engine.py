@@ -25,14 +25,14 @@ from gpustump.arrays import Array
 from gpustump.arrays.extras import how_to_install
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.contract import PreparedTable, Resources, Search, State, Task
-from gpustump.engines.cpu import host_memory
-from gpustump.engines.cpu.host_memory import LOADING_BYTES, has_room
+from gpustump.engines.cpu.runtime import host_memory
+from gpustump.engines.cpu.runtime.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.threads import Team, threads_of
 
 if TYPE_CHECKING:
     from gpustump.engines.cpu.binned import BinnedTable
-    from gpustump.engines.cpu.codes import CodedTable
-    from gpustump.engines.cpu.sorted_table import SortedTable
+    from gpustump.engines.cpu.table.codes import CodedTable
+    from gpustump.engines.cpu.table.sorted_table import SortedTable
 
 START_SECONDS = 0.5
 """About how many seconds it takes to load Numba and the compiled kernels."""
@@ -152,7 +152,7 @@ class _Loading:
         if not self._begun.acquire(blocking=False):
             return
         try:
-            compiling = importlib.import_module("gpustump.engines.cpu.compiling")
+            compiling = importlib.import_module("gpustump.engines.cpu.runtime.compiling")
             compiling.load(*self._stages)
         except Exception as error:  # of any kind: Numba or LLVM may be missing, broken or too new
             self._problem = error
@@ -195,7 +195,7 @@ class DirectEngine:
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort every feature."""
-        from gpustump.engines.cpu import sorted_table
+        from gpustump.engines.cpu.table import sorted_table
 
         team = Team(threads_of(resources.n_jobs))
         return sorted_table.prepare(
@@ -262,7 +262,7 @@ class CodedEngine:
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Code every value as a byte, or two if memory allows."""
-        from gpustump.engines.cpu import codes
+        from gpustump.engines.cpu.table import codes
 
         table, rows = arrays.to_host(task.X), _host_rows(rows)
         threads = threads_of(resources.n_jobs)

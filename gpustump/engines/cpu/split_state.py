@@ -14,21 +14,21 @@ import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
-from gpustump.engines.cpu.bin_sums import BinSums
-from gpustump.engines.cpu.category_sums import category_sums
-from gpustump.engines.cpu.coded_splits import coded_sums
-from gpustump.engines.cpu.codes import CodedTable
-from gpustump.engines.cpu.estimates import is_worth_following
-from gpustump.engines.cpu.histograms import pieces_of
-from gpustump.engines.cpu.known_regions import KnownRegions
-from gpustump.engines.cpu.loss import Loss
-from gpustump.engines.cpu.losses import loss_of
-from gpustump.engines.cpu.places import CodedPlace
-from gpustump.engines.cpu.regions import give_by_cut
-from gpustump.engines.cpu.row_sums import RowSums
-from gpustump.engines.cpu.softmax_rows import SoftmaxRowsLoss
-from gpustump.engines.cpu.split_search import Counts, SplitSearch
-from gpustump.engines.cpu.terms import PieceSums, region_sums
+from gpustump.engines.cpu.histogram.bin_sums import BinSums
+from gpustump.engines.cpu.histogram.category_sums import category_sums
+from gpustump.engines.cpu.histogram.estimates import is_worth_following
+from gpustump.engines.cpu.histogram.histograms import pieces_of
+from gpustump.engines.cpu.histogram.row_sums import RowSums
+from gpustump.engines.cpu.loss.coded_splits import coded_sums
+from gpustump.engines.cpu.loss.known_regions import KnownRegions
+from gpustump.engines.cpu.loss.loss import Loss
+from gpustump.engines.cpu.loss.losses import loss_of
+from gpustump.engines.cpu.loss.regions import give_by_cut
+from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
+from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
+from gpustump.engines.cpu.split.places import CodedPlace
+from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
+from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
 

@@ -12,16 +12,16 @@ import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
-from gpustump.engines.cpu.category_sums import category_sums
-from gpustump.engines.cpu.codes import CodedTable
-from gpustump.engines.cpu.intervals import Weighted, best_pair
-from gpustump.engines.cpu.known_regions import KnownRegions
-from gpustump.engines.cpu.places import CodedPlace
-from gpustump.engines.cpu.regions import give_by_cut
-from gpustump.engines.cpu.samples import Update
-from gpustump.engines.cpu.signed_run import SignedRun
-from gpustump.engines.cpu.signed_search import SignedSearch
-from gpustump.engines.cpu.terms import Terms, region_sums
+from gpustump.engines.cpu.histogram.category_sums import category_sums
+from gpustump.engines.cpu.histogram.signed_run import SignedRun
+from gpustump.engines.cpu.loss.known_regions import KnownRegions
+from gpustump.engines.cpu.loss.regions import give_by_cut
+from gpustump.engines.cpu.loss.samples import Update
+from gpustump.engines.cpu.loss.terms import Terms, region_sums
+from gpustump.engines.cpu.split.intervals import Weighted, best_pair
+from gpustump.engines.cpu.split.places import CodedPlace
+from gpustump.engines.cpu.split.signed_search import SignedSearch
+from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.learners.hypothesis import Partition, signs
 

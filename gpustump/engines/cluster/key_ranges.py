@@ -1,0 +1,320 @@
+"""Sums over units: equally wide parts of ranges of keys, or single values in them.
+
+With these a shard of a larger table answers questions: units follow from keys, not from the samples
+of this shard (see `cluster.questions`). So the units of several shards can be merged.
+
+The samples of a bin are read once: each is put into its unit, and its integers are added there. So
+nothing is kept for each sample. The tables of units are small enough for the nearest caches.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cluster.known_bins import Members
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.table.members import POSITIONS
+
+_AT_ONCE = 1024
+"""How many samples are put into units before their integers are added up."""
+
+_NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
+"""The smallest and the largest key of a unit without samples."""
+
+
+@group
+class KeyRanges(NamedTuple):
+    """Ranges of keys inside bins, bin by bin and in order of keys.
+
+    Attributes
+    ----------
+    first : ndarray (n_bins + 1,) of int64
+        Where the ranges of each bin begin.
+    low, high : ndarray (n_ranges,) of int64
+        The smallest and the largest key.
+    shift : ndarray (n_ranges,) of int64
+        Keys with the same `(key - low) >> shift` form a unit; if it is negative, each key does.
+    """
+
+    first: Integers
+    low: Integers
+    high: Integers
+    shift: Integers
+
+
+@group
+class _Places(NamedTuple):
+    """Places for all units that ranges may have; arrays of int64.
+
+    Attributes
+    ----------
+    next : ndarray (n_ranges,)
+        Each range's first place; where each sample is a unit, the next one that is free.
+    size, low, high : ndarray (n_places,)
+        How many samples a unit holds; their smallest and their largest key.
+    """
+
+    next: Integers
+    size: Integers
+    low: Integers
+    high: Integers
+
+
+class Grouped(NamedTuple):
+    """Units that hold samples, range by range and by increasing number; arrays (n_units,) of int64.
+
+    Attributes
+    ----------
+    range : ndarray
+    number : ndarray
+        The unit's number in its range, the bits of an unsigned integer; `key - low` if each key is
+        a unit.
+    size : ndarray
+    low, high : ndarray
+        The smallest and the largest key.
+    sums : ndarray (n_planes, n_units)
+        In the planes of `cluster.questions.planes_of`.
+    """
+
+    range: np.ndarray
+    number: np.ndarray
+    size: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    sums: np.ndarray
+
+
+def units_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Grouped:
+    """The units of ranges, with the sums of integers."""
+    n_planes = len(terms.first) * (3 if len(terms.second) > 0 else 2)
+    return _grouped(members, about, n_planes, functools.partial(_add_terms, terms))
+
+
+def units_of_signed(members: Members, about: KeyRanges, signed: np.ndarray) -> Grouped:
+    """The same for weights in units of the integers, each with the sign of its label.
+
+    Parameters
+    ----------
+    members : Members
+    about : KeyRanges
+    signed : ndarray (n_samples,) of float64
+        They are rounded up.
+    """
+    return _grouped(members, about, 2, functools.partial(_add_signed, signed))
+
+
+def _grouped(
+    members: Members, about: KeyRanges, n_planes: int, add: Callable[..., None]
+) -> Grouped:
+    width = (about.high - about.low).view(np.uint64)  # perhaps beyond 2**63
+    room = (width >> np.maximum(about.shift, 0).view(np.uint64)).view(np.int64) + 1
+    is_listed = about.shift < 0
+    if is_listed.any():
+        room[is_listed] = 0
+        _count(members, about, room)
+    ends = np.cumsum(room)
+    n_places, base = int(ends[-1]) if len(ends) else 0, ends - room
+    size, (low, high) = np.zeros(n_places, dtype=np.int64), (np.full(n_places, k) for k in _NO_KEYS)
+    sums = np.zeros((n_planes, n_places), dtype=np.int64)
+    add(members, about, _Places(base.copy(), size, low, high), sums)
+    kept = np.flatnonzero(size)
+    owner, low = np.searchsorted(ends, kept, side="right"), low[kept]
+    number = np.where(is_listed[owner], low - about.low[owner], kept - base[owner])
+    found = Grouped(owner, number, size[kept], low, high[kept], np.take(sums, kept, axis=1))
+    return _by_number(found) if is_listed.any() else found
+
+
+def _by_number(units: Grouped) -> Grouped:
+    """Units in order, given those of single samples; the ones of the same number are added up."""
+    order = np.lexsort((units.number.view(np.uint64), units.range))
+    of, number = units.range[order], units.number[order]
+    first = np.flatnonzero((np.diff(of, prepend=-1) != 0) | (np.diff(number, prepend=0) != 0))
+    if not len(first):
+        return units
+    return Grouped(
+        of[first],
+        number[first],
+        np.add.reduceat(units.size[order], first),
+        np.minimum.reduceat(units.low[order], first),
+        np.maximum.reduceat(units.high[order], first),
+        np.add.reduceat(units.sums[:, order], first, axis=1),
+    )
+
+
+def merged(lists: Sequence[np.ndarray]) -> np.ndarray:
+    """The units of several shards, in order; those of the same range and number are added up.
+
+    Parameters
+    ----------
+    lists : sequence of ndarray (5 + n_planes, n_units) of int64
+        The fields of `Grouped`, one below the other.
+    """
+    while len(lists) > 1:
+        pairs = zip(lists[::2], lists[1::2], strict=False)
+        lists = [_merged(*pair) for pair in pairs] + list(lists[len(lists) // 2 * 2 :])
+    return lists[0]
+
+
+def _merged(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    places = np.empty((2, one.shape[1] + other.shape[1]), dtype=np.int64)
+    n_units = _match(one, other, places)
+    found = np.empty((len(one), n_units), dtype=np.int64)
+    _merge(one, other, places, found)
+    return found
+
+
+@kernel("int64(int64[:, ::1], int64[:, ::1], int64[:, ::1])")
+def _match(one, other, places):  # type: ignore[no-untyped-def]
+    """Write the places of each unit in both lists, -1 where it is not; returns how many there are.
+
+    Rows are those of `merged`: first the range, then the number.
+    """
+    i, j, n = 0, 0, 0
+    while i < one.shape[1] or j < other.shape[1]:
+        if j == other.shape[1] or i == one.shape[1]:
+            is_one, is_other = i < one.shape[1], j < other.shape[1]
+        else:
+            a, b = np.uint64(one[1, i]), np.uint64(other[1, j])
+            is_one = one[0, i] < other[0, j] or (one[0, i] == other[0, j] and a <= b)
+            is_other = not is_one or (one[0, i] == other[0, j] and a == b)
+        places[0, n], places[1, n] = i if is_one else -1, j if is_other else -1
+        i += np.int64(is_one)
+        j += np.int64(is_other)
+        n += 1
+    return n
+
+
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1])")
+def _merge(one, other, places, found):  # type: ignore[no-untyped-def]
+    """Write the merged units; `places` are those of `_match`."""
+    for row in range(len(found)):
+        for k in range(found.shape[1]):
+            i, j = places[0, k], places[1, k]
+            if i < 0 or j < 0:
+                found[row, k] = one[row, i] if j < 0 else other[row, j]
+            elif row < 2:
+                found[row, k] = one[row, i]
+            elif row == 3:
+                found[row, k] = min(one[row, i], other[row, j])
+            elif row == 4:
+                found[row, k] = max(one[row, i], other[row, j])
+            else:
+                found[row, k] = one[row, i] + other[row, j]
+
+
+@kernel("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=POSITIONS)
+def _place(keys, about, bin_, places, found):  # type: ignore[no-untyped-def]
+    """Put samples of a bin into units, and note each sample's place; -1 if it is in no range."""
+    lows, highs, shifts, nexts = about.low, about.high, about.shift, places.next
+    sizes, lowest, highest = places.size, places.low, places.high
+    begin, stop = about.first[bin_], about.first[bin_ + 1]
+    for i in range(len(keys)):
+        key, first, end = np.int64(keys[i]), begin, stop
+        while end - first > 1:
+            middle = (first + end) >> 1
+            if lows[middle] <= key:
+                first = middle
+            else:
+                end = middle
+        if first == end or key < lows[first] or key > highs[first]:
+            found[i] = -1
+            continue
+        place = nexts[first]
+        if shifts[first] < 0:
+            nexts[first] += 1
+        else:
+            offset = np.uint64(key) - np.uint64(lows[first])  # perhaps beyond 2**63
+            place += np.int64(offset >> np.uint64(shifts[first]))
+        found[i] = place
+        sizes[place] += 1
+        lowest[place] = min(lowest[place], key)
+        highest[place] = max(highest[place], key)
+
+
+@kernel(
+    "void(Members, KeyRanges, int64[::1])",
+    POSITION=POSITIONS * 2,
+    KEY=("int32", "int32", "int64", "int64"),
+)
+def _count(members, about, inside):  # type: ignore[no-untyped-def]
+    """Add the number of samples in each range whose samples are units."""
+    for t in range(len(members.begin)):
+        begin = members.begin[t]
+        keys = members.keys[begin : begin + members.size[t]]
+        for r in range(about.first[t], about.first[t + 1]):
+            if about.shift[r] < 0:
+                low, high = about.low[r], about.high[r]
+                for k in range(len(keys)):
+                    inside[r] += np.int64(low <= keys[k] and keys[k] <= high)
+
+
+@kernel(
+    "void(int64[:, ::1], int64[:, ::1], POSITION[::1], int64[::1], int64[:, ::1])",
+    POSITION=POSITIONS,
+)
+def _add_here(first, second, samples, place, sums):  # type: ignore[no-untyped-def]
+    """Add the sizes of positive integers to one plane, those of negative ones to the next.
+
+    Signs are not asked for: a processor cannot guess them.
+    """
+    has_second = len(second) > 0
+    width = 3 if has_second else 2
+    for output in range(len(first)):
+        own, plane = first[output], width * output
+        for i in range(len(samples)):
+            if place[i] >= 0:
+                amount = own[samples[i]]
+                sums[plane + np.int64(amount < 0), place[i]] += abs(amount)
+        if has_second:
+            own, into = second[output], sums[plane + 2]
+            for i in range(len(samples)):
+                if place[i] >= 0:
+                    into[place[i]] += own[samples[i]]
+
+
+@kernel("void(float64[::1], POSITION[::1], int64[::1], int64[:, ::1])", POSITION=POSITIONS)
+def _add_signed_here(signed, samples, place, sums):  # type: ignore[no-untyped-def]
+    """The same for weights that are yet to be rounded up."""
+    for i in range(len(samples)):
+        if place[i] >= 0:
+            own = signed[samples[i]]
+            sums[np.int64(own < 0.0), place[i]] += np.int64(np.ceil(abs(own)))
+
+
+@kernel(
+    "void(Terms, Members, KeyRanges, _Places, int64[:, ::1])",
+    POSITION=POSITIONS * 2,
+    KEY=("int32", "int32", "int64", "int64"),
+)
+def _add_terms(terms, members, about, places, sums):  # type: ignore[no-untyped-def]
+    """Put samples into units, and add up their integers."""
+    found = np.empty(_AT_ONCE, dtype=np.int64)
+    for t in range(len(members.begin)):
+        stop = members.begin[t] + members.size[t]
+        for low in range(members.begin[t], stop, _AT_ONCE):
+            high = min(low + _AT_ONCE, stop)
+            place = found[: high - low]
+            _place(members.keys[low:high], about, t, places, place)
+            _add_here(terms.first, terms.second, members.samples[low:high], place, sums)
+
+
+@kernel(
+    "void(float64[::1], Members, KeyRanges, _Places, int64[:, ::1])",
+    POSITION=POSITIONS * 2,
+    KEY=("int32", "int32", "int64", "int64"),
+)
+def _add_signed(signed, members, about, places, sums):  # type: ignore[no-untyped-def]
+    """The same for weights that are yet to be rounded up."""
+    found = np.empty(_AT_ONCE, dtype=np.int64)
+    for t in range(len(members.begin)):
+        stop = members.begin[t] + members.size[t]
+        for low in range(members.begin[t], stop, _AT_ONCE):
+            high = min(low + _AT_ONCE, stop)
+            place = found[: high - low]
+            _place(members.keys[low:high], about, t, places, place)
+            _add_signed_here(signed, members.samples[low:high], place, sums)

@@ -1,0 +1,170 @@
+"""The samples of the bins that a shard is asked about, with their keys.
+
+As in `places`, the samples of a bin are read in the order of their codes, or found among all codes.
+They are kept for a while: of the samples that 100 rounds ask about, half to three quarters are in
+bins that an earlier round has asked about. Kernels read them where they are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.table.codes import CodedTable
+from gpustump.engines.cpu.table.columns import PART_BITS
+from gpustump.engines.cpu.table.members import POSITIONS, positions_of, without_marks
+
+_KEPT = 8
+"""How many samples of bins are kept, as a multiple of the table's samples. On noise, 500 000 x 50,
+they last for about 100 rounds of discrete votes."""
+
+
+@group
+class Members(NamedTuple):
+    """The samples of some bins: those of bin t are `begin[t]` to before `begin[t] + size[t]`.
+
+    Attributes
+    ----------
+    samples : ndarray (n,) of int32 or int64
+    keys : ndarray (n,) of int32 or int64
+        Of their values; see `arrays.order_keys`.
+    begin, size : ndarray (n_bins,) of int64
+    """
+
+    samples: Annotated[np.ndarray, "POSITION[::1]"]
+    keys: Annotated[np.ndarray, "KEY[::1]"]
+    begin: Integers
+    size: Integers
+
+
+class KnownBins:
+    """The samples of bins that were asked about. If there is no more room, all are forgotten.
+
+    Parameters
+    ----------
+    table : CodedTable
+    kept : int
+        How many samples are kept, as a multiple of the table's samples.
+    """
+
+    def __init__(self, table: CodedTable, kept: int = _KEPT) -> None:
+        self._table = table
+        # Memory is taken as it is filled.
+        self._room = self._empty(table.n_samples * min(kept, table.n_features))
+        self._begin = np.full(len(table.layout.offset), -1)  # of each slot; -1 if it is not kept
+        self._end = 0
+
+    def of(self, feature: np.ndarray, bins: np.ndarray) -> Members:
+        """The samples of some bins, given by features and numbers, (n_bins,)."""
+        slots = self._table.layout.first[feature] + bins
+        count = self._table.layout.n_inside(slots)
+        if (new := self._unknown(slots, count)) is None:
+            self._begin[:], self._end = -1, 0
+            if (new := self._unknown(slots, count)) is None:
+                alone = Members(*self._empty(int(count.sum())), np.cumsum(count) - count, count)
+                self._look_up(feature, bins, alone)
+                return alone
+        if len(new):
+            ends = self._end + np.cumsum(count[new])
+            begin = self._begin[slots[new]] = ends - count[new]
+            self._look_up(feature[new], bins[new], Members(*self._room, begin, count[new]))
+            self._end = int(ends[-1])
+        return Members(*self._room, self._begin[slots], count)
+
+    def _unknown(self, slots: np.ndarray, count: np.ndarray) -> np.ndarray | None:
+        """Which bins are not kept; None if there is not enough room for them."""
+        new = np.flatnonzero(self._begin[slots] < 0)
+        return new if self._end + count[new].sum() <= len(self._room[0]) else None
+
+    def _empty(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Room for samples, and for their keys."""
+        table = self._table
+        keys = np.empty(n, dtype=table.source.bits[0].dtype)
+        return np.empty(n, dtype=positions_of(table.n_samples)), keys
+
+    def _look_up(self, feature: np.ndarray, bins: np.ndarray, members: Members) -> None:
+        """Write the samples of some bins, and their keys, into `members`."""
+        list_samples(self._table, feature, bins, members.begin, members.samples)
+        _look_up(*self._table.source.bits, feature, members)
+
+
+def list_samples(
+    table: CodedTable,
+    feature: np.ndarray,
+    bins: np.ndarray,
+    begin: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    """List all samples of some bins, once each.
+
+    Parameters
+    ----------
+    table : CodedTable
+    feature, bins : ndarray (n_bins,) of int64
+        The features, and the numbers of the bins.
+    begin : ndarray (n_bins,) of int64
+        Where the samples of each bin are written.
+    found : ndarray of int32 or int64
+        The type of `members.positions_of`.
+    """
+    layout, is_wide = table.layout, table.bundles.is_wide[feature] > 0
+    slots = layout.first[feature] + bins
+    is_ready = table.are_in_order(feature)
+    own = np.flatnonzero(is_ready)
+    if len(own):
+        assert table.parted is not None
+        start = table.bundles.column[feature[own]] * table.n_samples + layout.offset[slots[own]]
+        _pick(table.parted.order, start, layout.n_inside(slots[own]), begin[own], found)
+
+    def look_for(one: int) -> None:
+        own = np.flatnonzero((feature == one) & ~is_ready)
+        place = np.full(int(layout.n_bins[one]) + 1, -1)
+        place[bins[own]] = own
+        by_code = table.bundles.by_code(one, place)
+        _find(table.codes_of(one), PART_BITS * int(is_wide[own[0]]), by_code, begin, found)
+
+    table.team.each(look_for, np.unique(feature[~is_ready]).tolist())
+
+
+@kernel(
+    "void(POSITION[::1], int64[::1], int64[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS
+)
+def _pick(order, start, count, to, found):  # type: ignore[no-untyped-def]
+    """Copy stretches of an order of samples, without their marks."""
+    low = without_marks(order)
+    for t in range(len(start)):
+        for k in range(count[t]):
+            found[to[t] + k] = order[start[t] + k] & low
+
+
+@kernel(
+    "void(CODE[::1], int64, int64[::1], int64[::1], POSITION[::1])",
+    CODE=("uint8", "uint8", "uint16", "uint16"),
+    POSITION=POSITIONS * 2,
+)
+def _find(codes, shift, by_code, begin, found):  # type: ignore[no-untyped-def]
+    """List the samples of the bins to which `by_code` gives an index, from `begin[index]` on."""
+    cursor = begin.copy()
+    for i in range(len(codes)):
+        place = by_code[codes[i] >> shift]
+        if place >= 0:
+            found[cursor[place]] = i
+            cursor[place] += 1
+
+
+@kernel(
+    "void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64, int64[::1], Members)",
+    KEY=("int32", "int32", "int64", "int64"),
+    POSITION=POSITIONS * 2,
+)
+def _look_up(bits, rows, lowest, features, members):  # type: ignore[no-untyped-def]
+    """The keys of samples by their bit patterns; see `arrays.order_keys`."""
+    samples, keys = members.samples, members.keys
+    for t in range(len(features)):
+        column, begin = bits[:, features[t]], members.begin[t]
+        for i in range(begin, begin + members.size[t]):
+            row = rows[samples[i]] if len(rows) > 0 else np.int64(samples[i])
+            bit = np.int64(column[row])
+            keys[i] = bit if bit >= 0 else lowest - bit

@@ -1,0 +1,1 @@
+"""Sums of integers over the bins of all features, exact or estimated."""

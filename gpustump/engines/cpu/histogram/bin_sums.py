@@ -1,0 +1,222 @@
+"""The sums over all bins in a run whose integers all change in every round: exact, or estimates.
+
+If a step separates few samples from many, the sums are estimated (see `estimates`), and their
+largest errors are kept with them. The sums of single features can be made exact at any time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from gpustump.engines.contract import Search
+from gpustump.engines.cpu.histogram.changes import (
+    Changes,
+    add_changes,
+    list_changes,
+    list_rest,
+    unpack_slots,
+)
+from gpustump.engines.cpu.histogram.estimates import Expected, Move, move_slots
+from gpustump.engines.cpu.histogram.histograms import (
+    TeamHistograms,
+    add_some_columns,
+    fill_slots,
+    slot_sums,
+)
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.table.codes import CodedTable
+from gpustump.engines.cpu.table.columns import Histograms
+
+
+class HistogramSums(ABC):
+    """Sums over all bins, kept in histograms; see `split_search.Bins`.
+
+    Parameters
+    ----------
+    table : CodedTable
+    search : Search
+
+    Attributes
+    ----------
+    sums : ndarray (n_planes, n_slots) of int64
+        In the planes of `slices`, as of the last call of `look`.
+    off : ndarray (n_planes, n_slots) of float64
+        The largest error of each sum.
+    is_exact : bool
+        Whether all sums are exact.
+    """
+
+    def __init__(self, table: CodedTable, search: Search) -> None:
+        self._table = table
+        n_planes = (4 if search.votes == "newton" else 2) * search.n_outputs
+        bundles = table.bundles
+        self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
+        self.sums = np.zeros((n_planes, len(table.layout.offset)), dtype=np.int64)
+        self.off = np.zeros(self.sums.shape)
+        self.is_exact = True
+        self._is_behind = True  # whether the histograms are newer than the sums
+        self._expected = Expected(self.sums, self.off)
+
+    def look(self) -> Expected:
+        """Update the sums; returns what they would be if all samples had followed the bulk."""
+        if self._is_behind:
+            self._is_behind = False
+            self._take_sums()
+        return self._expected
+
+    def renew(self, features: np.ndarray) -> np.ndarray:
+        """Add up some features anew; returns all features that share their columns, in order."""
+        is_chosen = np.zeros(self._table.columns.n_columns, dtype=bool)
+        is_chosen[self._column[features]] = True
+        renewed: np.ndarray = is_chosen[self._column].nonzero()[0]
+        self._renew(is_chosen.nonzero()[0], renewed)
+        for feature in renewed.tolist():
+            self.off[:, self._slots(feature)] = 0.0
+        return renewed
+
+    def sums_of(self, features: np.ndarray) -> np.ndarray:
+        """The sums over the slots of some features, added up anew, (n_planes, n)."""
+        self.renew(features)
+        slots = [self._slots(feature) for feature in features.tolist()]
+        return np.concatenate([self.sums[:, own] for own in slots], axis=1)
+
+    def _slots(self, feature: int) -> slice:
+        """The slots of a feature, that of missing values included."""
+        own = self._table.layout.slots(feature)
+        return slice(own.start, own.stop + 1)
+
+    @abstractmethod
+    def _take_sums(self) -> None:
+        """Replace the sums over all slots by those of the histograms."""
+
+    @abstractmethod
+    def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
+        """Add up some columns anew, and replace the sums over the slots of their features."""
+
+
+class BinSums(HistogramSums):
+    """The sums of one run, from integers that are stored output by output.
+
+    Parameters
+    ----------
+    table : CodedTable
+    terms : Terms
+        The run's integers; the arrays are overwritten in every round.
+    search : Search
+    """
+
+    def __init__(self, table: CodedTable, terms: Terms, search: Search) -> None:
+        super().__init__(table, search)
+        self._terms, self._n_inside = terms, samples_of_slots(table)
+        outputs = range(0, 2 * search.n_outputs, 2)
+        width = 2 if search.votes == "newton" else 1
+        # For each plane of `slices`, the histograms' plane, and which of the integers added there.
+        planes = [(k + s, which) for k in outputs for which in range(width) for s in (0, 1)]
+        self._planes = np.asarray(planes)
+        self._histograms = TeamHistograms(2 * search.n_outputs, width, table.columns, table.team)
+        self._changes: list[Changes] = []
+        self._into: Histograms | None = None
+        self._unpacked: np.ndarray | None = None
+
+    def _take_sums(self) -> None:
+        table = self._table
+        self.sums = slot_sums(
+            self._histograms.total, self._planes, table.bundles, table.layout, table.team
+        )
+        if self.is_exact:
+            self.off = np.zeros(self.sums.shape)
+
+    def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
+        table, histograms = self._table, self._histograms
+        add_some_columns(table.columns, self._terms, histograms, table.team, columns)
+        fill_slots(histograms.total, self._planes, table.bundles, table.layout, features, self.sums)
+
+    def expect(self, move: Move, *, follows: bool) -> None:
+        """Note what the sums would be if all samples followed a step as the bulk does.
+
+        `follows` says whether the sums will be estimates.
+        """
+        off_now = np.zeros_like(self.off)
+        move_slots(self.sums, self.off, self._n_inside, move, off_now)
+        self._expected = Expected(self.sums, off_now if follows else self.off)
+
+    def add_up(self, make: Callable[[int, int], None]) -> None:
+        """Add up all samples anew.
+
+        Parameters
+        ----------
+        make : callable
+            Computes the terms of the samples from `low` to `high`.
+        """
+        self._histograms.add_up(self._terms, make)
+        self.is_exact = self._is_behind = True
+
+    def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
+        """Update the sums by a step that is expected, as estimates.
+
+        Parameters
+        ----------
+        make : callable
+            Computes the terms of the samples from `low` to `high`.
+        regions : ndarray (n_samples,) of uint8
+        move : Move
+        """
+        self.sums = self._expected.sums + self.changes(make, regions, move)
+        self.is_exact = False
+
+    def changes(
+        self, make: Callable[[int, int], None], regions: np.ndarray, move: Move
+    ) -> np.ndarray:
+        """What a step's move leaves out, (n_planes, n_slots) of int64; the sums stay as they are.
+
+        The arguments are those of `follow`. The answer may be overwritten by the next one.
+        """
+        table = self._table
+        self._list(make, regions, move)
+        into = self._words()
+        self._add_listed(into)
+        planes = [(plane, 0) for plane in range(len(into.wide))]
+        words = slot_sums(into, np.asarray(planes), table.bundles, table.layout, table.team)
+        if len(self._terms.second) == 0:
+            return words
+        self._unpacked = np.empty_like(self.sums) if self._unpacked is None else self._unpacked
+        unpack_slots(words, move.shift, self._unpacked)
+        return self._unpacked
+
+    def _words(self) -> Histograms:
+        """Cleared histograms for changes, whose memory is used in every round."""
+        n_planes = 2 * len(self._terms.first)
+        into = self._into = self._into or Histograms.empty(n_planes, 1, self._table.columns)
+        into.clear()
+        return into
+
+    def _list(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
+        """Have the terms made, and list what is to be added for the samples of the rest."""
+        columns, terms, team = self._table.columns, self._terms, self._table.team
+        if not self._changes:
+            self._changes = [Changes.empty(columns.n_samples, team) for _ in terms.first]
+        size = self._changes[0].segment
+
+        def take(segment: int) -> None:
+            for output, changes in enumerate(self._changes):
+                list_rest(terms, regions, move, output, segment, changes)
+            make(segment * size, min((segment + 1) * size, columns.n_samples))
+            for output, changes in enumerate(self._changes):
+                list_changes(terms, move, output, segment, changes)
+
+        team.each(take, range(len(self._changes[0].n_front)))
+
+    def _add_listed(self, into: Histograms) -> None:
+        for output, changes in enumerate(self._changes):
+            add_changes(self._table.columns, into, 2 * output, changes, self._table.team)
+
+
+def samples_of_slots(table: CodedTable) -> np.ndarray:
+    """How many samples each slot holds, those of missing values included."""
+    layout = table.layout
+    counts = np.diff(layout.offset, append=0)
+    counts[layout.first + layout.n_bins] = table.n_missing
+    return counts

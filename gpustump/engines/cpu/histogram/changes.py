@@ -1,0 +1,259 @@
+"""The changes of the integers of the samples outside a step's largest region, listed and added up.
+
+If few samples are listed, nearly every code that is read comes from memory. So codes are prefetched
+some samples ahead, and lists are long: each holds the samples of a *segment*, a piece of a thread's
+work, those labelled +1 from the front and the others from the back.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.histogram.estimates import ROUGHER, SECOND_BITS, spread
+from gpustump.engines.cpu.histogram.histograms import (
+    COLUMNS_AT_ONCE,
+    FEW_ADDITIONS,
+    parts_of_columns,
+    pieces_of,
+)
+from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.prefetching import prefetch
+from gpustump.engines.cpu.table.columns import PART_BITS, Columns, Histograms
+from gpustump.engines.threads import Team
+
+_AT_ONCE = 8192
+"""How many samples' regions are read at once."""
+
+_AHEAD = 48
+"""How many samples ahead codes are prefetched."""
+
+_DENSE = 0.3
+"""If a larger share of the samples is listed, the processor's own prefetching is enough."""
+
+
+@group
+class Changes(NamedTuple):
+    """The samples outside the largest region, and the amount to be added for each.
+
+    Attributes
+    ----------
+    segment : int
+        How many samples a segment has.
+    sample : ndarray (n_samples,) of uint32
+        Counted from the segment's first sample.
+    amount : ndarray (n_samples,) of int64
+    n_front, n_back : ndarray (n_segments,) of int64
+        How many samples are listed at the front and at the back of each segment.
+    """
+
+    segment: int
+    sample: Annotated[np.ndarray, "uint32[::1]"]
+    amount: Integers
+    n_front: Integers
+    n_back: Integers
+
+    @classmethod
+    def empty(cls, n_samples: int, team: Team) -> Changes:
+        segment = pieces_of(n_samples, team)[0][1]
+        n_segments = -(-n_samples // segment)
+        return cls(
+            segment, np.empty(n_samples, dtype=np.uint32), np.empty(n_samples, dtype=np.int64),
+            np.zeros(n_segments, dtype=np.int64), np.zeros(n_segments, dtype=np.int64),
+        )  # fmt: skip
+
+    @property
+    def n_listed(self) -> int:
+        return int(self.n_front.sum() + self.n_back.sum())
+
+
+def add_changes(
+    columns: Columns, histograms: Histograms, plane: int, changes: Changes, team: Team
+) -> None:
+    """Add the listed amounts: of samples labelled +1 to plane `plane`, of others to the next."""
+    n_listed = changes.n_listed
+    ahead = _AHEAD if n_listed < _DENSE * len(changes.sample) else 0
+    parts = parts_of_columns(columns, team)
+    if n_listed * columns.n_columns < FEW_ADDITIONS:
+        parts = [(0, columns.n_columns)]
+    team.each(lambda part: _add(columns, histograms, plane, *part, changes, ahead), parts)
+
+
+@kernel("int64(int64, int64, int64)")
+def packed(first, second, shift):  # type: ignore[no-untyped-def]
+    """Two integers in one word, the second one rounded more, as scores depend less on it.
+
+    Words can be added up; intermediate overflow does no harm. In the end the sum of second integers
+    must fit into the lower bits, with its sign, and that of first integers into the upper bits.
+    """
+    return ((first >> shift) << SECOND_BITS) + (second >> (shift + ROUGHER))
+
+
+@kernel("void(int64[:, ::1], int64, int64[:, ::1])")
+def unpack_slots(words, shift, found):  # type: ignore[no-untyped-def]
+    """Both parts of words (2, n), in the planes of `slices`, (4, n)."""
+    for plane in range(2):
+        own, first, second = words[plane], found[plane], found[plane + 2]
+        for k in range(len(own)):
+            low = (own[k] << (64 - SECOND_BITS)) >> (64 - SECOND_BITS)
+            first[k] = ((own[k] - low) >> SECOND_BITS) << shift
+            second[k] = low << (shift + ROUGHER)
+
+
+@kernel("int64(uint8[::1], uint8, uint16[::1])")
+def _list_others(regions, bulk, found):  # type: ignore[no-untyped-def]
+    """List the samples of a chunk that are not of a region, eight at a time; returns how many."""
+    count, n_words = np.uint64(0), len(regions) // 8
+    words = regions[: 8 * n_words].view(np.uint64)
+    alike = np.uint64(bulk) * np.uint64(0x0101010101010101)
+    for w in range(n_words):
+        if words[w] == alike:
+            continue
+        for i in range(8 * w, 8 * w + 8):
+            found[count] = i
+            count += np.uint64(regions[i] != bulk)
+    for i in range(8 * n_words, len(regions)):
+        found[count] = i
+        count += np.uint64(regions[i] != bulk)
+    return np.int64(count)
+
+
+@kernel("void(Terms, uint8[::1], Move, int64, int64, Changes)")
+def list_rest(terms, regions, move, output, segment, changes):  # type: ignore[no-untyped-def]
+    """List the samples of the rest, with minus what the bulk's move makes of their integers.
+
+    Parameters
+    ----------
+    terms : Terms
+        Before the step.
+    regions : ndarray (n_samples,) of uint8
+    move : Move
+    output, segment : int
+    changes : Changes
+        The samples are listed here; their amounts are minus the integers after the bulk's move.
+    """
+    has_second = len(terms.second) > 0
+    negative_by, positive_by = move.factor[2 * output + 1], move.factor[2 * output]
+    negative_more, positive_more = move.slope[2 * output + 1], move.slope[2 * output]
+    bulk, first = np.uint8(move.bulk), terms.first[output]
+    begin = segment * changes.segment
+    stop = min(begin + changes.segment, len(first))
+    found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
+    front, back = np.uint64(begin), np.uint64(stop - 1)
+    for start in range(begin, stop, _AT_ONCE):
+        for k in range(_list_others(regions[start : min(start + _AT_ONCE, stop)], bulk, found)):
+            i = start + np.int64(found[k])
+            own = first[i]
+            is_positive = np.uint64(own > 0)
+            place = front if own > 0 else back
+            by = positive_by if own > 0 else negative_by
+            expected = np.int64(np.rint(float(abs(own)) * by))
+            if has_second:
+                second = terms.second[output, i]
+                more = positive_more if own > 0 else negative_more
+                curve = float(second)
+                expected += np.int64(np.rint(curve * more))
+                curve -= 2.0 * spread(float(abs(own)), curve)
+                second += np.int64(np.rint(curve * more))
+                expected = packed(expected, second, move.shift)
+            changes.sample[place] = i - begin
+            changes.amount[place] = -expected
+            front += is_positive
+            back -= np.uint64(1) - is_positive
+    changes.n_front[segment] = front - np.uint64(begin)
+    changes.n_back[segment] = np.uint64(stop - 1) - back
+
+
+@kernel("void(Terms, Move, int64, int64, Changes)")
+def list_changes(terms, move, output, segment, changes):  # type: ignore[no-untyped-def]
+    """Add the integers after the step to the amounts, which then correct the moved sums."""
+    has_second = len(terms.second) > 0
+    first = terms.first[output]
+    begin = segment * changes.segment
+    stop = min(begin + changes.segment, len(first))
+    for part in range(2):
+        low = begin if part == 0 else stop - changes.n_back[segment]
+        high = begin + changes.n_front[segment] if part == 0 else stop
+        for place in range(low, high):
+            i = np.uint64(begin) + np.uint64(changes.sample[place])
+            now = abs(first[i])
+            if has_second:
+                now = packed(now, terms.second[output, i], move.shift)
+            changes.amount[place] += now
+
+
+@kernel(
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint32[::1], int64[::1], int64)",
+    CODE=("uint8", "uint16"),
+)
+def _add_four(codes, shift, histograms, column, start, index, amount, ahead):  # type: ignore[no-untyped-def]
+    """Add to the histograms of four columns. Bins are codes without their `shift` lowest bits."""
+    shift = np.uint64(shift)
+    c0, c1 = codes[column, start:], codes[column + 1, start:]
+    c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
+    h0, h1 = histograms[column], histograms[column + 1]
+    h2, h3 = histograms[column + 2], histograms[column + 3]
+    for t in range(len(index) - ahead if ahead > 0 else 0):
+        soon = np.uint64(index[t + ahead])
+        prefetch(c0, soon)
+        prefetch(c1, soon)
+        prefetch(c2, soon)
+        prefetch(c3, soon)
+        i, by = index[t], amount[t]
+        h0[np.uint64(c0[i]) >> shift] += by
+        h1[np.uint64(c1[i]) >> shift] += by
+        h2[np.uint64(c2[i]) >> shift] += by
+        h3[np.uint64(c3[i]) >> shift] += by
+    for t in range(max(0, len(index) - ahead) if ahead > 0 else 0, len(index)):
+        i, by = index[t], amount[t]
+        h0[np.uint64(c0[i]) >> shift] += by
+        h1[np.uint64(c1[i]) >> shift] += by
+        h2[np.uint64(c2[i]) >> shift] += by
+        h3[np.uint64(c3[i]) >> shift] += by
+
+
+@kernel(
+    "void(CODE[::1], int64, int64[::1], uint32[::1], int64[::1])",
+    CODE=("uint8", "uint16"),
+)
+def _add_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
+    shift = np.uint64(shift)
+    for t in range(len(index)):
+        histogram[np.uint64(codes[index[t]]) >> shift] += amount[t]
+
+
+@kernel(
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, uint32[::1], int64[::1], int64)",
+    CODE=("uint8", "uint16"),
+)
+def _add_to(codes, shift, histograms, low, high, start, index, amount, ahead):  # type: ignore[no-untyped-def]
+    """Add amounts to the histograms of the columns from `low` to `high` of one array of codes."""
+    column = low
+    while column + COLUMNS_AT_ONCE <= high:
+        _add_four(codes, shift, histograms, column, start, index, amount, ahead)
+        column += COLUMNS_AT_ONCE
+    while column < high:
+        _add_one(codes[column, start:], shift, histograms[column], index, amount)
+        column += 1
+
+
+@kernel("void(Columns, Histograms, int64, int64, int64, Changes, int64)")
+def _add(columns, histograms, plane, low, high, changes, ahead):  # type: ignore[no-untyped-def]
+    """Add all that is listed to the histograms of the columns from `low` to `high`."""
+    n_samples, n_wide = columns.wide.shape[1], len(columns.wide)
+    for segment in range(len(changes.n_front)):
+        begin = segment * changes.segment
+        stop = min(begin + changes.segment, n_samples)
+        for sign in range(2):
+            first = begin if sign == 0 else stop - changes.n_back[segment]
+            last = begin + changes.n_front[segment] if sign == 0 else stop
+            index, amount = changes.sample[first:last], changes.amount[first:last]
+            wide, narrow = histograms.wide[plane + sign], histograms.narrow[plane + sign]
+            _add_to(
+                columns.wide, PART_BITS, wide, low, min(high, n_wide), begin, index, amount, ahead
+            )
+            low_narrow = max(low - n_wide, 0)
+            _add_to(
+                columns.narrow, 0, narrow, low_narrow, high - n_wide, begin, index, amount, ahead
+            )

@@ -1,0 +1,266 @@
+"""Estimates of the sums over bins after a step, without adding up every sample again.
+
+A step multiplies the weights of all samples of a label in a region by the same factor. Most cuts
+separate few samples from many; late in a run, the few are usually less than a tenth. So the sums
+are multiplied by the factor of the largest region, the *bulk*, and then corrected for the samples
+of the other regions, the *rest*, one by one. That is all for the exponential loss. With the
+logistic loss the odds u are multiplied by a factor f. With e = f - 1, a sample's integers, which
+are w = u / (1 + u) and w (1 - w) times its weight, become
+
+    w'          = w + e w (1 - w) - e**2 w**2 (1 - w) / (1 + e w)
+    w' (1 - w') = (1 + e) w (1 - w) / (1 + e w)**2
+
+So the first integer grows by e times the second one, with an error of at most e**2 / min(1, f)
+times the second one. The second integer grows by e w (1 - w) (1 - 2 w), with an error of at most 4
+times as much. For the bulk, e is small: late in a run, a thousandth. The sum of w w (1 - w) is not
+known, but it lies between 0 and a bound (`spread`), so the middle is taken.
+
+From then on the sums are estimates, and the largest error of each is kept with it. For the
+exponential loss it comes from roundings: one unit in 2**62 for each sample. For the logistic loss
+the errors of the formulas are added to it round by round. The search finds the features that may
+hold the best cut. Only these are added up anew, sample by sample, and the cut is found by these
+exact sums.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.contract import Cut, RegionSums, Search, Step
+from gpustump.engines.cpu.runtime.compiling import Floats, group, kernel
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
+
+_LARGEST_REST, _LARGEST_REST_IN_CACHE = 0.6, 0.45
+"""If the rest is a larger share of the samples, adding up all samples takes less time. The second
+share is for tables whose codes fit into the nearer caches, where adding up is fast."""
+
+_CODES_IN_CACHE = 2**24
+"""How many codes these caches hold, about."""
+
+SECOND_BITS, ROUGHER = 29, 6
+"""Both integers of a sample of the rest are added as one word. The first one is a multiple of
+2**shift. The second one takes the lower SECOND_BITS bits, and is a multiple of
+2**(shift + ROUGHER)."""
+
+_LARGEST_FACTOR = 1.9
+"""Sums of up to 2**62 times this fit into int64."""
+
+_LARGEST_LOGARITHM = 0.2
+"""The largest absolute logarithm of a factor of the odds. For larger ones estimates are too bad."""
+
+_ROUNDING = 2.0**-40
+"""More than the relative error of a sum by the roundings of its floating-point terms."""
+
+_OF_SUM = 1.0
+"""More than the rounding of a sum to a whole number, in units."""
+
+
+class Expected(NamedTuple):
+    """What the sums over the slots would be after a step if all samples were of the bulk.
+
+    Attributes
+    ----------
+    sums : ndarray (n_planes, n_slots) of int64
+    off : ndarray (n_planes, n_slots) of float64
+        The true sums after the step, less `sums`, measure what the rest gains. This is the largest
+        error of that measure.
+    """
+
+    sums: np.ndarray
+    off: np.ndarray
+
+
+@group
+class Move(NamedTuple):
+    """What a step does to the bulk's sums, for each plane of the histograms: output and label.
+
+    The sum of first integers becomes `factor` times itself plus `slope` times the sum of second
+    integers, with an error of at most `bend` times the latter. For the sum of second integers see
+    above.
+
+    Attributes
+    ----------
+    bulk : int
+        The largest region.
+    shift : int
+        The rounding of the integers of the rest; see `changes.packed`.
+    factor, slope, bend : ndarray (2 * n_outputs,) of float64
+    """
+
+    bulk: int
+    shift: int
+    factor: Floats
+    slope: Floats
+    bend: Floats
+
+    @classmethod
+    def of(
+        cls, step: Step, counts: np.ndarray, sums: RegionSums, search: Search
+    ) -> Move | None:  # fmt: skip
+        """What a step does to its largest region; None if that cannot be estimated well.
+
+        Parameters
+        ----------
+        step : Step
+        counts : ndarray (n_regions,) of int64
+            How many samples lie in each region.
+        sums : tuple
+            The sums over the regions before the step, as `contract.RegionSums`.
+        search : Search
+        """
+        bulk = int(np.argmax(counts))
+        factor = [own for negative, positive in step.factors[bulk] for own in (positive, negative)]
+        if not all(0.0 < own < math.inf for own in factor):
+            return None
+        nothing = np.zeros(len(factor))
+        if search.votes != "newton":
+            if max(factor) > _LARGEST_FACTOR:
+                return None
+            return cls(bulk, 0, np.asarray(factor), nothing, nothing)
+        if search.n_outputs > 1 or max(abs(math.log(own)) for own in factor) >= _LARGEST_LOGARITHM:
+            return None
+        shift = _shift(step, bulk, counts, sums)
+        if shift is None:
+            return None
+        by = np.asarray(factor)
+        slope = by - 1.0
+        return cls(bulk, shift, nothing + 1.0, slope, slope * slope / np.minimum(1.0, by))
+
+
+def _shift(step: Step, bulk: int, counts: np.ndarray, sums: RegionSums) -> int | None:
+    """The least shift with which the sums of the rest's changes fit into a word.
+
+    If a region's odds are multiplied by f, an integer changes by at most max(f, 1 / f) - 1 times
+    the second integer, and by a unit or two by rounding. The change that the bulk's move would make
+    is subtracted. None if there are too many samples.
+    """
+    growth = [max(max(f, 1.0 / f) for f in factors[0]) - 1.0 for factors in step.factors]
+    n_rest = int(counts.sum() - counts[bulk])
+    most = 4.0 * n_rest + 1.0
+    for region, own in enumerate(sums):
+        if region != bulk:
+            most += (growth[region] + growth[bulk]) * float(own[0][1]) * (1.0 + _ROUNDING)
+    free = (2.0 ** (62 - SECOND_BITS), 2.0 ** (SECOND_BITS - 2))
+    if 4 * n_rest > min(free):
+        return None
+    first, second = (math.ceil(math.log2(most / (room - 2.0 * n_rest))) for room in free)
+    return max(0, first, second - ROUGHER)
+
+
+def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> np.ndarray:
+    """How many samples lie in each region of a cut; `n_missing` (n_features,) have no value."""
+    missing = int(n_missing[cut.feature])
+    present = n_samples - missing
+    first = present if cut.position is None else cut.position + 1
+    counts = np.zeros(N_REGIONS, dtype=np.int64)
+    counts[FIRST], counts[SECOND], counts[MISSING] = first, present - first, missing
+    return counts
+
+
+def is_worth_following(counts: np.ndarray, n_columns: int) -> bool:
+    """Whether estimates take less time than adding up all samples.
+
+    Parameters
+    ----------
+    counts : ndarray (n_regions,) of int64
+        How many samples lie in each region.
+    n_columns : int
+    """
+    in_cache = int(counts.sum()) * n_columns < _CODES_IN_CACHE
+    most = _LARGEST_REST_IN_CACHE if in_cache else _LARGEST_REST
+    return bool(counts.sum() - counts.max() <= most * counts.sum())
+
+
+@kernel("void(int64[:, ::1], int64[::1], int32[:, ::1], uint8[:, ::1])")
+def round_to_fit(changes, first, numbers, shift):  # type: ignore[no-untyped-def]
+    """Write changes of sums over slots as `numbers` in units of 2**shift; see `add_rounded`.
+
+    Each feature, whose slots begin at `first`, has the smallest unit with which four bytes are
+    enough. `cluster.questions.narrowed` does this without a kernel; its unit may be twice as large.
+    """
+    for plane in range(len(changes)):
+        for j in range(len(first)):
+            end = first[j + 1] if j + 1 < len(first) else changes.shape[1]
+            own, into = changes[plane, first[j] : end], numbers[plane, first[j] : end]
+            most = 0
+            for s in range(len(own)):
+                most = max(most, abs(own[s]))
+            by = 0
+            while most >> by >= 1 << 30:
+                by += 1
+            half = (1 << by) >> 1
+            for s in range(len(own)):
+                into[s] = (own[s] + half) >> by
+            shift[plane, j] = by
+
+
+@kernel(
+    "void(Array(int32, 2, 'C', readonly=True), Array(uint8, 2, 'C', readonly=True), int64[::1],"
+    " int64[::1], int64[:, ::1], float64[:, ::1])"
+)
+def add_rounded(numbers, shift, place, feature, sums, off):  # type: ignore[no-untyped-def]
+    """Add numbers in units of 2**shift, rounded to within half of one, to the sums over slots.
+
+    `place` says where among the numbers that of each slot is, `feature` whose shift it has.
+    """
+    for plane in range(len(sums)):
+        for s in range(len(place)):
+            by = np.int64(shift[plane, feature[s]])
+            sums[plane, s] += np.int64(numbers[plane, place[s]]) << by
+            off[plane, s] += float((1 << by) >> 1)
+
+
+@kernel("float64(float64, float64)")
+def spread(first, second):  # type: ignore[no-untyped-def]
+    """The most that the sum of w w (1 - w) may be, given the sums A of w and B of w (1 - w).
+
+    Let m = 1 - B / A, the mean of w weighted by w. The sum is at most A m (1 - m), since w (1 - w)
+    is concave in w. For a single sample it equals that.
+    """
+    return max(0.0, second * (1.0 - second / first)) if first > 0.0 else 0.0
+
+
+@kernel("void(int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1])")
+def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-def]
+    """Update the sums over slots, in the planes of `slices`, and their largest errors.
+
+    `off_now` is set to the error of this move alone, for the first integers.
+    """
+    n_planes = len(move.factor)
+    has_second = len(sums) > n_planes
+    unit = 2.0**move.shift
+    rougher_unit = unit * 2.0**ROUGHER
+    for plane in range(n_planes):
+        by, more, bend = move.factor[plane], move.slope[plane], move.bend[plane]
+        if not has_second:
+            own, own_off = sums[plane], off[plane]
+            for s in range(len(n_inside)):
+                before = abs(float(own[s])) + own_off[s]
+                each = n_inside[s] * (by + 2.0) + before * by * _ROUNDING + _OF_SUM
+                off_now[plane, s] = each * (1.0 + _ROUNDING)
+                own_off[s] = (own_off[s] * by + each) * (1.0 + _ROUNDING)
+                own[s] = np.int64(np.rint(float(own[s]) * by))
+            continue
+        # With one output: positive and negative first integers, then the second ones of both.
+        first, first_off = sums[plane], off[plane]
+        second, second_off = sums[plane + 2], off[plane + 2]
+        size = abs(more)
+        for s in range(len(n_inside)):
+            curve = abs(float(second[s])) + second_off[s]
+            before = abs(float(first[s])) + first_off[s] + curve
+            each = n_inside[s] * (4.0 + unit) + before * _ROUNDING + _OF_SUM
+            rough = n_inside[s] * rougher_unit
+            unknown = spread(float(first[s]), float(second[s]))
+            unknown += 2.0 * first_off[s] + 3.0 * second_off[s]
+            off_now[plane, s] = (bend * curve + each) * (1.0 + _ROUNDING)
+            first_off[s] += (size * second_off[s] + bend * curve + each) * (1.0 + _ROUNDING)
+            second_off[s] += size * unknown + (4.0 * bend * curve + each + rough)
+            first_off[s] *= 1.0 + _ROUNDING
+            second_off[s] *= 1.0 + _ROUNDING
+            curve = float(second[s])
+            bent = curve - spread(float(first[s]), curve)
+            first[s] += np.int64(np.rint(curve * more))
+            second[s] += np.int64(np.rint(bent * more))

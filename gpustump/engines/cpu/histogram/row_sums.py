@@ -1,0 +1,300 @@
+"""The sums over all bins in a run of Newton votes with several outputs: exact, or estimates.
+
+Estimates are exact sums of rounded integers. Both integers of a sample and output are rounded, and
+become one *word*, the first one in its upper bits. Words are added up like single integers. The sum
+over a bin is off by at most half a unit for each of its samples. That is little where the best
+features are clearly better than most others; the search has those sums added up anew, exactly, that
+may hold the best cut (see `estimates`).
+
+The words of a sample are a row, which is added to the sums of a bin in vectors of four words. So a
+code is read once for all outputs, and one store writes four sums. The sums of a column take 100 kB
+with ten outputs, which fit into the second cache but not into the nearest one.
+
+A search also asks for the sums of positive and of negative first integers, P and N, but only as an
+upper bound of how far a sum may be from its value at an edge (see `unit_scores`). Adding them up
+would take half as long again. Instead P is the weight of the samples of the output's class, which
+no sum of their first integers exceeds, and N is P less the signed sum. So P - N is exact, or an
+estimate like the others, while P and N alone are upper bounds.
+
+The weights of a run sum to less than 2**62 units of the integers. A first integer is at most the
+weight, a second one at most a quarter of it, both rounded up. So the sums fit into the bits that
+they have, for fewer than 2**27 samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpustump.engines.contract import Search
+from gpustump.engines.cpu.histogram.bin_sums import HistogramSums, samples_of_slots
+from gpustump.engines.cpu.histogram.histograms import (
+    FEW_ADDITIONS,
+    TeamHistograms,
+    fill_slots,
+    parts_of_columns,
+    pieces_of,
+    slot_sums,
+)
+from gpustump.engines.cpu.loss.softmax_rows import (
+    TILE,
+    SoftmaxRows,
+    add_row,
+    new_tile,
+    set_integers,
+)
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.table.codes import CodedTable
+from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Histograms
+from gpustump.engines.threads import Shared
+
+_FEW = 0.2
+"""If a larger share of the features had to be added up anew, estimates have not saved time."""
+
+_MOST_SAMPLES = 2**27 - 1
+
+_FIRST_SHIFT, _SECOND_SHIFT = 28, 33
+"""Integers are rounded to multiples of 2**28 and of 2**33."""
+
+_SECOND_BITS = 28
+"""How many lower bits of a word belong to the second integer, which has no sign."""
+
+HALF_UNITS = (2.0 ** (_FIRST_SHIFT - 1), 2.0 ** (_SECOND_SHIFT - 1))
+"""How far a rounded first or second integer may be off."""
+
+_WORDS_AT_ONCE = 3 * 2**13
+"""About how many words are made before they are added: with the sums of a column they stay in the
+second cache."""
+
+
+class RowSums(HistogramSums):
+    """The sums of one run.
+
+    Parameters
+    ----------
+    table : CodedTable
+    rows : SoftmaxRows
+        The run's samples; the probabilities are overwritten in every round.
+    search : Search
+    """
+
+    def __init__(self, table: CodedTable, rows: SoftmaxRows, search: Search) -> None:
+        super().__init__(table, search)
+        self._rows = rows
+        outputs = range(rows.n_outputs)
+        columns, team = table.columns, table.team
+        self._words = TeamHistograms(1, rows.width, columns, team)
+        self._word_planes = np.asarray([(0, k) for k in outputs])
+        self._exact = TeamHistograms(1, 2 * rows.width, columns, team)
+        self._exact_planes = np.asarray([(0, k + s) for s in (0, rows.width) for k in outputs])
+        self._both = np.empty((2 * rows.n_outputs, self.sums.shape[1]), dtype=np.int64)
+        self._most = self._weights_of_classes()
+        # An output's first plane says how far P - N may be off, its third one all second integers.
+        by_plane = (HALF_UNITS[0], 0.0, HALF_UNITS[1], 0.0)
+        self._off_of_words = np.multiply.outer(by_plane, samples_of_slots(table))
+        self._renewed: set[int] = set()
+
+    def _weights_of_classes(self) -> np.ndarray:
+        """The units of the samples of each class in each slot, (n_outputs, n_slots) of int64."""
+        table, n_outputs = self._table, self._rows.n_outputs
+        sums = Histograms.empty(n_outputs, 1, table.columns)
+        table.team.each(
+            lambda column: _add_weights(table.columns, self._rows, sums, column),
+            range(table.columns.n_columns),
+        )
+        planes = np.asarray([(k, 0) for k in range(n_outputs)])
+        return slot_sums(sums, planes, table.bundles, table.layout, table.team)
+
+    def renew(self, features: np.ndarray) -> np.ndarray:
+        """Add up some features anew; returns all features that share their columns, in order."""
+        renewed = super().renew(features)
+        self._renewed.update(renewed.tolist())
+        return renewed
+
+    def add_up(self, make: Callable[[int, int], None]) -> None:
+        """Add up all samples anew: as estimates, unless the last ones were not good enough.
+
+        Parameters
+        ----------
+        make : callable
+            Computes the probabilities of the samples from `low` to `high`.
+        """
+        are_good = len(self._renewed) <= _FEW * self._table.n_features
+        if are_good and self._table.n_samples <= _MOST_SAMPLES:
+            self._add_words(make)
+            off = self.off.reshape(self._rows.n_outputs, 4, -1)
+            if self.is_exact:
+                off[:] = self._off_of_words
+            for feature in self._renewed:  # the others are off by as much as before
+                own = self._slots(feature)
+                off[:, :, own] = self._off_of_words[:, own]
+            self.is_exact = False
+        else:
+            team, n_columns = self._table.team, self._table.columns.n_columns
+            team.each(lambda piece: make(*piece), pieces_of(self._rows.n_samples, team))
+            self._add_exactly(np.arange(n_columns))
+            self.off[:] = 0.0
+            self.is_exact = True
+        self._is_behind = True
+        self._renewed.clear()
+
+    def _add_words(self, make: Callable[[int, int], None]) -> None:
+        """Compute all probabilities, and add up the words."""
+        words, columns, team = self._words, self._table.columns, self._table.team
+        words.total.clear()
+        pieces = pieces_of(columns.n_samples, team)
+        if words.by_samples:
+            shared = Shared(pieces)
+
+            def take(own: Histograms) -> None:
+                for piece in shared:
+                    make(*piece)
+                    _add_words(columns, self._rows, own, 0, columns.n_columns, *piece)
+
+            words.add(take)
+            return
+        team.each(lambda piece: make(*piece), pieces)
+        team.each(
+            lambda part: _add_words(columns, self._rows, words.total, *part, 0, columns.n_samples),
+            parts_of_columns(columns, team),
+        )
+
+    def _add_exactly(self, chosen: np.ndarray) -> None:
+        """Add up some columns without rounding."""
+        columns, team = self._table.columns, self._table.team
+        parts = [(0, columns.n_samples)]
+        n_additions = columns.n_samples * len(chosen) * self._rows.n_outputs
+        if self._exact.by_samples and n_additions >= FEW_ADDITIONS:
+            parts = pieces_of(columns.n_samples, team)
+        pieces = Shared(parts)
+
+        def take(own: Histograms) -> None:
+            for part in pieces:
+                _add_exactly(columns, self._rows, own, chosen, *part)
+
+        self._exact.renew(chosen, take, len(parts))
+
+    def _take_sums(self) -> None:
+        table, most, sums = self._table, self._most, self.sums
+        if self.is_exact:
+            self._take_exact_sums(np.arange(table.n_features))
+            return
+        words = slot_sums(
+            self._words.total, self._word_planes, table.bundles, table.layout, table.team
+        )
+        table.team.each(
+            lambda k: _unpack(words[k], most[k], sums[4 * k : 4 * k + 4]), range(len(words))
+        )
+
+    def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
+        self._add_exactly(columns)
+        self._take_exact_sums(features)
+
+    def _take_exact_sums(self, features: np.ndarray) -> None:
+        table, both, sums = self._table, self._both, self.sums
+        n_outputs = self._rows.n_outputs
+        fill_slots(
+            self._exact.total, self._exact_planes, table.bundles, table.layout, features, both
+        )
+        for feature in features.tolist():
+            own = self._slots(feature)
+            sums[::4, own] = self._most[:, own]
+            np.subtract(self._most[:, own], both[:n_outputs, own], out=sums[1::4, own])
+            sums[2::4, own] = both[n_outputs:, own]
+            sums[3::4, own] = 0
+
+
+@kernel("void(int64[::1], int64[::1], int64[::1])")
+def _set_words(first, second, words):  # type: ignore[no-untyped-def]
+    half, half_of_second = 1 << (_FIRST_SHIFT - 1), 1 << (_SECOND_SHIFT - 1)
+    for i in range(len(words)):
+        upper = ((first[i] + half) >> _FIRST_SHIFT) << _SECOND_BITS
+        words[i] = upper + ((second[i] + half_of_second) >> _SECOND_SHIFT)
+
+
+@kernel("void(int64[::1], int64[::1], int64[:, ::1])")
+def _unpack(words, most, sums):  # type: ignore[no-untyped-def]
+    """Write the four planes of an output."""
+    mask = (1 << _SECOND_BITS) - 1
+    positive, negative, second, nothing = sums[0], sums[1], sums[2], sums[3]
+    for s in range(len(words)):
+        positive[s] = most[s]
+        negative[s] = most[s] - ((words[s] >> _SECOND_BITS) << _FIRST_SHIFT)
+        second[s] = (words[s] & mask) << _SECOND_SHIFT
+        nothing[s] = 0
+
+
+@kernel("void(CODE[::1], int64, int64[::1], int64, int64[::1])", CODE=("uint8", "uint16"))
+def _add_rows(codes, shift, words, width, sums):  # type: ignore[no-untyped-def]
+    """Add rows of words to a column's sums. Bins are codes without their `shift` lowest bits."""
+    for i in range(len(codes)):
+        add_row(sums, (np.int64(codes[i]) >> shift) * width, words, i * width, width)
+
+
+@kernel("void(Columns, SoftmaxRows, Histograms, int64, int64, int64, int64)")
+def _add_words(columns, rows, sums, low, high, begin, end):  # type: ignore[no-untyped-def]
+    """Add up the samples from `begin` to `end` for the columns from `low` to `high`."""
+    n_wide, width, tile = len(columns.wide), rows.width, new_tile(rows)
+    at_once = max(1, _WORDS_AT_ONCE // width // TILE) * TILE
+    words = np.empty(at_once * width, dtype=np.int64)
+    for start in range(begin, end, at_once):
+        stop = min(start + at_once, end)
+        for s in range(start, stop, TILE):
+            n = min(s + TILE, stop) - s
+            set_integers(rows, s, s + n, tile)
+            here = words[(s - start) * width : (s - start + n) * width]
+            _set_words(tile.first, tile.second, here)
+        for c in range(low, min(high, n_wide)):
+            _add_rows(columns.wide[c, start:stop], PART_BITS, words, width, sums.wide[0, c])
+        for c in range(max(low - n_wide, 0), high - n_wide):
+            _add_rows(columns.narrow[c, start:stop], 0, words, width, sums.narrow[0, c])
+
+
+@kernel("void(CODE[::1], int64, Tile, int64, int64[::1])", CODE=("uint8", "uint16"))
+def _add_tile(codes, shift, tile, width, sums):  # type: ignore[no-untyped-def]
+    """Add the integers of a tile of samples to a column's sums."""
+    for t in range(len(codes)):
+        at = (np.int64(codes[t]) >> shift) * (2 * width)
+        add_row(sums, at, tile.first, t * width, width)
+        add_row(sums, at + width, tile.second, t * width, width)
+
+
+@kernel("void(Columns, SoftmaxRows, Histograms, int64[::1], int64, int64)")
+def _add_exactly(columns, rows, sums, chosen, low, high):  # type: ignore[no-untyped-def]
+    """Add up the samples from `low` to `high` for some columns."""
+    n_wide, width, tile = len(columns.wide), rows.width, new_tile(rows)
+    for start in range(low, high, TILE):
+        end = min(start + TILE, high)
+        set_integers(rows, start, end, tile)
+        for c in chosen:
+            if c < n_wide:
+                _add_tile(columns.wide[c, start:end], PART_BITS, tile, width, sums.wide[0, c])
+            else:
+                own = columns.narrow[c - n_wide, start:end]
+                _add_tile(own, 0, tile, width, sums.narrow[0, c - n_wide])
+
+
+@kernel(
+    "void(CODE[::1], int64, SoftmaxRows, int64[:, ::1])",
+    CODE=("uint8", "uint16"),
+)
+def _add_weights_of(codes, shift, rows, sums):  # type: ignore[no-untyped-def]
+    unit, differ = np.int64(rows.units[0]), len(rows.units) > 1
+    for i in range(len(codes)):
+        own = np.int64(rows.units[np.uint64(i)]) if differ else unit
+        sums[rows.classes[i], np.uint64(np.int64(codes[i]) >> shift)] += own
+
+
+@kernel("void(Columns, SoftmaxRows, Histograms, int64)")
+def _add_weights(columns, rows, sums, column):  # type: ignore[no-untyped-def]
+    """Add the units of all samples to the sums of their classes and bins, for one column."""
+    n_wide = len(columns.wide)
+    if column < n_wide:
+        own = np.zeros((rows.n_outputs, WIDE_BINS), dtype=np.int64)
+        _add_weights_of(columns.wide[column], PART_BITS, rows, own)
+        sums.wide[:, column] += own
+    else:
+        own = np.zeros((rows.n_outputs, NARROW_BINS), dtype=np.int64)
+        _add_weights_of(columns.narrow[column - n_wide], 0, rows, own)
+        sums.narrow[:, column - n_wide] += own

@@ -1,0 +1,90 @@
+"""The exponential loss in kernels: see `engines.reference.exponential_loss`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cpu.loss.loss import LossByOutput, Piece, by_sample
+from gpustump.engines.cpu.loss.scores import CHUNK, add_votes, repeated, units_of_chunk
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.integer_weights import FLOOR
+
+
+class ExponentialLoss(LossByOutput):
+    """The weights of a run.
+
+    Parameters
+    ----------
+    labels : ndarray (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    n_outputs : int
+    """
+
+    def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
+        super().__init__(labels, units, n_outputs, has_second=False)
+        self._weights = np.tile(units, (n_outputs, 1))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The weights; see `Loss`."""
+        return self._weights
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(n_samples,), or (n_samples, n_outputs) for more outputs than one."""
+        return by_sample(self._weights)
+
+    def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no weight
+        advance(self._weights, self.scores, self.terms.first, self.units, *piece)
+
+
+@kernel("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")
+def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
+    """Compute the next weights and integers of an output.
+
+    Returns the sum of the integers, and the sum of their absolute values.
+    """
+    negative_0, negative_1, negative_2 = factors[0, 0], factors[1, 0], factors[2, 0]
+    positive_0, positive_1, positive_2 = factors[0, 1], factors[1, 1], factors[2, 1]
+    total, size = 0, 0
+    for i in range(len(weights)):
+        region, positive = regions[i], first[i] > 0
+        by_0 = positive_0 if positive else negative_0
+        by_1 = positive_1 if positive else negative_1
+        by_2 = positive_2 if positive else negative_2
+        weight = weights[i] * (by_0 if region == 0 else (by_1 if region == 1 else by_2))
+        weight = weight if weight > FLOOR else FLOOR
+        weights[i] = weight
+        whole = np.int64(np.ceil(weight))
+        signed = whole if positive else -whole
+        first[i] = signed
+        total += signed
+        size += whole
+    return total, size
+
+
+@kernel(
+    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
+    " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
+)
+def advance(  # type: ignore[no-untyped-def]
+    weights, scores, first, units, regions, votes, factors, low, sums
+):
+    """Update a piece of the samples; see `Loss._take`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
+    room = repeated(units)
+    for at in range(0, len(regions), CHUNK):
+        here = regions[at : at + CHUNK]
+        start, end = low + at, low + at + len(here)
+        for output in range(len(weights)):
+            total, size = _reweight(
+                weights[output][start:end], first[output][start:end], here, factors[:, output]
+            )
+            sums[2 * output] += total
+            sums[2 * output + 1] += size
+        of_chunk = units_of_chunk(units, room, start, end)
+        sums[-1] += add_votes(scores, first, here, votes, of_chunk, start, end)

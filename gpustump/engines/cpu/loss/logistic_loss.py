@@ -1,0 +1,101 @@
+"""The logistic loss of two classes in kernels: see `engines.reference.logistic_loss`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cpu.loss.loss import LossByOutput, Piece
+from gpustump.engines.cpu.loss.scores import CHUNK, add_votes, repeated, units_of_chunk
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.integer_weights import FLOOR
+
+_CEILING = 1.0 / FLOOR
+"""The largest odds."""
+
+
+class LogisticLoss(LossByOutput):
+    """The odds of a run.
+
+    Parameters
+    ----------
+    labels : ndarray (n_samples,) of float64
+        -1.0 or 1.0.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    """
+
+    def __init__(self, labels: np.ndarray, units: np.ndarray) -> None:
+        super().__init__(labels, units, 1, has_second=True)
+        self._odds = np.ones(len(labels))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The odds; see `Loss`."""
+        return self._odds.reshape(1, -1)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """weight * w * (1 - w), (n_samples,), where w is the probability of the wrong label."""
+        below = self._odds + 1.0
+        found: np.ndarray = self.units * (self._odds / below) * (1.0 / below)
+        return found
+
+    def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no odds
+        advance(self._odds, self.scores, *self.terms, self.units, *piece)
+
+
+@kernel("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
+def _multiply(odds, first, regions, factors):  # type: ignore[no-untyped-def]
+    """Compute the next odds, between `FLOOR` and `_CEILING`: no library flushes these to zero."""
+    negative_0, negative_1, negative_2 = factors[0, 0], factors[1, 0], factors[2, 0]
+    positive_0, positive_1, positive_2 = factors[0, 1], factors[1, 1], factors[2, 1]
+    for i in range(len(odds)):
+        region, positive = regions[i], first[i] > 0
+        by_0 = positive_0 if positive else negative_0
+        by_1 = positive_1 if positive else negative_1
+        by_2 = positive_2 if positive else negative_2
+        own = odds[i] * (by_0 if region == 0 else (by_1 if region == 1 else by_2))
+        own = own if own < _CEILING else _CEILING
+        odds[i] = own if own > FLOOR else FLOOR
+
+
+@kernel("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
+def _round_up(odds, units, first, second):  # type: ignore[no-untyped-def]
+    """Compute the integers that follow from the odds; returns the sums of both."""
+    total, size = 0, 0
+    for i in range(len(odds)):
+        below = odds[i] + 1.0
+        slope = units[i] * (odds[i] / below)
+        whole = np.int64(np.ceil(slope))
+        curve = np.int64(np.ceil(slope * (1.0 / below)))
+        signed = whole if first[i] > 0 else -whole
+        first[i] = signed
+        second[i] = curve
+        total += signed
+        size += curve
+    return total, size
+
+
+@kernel(
+    "void(float64[::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
+    " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
+)
+def advance(  # type: ignore[no-untyped-def]
+    odds, scores, first, second, units, regions, votes, factors, low, sums
+):
+    """Update a piece of the samples; see `Loss._take`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
+    room = repeated(units)
+    for at in range(0, len(regions), CHUNK):
+        here = regions[at : at + CHUNK]
+        start, end = low + at, low + at + len(here)
+        of_chunk = units_of_chunk(units, room, start, end)
+        _multiply(odds[start:end], first[0][start:end], here, factors[:, 0])
+        total, size = _round_up(
+            odds[start:end], of_chunk, first[0][start:end], second[0][start:end]
+        )
+        sums[0] += total
+        sums[1] += size
+        sums[2] += add_votes(scores, first, here, votes, of_chunk, start, end)

@@ -1,0 +1,157 @@
+"""What a run keeps of its samples, and how a step changes it: what the losses have in common.
+
+A loss keeps its own numbers of each sample (weights, odds or probabilities), the scores, and the
+two integers that follow from its numbers. A step multiplies the numbers and adds to the scores. The
+numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
+operation on the same operands. Scores are stored output by output, (n_outputs, n_samples), so that
+kernels read memory in order. So are the numbers and integers of a `LossByOutput`, which stores no
+label: a first integer is never 0, and its sign is that of the label.
+
+Several threads may update disjoint pieces of the samples at the same time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.contract import Step
+from gpustump.engines.cpu.loss.terms import PieceSums, Terms
+
+
+class Piece(NamedTuple):
+    """What a step does to a piece of the samples.
+
+    Attributes
+    ----------
+    regions : ndarray (n_samples_of_piece,) of uint8
+    votes : ndarray (n_regions, n_outputs) of float64
+    factors : ndarray (n_regions, n_outputs, 2) of float64
+        For samples with the label -1, and with the label +1.
+    low : int
+        The piece's first sample.
+    sums : ndarray (2 * n_outputs + 1,) of int64
+        The numbers of `PieceSums`; kernels add to them.
+    """
+
+    regions: np.ndarray
+    votes: np.ndarray
+    factors: np.ndarray
+    low: int
+    sums: np.ndarray
+
+
+class Loss(ABC):
+    """The samples of a run.
+
+    Parameters
+    ----------
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    n_outputs : int
+
+    Attributes
+    ----------
+    first_weight : int
+        The sum of the units of all samples.
+    units : ndarray (n_samples,) or (1,) of float64
+        One number if all samples have the same.
+    scores : ndarray (n_outputs, n_samples) of float64
+    """
+
+    def __init__(self, units: np.ndarray, n_outputs: int) -> None:
+        differ = bool(units.min() < units.max())
+        self.units = units if differ else units[:1].copy()
+        repeats = 1 if differ else len(units)
+        self.first_weight = int(self.units.astype(np.int64).sum()) * repeats
+        self.scores = np.zeros((n_outputs, len(units)))
+
+    @property
+    @abstractmethod
+    def terms(self) -> Terms:
+        """The integers of this round, after `begin` has computed them."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> np.ndarray:
+        """Float64 (n_samples,), or (n_samples, n_outputs); see `engines.contract.State`."""
+
+    def smallest_weight(self) -> int:
+        """The smallest second integer."""
+        first, second = self.terms
+        return int((second if len(second) else np.abs(first)).min())
+
+    def begin(self, low: int, high: int) -> PieceSums:
+        """Compute the terms of samples `low` to `high` before the first round."""
+        n_outputs = len(self.scores)
+        regions = np.zeros(high - low, dtype=np.uint8)
+        votes, factors = np.zeros((3, n_outputs)), np.ones((3, n_outputs, 2))
+        sums = np.zeros(2 * n_outputs + 1, dtype=np.int64)
+        self._take(Piece(regions, votes, factors, low, sums), moves=False)
+        return PieceSums(sums)
+
+    def advance(self, step: Step, regions: np.ndarray, low: int, high: int) -> PieceSums:
+        """Update samples `low` to `high` by a step.
+
+        Parameters
+        ----------
+        step : Step
+        regions : ndarray (n_samples,) of uint8
+            `learners.hypothesis.FIRST`, `SECOND` or `MISSING`.
+        low, high : int
+        """
+        votes, factors = np.array(step.votes), np.array(step.factors)
+        sums = np.zeros(2 * len(self.scores) + 1, dtype=np.int64)
+        self._take(Piece(regions[low:high], votes, factors, low, sums), moves=True)
+        return PieceSums(sums)
+
+    @abstractmethod
+    def _take(self, piece: Piece, *, moves: bool) -> None:
+        """Update a piece's numbers and scores; write its terms, and add up their sums.
+
+        If not `moves`, all factors are 1, so the numbers need not be changed.
+        """
+
+
+class LossByOutput(Loss):
+    """A loss that stores its integers output by output.
+
+    Parameters
+    ----------
+    labels : ndarray (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+    units : ndarray (n_samples,) of float64
+        As for `Loss`.
+    n_outputs : int
+    has_second : bool
+        Whether the second integers differ from the absolute first ones.
+    """
+
+    def __init__(
+        self, labels: np.ndarray, units: np.ndarray, n_outputs: int, *, has_second: bool
+    ) -> None:
+        super().__init__(units, n_outputs)
+        first = np.empty((n_outputs, len(labels)), dtype=np.int64)
+        for output, own in enumerate(first):
+            own[:] = labels if n_outputs == 1 else np.where(labels == output, 1, -1)
+        second_shape = first.shape if has_second else (0, 0)
+        self._terms = Terms(first, np.empty(second_shape, dtype=np.int64))
+
+    @property
+    def terms(self) -> Terms:
+        """See `Loss`; kernels overwrite these arrays in every round."""
+        return self._terms
+
+    @property
+    @abstractmethod
+    def numbers(self) -> np.ndarray:
+        """The loss's own numbers, which a step multiplies: (n_outputs, n_samples) of float64."""
+
+
+def by_sample(numbers: np.ndarray) -> np.ndarray:
+    """A copy of numbers (n_outputs, n_samples), as `State.weights` returns them."""
+    one = len(numbers) == 1
+    found: np.ndarray = numbers[0].copy() if one else np.ascontiguousarray(numbers.T)
+    return found

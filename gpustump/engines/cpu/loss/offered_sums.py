@@ -1,0 +1,160 @@
+"""Sums over the regions of several splits at once, for rounds that compare only a few given cuts.
+
+The left region of a split and its missing values are added up; the right region has the rest of the
+totals. The samples are processed in blocks. In a table that is stored row by row, the values of a
+block are close together, so they are read from memory once for all splits.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.contract import RegionSums
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.table.source_table import Source
+from gpustump.engines.threads import Team, ranges
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
+from gpustump.learners.thresholds import rounded_down
+
+BLOCK = 512
+"""Samples of a block."""
+
+_ELEMENTS_AT_ONCE = 2**17
+"""Fewer elements than this are not worth another thread."""
+
+
+def offered_sums(
+    source: Source, splits: Sequence[Partition], terms: Terms, totals: np.ndarray, team: Team
+) -> list[RegionSums]:
+    """The sums over the regions of each split.
+
+    Parameters
+    ----------
+    source : Source
+    splits : sequence of Partition
+        Each with one threshold; values not above it are on the left.
+    terms : Terms
+    totals : ndarray (n_outputs, 2) of int64
+        The sums over all samples.
+    team : Team
+    """
+    if not splits:
+        return []
+    values, rows, columns = _values_of(source, [split.feature for split in splits])
+    dtype = arrays.dtype_name(values)
+    thresholds = np.asarray([split.thresholds[0] for split in splits])
+    ends = arrays.order_keys(rounded_down(thresholds, dtype)).astype(np.int64)
+    bits = values.view("int" + dtype.removeprefix("float"))
+    lowest, infinity = -arrays.missing_key(dtype) - 1, np.asarray(np.inf, dtype)
+    limits = lowest, int(infinity.view(bits.dtype))
+    shape = (len(splits), N_REGIONS, len(terms.first), 2)
+    parts: list[np.ndarray] = []
+
+    def add(piece: tuple[int, int]) -> None:
+        sums = np.zeros(shape, dtype=np.int64)
+        _add(bits, rows, columns, ends, *limits, *terms, *piece, sums)
+        parts.append(sums)
+
+    team.each(add, ranges(source.n_samples, max(BLOCK, _ELEMENTS_AT_ONCE // len(splits))))
+    return as_sums(functools.reduce(operator.add, parts), totals)
+
+
+def _values_of(
+    source: Source, features: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values as float32 or float64, the rows that are samples, and each feature's column there.
+
+    A table of one of these types is not copied.
+    """
+    if source.is_plain:
+        return source.X, source.rows_for_kernels, np.asarray(features, dtype=np.int64)
+    picked = np.stack([source.values(feature) for feature in features], axis=1)
+    if picked.dtype == np.float16:
+        picked = picked.astype(np.float32)
+    return picked, np.empty(0, dtype=np.int64), np.arange(len(features), dtype=np.int64)
+
+
+def as_sums(found: np.ndarray, totals: np.ndarray) -> list[RegionSums]:
+    """The sums over all regions, from those over the left region and over missing values."""
+    found[:, SECOND] = totals - found[:, FIRST] - found[:, MISSING]
+    return [[[(a, b) for a, b in own] for own in sums] for sums in found.tolist()]
+
+
+@kernel("UniTuple(int64, 2)(int64[::1], int64[::1], int64[::1])")
+def _masked(first, second, mask):  # type: ignore[no-untyped-def]
+    """The sums of both integers where the mask has all bits set.
+
+    If there are no second integers, the absolute values of the first ones are added up.
+    """
+    a, b = 0, 0
+    if len(second) == 0:
+        for i in range(len(mask)):
+            own = first[i] & mask[i]
+            a += own
+            b += abs(own)
+    else:
+        for i in range(len(mask)):
+            a += first[i] & mask[i]
+            b += second[i] & mask[i]
+    return a, b
+
+
+@kernel(
+    "void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[:, :, ::1])"
+)
+def add_masked(first, second, left, missing, n_missing, start, sums):  # type: ignore[no-untyped-def]
+    """Add up a block of samples from `start` on, given masks of the left and the missing ones."""
+    none = np.empty(0, dtype=np.int64)
+    end = start + len(left)
+    for output in range(len(first)):
+        here = first[output, start:end]
+        there = second[output, start:end] if len(second) > 0 else none
+        a, b = _masked(here, there, left)
+        sums[0, output, 0] += a
+        sums[0, output, 1] += b
+        if n_missing > 0:
+            a, b = _masked(here, there, missing)
+            sums[2, output, 0] += a
+            sums[2, output, 1] += b
+
+
+@kernel(
+    "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64, int64,"
+    " int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, :, ::1])",
+    BITS=("int32", "int64"),
+)
+def _add(  # type: ignore[no-untyped-def]
+    bits, rows, columns, ends, lowest, infinity, first, second, low, high, sums
+):
+    """Add up the left and the missing samples from `low` to `high` of each split.
+
+    `ends` holds the largest key on the left of each split; see `arrays.order_keys`.
+    """
+    keys = np.empty(BLOCK, dtype=np.int64)
+    left = np.empty(BLOCK, dtype=np.int64)
+    missing = np.empty(BLOCK, dtype=np.int64)
+    for start in range(low, high, BLOCK):
+        n = min(BLOCK, high - start)
+        for split in range(len(ends)):
+            column, end = columns[split], ends[split]
+            if len(rows) > 0:
+                for i in range(n):
+                    keys[i] = bits[rows[start + i], column]
+            else:
+                for i in range(n):
+                    keys[i] = bits[start + i, column]
+            n_missing = 0
+            for i in range(n):
+                key = keys[i]
+                key = lowest - key if key < 0 else key
+                is_missing = np.int64(abs(key) > infinity)
+                n_missing += is_missing
+                missing[i] = -is_missing
+                left[i] = -(np.int64(key <= end) & (1 - is_missing))
+            add_masked(first, second, left[:n], missing[:n], n_missing, start, sums[split])

@@ -1,0 +1,121 @@
+"""The softmax loss of several classes in kernels: see `engines.reference.softmax_loss`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cpu.loss.loss import LossByOutput, Piece, by_sample
+from gpustump.engines.cpu.loss.scores import CHUNK, add_votes, repeated, units_of_chunk
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.integer_weights import FLOOR
+
+LEAST_PRODUCT = 2.0**-1000
+"""The smallest product of a probability and a factor; see the reference's file."""
+
+
+class SoftmaxLoss(LossByOutput):
+    """The probabilities of a run.
+
+    Parameters
+    ----------
+    labels : ndarray (n_samples,) of int64
+        The number of each sample's class.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    n_outputs : int
+    """
+
+    def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
+        super().__init__(labels, units, n_outputs, has_second=True)
+        self._probabilities = np.full((n_outputs, len(labels)), 1.0 / n_outputs)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The probabilities; see `Loss`."""
+        return self._probabilities
+
+    @property
+    def weights(self) -> np.ndarray:
+        """weight * p * (1 - p), (n_samples, n_outputs)."""
+        own = self._probabilities
+        return by_sample(self.units * own * (1.0 - own))
+
+    def _take(self, piece: Piece, *, moves: bool) -> None:
+        advance(self._probabilities, self.scores, *self.terms, self.units, *piece, moves)
+
+
+@kernel("void(float64[::1], uint8[::1], float64[:], float64[::1])")
+def _grow(probabilities, regions, factors, total):  # type: ignore[no-untyped-def]
+    by_0, by_1, by_2 = factors[0], factors[1], factors[2]
+    for i in range(len(probabilities)):
+        region = regions[i]
+        grown = probabilities[i] * (by_0 if region == 0 else (by_1 if region == 1 else by_2))
+        grown = grown if grown > LEAST_PRODUCT else LEAST_PRODUCT
+        probabilities[i] = grown
+        total[i] += grown
+
+
+@kernel("void(float64[::1], float64[::1])")
+def _divide(probabilities, total):  # type: ignore[no-untyped-def]
+    for i in range(len(probabilities)):
+        own = probabilities[i] / total[i]
+        probabilities[i] = own if own > FLOOR else FLOOR
+
+
+@kernel("void(float64[:, ::1], uint8[::1], float64[:, :, ::1], int64, int64)")
+def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-untyped-def]
+    """Compute the next probabilities of a chunk: products, divided by their sum in class order."""
+    total = np.zeros(end - start)  # adding to 0 changes no product
+    for output in range(len(probabilities)):
+        _grow(probabilities[output][start:end], regions, factors[:, output, 1], total)
+    for output in range(len(probabilities)):
+        _divide(probabilities[output][start:end], total)
+
+
+@kernel("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
+def _round_up(probabilities, units, first, second):  # type: ignore[no-untyped-def]
+    """Compute a class's integers, at least 1, from its probabilities; returns the sums of both."""
+    total, size = 0, 0
+    for i in range(len(probabilities)):
+        own, positive = probabilities[i], first[i] > 0
+        rest = 1.0 - own
+        slope = np.ceil(units[i] * (rest if positive else own))
+        curve = np.ceil((units[i] * own) * rest)
+        whole = np.int64(slope if slope > 1.0 else 1.0)
+        below = np.int64(curve if curve > 1.0 else 1.0)
+        signed = whole if positive else -whole
+        first[i] = signed
+        second[i] = below
+        total += signed
+        size += below
+    return total, size
+
+
+@kernel(
+    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1],"
+    " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[::1], boolean)"
+)
+def advance(  # type: ignore[no-untyped-def]
+    probabilities, scores, first, second, units, regions, votes, factors, low, sums, moves
+):
+    """Update a piece of the samples; see `Loss._take`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
+    room = repeated(units)
+    for at in range(0, len(regions), CHUNK):
+        here = regions[at : at + CHUNK]
+        start, end = low + at, low + at + len(here)
+        of_chunk = units_of_chunk(units, room, start, end)
+        if moves:
+            _multiply(probabilities, here, factors, start, end)
+        for output in range(len(probabilities)):
+            total, size = _round_up(
+                probabilities[output][start:end],
+                of_chunk,
+                first[output][start:end],
+                second[output][start:end],
+            )
+            sums[2 * output] += total
+            sums[2 * output + 1] += size
+        sums[-1] += add_votes(scores, first, here, votes, of_chunk, start, end)

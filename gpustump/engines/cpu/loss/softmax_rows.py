@@ -1,0 +1,245 @@
+"""The softmax loss of several classes on tables of many samples: all numbers of a sample together.
+
+It computes what `softmax_loss` does, bit for bit. A sample's probabilities are a row, with numbers
+that mean nothing up to a multiple of four, so that a row is a few whole vectors. The integers of a
+round are not stored, as that would take three times as many bytes as the probabilities, which
+determine them. They are computed where they are needed, for a tile of samples at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.loss.loss import Loss, Piece
+from gpustump.engines.cpu.loss.scores import CHUNK, add_votes_of_classes, repeated, units_of_chunk
+from gpustump.engines.cpu.loss.softmax_loss import LEAST_PRODUCT
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import Floats, group, kernel
+from gpustump.engines.cpu.runtime.vectors import adding, copying, dividing, multiplying
+from gpustump.engines.cpu.table.columns import aligned
+from gpustump.engines.integer_weights import FLOOR
+
+VECTOR = 4
+"""Numbers of a vector."""
+
+TILE = 64
+"""How many samples are processed at once: their numbers stay in the nearest cache."""
+
+_add, _copy = adding(VECTOR), copying(VECTOR)
+_multiply, _divide = multiplying(VECTOR, LEAST_PRODUCT), dividing(VECTOR, FLOOR)
+
+
+@group
+class SoftmaxRows(NamedTuple):
+    """The samples of a run, as kernels take them.
+
+    Attributes
+    ----------
+    n_outputs : int
+    width : int
+        How many numbers a row has.
+    probabilities : ndarray (n_samples * width,) of float64
+    units : ndarray (n_samples,) or (1,) of float64
+        Sample weights in units of the integers; one number if all samples have the same.
+    classes : ndarray (n_samples,) of uint32
+    """
+
+    n_outputs: int
+    width: int
+    probabilities: Floats
+    units: Floats
+    classes: Annotated[np.ndarray, "uint32[::1]"]
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.classes)
+
+
+@group
+class Tile(NamedTuple):
+    """The integers of up to `TILE` samples, in rows.
+
+    Attributes
+    ----------
+    units : ndarray (TILE * width,) of float64
+        Each sample's unit, as often as it has outputs.
+    first, second : ndarray (TILE * width,) of int64
+    """
+
+    units: Floats
+    first: Annotated[np.ndarray, "int64[::1]"]
+    second: Annotated[np.ndarray, "int64[::1]"]
+
+
+class SoftmaxRowsLoss(Loss):
+    """The probabilities of a run.
+
+    Parameters
+    ----------
+    labels : ndarray (n_samples,) of int64
+        The number of each sample's class.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    n_outputs : int
+
+    Attributes
+    ----------
+    rows : SoftmaxRows
+    """
+
+    def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
+        super().__init__(units, n_outputs)
+        width = -(-n_outputs // VECTOR) * VECTOR
+        probabilities = aligned(len(labels) * width).view(np.float64)
+        probabilities[:] = 1.0 / n_outputs
+        classes = labels.astype(np.uint32)
+        self.rows = SoftmaxRows(n_outputs, width, probabilities, self.units, classes)
+
+    @property
+    def terms(self) -> Terms:
+        """The integers of this round, computed when they are asked for."""
+        shape = (self.rows.n_outputs, self.rows.n_samples)
+        terms = Terms(np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64))
+        _write_terms(self.rows, *terms)
+        return terms
+
+    @property
+    def weights(self) -> np.ndarray:
+        """weight * p * (1 - p), (n_samples, n_outputs)."""
+        own = self._probabilities
+        found: np.ndarray = self.units[:, np.newaxis] * own * (1.0 - own)
+        return found
+
+    @property
+    def _probabilities(self) -> np.ndarray:
+        """(n_samples, n_outputs)"""
+        own = self.rows
+        return own.probabilities.reshape(own.n_samples, own.width)[:, : own.n_outputs]
+
+    def _take(self, piece: Piece, *, moves: bool) -> None:
+        factors = np.zeros((len(piece.factors), self.rows.width))
+        factors[:, : self.rows.n_outputs] = piece.factors[:, :, 1]
+        regions, votes, _, low, sums = piece
+        _advance(self.rows, self.scores, regions, votes, factors.ravel(), low, sums, moves)
+
+
+@kernel("Tile(SoftmaxRows)")
+def new_tile(rows):  # type: ignore[no-untyped-def]
+    """A tile for `set_integers`."""
+    size = TILE * rows.width
+    units = np.empty(size)
+    units[:] = rows.units[0]
+    return Tile(units, np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64))
+
+
+@kernel("void(float64[::1], float64[::1], int64[::1], int64[::1])")
+def round_up(probabilities, units, first, second):  # type: ignore[no-untyped-def]
+    """Compute both integers of samples that are not of the output's class."""
+    for i in range(len(probabilities)):
+        own, unit = probabilities[i], units[i]
+        slope = np.ceil(unit * own)
+        curve = np.ceil((unit * own) * (1.0 - own))
+        first[i] = -np.int64(slope if slope > 1.0 else 1.0)
+        second[i] = np.int64(curve if curve > 1.0 else 1.0)
+
+
+@kernel("void(float64[::1], SoftmaxRows, int64, int64, Tile)")
+def set_integer(probabilities, rows, sample, t, tile):  # type: ignore[no-untyped-def]
+    """Correct the first integer of a sample's class; the sample is the `t`-th of the tile."""
+    place = np.uint64(t * rows.width) + np.uint64(rows.classes[np.uint64(sample)])
+    slope = np.ceil(tile.units[place] * (1.0 - probabilities[place]))
+    tile.first[place] = np.int64(slope if slope > 1.0 else 1.0)
+
+
+@kernel("void(SoftmaxRows, int64, int64, Tile)")
+def set_integers(rows, start, end, tile):  # type: ignore[no-untyped-def]
+    """Compute the integers of samples `start` to `end`, at most `TILE`."""
+    width, n = rows.width, end - start
+    if len(rows.units) > 1:
+        for t in range(n):
+            tile.units[t * width : (t + 1) * width] = rows.units[start + t]
+    own = rows.probabilities[start * width : end * width]
+    size = n * width
+    round_up(own, tile.units[:size], tile.first[:size], tile.second[:size])
+    for t in range(n):
+        set_integer(own, rows, start + t, t, tile)
+
+
+@kernel("void(SoftmaxRows, int64[:, ::1], int64[:, ::1])")
+def _write_terms(rows, first, second):  # type: ignore[no-untyped-def]
+    """Write the integers of all samples output by output."""
+    tile, n_samples = new_tile(rows), len(rows.classes)
+    for start in range(0, n_samples, TILE):
+        end = min(start + TILE, n_samples)
+        set_integers(rows, start, end, tile)
+        for k in range(rows.n_outputs):
+            for t in range(end - start):
+                place = np.uint64(t * rows.width + k)
+                first[k, start + t] = tile.first[place]
+                second[k, start + t] = tile.second[place]
+
+
+@kernel("void(int64[::1], int64, int64[::1], int64, int64)")
+def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
+    """Add the row that begins at `place` to the sums that begin at `at`."""
+    for k in range(width // VECTOR):
+        _add(sums, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
+
+
+@kernel("void(float64[::1], int64, float64[::1], int64, int64)")
+def copy_row(numbers, at, rows, place, width):  # type: ignore[no-untyped-def]
+    """Copy the row that begins at `place` to `at`."""
+    for k in range(width // VECTOR):
+        _copy(numbers, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
+
+
+@kernel("void(SoftmaxRows, uint8[::1], float64[::1], int64, float64[::1])")
+def _multiply_rows(rows, regions, factors, start, totals):  # type: ignore[no-untyped-def]
+    """Compute the next probabilities: products, divided by their sum in class order.
+
+    `totals` has room for a vector for each sample.
+    """
+    width, own = rows.width, rows.probabilities[start * rows.width :]
+    for t in range(len(regions)):
+        for k in range(0, width, VECTOR):
+            at, place = t * width + k, np.int64(regions[t]) * width + k
+            _multiply(own, np.uint64(at), factors, np.uint64(place))
+    for t in range(len(regions)):
+        total = 0.0  # adding to 0 changes no product
+        for k in range(rows.n_outputs):
+            total += own[np.uint64(t * width + k)]
+        totals[VECTOR * t : VECTOR * (t + 1)] = total
+    for t in range(len(regions)):
+        for k in range(0, width, VECTOR):
+            _divide(own, np.uint64(t * width + k), totals, np.uint64(VECTOR * t))
+
+
+@kernel(
+    "void(SoftmaxRows, float64[:, ::1], uint8[::1], float64[:, ::1], float64[::1], int64,"
+    " int64[::1], boolean)"
+)
+def _advance(rows, scores, regions, votes, factors, low, sums, moves):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples; see `Loss._take`. `factors` holds a row for each region."""
+    n_outputs, width = rows.n_outputs, rows.width
+    tile, totals = new_tile(rows), np.empty(VECTOR * TILE)
+    first, second = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)
+    for at in range(0, len(regions), TILE):
+        here = regions[at : at + TILE]
+        start, end = low + at, low + at + len(here)
+        if moves:
+            _multiply_rows(rows, here, factors, start, totals)
+        set_integers(rows, start, end, tile)
+        for t in range(len(here)):
+            add_row(first, 0, tile.first, t * width, width)
+            add_row(second, 0, tile.second, t * width, width)
+    for k in range(n_outputs):
+        sums[2 * k] += first[k]
+        sums[2 * k + 1] += second[k]
+    room = repeated(rows.units)
+    for at in range(0, len(regions), CHUNK):
+        here = regions[at : at + CHUNK]
+        start, end = low + at, low + at + len(here)
+        classes, units = rows.classes[start:end], units_of_chunk(rows.units, room, start, end)
+        sums[-1] += add_votes_of_classes(scores, classes, here, votes, units, start, end)

@@ -1,0 +1,117 @@
+"""The two integers of each sample and output in a round, as kernels take them, and their sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.runtime.compiling import group, kernel
+from gpustump.learners.hypothesis import N_REGIONS
+
+
+@group
+class Terms(NamedTuple):
+    """What a round adds up; see `gpustump.engines.worth`.
+
+    Attributes
+    ----------
+    first : ndarray (n_outputs, n_samples) of int64
+        Signed.
+    second : ndarray (n_outputs, n_samples) of int64
+        Of shape (0, 0) if the second integers are the absolute values of the first ones.
+    """
+
+    first: Annotated[np.ndarray, "int64[:, ::1]"]
+    second: Annotated[np.ndarray, "int64[:, ::1]"]
+
+
+@dataclass(frozen=True)
+class PieceSums:
+    """Sums over a piece of the samples. Those of several pieces may be added.
+
+    Attributes
+    ----------
+    numbers : ndarray (2 * n_outputs + 1,) of int64
+        For each output the sums of the first and of the second integers; then the sum of the first
+        round's integer weights of the samples that the scores get wrong.
+    """
+
+    numbers: np.ndarray
+
+    @property
+    def totals(self) -> np.ndarray:
+        """The sums of the first and of the second integers, (n_outputs, 2) of int64."""
+        return self.numbers[:-1].reshape(-1, 2)
+
+    @property
+    def misclassified(self) -> int:
+        """The sum of the first round's weights of the samples that the scores get wrong."""
+        return int(self.numbers[-1])
+
+    def __add__(self, other: PieceSums) -> PieceSums:
+        return PieceSums(self.numbers + other.numbers)
+
+
+def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.ndarray:
+    """The sums over each region of samples `low` to `high`; those of several pieces may be added.
+
+    Parameters
+    ----------
+    terms : Terms
+    regions : ndarray (n_samples,) of uint8
+        `learners.hypothesis.FIRST`, `SECOND` or `MISSING`.
+    low, high : int
+
+    Returns
+    -------
+    ndarray (n_regions, n_outputs, 2) of int64
+        The sums of the first and of the second integers.
+    """
+    sums = np.zeros((N_REGIONS, len(terms.first), 2), dtype=np.int64)
+    sum_regions(*terms, regions, low, high, sums)
+    return sums
+
+
+@kernel("UniTuple(int64, 6)(int64[::1], uint8[::1])")
+def _sums_of_one(first, regions):  # type: ignore[no-untyped-def]
+    """For each region the sum of the integers, and that of their absolute values."""
+    a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
+    for i in range(len(first)):
+        region, own = regions[i], first[i]
+        size = abs(own)
+        a0 += own if region == 0 else 0
+        b0 += size if region == 0 else 0
+        a1 += own if region == 1 else 0
+        b1 += size if region == 1 else 0
+        a2 += own if region == 2 else 0
+        b2 += size if region == 2 else 0
+    return a0, b0, a1, b1, a2, b2
+
+
+@kernel("UniTuple(int64, 6)(int64[::1], int64[::1], uint8[::1])")
+def _sums_of_two(first, second, regions):  # type: ignore[no-untyped-def]
+    """For each region the sums of both integers."""
+    a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
+    for i in range(len(first)):
+        region, own, size = regions[i], first[i], second[i]
+        a0 += own if region == 0 else 0
+        b0 += size if region == 0 else 0
+        a1 += own if region == 1 else 0
+        b1 += size if region == 1 else 0
+        a2 += own if region == 2 else 0
+        b2 += size if region == 2 else 0
+    return a0, b0, a1, b1, a2, b2
+
+
+@kernel("void(int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64, int64[:, :, ::1])")
+def sum_regions(first, second, regions, low, high, sums):  # type: ignore[no-untyped-def]
+    for output in range(len(first)):
+        own = first[output]
+        if len(second) == 0:
+            found = _sums_of_one(own[low:high], regions[low:high])
+        else:
+            found = _sums_of_two(own[low:high], second[output][low:high], regions[low:high])
+        for place in range(6):
+            sums[place >> 1, output, place & 1] += found[place]

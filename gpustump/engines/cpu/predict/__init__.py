@@ -1,0 +1,1 @@
+"""Sums of step functions: predictions, running scores, and sums over held-out samples."""

@@ -1,0 +1,1 @@
+"""Many rounds in one call, without Python between them."""

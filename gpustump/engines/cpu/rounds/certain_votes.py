@@ -1,0 +1,162 @@
+"""The votes of a round in kernels, from the sums over its regions.
+
+The definitions are those of `boosting.newton_votes`, `boosting.exponential_votes` and
+`boosting.discrete_votes`. A vote is defined as the multiple of its unit nearest to an exact number.
+If float64 arithmetic cannot decide which multiple is the nearest, the kernels return NaN or False,
+and the host decides with more digits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.ahead import DISCRETE, NEWTON, VoteRule
+from gpustump.engines.cpu.runtime.compiling import group, kernel
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
+from gpustump.learners.step_table import VOTE_UNIT
+
+_MOST_UNITS = 2.0**40
+
+group(VoteRule)
+
+
+@group
+class Whole(NamedTuple):
+    """All samples of a round.
+
+    Attributes
+    ----------
+    weight : int
+        The sum of the second integers of all samples and outputs.
+    n_integers : int
+        How many there are.
+    """
+
+    weight: int
+    n_integers: int
+
+
+@kernel("float64(float64, float64)")
+def _certain(units, doubt):  # type: ignore[no-untyped-def]
+    """The vote of so many units, which may be off by `doubt`; NaN if it is in doubt."""
+    nearest = np.rint(units)
+    is_certain = abs(units) < _MOST_UNITS and abs(units - nearest) + doubt < 0.5
+    return nearest * VOTE_UNIT + 0.0 if is_certain else math.nan  # turns minus zero into zero
+
+
+@kernel("float64(float64, float64, VoteRule)")
+def _vote_of_odds(one, other, rule):  # type: ignore[no-untyped-def]
+    """The vote of two weights above 0, each of which was rounded up to four times."""
+    log_odds = math.log(one / other)
+    return _certain(log_odds * rule.scale, (1.0 + abs(log_odds)) * rule.scale * rule.doubt)
+
+
+@kernel("float64(int64, int64, VoteRule, Whole)")
+def _vote_of_region(first, second, rule, whole):  # type: ignore[no-untyped-def]
+    """The real or Newton vote of a region with these sums; NaN if it is in doubt."""
+    if second == 0:  # an empty region
+        return 0.0
+    if rule.kind == NEWTON:
+        step = float(first) / (float(second) + rule.l2)
+        units = min(max(step, -rule.largest_step), rule.largest_step) * rule.scale
+        return _certain(units, abs(units) * rule.doubt)
+    by, smoothing = float(whole.n_integers), float(whole.weight)
+    positive = float(second + first) * by + smoothing
+    return _vote_of_odds(positive, float(second - first) * by + smoothing, rule)
+
+
+@kernel("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
+def _set_votes_of_regions(sums, rule, whole, direction, votes):  # type: ignore[no-untyped-def]
+    """Set real or Newton votes; returns whether all of them are certain."""
+    is_certain = True
+    for region in range(N_REGIONS):
+        for output in range(sums.shape[1]):
+            vote = _vote_of_region(sums[region, output, 0], sums[region, output, 1], rule, whole)
+            votes[region, output] = vote
+            is_certain &= not math.isnan(vote)
+    left, right = sums[FIRST, 0], sums[SECOND, 0]
+    rise = direction * (votes[SECOND, 0] - votes[FIRST, 0]) if direction != 0 else 0.0
+    if rise < 0.0 and left[1] > 0 and right[1] > 0:  # an empty side breaks no constraint
+        both = _vote_of_region(left[0] + right[0], left[1] + right[1], rule, whole)
+        votes[FIRST, 0] = votes[SECOND, 0] = both
+        is_certain &= not math.isnan(both)
+    return is_certain
+
+
+@kernel("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
+def _set_votes_of_signs(sums, rule, whole, direction, votes):  # type: ignore[no-untyped-def]
+    """Set discrete votes; returns whether they are certain. False, too, if no sign is wrong."""
+    agreed = 0
+    for output in range(sums.shape[1]):
+        left, right, apart = (
+            sums[FIRST, output, 0],
+            sums[SECOND, output, 0],
+            sums[MISSING, output, 0],
+        )
+        agreed += abs(left - right) + abs(apart)
+        sign = 1.0 if left >= right else -1.0
+        if direction != 0 and sums[SECOND, output, 1] > 0:  # an empty side breaks no constraint
+            sign = -float(direction)
+        votes[FIRST, output], votes[SECOND, output] = sign, -sign
+        of_missing = apart if apart != 0 else left + right
+        votes[MISSING, output] = 1.0 if of_missing >= 0 else -1.0
+    wrong = (whole.weight - agreed) // 2
+    if wrong == 0:
+        return False
+    alpha = _vote_of_odds(float(whole.weight - wrong), float(wrong), rule)
+    votes *= alpha
+    return not math.isnan(alpha)
+
+
+@kernel("boolean(int64[:, :, ::1])")
+def _has_one_label_a_region(sums):  # type: ignore[no-untyped-def]
+    """Whether every region holds one label only, for every output."""
+    found = True
+    for region in range(N_REGIONS):
+        for output in range(sums.shape[1]):
+            found &= abs(sums[region, output, 0]) == sums[region, output, 1]
+    return found
+
+
+@kernel("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
+def set_votes(sums, rule, whole, direction, votes):  # type: ignore[no-untyped-def]
+    """Set the votes of a split's regions.
+
+    Parameters
+    ----------
+    sums : ndarray (n_regions, n_outputs, 2) of int64
+    rule : VoteRule
+    whole : Whole
+    direction : int
+        The feature's constraint, 1, -1 or 0. Real and Newton votes out of order are replaced by the
+        vote that left and right would have as one region.
+    votes : ndarray (n_regions, n_outputs) of float64
+
+    Returns
+    -------
+    bool
+        Whether the round is ordinary: all votes are certain, at least one is not 0, and under the
+        exponential loss the round is not perfect.
+    """
+    if rule.kind == DISCRETE:
+        is_ordinary = _set_votes_of_signs(sums, rule, whole, direction, votes)
+    else:
+        is_ordinary = _set_votes_of_regions(sums, rule, whole, direction, votes)
+        is_ordinary &= rule.kind == NEWTON or not _has_one_label_a_region(sums)
+    is_any = False
+    for region in range(N_REGIONS):
+        for output in range(sums.shape[1]):
+            is_any |= votes[region, output] != 0.0
+    return is_ordinary and is_any
+
+
+@kernel("boolean(float64[:, ::1])")
+def says_nothing_of_missing(votes):  # type: ignore[no-untyped-def]
+    """Whether the left region and missing values have the same votes, as in a constant."""
+    is_same = True
+    for output in range(votes.shape[1]):
+        is_same &= votes[FIRST, output] == votes[MISSING, output]
+    return is_same

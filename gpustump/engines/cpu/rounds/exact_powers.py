@@ -1,0 +1,182 @@
+"""Exponentials of votes in kernels: the nearest float64, or NaN if it is in doubt.
+
+The factor of a vote is defined as the float64 nearest to exp(x), where x is a whole multiple of
+`VOTE_UNIT`. `boosting.newton_votes.factors_of` computes it with Python's whole numbers; here it is
+computed as the sum of two floats, so that rounds ahead need no Python.
+
+x is i + k/256 + t with t from 0 to 1/256. exp(i) and exp(k/256) come from tables, which the host
+computes by decimal arithmetic. exp(t) is 1 + t + t**2 / 2, computed without loss, plus the rest of
+the series.
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+import math
+from decimal import Decimal
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.runtime.compiling import group, kernel
+from gpustump.learners.step_table import VOTE_UNIT
+
+LARGEST = 16
+"""Largest absolute value of the numbers whose exponentials are computed here."""
+
+DOUBT = 2.0**-73
+"""More than the relative error of the sum of two floats that `exponential_of` returns: 2**-75."""
+
+UNITS = round(1 / VOTE_UNIT)
+_STEP_BITS = 28
+"""1/256 is 2**28 units of votes."""
+
+_REST = (1 << _STEP_BITS) - 1
+_SPLITTER = float(2**27 + 1)
+"""Multiplying a float by this number separates its upper half from the lower one [Dekker 1971]."""
+
+
+@group
+class Powers(NamedTuple):
+    """Tables of exponentials, each as the nearest float and the rounding error.
+
+    Attributes
+    ----------
+    whole : ndarray (2 * LARGEST + 1, 2) of float64
+        exp(i) for i from -LARGEST on.
+    parts : ndarray (256, 2) of float64
+        exp(k/256).
+    doubt : float
+        Bound of the relative error of results.
+    """
+
+    whole: Annotated[np.ndarray, "float64[:, ::1]"]
+    parts: Annotated[np.ndarray, "float64[:, ::1]"]
+    doubt: float
+
+
+@functools.cache
+def powers() -> Powers:
+    """The tables, made once."""
+    with decimal.localcontext(decimal.Context(prec=50, rounding=decimal.ROUND_HALF_EVEN)):
+        whole = [_in_two(Decimal(i).exp()) for i in range(-LARGEST, LARGEST + 1)]
+        parts = [_in_two((Decimal(k) / 256).exp()) for k in range(256)]
+    return Powers(np.asarray(whole), np.asarray(parts), DOUBT)
+
+
+def _in_two(exactly: Decimal) -> tuple[float, float]:
+    nearest = float(exactly)
+    return nearest, float(exactly - Decimal(nearest))
+
+
+@kernel("UniTuple(float64, 2)(float64)")
+def _halves(x):  # type: ignore[no-untyped-def]
+    """Two floats of about 26 bits each whose sum is x."""
+    scaled = _SPLITTER * x
+    upper = scaled - (scaled - x)
+    return upper, x - upper
+
+
+@kernel("UniTuple(float64, 2)(float64, float64, float64, float64)")
+def product(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
+    """(x + x_rest) * (y + y_rest) as the sum of two floats [Dekker 1971].
+
+    The relative error is below 2**-102, also if a compiler fuses operations.
+    """
+    found = x * y
+    x_upper, x_lower = _halves(x)
+    y_upper, y_lower = _halves(y)
+    lost = x_upper * y_upper - found
+    lost = ((lost + x_upper * y_lower) + x_lower * y_upper) + x_lower * y_lower
+    rest = lost + (x * y_rest + x_rest * y)
+    nearest = found + rest
+    return nearest, rest - (nearest - found)
+
+
+@kernel("UniTuple(float64, 2)(int64)")
+def _of_rest(rest):  # type: ignore[no-untyped-def]
+    """exp(t) for t = rest * VOTE_UNIT below 2**-8, as the sum of two floats; error below 2**-76.
+
+    The square of `rest` has 56 bits. Its upper and its lower half are exact as floats, and so is
+    1 + t. The terms from t**3 / 6 on are below 2**-26 and computed in float64, with an error below
+    2**-77; the terms left out are below 2**-79. Two sums are rounded; they are below 2**-25, so
+    each rounding changes them by at most 2**-79.
+    """
+    t = rest * VOTE_UNIT
+    square = rest * rest
+    upper = (square >> 28) << 28
+    half_upper = upper * (VOTE_UNIT * VOTE_UNIT / 2)
+    half_lower = (square - upper) * (VOTE_UNIT * VOTE_UNIT / 2)
+    series = (t * t * t) * (1 / 6 + t * (1 / 24 + t * (1 / 120 + t * (1 / 720 + t / 5040))))
+    first = 1.0 + t
+    found = first + half_upper
+    lost = half_upper - (found - first)  # exact: the first one is larger
+    small = lost + (half_lower + series)
+    nearest = found + small
+    return nearest, small - (nearest - found)
+
+
+@kernel("UniTuple(float64, 2)(int64, Powers)")
+def exponential_of(units, tables):  # type: ignore[no-untyped-def]
+    """exp(units * VOTE_UNIT) as the sum of two floats, the first one the nearest to it.
+
+    The relative error is below 2**-75: 2**-76 from the last factor, almost nothing from the others.
+    """
+    step = units >> _STEP_BITS
+    whole, part = tables.whole[(step >> 8) + LARGEST], tables.parts[step & 255]
+    first, first_rest = product(whole[0], whole[1], part[0], part[1])
+    last, last_rest = _of_rest(units & _REST)
+    return product(first, first_rest, last, last_rest)
+
+
+@kernel("float64(float64, float64, float64)")
+def certain_sum(found, rest, doubt):  # type: ignore[no-untyped-def]
+    """The float64 nearest to every number within found * doubt of found + rest; NaN if not all of
+    them have the same."""
+    by = found * doubt
+    lowest, highest = found + (rest - by), found + (rest + by)
+    return lowest if lowest == highest else math.nan
+
+
+@kernel("float64(float64, Powers)")
+def certain_power(x, tables):  # type: ignore[no-untyped-def]
+    """The float64 nearest to exp(x), or NaN if that is in doubt; x is a multiple of the unit."""
+    if not -LARGEST <= x <= LARGEST:
+        return math.nan
+    found, rest = exponential_of(np.int64(x * UNITS), tables)
+    return certain_sum(found, rest, tables.doubt)
+
+
+@kernel("UniTuple(float64, 2)(int64)")
+def two_floats(whole):  # type: ignore[no-untyped-def]
+    """A whole number of at most 62 bits as the sum of two floats."""
+    nearest = float(whole)
+    return nearest, float(whole - np.int64(nearest))
+
+
+@kernel("UniTuple(float64, 2)(float64, float64, float64, float64)")
+def sum_of(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
+    """(x + x_rest) + (y + y_rest) as the sum of two floats; neither x nor y is negative.
+
+    The relative error is below 2**-102 [Knuth 1969, the sum of two floats without loss].
+    """
+    found = x + y
+    of_y = found - x
+    lost = (x - (found - of_y)) + (y - of_y)
+    rest = lost + (x_rest + y_rest)
+    nearest = found + rest
+    return nearest, rest - (nearest - found)
+
+
+@kernel("UniTuple(float64, 2)(float64, float64, int64)")
+def quotient(x, x_rest, whole):  # type: ignore[no-untyped-def]
+    """(x + x_rest) / whole as the sum of two floats, for numbers above 0; relative error below
+    2**-100: what the first quotient leaves is divided once more."""
+    y, y_rest = two_floats(whole)
+    first = x / y
+    back, back_rest = product(first, 0.0, y, y_rest)
+    left = (x - back) + (x_rest - back_rest)  # the first difference is exact
+    rest = left / y
+    nearest = first + rest
+    return nearest, rest - (nearest - first)

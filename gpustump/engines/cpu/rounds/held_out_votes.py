@@ -1,0 +1,158 @@
+"""Held-out samples in rounds that are made ahead: their votes, and the sums over them.
+
+Every value is converted to its order key once (see `arrays.order_keys`), and the thresholds after
+all sorted positions are computed once. Then a round takes one comparison for each sample.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.ahead import WatchedSamples
+from gpustump.engines.cpu.predict.held_out_sums import (
+    LossTable,
+    add_logistic,
+    add_right,
+    add_softmax,
+)
+from gpustump.engines.cpu.predict.prediction import KEYS, as_keys
+from gpustump.engines.cpu.predict.running_scores import set_ends
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, kernel
+from gpustump.engines.cpu.table.source_table import plain
+
+_NOTHING, _LOGISTIC, _SOFTMAX = range(3)
+_KINDS = {"logistic": _LOGISTIC, "softmax": _SOFTMAX}
+"""Losses, as the kernels take them."""
+
+
+@group
+class HeldOut(NamedTuple):
+    """Held-out samples, as `engines.ahead.WatchedSamples`.
+
+    Attributes
+    ----------
+    keys : ndarray (n_features, n_held_out) of int64
+    is_wide : bool
+        Whether the keys are those of float64.
+    scores : ndarray (n_held_out, n_outputs) of float64
+    classes, units : ndarray (n_held_out,) of int64
+    weights : ndarray (n_held_out,) of float64
+    kind, bits : int
+        Of the loss. If there are no held-out samples, the kind is `_NOTHING`, and arrays are empty.
+    """
+
+    keys: Annotated[np.ndarray, "int64[:, ::1]"]
+    is_wide: bool
+    scores: Annotated[np.ndarray, "float64[:, ::1]"]
+    classes: Integers
+    units: Integers
+    weights: Floats
+    kind: int
+    bits: int
+
+
+def nothing_held_out() -> tuple[HeldOut, LossTable]:
+    """The arguments of kernels if there are no held-out samples."""
+    floats, columns = np.zeros(0), np.zeros((0, 0))
+    integers, keys = floats.astype(np.int64), columns.astype(np.int64)
+    none = HeldOut(
+        keys, True, columns, integers, integers, floats, _NOTHING, bits=0
+    )  # fmt: skip
+    return none, LossTable(integers, integers, 0)
+
+
+def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
+    """Held-out samples in the form that the kernels take."""
+    values, rows = plain(watched.X, watched.rows)
+    is_wide = values.dtype.itemsize == 8
+    keys = np.empty((values.shape[1], len(watched.scores)), dtype=np.int64)
+    _set_keys(values.view(np.int64 if is_wide else np.int32), rows, keys)
+    loss = watched.loss
+    found = HeldOut(
+        keys, is_wide, watched.scores, watched.classes, watched.units, loss.weights,
+        _KINDS[loss.kind], loss.bits,
+    )  # fmt: skip
+    return found, LossTable(*loss.table)
+
+
+def n_sums_of(watched: WatchedSamples) -> int:
+    """How many sums of losses there are after a round."""
+    return int(watched.scores.shape[1]) if watched.loss.kind == "logistic" else 1
+
+
+@kernel("void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64[:, ::1])", KEY=KEYS)
+def _set_keys(bits, rows, keys):  # type: ignore[no-untyped-def]
+    """The keys of the rows, feature by feature."""
+    own = np.empty(keys.shape[1], dtype=bits.dtype)
+    for j in range(len(keys)):
+        for i in range(len(own)):
+            own[i] = bits[rows[i] if len(rows) > 0 else i, j]
+        as_keys(own, own)
+        keys[j, :] = own
+
+
+@kernel("int64(float64, boolean)")
+def _end(threshold, is_wide):  # type: ignore[no-untyped-def]
+    """The key of the largest value that is not above a threshold."""
+    given = np.empty(1)
+    given[0] = threshold
+    if is_wide:
+        wide = np.empty(2, dtype=np.int64)
+        set_ends(given, wide)
+        return wide[0]
+    narrow = np.empty(2, dtype=np.int32)
+    set_ends(given, narrow)
+    return np.int64(narrow[0])
+
+
+@kernel("void(int64[::1], int64, int64, float64[:, ::1], float64[:, ::1])")
+def _add_votes(keys, end, missing, votes, scores):  # type: ignore[no-untyped-def]
+    """Add votes (n_regions, n_outputs) to the scores of samples with these keys."""
+    for output in range(scores.shape[1]):
+        left, right, apart = votes[0, output], votes[1, output], votes[2, output]
+        for i in range(len(keys)):
+            key = keys[i]
+            vote = left if key <= end else right
+            scores[i, output] += apart if key == missing else vote
+
+
+@kernel("void(uint8[::1], uint8[::1], float64[:, ::1], float64[:, ::1])")
+def _add_votes_of_set(numbers, sides, votes, scores):  # type: ignore[no-untyped-def]
+    """Add votes (n_regions, n_outputs) to the scores of samples with these categories."""
+    for output in range(scores.shape[1]):
+        for i in range(len(numbers)):
+            scores[i, output] += votes[sides[numbers[i]], output]
+
+
+@kernel("void(HeldOut, LossTable, int64[::1], int64[::1])")
+def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
+    """Add up right weights and losses."""
+    scores, classes = held_out.scores, held_out.classes
+    add_right(scores, classes, held_out.units, right, 0, len(scores))
+    rest = (scores, classes, held_out.weights, table, held_out.bits, losses, 0, len(scores))
+    if held_out.kind == _LOGISTIC:
+        add_logistic(*rest)
+    else:
+        add_softmax(*rest)
+
+
+@kernel("void(HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])")
+def judge(held_out, table, feature, threshold, votes, right, losses):  # type: ignore[no-untyped-def]
+    """Add a round's votes to the scores, and then add up right weights and losses."""
+    if held_out.kind == _NOTHING:
+        return
+    end = _end(threshold, held_out.is_wide)
+    missing = 2**63 - 1 if held_out.is_wide else 2**31 - 1
+    _add_votes(held_out.keys[feature], end, missing, votes, held_out.scores)
+    _add_up(held_out, table, right, losses)
+
+
+@kernel("void(HeldOut, LossTable, uint8[::1], uint8[::1], float64[:, ::1], int64[::1], int64[::1])")
+def judge_set(held_out, table, numbers, sides, votes, right, losses):  # type: ignore[no-untyped-def]
+    """The same for a set of categories, from the samples' numbers and each number's region."""
+    if held_out.kind == _NOTHING:
+        return
+    _add_votes_of_set(numbers, sides, votes, held_out.scores)
+    _add_up(held_out, table, right, losses)

@@ -1,0 +1,415 @@
+"""Many rounds on a small table, in one call that needs no Python.
+
+Each round has the steps of a single round, mostly by the same kernels: the search, the sums over
+the regions of the cut, the votes and their factors, the update of the samples, the sums over
+held-out samples. All results are integers, or certain to the last digit, so the rounds are the
+same. The call ends before a round that is not ordinary: if a constant is the best, if all votes are
+0, if nothing is left to learn, or if the last digit of a vote or a factor is in doubt.
+
+Sets of categories, cuts that a round is offered, and small bins are for Newton votes only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple, Protocol
+
+import numpy as np
+
+from gpustump.engines.ahead import (
+    DISCRETE,
+    NEWTON,
+    NO_CUTS,
+    MadeRounds,
+    OfferedCuts,
+    VoteRule,
+    WatchedSamples,
+)
+from gpustump.engines.category_columns import N_NUMBERS
+from gpustump.engines.category_search import Categories
+from gpustump.engines.contract import Search
+from gpustump.engines.cpu.loss.direct_regions import mark
+from gpustump.engines.cpu.loss.exponential_loss import advance as advance_weights
+from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
+from gpustump.engines.cpu.loss.loss import LossByOutput
+from gpustump.engines.cpu.loss.softmax_loss import advance as advance_probabilities
+from gpustump.engines.cpu.loss.terms import PieceSums, sum_regions
+from gpustump.engines.cpu.rounds.certain_factors import set_factors
+from gpustump.engines.cpu.rounds.certain_votes import Whole, says_nothing_of_missing, set_votes
+from gpustump.engines.cpu.rounds.exact_powers import powers
+from gpustump.engines.cpu.rounds.held_out_votes import (
+    held_out_of,
+    judge,
+    judge_set,
+    n_sums_of,
+    nothing_held_out,
+)
+from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, kernel
+from gpustump.engines.cpu.split.binned_splits import (
+    NO_BINS,
+    BinsAhead,
+    constant_score,
+    pack,
+)
+from gpustump.engines.cpu.split.binned_splits import best_split as best_binned_split
+from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
+from gpustump.engines.cpu.split.direct_signs import best_split as best_of_signs
+from gpustump.engines.cpu.split.direct_splits import best_split, key_of, score_of_key
+from gpustump.engines.cpu.split.found_split import STUMP
+from gpustump.engines.cpu.split.offered_cuts import best_offered, cuts_of
+from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.learners.hypothesis import N_REGIONS
+
+Table = Annotated[np.ndarray, "int64[:, ::1]"]
+
+
+@group
+class Sorted(NamedTuple):
+    """A sorted table, and the constraints of its features.
+
+    Attributes
+    ----------
+    order : ndarray (n_features, n_samples) of int32
+        See `sorted_table`.
+    n_present : ndarray (n_features,) of int64
+    directions : ndarray (n_features,) of int64
+        Empty if there are no constraints.
+    thresholds : ndarray (n_features, n_samples) of float64
+        The threshold after each sorted position.
+    """
+
+    order: Annotated[np.ndarray, "int32[:, ::1]"]
+    n_present: Integers
+    directions: Integers
+    thresholds: Annotated[np.ndarray, "float64[:, ::1]"]
+
+
+@group
+class Numbers(NamedTuple):
+    """What a loss keeps of each sample, and room for its region.
+
+    Attributes
+    ----------
+    own : ndarray (n_outputs, n_samples) of float64
+        Weights, odds, or probabilities.
+    scores : ndarray (n_outputs, n_samples) of float64
+    first, second : ndarray (n_outputs, n_samples) of int64
+        The integers of the present round; see `terms.Terms`.
+    units : ndarray (n_samples,) or (1,) of float64
+        As in `loss.Loss`.
+    regions : ndarray (n_samples,) of uint8
+    """
+
+    own: Annotated[np.ndarray, "float64[:, ::1]"]
+    scores: Annotated[np.ndarray, "float64[:, ::1]"]
+    first: Table
+    second: Table
+    units: Floats
+    regions: Bytes
+
+
+@group
+class Choice(NamedTuple):
+    """What the first rounds choose from; see `engines.ahead.OfferedCuts`.
+
+    Attributes
+    ----------
+    cuts : ndarray (n_offering_rounds, k, 2) of int64
+        Feature and sorted position.
+    thresholds : ndarray (n_offering_rounds, k) of float64
+    sides : ndarray (n_offering_rounds, k, N_NUMBERS) of uint8
+        Empty if no feature is categorical.
+    """
+
+    cuts: Annotated[np.ndarray, "int64[:, :, ::1]"]
+    thresholds: Annotated[np.ndarray, "float64[:, ::1]"]
+    sides: Annotated[np.ndarray, "uint8[:, :, ::1]"]
+
+
+@group
+class Made(NamedTuple):
+    """Where rounds are written to.
+
+    Attributes
+    ----------
+    cuts : ndarray (n_rounds, 3) of int64
+        Feature, position, and the score: an agreement, or the bits of a float.
+    thresholds : ndarray (n_rounds,) of float64
+        NaN for a set of categories.
+    sides : ndarray (n_rounds, N_NUMBERS) of uint8
+        Empty, (n_rounds, 0), if no feature is categorical.
+    votes : ndarray (n_rounds, n_regions, n_outputs) of float64
+    normalisers : ndarray (n_rounds,) of float64
+    sums : ndarray (n_rounds + 1, 2 * n_outputs + 1) of int64
+        The numbers of `terms.PieceSums` before the first round, and after each; zeros at first.
+    right : ndarray (n_rounds, n_classes) of int64
+    losses : ndarray (n_rounds, n_sums) of int64
+        The sums over held-out samples after each round, as in `MadeRounds`; zeros at first.
+    """
+
+    cuts: Table
+    thresholds: Floats
+    sides: Annotated[np.ndarray, "uint8[:, ::1]"]
+    votes: Annotated[np.ndarray, "float64[:, :, ::1]"]
+    normalisers: Floats
+    sums: Table
+    right: Table
+    losses: Table
+
+
+class SortedRun(Protocol):
+    """A run on a sorted table whose rounds are made ahead; see `direct.DirectState`."""
+
+    table: SortedTable
+    search: Search
+    loss: LossByOutput
+    sums: PieceSums
+    regions: np.ndarray
+
+    def take_made(self, sums: np.ndarray) -> None:
+        """Set the sums over all samples after rounds that were made ahead."""
+
+
+class RoundsAhead:
+    """Makes rounds of a run on a small table ahead; see `engines.ahead.Ahead`.
+
+    Parameters
+    ----------
+    run : SortedRun
+    rule : VoteRule
+    watched : WatchedSamples or None
+    categories : Categories or None
+        To the run's table all values of these features are missing.
+    bins : (BinnedColumns, Rows, Room)
+        The bins to search; by default all sorted positions are searched.
+    """
+
+    def __init__(
+        self,
+        run: SortedRun,
+        rule: VoteRule,
+        watched: WatchedSamples | None,
+        categories: Categories | None = None,
+        bins: BinsAhead = NO_BINS,
+    ) -> None:
+        self._bins = bins
+        self._run, self._rule, self._powers = run, rule, powers()
+        table, self._shape = run.table, (0, 0)
+        directions = run.search.directions
+        self._sorted = Sorted(table.order, table.n_present, directions, table.thresholds)
+        self._sets = NO_SETS
+        if categories is not None:
+            n_outputs = run.search.n_outputs
+            self._sets = sets_of(categories, table.n_features, n_outputs, watched)
+        self._held_out = nothing_held_out()
+        if watched is not None:
+            self._shape = watched.n_classes, n_sums_of(watched)
+            self._held_out = held_out_of(watched)
+
+    def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
+        """Make `n_rounds` rounds, or fewer; see `engines.ahead.Ahead.make`."""
+        run = self._run
+        loss, sums = run.loss, run.sums.numbers
+        n_outputs = len(loss.terms.first)
+        n_classes, n_sums = self._shape
+        made = Made(
+            np.empty((n_rounds, 3), dtype=np.int64),
+            np.empty(n_rounds),
+            np.empty((n_rounds, N_NUMBERS if self._has_sets else 0), dtype=np.uint8),
+            np.empty((n_rounds, N_REGIONS, n_outputs)),
+            np.empty(n_rounds),
+            np.zeros((n_rounds + 1, len(sums)), dtype=np.int64),
+            np.zeros((n_rounds, n_classes), dtype=np.int64),
+            np.zeros((n_rounds, n_sums), dtype=np.int64),
+        )
+        made.sums[0] = sums
+        numbers = Numbers(loss.numbers, loss.scores, *loss.terms, loss.units, run.regions)
+        no_sides = np.empty((*offered.features.shape, 0), dtype=np.uint8)
+        sides = offered.sides if self._has_sets else no_sides
+        choice = Choice(cuts_of(offered, run.table), offered.thresholds, sides)
+        n_made = _make(
+            self._sorted,
+            self._sets,
+            *self._bins,
+            numbers,
+            self._rule,
+            self._powers,
+            *self._held_out,
+            choice,
+            made,
+        )
+        run.take_made(made.sums[n_made])
+        features, _, scores = made.cuts[:n_made].T
+        is_agreement = self._rule.kind == DISCRETE
+        return MadeRounds(
+            features,
+            made.thresholds[:n_made],
+            made.votes[:n_made],
+            scores if is_agreement else scores.copy().view(np.float64),
+            made.sums[1 : n_made + 1, -1],
+            made.right[:n_made],
+            made.losses[:n_made],
+            made.sides[:n_made],
+            made.sums[:n_made, 1:-1:2].sum(axis=1),
+            made.normalisers[:n_made],
+        )
+
+    @property
+    def _has_sets(self) -> bool:
+        """Whether features are categorical."""
+        return len(self._sets.features) > 0
+
+
+@kernel("boolean(Sorted, Sets, Numbers, VoteRule, int64[:, ::1], Choice, int64, Made)")
+def _choose_offered(table, sets, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
+    """Find the best cut that a round is offered; returns whether it is ordinary."""
+    cuts, sides = offered.cuts[number], offered.sides[number]
+    found, score = best_offered(
+        table.order, table.n_present, numbers.first, numbers.second, totals, rule.l2,
+        table.directions, sets.columns, sets.numbers, cuts, sides,
+    )  # fmt: skip
+    cut = made.cuts[number]
+    cut[0], cut[1] = cuts[found, 0], cuts[found, 1]
+    cut[2:].view(np.float64)[0] = score
+    made.thresholds[number] = offered.thresholds[number, found]
+    if column_of(sets.columns, cut[0]) >= 0:
+        made.sides[number] = sides[found]
+    return score >= 0.0
+
+
+@kernel(
+    "Tuple((float64, int64, int64))(Sorted, BinnedColumns, Rows, Room, Numbers, VoteRule,"
+    " int64[:, ::1])"
+)
+def _best_of_thresholds(table, columns, rows, room, numbers, rule, totals):  # type: ignore[no-untyped-def]
+    """The score, the feature and the position of the best split at a threshold."""
+    first, second = numbers.first, numbers.second
+    if len(columns.codes) > 0:
+        pack(first, second, totals, rows)
+        least = constant_score(totals, rule.l2)
+        return best_binned_split(columns, rows, room, rule.l2, least, 0, len(columns.codes))
+    key, feature, position, _ = best_split(
+        table.order, table.n_present, first, second, totals, NEWTON, rule.l2, table.directions,
+        0, len(table.order),
+    )  # fmt: skip
+    return score_of_key(key), feature, position
+
+
+@kernel("boolean(Sorted, Numbers, VoteRule, int64[:, ::1], int64, Made)")
+def _choose_by_weights(table, numbers, rule, totals, number, made):  # type: ignore[no-untyped-def]
+    """Find the best cut under the exponential loss; returns whether it is ordinary."""
+    first, second, n_features = numbers.first, numbers.second, len(table.order)
+    if rule.kind == DISCRETE and len(first) == 1:
+        key, feature, _, position, _, _ = best_of_signs(
+            table.order, table.n_present, first[0], totals[0, 0], table.directions, 0, n_features
+        )
+        constant = abs(totals[0, 0])
+    else:
+        key, feature, position, constant = best_split(
+            table.order, table.n_present, first, second, totals, rule.kind, 0.0, table.directions,
+            0, n_features,
+        )  # fmt: skip
+    cut = made.cuts[number]
+    cut[0], cut[1], cut[2] = feature, position, key if rule.kind == DISCRETE else key_of(key)
+    made.thresholds[number] = table.thresholds[feature, position]
+    return key >= constant
+
+
+@kernel(
+    "boolean(Sorted, Sets, Numbers, VoteRule, int64[:, ::1], Tuple((float64, int64, int64)),"
+    " int64, Made)"
+)
+def _choose(table, sets, numbers, rule, totals, best, number, made):  # type: ignore[no-untyped-def]
+    """Choose between the best threshold and the best set; returns whether the cut is ordinary."""
+    score, feature, position = best
+    constant, is_set = constant_score(totals, rule.l2), False
+    if len(sets.features) > 0:
+        of_set, other = best_set(
+            sets, numbers.first, numbers.second, rule.l2, constant, made.sides[number]
+        )
+        is_set = of_set > score or (of_set == score and 0 <= other < feature)
+        if is_set:
+            score, feature, position = of_set, other, 0
+    if feature < 0 or score < constant:
+        return False
+    cut = made.cuts[number]
+    cut[0], cut[1] = feature, position
+    cut[2:].view(np.float64)[0] = score
+    made.thresholds[number] = math.nan if is_set else table.thresholds[feature, position]
+    return True
+
+
+@kernel(
+    "boolean(Sorted, Numbers, VoteRule, Whole, int64[::1], boolean, int64[:, :, ::1],"
+    " float64[:, ::1])"
+)
+def _vote(table, numbers, rule, whole, cut, is_set, sums, votes):  # type: ignore[no-untyped-def]
+    """Set the sums over the regions that are marked, and their votes; returns whether these are
+    ordinary."""
+    feature, position = cut[0], cut[1]
+    sums[:] = 0
+    sum_regions(numbers.first, numbers.second, numbers.regions, 0, len(numbers.regions), sums)
+    direction = table.directions[feature] if len(table.directions) > 0 else 0
+    if not set_votes(sums, rule, whole, direction, votes):
+        return False
+    # The record of a constant counts missing values among the others.
+    is_last = not is_set and position + 1 >= table.n_present[feature]
+    return not (is_last and says_nothing_of_missing(votes))
+
+
+@kernel("void(Numbers, VoteRule, float64[:, ::1], float64[:, :, ::1], int64[::1])")
+def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
+    """Update all samples by a step, and add up the sums over them."""
+    own, scores, first, second, units, regions = numbers
+    if rule.kind != NEWTON:
+        advance_weights(own, scores, first, units, regions, votes, factors, 0, sums)
+    elif len(own) == 1:
+        advance_odds(own[0], scores, first, second, units, regions, votes, factors, 0, sums)
+    else:
+        advance_probabilities(
+            own, scores, first, second, units, regions, votes, factors, 0, sums, True
+        )
+
+
+@kernel(
+    "int64(Sorted, Sets, BinnedColumns, Rows, Room, Numbers, VoteRule, Powers, HeldOut,"
+    " LossTable, Choice, Made)"
+)
+def _make(  # type: ignore[no-untyped-def]
+    table, sets, columns, rows, room, numbers, rule, tables, held_out, losses, offered, made
+):
+    """Make rounds until all are made, or one is not ordinary; returns how many were made."""
+    n_outputs = len(numbers.first)
+    factors = np.empty((N_REGIONS, n_outputs, 2))
+    regions = np.empty((N_REGIONS, n_outputs, 2), dtype=np.int64)
+    n_offering = len(offered.cuts) if offered.cuts.shape[1] > 0 else 0
+    for number in range(len(made.cuts)):
+        totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
+        cut, sides, votes = made.cuts[number], made.sides[number], made.votes[number]
+        if number < n_offering:
+            is_ordinary = _choose_offered(table, sets, numbers, rule, totals, offered, number, made)
+        elif rule.kind != NEWTON:
+            is_ordinary = _choose_by_weights(table, numbers, rule, totals, number, made)
+        else:
+            best = _best_of_thresholds(table, columns, rows, room, numbers, rule, totals)
+            is_ordinary = _choose(table, sets, numbers, rule, totals, best, number, made)
+        if not is_ordinary:
+            return number
+        feature, column = cut[0], column_of(sets.columns, cut[0])
+        if column >= 0:
+            mark_set(sets.numbers[column], sides, numbers.regions)
+        else:
+            mark(table.order[feature], table.n_present[feature], STUMP, cut[1], numbers.regions)
+        whole = Whole(totals[:, 1].sum(), numbers.first.size)
+        if not _vote(table, numbers, rule, whole, cut, column >= 0, regions, votes):
+            return number
+        made.normalisers[number] = set_factors(regions, votes, rule, whole, tables, factors)
+        if math.isnan(made.normalisers[number]):
+            return number
+        right, sums = made.right[number], made.losses[number]
+        if column >= 0:
+            judge_set(held_out, losses, sets.watched[column], sides, votes, right, sums)
+        else:
+            judge(held_out, losses, feature, made.thresholds[number], votes, right, sums)
+        _advance(numbers, rule, votes, factors, made.sums[number + 1])
+    return len(made.cuts)

@@ -1,0 +1,1 @@
+"""Compiling: kernels with declared types, kept on disk; and what they and the machine need."""

@@ -1,0 +1,173 @@
+"""Every kernel is compiled for its declared types when its file is imported, and kept on disk.
+
+Because types are declared, nothing is compiled later, in the middle of a fit, and an array of
+another type or layout is an error rather than one more version. The first import on a machine takes
+up to a minute, and announces that. If no folder can be written to, every process compiles the
+kernels anew.
+
+A signature is text as Numba takes it. It may also use the names of *groups* of arrays:
+
+    @group
+    class Slope(NamedTuple):
+        rise: Integers
+        run: Annotated[np.ndarray, "KEY[::1]"]
+
+    @kernel("void(Slope, int64)", KEY=("int32", "int64"))
+
+An array's type is the text in its annotation. A name with several types, like KEY, makes a kernel
+with several versions.
+
+Numba takes some microseconds to find the type of a group that comes from Python. So kernels for
+tables so small that a round takes less than a hundred microseconds are given plain arrays.
+
+A kernel that Python calls returns numbers, or a plain tuple of them. To return a group or an array,
+Numba looks up its Python class, and does not check whether that succeeded: if Ctrl-C interrupts it,
+the process ends with a segmentation fault. Kernels may return groups to each other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import numba
+import numpy as np
+
+from gpustump.engines.announcements import announce_anywhere
+from gpustump.engines.cpu.runtime.compile_turns import TURNS
+from gpustump.engines.cpu.runtime.kernel_cache import KernelCache
+from gpustump.engines.threads import watch_with
+
+STAGES = (
+    "state",
+    "split_state",
+    "direct",
+    "binned",
+    "predict.prediction",
+    "predict.running_scores",
+    "predict.held_out_sums",
+)
+"""The files that a fit or a prediction imports; these import all other files with kernels."""
+
+Integers = Annotated[np.ndarray, "int64[::1]"]
+Floats = Annotated[np.ndarray, "float64[::1]"]
+Bytes = Annotated[np.ndarray, "uint8[::1]"]
+"""Annotations of the arrays that most groups hold."""
+
+Group = TypeVar("Group", bound=type)
+
+_groups: dict[str, type] = {}
+_records: dict[str, np.dtype] = {}
+
+_seconds: dict[str, float] = {}
+_has_compiled = False
+
+
+def group(cls: Group) -> Group:
+    """Allow this NamedTuple in signatures; its annotations give the types of its fields."""
+    _groups[cls.__name__] = cls
+    return cls
+
+
+def record(name: str, *fields: str) -> np.dtype:
+    """A record of int64 fields, which signatures may name."""
+    _records[name] = np.dtype([(field, np.int64) for field in fields])
+    return _records[name]
+
+
+def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function for these types; it runs without Python's global lock.
+
+    Indices are never checked: the shapes of a kernel's arguments must fit.
+
+    Parameters
+    ----------
+    signatures : str
+    versions : tuple of str
+        For each name with several types that the signatures use, its types in the order of the
+        versions.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        types = [names.type_of(text) for text in signatures for names in _versions(versions)]
+        try:
+            return _compiled(function, types, cache=True)
+        except (RuntimeError, OSError):  # no folder to keep it in, or a full one
+            return _compiled(function, types, cache=False)
+
+    return compiled
+
+
+def load(*stages: str) -> None:
+    """Import kernels, compiling them if this machine has not done so yet."""
+    with TURNS.loading():
+        for stage in stages or STAGES:
+            if stage not in _seconds:
+                started = time.perf_counter()
+                importlib.import_module(f"gpustump.engines.cpu.{stage}")
+                _seconds[stage] = time.perf_counter() - started
+        watching = importlib.import_module("gpustump.engines.cpu.runtime.watching")
+    watch_with(watching.watch)
+
+
+def seconds_compiling() -> float:
+    """How long loading the kernels took in this process if some were compiled; otherwise 0."""
+    return sum(_seconds.values()) if _has_compiled else 0.0
+
+
+def _compiled(function: Callable[..., Any], signatures: Sequence[Any], *, cache: bool) -> Any:
+    make: Any = numba.njit(nogil=True, boundscheck=False, error_model="numpy")
+    dispatcher = make(function)
+    if hasattr(dispatcher, "compile"):  # otherwise a plain function: Numba is switched off
+        if cache:
+            dispatcher._cache = KernelCache(function)
+        for signature in signatures:
+            dispatcher.compile(signature)
+            _notice(dispatcher)
+        dispatcher.disable_compile()
+    return dispatcher
+
+
+def _notice(dispatcher: Any) -> None:
+    """Announce that kernels are compiled, the first time that one does not come from disk."""
+    global _has_compiled
+    if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
+        _has_compiled = True
+        announce_anywhere("compiling the CPU kernels, once on this machine: up to a minute ...")
+
+
+class _Names(dict[str, Any]):
+    """The types of the names in a signature: Numba's types, groups, records, and a version's names.
+
+    A group's type is computed each time, because it may depend on the version.
+    """
+
+    def __missing__(self, name: str) -> Any:
+        if name in _groups:
+            return self._type_of_group(_groups[name])
+        if name in _records:
+            return numba.from_dtype(_records[name])
+        return getattr(numba.types, name)
+
+    def type_of(self, text: str) -> Any:
+        """The Numba type of a text."""
+        return eval(text, {}, self)
+
+    def _type_of_group(self, cls: type) -> Any:
+        annotations = get_type_hints(cls, include_extras=True).values()
+        fields = [self._type_of_field(annotation) for annotation in annotations]
+        return numba.types.BaseTuple.from_types(fields, cls)  # type: ignore[no-untyped-call]
+
+    def _type_of_field(self, annotation: Any) -> Any:
+        if hasattr(annotation, "__metadata__"):
+            return self.type_of(annotation.__metadata__[0])
+        return {int: numba.int64, float: numba.float64, bool: numba.boolean}[annotation]
+
+
+def _versions(versions: dict[str, tuple[str, ...]]) -> Iterator[_Names]:
+    """The names of each version; a single one without names if there are none."""
+    for types in zip(*versions.values(), strict=True) if versions else [()]:
+        names = dict(zip(versions, types, strict=True))
+        yield _Names({name: getattr(numba.types, type_) for name, type_ in names.items()})

@@ -1,0 +1,206 @@
+"""Real and Newton votes under a monotone constraint: allowed cuts at edges, bounds inside units.
+
+A stretch whose feature is constrained is weighed like any other (see `unit_scores`), and then
+limited: the scores of forbidden cuts at edges are replaced by `NO_SCORE`, and each unit's bound by
+a bound for its allowed cuts (`half_planes`). There is one output.
+
+Where sums are estimates, an edge counts if it may be allowed, and a unit's bound also holds for the
+cut at its right edge.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, kernel
+from gpustump.engines.cpu.split.allowed import are_in_order, newton_step, odds
+from gpustump.engines.cpu.split.half_planes import (
+    Sizes,
+    distance,
+    half_plane_of_odds,
+    half_plane_of_steps,
+    most_allowed,
+    slack_of,
+)
+from gpustump.engines.cpu.split.part_bounds import (
+    NO_SCORE,
+    least_root,
+    most_gain,
+    reach,
+    rounded_up,
+)
+
+
+@group
+class LimitedStretch(NamedTuple):
+    """A stretch whose feature is constrained: what is known of it, except its scores.
+
+    Attributes
+    ----------
+    direction : int
+        The constraint.
+    by_positive, by_negative : ndarray of float64
+        How far one share may be ahead of the other in each unit; see `Slices.ahead`.
+    missing : float
+        What missing values add to each score.
+    x, y : ndarray of int64
+        P and N, or the sums of the first and of the second integers, left of each edge of units.
+    all_x, all_y : int
+        The same over all samples that have a value.
+    left_x, left_y, right_x, right_y : ndarray of float64
+        The largest errors of the sums left and right of each edge.
+    is_exact : bool
+        Whether all sums are exact.
+    """
+
+    direction: int
+    by_positive: Floats
+    by_negative: Floats
+    missing: float
+    x: Integers
+    y: Integers
+    all_x: int
+    all_y: int
+    left_x: Floats
+    left_y: Floats
+    right_x: Floats
+    right_y: Floats
+    is_exact: bool
+
+
+@kernel("float64(LimitedStretch, int64, int64, int64, HalfPlane)")
+def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
+    """The slack of the cuts inside unit `i`, where the sum x lies between `low` and `high`."""
+    left = float(max(abs(low), abs(high)))
+    right = float(max(abs(sums.all_x - low), abs(sums.all_x - high)))
+    most = Sizes(left, abs(float(sums.y[i + 1])), right, abs(float(sums.all_y - sums.y[i])))
+    off = Sizes(sums.left_x[i + 1], sums.left_y[i + 1], sums.right_x[i], sums.right_y[i])
+    return slack_of(half, most, off)
+
+
+@kernel("boolean(LimitedStretch, int64, HalfPlane)")
+def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
+    """Whether the cut at edge `i` may be allowed, given estimates.
+
+    A cut with an empty side is always allowed.
+    """
+    x, y = sums.x[i], sums.y[i]
+    if (x == 0 and y == 0) or (x == sums.all_x and y == sums.all_y):
+        return True
+    left_x, left_y = abs(float(x)), abs(float(y))
+    right_x, right_y = abs(float(sums.all_x - x)), abs(float(sums.all_y - y))
+    off = Sizes(sums.left_x[i], sums.left_y[i], sums.right_x[i], sums.right_y[i])
+    slack = slack_of(half, Sizes(left_x, left_y, right_x, right_y), off)
+    return distance(half, float(x), float(y)) <= slack
+
+
+@kernel("void(LimitedStretch, HalfPlane, float64[::1], float64[::1])")
+def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def]
+    """Limit the scores at edges, given estimates, and raise the bounds to those that remain."""
+    for i in range(1, len(bound) + 1):
+        if not _may_be_allowed(sums, i, half):
+            at_edge[i] = NO_SCORE
+        bound[i - 1] = max(bound[i - 1], at_edge[i])
+
+
+@kernel("float64(LimitedStretch, int64, int64, int64)")
+def _roots(sums, i, p, n):  # type: ignore[no-untyped-def]
+    """Real votes: the least that a cut inside unit `i` adds to Z / 2, without missing values."""
+    left = least_root(p, n, sums.left_x[i + 1], sums.left_y[i + 1])
+    return left + least_root(sums.all_x - p, sums.all_y - n, sums.right_x[i], sums.right_y[i])
+
+
+@kernel("void(LimitedStretch, float64, float64[::1], float64[::1])")
+def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
+    """Limit a stretch of real votes.
+
+    Parameters
+    ----------
+    sums : LimitedStretch
+    smoothing : float
+        See `Rules`.
+    at_edge : ndarray of float64
+        The score at each edge; replaced.
+    bound : ndarray of float64
+        For each unit; replaced.
+    """
+    half = half_plane_of_odds(sums.direction, sums.all_x, sums.all_y, smoothing)
+    value, beyond = np.empty(6), np.empty(6)
+    corner_p, corner_n = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
+    for i in range(len(bound)):
+        p0, p9, n0, n9 = sums.x[i], sums.x[i + 1], sums.y[i], sums.y[i + 1]
+        more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
+        # The corners of the band in turn; the first and the fourth are the unit's edges.
+        corner_p[0], corner_n[0] = p0, n0
+        corner_p[1], corner_n[1] = p0 + rounded_up(sums.by_positive[i], more_p), n0
+        corner_p[2], corner_n[2] = p9, n9 - rounded_up(sums.by_positive[i], more_n)
+        corner_p[3], corner_n[3] = p9, n9
+        corner_p[4], corner_n[4] = p9 - rounded_up(sums.by_negative[i], more_p), n9
+        corner_p[5], corner_n[5] = p0, n0 + rounded_up(sums.by_negative[i], more_n)
+        for k in range(6):
+            value[k] = sums.missing - _roots(sums, i, corner_p[k], corner_n[k])
+            beyond[k] = distance(half, float(corner_p[k]), float(corner_n[k]))
+        slack = _slack_inside(sums, i, p0, p9, half)
+        bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
+    if not sums.is_exact:
+        _limit_estimates(sums, half, at_edge, bound)
+        return
+    for i in range(1, len(bound) + 1):
+        left = odds(sums.x[i], sums.y[i], smoothing)
+        right = odds(sums.all_x - sums.x[i], sums.all_y - sums.y[i], smoothing)
+        if not are_in_order(sums.direction, left, right):
+            at_edge[i] = NO_SCORE
+
+
+@kernel("float64(LimitedStretch, int64, int64, int64, float64)")
+def _gains(sums, i, a, b, l2):  # type: ignore[no-untyped-def]
+    """Newton votes: the most that a cut inside unit `i` gains, without missing values."""
+    left = most_gain(a, b, sums.left_x[i + 1], sums.left_y[i + 1], l2)
+    return left + most_gain(sums.all_x - a, sums.all_y - b, sums.right_x[i], sums.right_y[i], l2)
+
+
+@group
+class FirstIntegers(NamedTuple):
+    """Newton votes: sums of the absolute values of a stretch's first integers.
+
+    Attributes
+    ----------
+    up, down : ndarray of int64
+        Over each unit's samples with the label +1, and over the others.
+    present : int
+        Over all samples that have a value.
+    """
+
+    up: Integers
+    down: Integers
+    present: int
+
+
+@kernel("void(LimitedStretch, FirstIntegers, float64, float64[::1], float64[::1])")
+def limit_newton(sums, first, l2, at_edge, bound):  # type: ignore[no-untyped-def]
+    """Limit a stretch of Newton votes; see `limit_real`."""
+    half = half_plane_of_steps(sums.direction, sums.all_x, first.present, sums.all_y, l2)
+    value, beyond = np.empty(4), np.empty(4)
+    for i in range(len(bound)):
+        above, below = reach(
+            sums.by_positive[i], sums.by_negative[i], max(first.up[i], 0), max(first.down[i], 0)
+        )
+        # A cut inside leaves a sample on either side, whose second integer is above 0.
+        few, many = sums.y[i] + 1, sums.y[i + 1] - 1
+        for k in range(4):
+            a = sums.x[i] + above if k == 0 or k == 1 else sums.x[i] - below
+            b = few if k == 0 or k == 3 else many
+            value[k] = _gains(sums, i, a, b, l2) + sums.missing
+            beyond[k] = distance(half, float(a), float(b))
+        slack = _slack_inside(sums, i, sums.x[i] - below, sums.x[i] + above, half)
+        bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
+    if not sums.is_exact:
+        _limit_estimates(sums, half, at_edge, bound)
+        return
+    for i in range(1, len(bound) + 1):
+        left = newton_step(sums.x[i], sums.y[i], l2)
+        right = newton_step(sums.all_x - sums.x[i], sums.all_y - sums.y[i], l2)
+        if not are_in_order(sums.direction, left, right):
+            at_edge[i] = NO_SCORE

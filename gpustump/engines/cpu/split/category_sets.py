@@ -1,0 +1,296 @@
+"""Sets of categories in rounds that are made ahead: the best one, and what it does to samples.
+
+The definitions are those of `engines.category_search`: the sums over each category, rare categories
+together, the order of the ratios of their two sums, every prefix of each output's order, and what
+is taken of equal ones. Ratios are compared in float64, and exactly where roundings might decide. So
+the order is that of the ratios themselves, and it does not matter from which order the sorting
+starts: it starts from that of the round before, which is mostly the same.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.ahead import WatchedSamples
+from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY, as_numbers
+from gpustump.engines.category_search import Categories
+from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.split.part_bounds import NO_SCORE
+from gpustump.engines.cpu.split.split_scores import gain
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+
+_ROUNDINGS = 2.0**-49
+"""Quotients that differ by more than this share are in the right order; see `category_search`."""
+
+_NUMBERS = Annotated[np.ndarray, "uint8[:, ::1]"]
+
+
+@group
+class Sets(NamedTuple):
+    """The categorical features of a run, and the orders of their groups in the last round.
+
+    Attributes
+    ----------
+    columns : ndarray (n_features,) of int64
+        Each feature's place among them; -1 of all others. Empty if no feature is categorical.
+    features : ndarray (n_columns,) of int64
+    numbers : ndarray (n_columns, n_samples) of uint8
+        Of the samples' categories, or `NO_CATEGORY`.
+    groups : ndarray (n_columns, N_NUMBERS) of uint8
+        The group of each number that a sample has.
+    used : ndarray (n_columns, N_NUMBERS) of uint8
+        First these numbers, increasing.
+    n_used, n_groups : ndarray (n_columns,) of int64
+    watched : ndarray (n_columns, n_held_out) of uint8
+        The numbers of the held-out samples.
+    orders : ndarray (n_columns, n_outputs, N_NUMBERS) of int64
+    """
+
+    columns: Integers
+    features: Integers
+    numbers: _NUMBERS
+    groups: _NUMBERS
+    used: _NUMBERS
+    n_used: Integers
+    n_groups: Integers
+    watched: _NUMBERS
+    orders: Annotated[np.ndarray, "int64[:, :, ::1]"]
+
+
+_NO_INTEGERS = np.empty(0, dtype=np.int64)
+_NO_NUMBERS = np.empty((0, 0), dtype=np.uint8)
+NO_SETS = Sets(
+    _NO_INTEGERS, _NO_INTEGERS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_INTEGERS, _NO_INTEGERS,
+    _NO_NUMBERS, np.empty((0, 0, 0), dtype=np.int64),
+)  # fmt: skip
+"""For tables without categorical features."""
+
+
+def sets_of(
+    categories: Categories, n_features: int, n_outputs: int, watched: WatchedSamples | None
+) -> Sets:
+    """The categorical features of a run as the kernels take them."""
+    features = np.asarray(categories.columns.features, dtype=np.int64)
+    n_columns = len(features)
+    columns = np.full(n_features, -1, dtype=np.int64)
+    columns[features] = np.arange(n_columns)
+    groups = [categories.groups[feature] for feature in features.tolist()]
+    used = np.zeros((n_columns, N_NUMBERS), dtype=np.uint8)
+    n_used = np.zeros(n_columns, dtype=np.int64)
+    for column, own in enumerate(groups):
+        numbers = own.numbers
+        used[column, : len(numbers)], n_used[column] = numbers, len(numbers)
+    orders = np.empty((n_columns, n_outputs, N_NUMBERS), dtype=np.int64)
+    orders[:] = np.arange(N_NUMBERS)
+    return Sets(
+        columns,
+        features,
+        categories.columns.numbers,
+        np.stack([own.of_numbers for own in groups]),
+        used,
+        n_used,
+        np.asarray([len(own.members) for own in groups], dtype=np.int64),
+        _watched_numbers(features, watched),
+        orders,
+    )
+
+
+def _watched_numbers(features: np.ndarray, watched: WatchedSamples | None) -> np.ndarray:
+    """The numbers of held-out samples; any value may stand there."""
+    if watched is None:
+        return np.empty((len(features), 0), dtype=np.uint8)
+    rows = slice(None) if watched.rows is None else watched.rows
+    values = [arrays.as_working(watched.X[rows, feature]) for feature in features.tolist()]
+    return np.stack([as_numbers(own) for own in values])
+
+
+@kernel("int64(int64[::1], int64)")
+def column_of(columns, feature):  # type: ignore[no-untyped-def]
+    """A feature's place among the categorical ones, by `Sets.columns`; -1 if it is not."""
+    return columns[feature] if len(columns) > 0 else -1
+
+
+@kernel("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")
+def _add_up(numbers, first, second, sums):  # type: ignore[no-untyped-def]
+    """Sums of both integers over each number, (2, N_NUMBERS).
+
+    Two halves of the samples have sums of their own, as one sum cannot be added to twice at once.
+    """
+    others = np.zeros((2, N_NUMBERS), dtype=np.int64)
+    sums[:] = 0
+    half = len(numbers) // 2
+    for i in range(half):
+        one, two = numbers[i], numbers[half + i]
+        sums[0, one] += first[i]
+        sums[1, one] += second[i]
+        others[0, two] += first[half + i]
+        others[1, two] += second[half + i]
+    if len(numbers) > 2 * half:
+        last = len(numbers) - 1
+        sums[0, numbers[last]] += first[last]
+        sums[1, numbers[last]] += second[last]
+    sums += others
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def _compared(a, b, c, d):  # type: ignore[no-untyped-def]
+    """-1, 0 or 1: whether a / b is below c / d, equal, or above, exactly; b and d are above 0.
+
+    Whole parts are compared, then one over the rests, as in Euclid's algorithm.
+    """
+    sign = 1
+    while True:
+        whole, other = a // b, c // d
+        if whole != other:
+            return -sign if whole < other else sign
+        a, c = a - whole * b, c - other * d
+        if a == 0 or c == 0:
+            if a == c:
+                return 0
+            return -sign if a == 0 else sign
+        a, b, c, d = b, a, d, c
+        sign = -sign
+
+
+@kernel("boolean(int64, int64, float64[::1], int64[::1], int64[::1])")
+def _comes_before(one, other, ratios, first, second):  # type: ignore[no-untyped-def]
+    """Whether a group stands before another one: by their ratios, then by their numbers."""
+    x, y = ratios[one], ratios[other]
+    if abs(x - y) > max(abs(x), abs(y)) * _ROUNDINGS:
+        return x < y
+    found = _compared(first[one], max(second[one], 1), first[other], max(second[other], 1))
+    return found < 0 or (found == 0 and one < other)
+
+
+@kernel("void(int64[::1], int64[::1], int64[::1], float64[::1])")
+def _sort(order, first, second, ratios):  # type: ignore[no-untyped-def]
+    """Put groups into the order of the ratios of their sums, from whatever order they are in."""
+    for own in range(len(order)):
+        ratios[own] = float(first[own]) / float(max(second[own], 1))
+    for place in range(1, len(order)):
+        own, at = order[place], place
+        while at > 0 and _comes_before(own, order[at - 1], ratios, first, second):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = own
+
+
+@kernel("void(int64[::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], float64, float64[::1])")
+def _weigh_prefixes(order, sums, present, missing, l2, scores):  # type: ignore[no-untyped-def]
+    """What each prefix of an order is worth, but for the whole."""
+    scores[:] = 0.0  # gains are not negative, so adding to 0 changes none
+    for output in range(len(sums)):
+        first, second, a, b = sums[output, 0], sums[output, 1], 0, 0
+        whole_a, whole_b = present[output, 0], present[output, 1]
+        extra = gain(missing[output, 0], missing[output, 1], l2)
+        for place in range(len(scores)):
+            a += first[order[place]]
+            b += second[order[place]]
+            scores[place] += (gain(a, b, l2) + gain(whole_a - a, whole_b - b, l2)) + extra
+
+
+@kernel("float64(int64[:, ::1], int64[:, ::1], float64, float64)")
+def _apart(present, missing, l2, constant):  # type: ignore[no-untyped-def]
+    """What it is worth to part all categories from missing values; below all scores if there are
+    none, or if a constant is as good."""
+    score, n_missing = 0.0, 0
+    for output in range(len(present)):
+        alone = gain(missing[output, 0], missing[output, 1], l2)
+        score += (gain(present[output, 0], present[output, 1], l2) + gain(0, 0, l2)) + alone
+        n_missing += missing[output, 1] > 0
+    return score if n_missing > 0 and score > constant else NO_SCORE
+
+
+@kernel(
+    "void(Sets, int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1],"
+    " int64[:, ::1])"
+)
+def _sum_groups(sets, column, first, second, sums, present, missing):  # type: ignore[no-untyped-def]
+    """The sums over each group of a feature, over all of them, and over samples without one."""
+    numbers, groups, used = sets.numbers[column], sets.groups[column], sets.used[column]
+    by_number = np.empty((2, N_NUMBERS), dtype=np.int64)
+    sums[:] = 0
+    present[:] = 0
+    for output in range(len(first)):
+        _add_up(numbers, first[output], second[output], by_number)
+        for k in range(sets.n_used[column]):
+            number = used[k]
+            for which in range(2):
+                own = by_number[which, number]
+                sums[output, which, groups[number]] += own
+                present[output, which] += own
+        missing[output, 0] = by_number[0, NO_CATEGORY]
+        missing[output, 1] = by_number[1, NO_CATEGORY]
+
+
+@kernel("void(Sets, int64, int64[::1], int64, uint8[::1])")
+def _send(sets, column, order, n_left, sides):  # type: ignore[no-untyped-def]
+    """Give each number of a category its region: the first groups go one way; the lowest left."""
+    groups, used = sets.groups[column], sets.used[column]
+    is_chosen = np.zeros(N_NUMBERS, dtype=np.uint8)
+    for place in range(n_left):
+        is_chosen[order[place]] = 1
+    sides[:] = MISSING
+    for k in range(sets.n_used[column]):
+        number = used[k]
+        sides[number] = FIRST if is_chosen[groups[number]] == is_chosen[0] else SECOND
+
+
+@kernel("Tuple((float64, int64))(Sets, int64[:, ::1], int64[:, ::1], float64, float64, uint8[::1])")
+def best_set(sets, first, second, l2, constant, sides):  # type: ignore[no-untyped-def]
+    """The score of the best set, and its feature, -1 if there is none.
+
+    `sides` (N_NUMBERS,) gets the region of each number of a category. `constant` is the score of
+    all samples together.
+    """
+    n_outputs, best, found = len(first), NO_SCORE, -1
+    at_column, at_output, n_left = 0, 0, 0
+    sums = np.empty((n_outputs, 2, N_NUMBERS), dtype=np.int64)
+    present = np.empty((n_outputs, 2), dtype=np.int64)
+    missing = np.empty((n_outputs, 2), dtype=np.int64)
+    ratios, all_scores = np.empty(N_NUMBERS), np.empty(N_NUMBERS)
+    for column in range(len(sets.features)):
+        n_groups = sets.n_groups[column]
+        if n_groups == 0:
+            continue
+        _sum_groups(sets, column, first, second, sums, present, missing)
+        for output in range(n_outputs):
+            order, scores = sets.orders[column, output, :n_groups], all_scores[: n_groups - 1]
+            _sort(order, sums[output, 0], sums[output, 1], ratios)
+            _weigh_prefixes(order, sums, present, missing, l2, scores)
+            for place in range(len(scores)):
+                if scores[place] > best:
+                    best, found = scores[place], sets.features[column]
+                    at_column, at_output, n_left = column, output, place + 1
+        apart = _apart(present, missing, l2, constant)
+        if apart > best:
+            best, found = apart, sets.features[column]
+            at_column, at_output, n_left = column, 0, n_groups
+    if found >= 0:
+        _send(sets, at_column, sets.orders[at_column, at_output], n_left, sides)
+    return best, found
+
+
+@kernel("float64(uint8[::1], uint8[::1], int64[:, ::1], int64[:, ::1], float64)")
+def score_of_set(numbers, sides, first, second, l2):  # type: ignore[no-untyped-def]
+    """What a set that a round is offered is worth, from each number's region."""
+    score, sums = 0.0, np.empty((2, N_NUMBERS), dtype=np.int64)
+    for output in range(len(first)):
+        _add_up(numbers, first[output], second[output], sums)
+        regions = np.zeros((3, 2), dtype=np.int64)
+        for number in range(N_NUMBERS):
+            regions[sides[number], 0] += sums[0, number]
+            regions[sides[number], 1] += sums[1, number]
+        left, right = gain(regions[0, 0], regions[0, 1], l2), gain(regions[1, 0], regions[1, 1], l2)
+        score += (left + right) + gain(regions[2, 0], regions[2, 1], l2)
+    return score
+
+
+@kernel("void(uint8[::1], uint8[::1], uint8[::1])")
+def mark_set(numbers, sides, regions):  # type: ignore[no-untyped-def]
+    """Give samples with these numbers of categories their regions."""
+    for i in range(len(numbers)):
+        regions[i] = sides[numbers[i]]

@@ -1,0 +1,84 @@
+"""The sums left of each cut of a sorted feature, in the order of the cuts.
+
+The orders are those of `direct`: the sign bit of a sample is set if there is no cut after it. The
+sum after every sample is written; if there is no cut, the next one is written to the same place. So
+no branch depends on the values. With unsigned indices Numba needs no check for negative ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cpu.runtime.compiling import kernel
+
+_SAMPLE = np.uint32(2**31 - 1)
+"""Masks the sign bit out."""
+
+_SIGN = np.uint32(31)
+"""Where the sign bit is."""
+
+
+@kernel("int64(int32[::1], int64, int64[::1], int64[::1])")
+def left_of_cuts(order, n_present, numbers, left):  # type: ignore[no-untyped-def]
+    """Write the sums of the samples' numbers to `left`; returns how many cuts there are."""
+    reached, n_cuts = 0, np.uint64(0)
+    for k in range(n_present - 1):
+        marked = np.uint32(order[k])
+        reached += numbers[marked & _SAMPLE]
+        left[n_cuts] = reached
+        n_cuts += np.uint64(~marked >> _SIGN)
+    return np.int64(n_cuts)
+
+
+@kernel("int64(int32[::1], int64, int64[::1], int64[::1], int64[::1])")
+def with_sizes_left_of_cuts(order, n_present, numbers, left, sizes):  # type: ignore[no-untyped-def]
+    """The same, with the sums of the numbers' absolute values in `sizes`."""
+    reached, size, n_cuts = 0, 0, np.uint64(0)
+    for k in range(n_present - 1):
+        marked = np.uint32(order[k])
+        own = numbers[marked & _SAMPLE]
+        reached += own
+        size += abs(own)
+        left[n_cuts] = reached
+        sizes[n_cuts] = size
+        n_cuts += np.uint64(~marked >> _SIGN)
+    return np.int64(n_cuts)
+
+
+@kernel("int64(int32[::1], int64, int64[::1], int64[::1], int64[::1], int64[::1])")
+def both_left_of_cuts(order, n_present, first, second, left, left_second):  # type: ignore[no-untyped-def]
+    """Write the sums of two numbers of each sample; returns how many cuts there are."""
+    reached, reached_second, n_cuts = 0, 0, np.uint64(0)
+    for k in range(n_present - 1):
+        marked = np.uint32(order[k])
+        sample = marked & _SAMPLE
+        reached += first[sample]
+        reached_second += second[sample]
+        left[n_cuts] = reached
+        left_second[n_cuts] = reached_second
+        n_cuts += np.uint64(~marked >> _SIGN)
+    return np.int64(n_cuts)
+
+
+@kernel("UniTuple(int64, 2)(int32[::1], int64, int64[::1])")
+def missing_sums(order, n_present, numbers):  # type: ignore[no-untyped-def]
+    """The sum of the numbers of missing samples, and that of the absolute values."""
+    reached, size = 0, 0
+    for k in range(n_present, len(order)):
+        own = numbers[np.uint32(order[k]) & _SAMPLE]
+        reached += own
+        size += abs(own)
+    return reached, size
+
+
+@kernel("int64(int32[::1], int64)")
+def position_of(order, number):  # type: ignore[no-untyped-def]
+    """The sorted position of a feature's cut, numbered from 0."""
+    position = 0
+    while order[position] < 0:
+        position += 1
+    for _ in range(number):
+        position += 1
+        while order[position] < 0:
+            position += 1
+    return position

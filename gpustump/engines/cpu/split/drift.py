@@ -1,0 +1,215 @@
+"""What is kept of each bin for real, Newton and shared votes: how far its shares are apart.
+
+A cut inside a bin has a share of the bin's positive weight on its left, and a share of its negative
+weight. When the parts of a bin are added up, the largest difference of these two shares is noted,
+in both directions. It makes the bounds of the bin narrower in later rounds (see `unit_scores`).
+
+In every round the weights of all samples change, but those of samples with the same label change
+nearly alike. So the shares hardly move, and `engines.movement` says by how much a step can move
+them. That is added to the noted differences. The *bulk* is the step's largest region, the *rest*
+are all other samples; `estimates` says what the step does to the sums of the bulk.
+
+The integers are weights rounded up, each by less than one unit. So the shares of the weights and
+those of the integers differ by at most twice the number of samples over the integers' sum. That is
+added to what is noted and to what is returned, with room for the rounding of the weights
+themselves.
+
+No weight falls below a floor, far below one unit. Weights at the floor do not follow the factors,
+so when they grow again the shares have changed. This matters only where all weights of a label in a
+bin have become small. The notes of such a bin are dropped in the round in which its integers show
+it. If no search has read the integers between two steps, the notes of all bins are dropped.
+
+Under a softmax the sums of positive and negative integers may be upper bounds (`row_sums`), which
+do not show that weights have become small. There, the weights are noted together with the shares,
+and multiplied by the least factor of each step.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.contract import Search, Step
+from gpustump.engines.cpu.histogram.estimates import Expected
+from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, group, kernel
+from gpustump.engines.cpu.split.slices import Slices
+from gpustump.engines.cpu.table.bin_layout import BinLayout
+from gpustump.engines.movement import ROUNDINGS, movement_of
+
+NOT_NOTED = np.zeros((0, 0))
+"""For the least weights: sums tell them."""
+
+_UNITS = 1024
+"""Room for the rounding of the weights, in units, for each output: the largest weights are below
+2**62 units, and rounded by 2**-53 of that."""
+
+
+@group
+class Movement(NamedTuple):
+    """By how much a step may move shares, for each output and label: +1, then -1.
+
+    The fields are those of `engines.movement.Movement`.
+
+    Attributes
+    ----------
+    most : ndarray (2 * n_outputs,) of float64
+        In any bin.
+    of_bulk : ndarray (2 * n_outputs,) of float64
+        In a bin whose samples are all of the bulk.
+    is_one_way : ndarray (2 * n_outputs,) of uint8
+        Whether all samples of the rest gain weight relative to the bulk, or all lose it.
+    """
+
+    most: Floats
+    of_bulk: Floats
+    is_one_way: Bytes
+
+
+class Drift:
+    """The notes of one run.
+
+    Parameters
+    ----------
+    layout : BinLayout
+    search : Search
+    """
+
+    def __init__(self, layout: BinLayout, search: Search) -> None:
+        self._search = search
+        self._stride = 4 if search.votes == "newton" else 2
+        n_slots = len(layout.offset)
+        n_inside = np.diff(layout.offset, append=0)
+        self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (search.n_outputs + 4)
+        self._noted = np.full((2 * search.n_outputs, n_slots), np.inf)
+        is_softmax = search.votes == "newton" and search.n_outputs > 1
+        self._least = np.zeros_like(self._noted) if is_softmax else NOT_NOTED
+        self._ahead = np.ones_like(self._noted)
+        self._movement: Movement | None = None
+
+    def ahead(self, sums: np.ndarray, off: np.ndarray, expected: Expected) -> np.ndarray:
+        """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
+
+        The notes of bins with hardly any weight are dropped here. The answer is overwritten by the
+        next one.
+
+        Parameters
+        ----------
+        sums, off : ndarray (n_planes, n_slots)
+            After the last step; see `slices.Slices`.
+        expected : Expected
+            Of that step. If there is none, the sums themselves.
+        """
+        if self._movement is not None:
+            _move(self._noted, self._movement, self._stride, sums, off, *expected, self._n_units)
+            self._movement = None
+        _ahead_now(self._noted, self._least, sums, off, self._stride, self._n_units, self._ahead)
+        return self._ahead
+
+    def learn(self, slots: np.ndarray, units: Slices) -> None:
+        """Note the shares in some bins, from the sums of their units."""
+        _note_ahead(slots, units, self._stride, self._n_units, self._noted, self._least)
+
+    def follow(self, step: Step, counts: np.ndarray | None) -> None:
+        """Prepare for a step, which is about to change the weights.
+
+        Parameters
+        ----------
+        step : Step
+        counts : ndarray (n_regions,) or None
+            How many samples lie in each region; None if that is not known.
+        """
+        if self._movement is not None:  # no search has read the integers since the last step
+            self._noted[:] = np.inf
+        known_counts = None if counts is None else counts.tolist()
+        known = movement_of(step.factors, known_counts, self._search)
+        self._movement = Movement(
+            _positive_first(known.most),
+            _positive_first(known.of_bulk),
+            _positive_first(known.is_one_way).astype(np.uint8),
+        )
+        if len(self._least):
+            self._least *= _positive_first(known.low)[:, np.newaxis] * (1.0 - ROUNDINGS)
+
+
+def _positive_first(by_label: np.ndarray) -> np.ndarray:
+    """Numbers (n_outputs, 2) for the labels -1 and +1 as (2 * n_outputs,) for +1 and -1."""
+    return by_label[:, ::-1].ravel()
+
+
+@kernel(
+    "void(float64[:, ::1], Movement, int64, int64[:, ::1], float64[:, ::1], int64[:, ::1],"
+    " float64[:, ::1], float64[::1])"
+)
+def _move(  # type: ignore[no-untyped-def]
+    noted, movement, stride, sums, off, expected, expected_off, n_units
+):
+    """Add to the notes how far the shares may have moved in a step."""
+    for output in range(len(noted) // 2):
+        for label in range(2):
+            of, plane = 2 * output + label, stride * output + label
+            most, of_bulk, by_rest = (
+                movement.most[of], movement.of_bulk[of], movement.is_one_way[of],
+            )  # fmt: skip
+            for s in range(len(n_units)):
+                by = most
+                if by_rest:
+                    total = float(sums[plane, s]) - off[plane, s] - n_units[s]
+                    gain = abs(float(sums[plane, s] - expected[plane, s]))
+                    gain += expected_off[plane, s] + n_units[s]
+                    share = gain / total if total > gain else 1.0
+                    by = min(by, of_bulk + share + ROUNDINGS)
+                noted[2 * output, s] += by
+                noted[2 * output + 1, s] += by
+
+
+@kernel(
+    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1],"
+    " float64[:, ::1])"
+)
+def _ahead_now(noted, least, sums, off, stride, n_units, found):  # type: ignore[no-untyped-def]
+    """Write the bounds that the notes give to `found`, with the error of the integers' shares."""
+    for output in range(len(noted) // 2):
+        plane = stride * output
+        for s in range(len(n_units)):
+            if not noted[2 * output, s] < 1.0 and not noted[2 * output + 1, s] < 1.0:
+                found[2 * output, s], found[2 * output + 1, s] = 1.0, 1.0
+                continue
+            if len(least) > 0:
+                positive, negative = least[2 * output, s], least[2 * output + 1, s]
+            else:
+                positive = max(float(sums[plane, s]) - off[plane, s], 0.0)
+                negative = max(float(sums[plane + 1, s]) - off[plane + 1, s], 0.0)
+            by_units = n_units[s] / positive + n_units[s] / negative
+            for ahead in (2 * output, 2 * output + 1):
+                if not by_units < 1.0:  # drop the note: weights may be at their floor
+                    noted[ahead, s] = np.inf
+                found[ahead, s] = min(1.0, noted[ahead, s] + by_units)
+
+
+@kernel("void(int64[::1], Slices, int64, float64[::1], float64[:, ::1], float64[:, ::1])")
+def _note_ahead(slots, units, stride, n_units, noted, least):  # type: ignore[no-untyped-def]
+    """Note how far each share is ahead of the other, at most, at the cuts inside some bins.
+
+    The least that the weights of both labels may be is written to `least`, unless that is empty.
+    """
+    for output in range(len(noted) // 2):
+        more_p, more_n = units.sums[stride * output], units.sums[stride * output + 1]
+        for t in range(len(slots)):
+            start, end = units.first[t], units.first[t] + units.n_units[t]
+            positive, negative = float(more_p[start:end].sum()), float(more_n[start:end].sum())
+            of_p, of_n = 1.0 / positive, 1.0 / negative  # far more exact than `by_units`
+            p, n, by_positive, by_negative = 0, 0, 0.0, 0.0
+            for u in range(start, end):
+                next_p, next_n = p + more_p[u], n + more_n[u]
+                low_p, low_n = (p, n) if units.is_open[u] else (next_p, next_n)
+                by_positive = max(by_positive, next_p * of_p - low_n * of_n)
+                by_negative = max(by_negative, next_n * of_n - low_p * of_p)
+                p, n = next_p, next_n
+            s = slots[t]
+            by_units = n_units[s] / positive + n_units[s] / negative
+            noted[2 * output, s] = by_positive + by_units
+            noted[2 * output + 1, s] = by_negative + by_units
+            if len(least) > 0:
+                least[2 * output, s] = max(positive - n_units[s], 0.0)
+                least[2 * output + 1, s] = max(negative - n_units[s], 0.0)

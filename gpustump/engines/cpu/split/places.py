@@ -1,0 +1,509 @@
+"""Answers to a search's questions from codes: the sums over the parts of bins, and over samples.
+
+The sums over all bins come from histograms, which are updated when the samples' weights change. For
+the sums over parts and samples, the samples of the bins in question are read one by one: in the
+order of their codes, or of their values (see `slices`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.cpu.loss.softmax_rows import (
+    TILE,
+    SoftmaxRows,
+    add_row,
+    copy_row,
+    new_tile,
+    round_up,
+    set_integer,
+)
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, kernel
+from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Planes, Slices
+from gpustump.engines.cpu.table.codes import CodedTable
+from gpustump.engines.cpu.table.columns import PART_BITS
+from gpustump.engines.cpu.table.members import POSITIONS, without_marks
+from gpustump.engines.cpu.table.sorted_bins import SortedSamples
+from gpustump.engines.threads import ranges
+
+_SAMPLES_AT_ONCE = 2**14
+"""Fewer samples than this are not worth another thread."""
+
+
+@group
+class Stretches(NamedTuple):
+    """Where the samples of some stretches are in an order of samples.
+
+    Attributes
+    ----------
+    start, n_samples : ndarray (n_stretches,) of int64
+        The place of the first sample in the order, and how many there are.
+    position : ndarray (n_stretches,) of int64
+        The sorted position of the first sample among all samples of the feature.
+    first : ndarray (n_stretches,) of int64
+        The number of the stretch's first unit, with room for as many units as there may be.
+    """
+
+    start: Integers
+    n_samples: Integers
+    position: Integers
+    first: Integers
+
+    @classmethod
+    def empty(cls, n_stretches: int) -> Stretches:
+        """Numbers that are yet to be written."""
+        return cls(*np.empty((4, n_stretches), dtype=np.int64))
+
+
+class Located(NamedTuple):
+    """Where the samples of units are.
+
+    Attributes
+    ----------
+    order : ndarray of int32 or int64
+        An order of samples. The sign bit of a sample is set if the next one is of the same unit;
+        for the bit below it see `members`.
+    begin : ndarray (n_units,) of int64
+        The place in it at which each unit begins.
+    """
+
+    order: np.ndarray
+    begin: np.ndarray
+
+
+@dataclass(frozen=True)
+class CodedPlace:
+    """A coded table, with the integers of a round; see `search.Place`.
+
+    Attributes
+    ----------
+    table : CodedTable
+    weigh : callable
+        Adds up the integers of stretches of an order: `(order, stretches, low, high, units)`.
+    n_planes : int
+    """
+
+    table: CodedTable
+    weigh: Callable[..., None]
+    n_planes: int
+    bins_at_once: ClassVar[int] = 32
+
+    @classmethod
+    def of_signed(cls, table: CodedTable, signed: np.ndarray) -> CodedPlace:
+        """From weights (n_samples,) in units of the integers, each with the sign of its label."""
+
+        def weigh(order: np.ndarray, *rest: object) -> None:
+            _weigh_signed(order, signed, *rest)
+
+        return cls(table, weigh, 2)
+
+    @classmethod
+    def of_terms(cls, table: CodedTable, terms: Terms) -> CodedPlace:
+        """From the two integers of each sample and output."""
+
+        def weigh(order: np.ndarray, *rest: object) -> None:
+            _weigh_terms(order, terms, *rest)
+
+        return cls(table, weigh, (4 if len(terms.second) else 2) * len(terms.first))
+
+    @classmethod
+    def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedPlace:
+        """From the probabilities of several classes, which determine these integers."""
+
+        def weigh(order: np.ndarray, *rest: object) -> None:
+            _weigh_rows(order, rows, *rest)
+
+        return cls(table, weigh, 4 * rows.n_outputs)
+
+    def announce(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+        """Nothing takes less time if it is known before."""
+
+    def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
+        """The sums over the parts of some bins.
+
+        For features whose samples are not stored in the order of their codes, the sums over the
+        distinct values.
+        """
+        table, layout = self.table, self.table.layout
+        has_parts = table.are_in_order(features)
+        n_parted = np.count_nonzero(has_parts)
+        if n_parted:
+            assert table.parted is not None
+            own, of = slots, features
+            if n_parted < len(slots):
+                own, of = slots[has_parts], features[has_parts]
+            starts = table.bundles.column[of] * table.n_samples + layout.offset[own]
+            yield self._bins(own, of, table.parted.order, starts, most=1 << PART_BITS)
+        if n_parted == len(slots):
+            return
+        others = np.unique(features[~has_parts]).tolist()
+        slots_of = {feature: slots[features == feature] for feature in others}
+        in_order: dict[int, SortedSamples] = {}
+
+        def sort(feature: int) -> None:
+            bins = slots_of[feature] - layout.first[feature]
+            in_order[feature] = table.bins.sorted_bins(feature, bins)
+
+        table.team.each(sort, others)
+        for feature, own in slots_of.items():
+            order, starts, _ = in_order[feature]
+            yield self._bins(own, np.full(len(own), feature), order, starts)
+
+    def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
+        """The sums over the distinct values in some open units; each unit becomes a stretch."""
+        slices, where = answer.slices, answer.where
+        slots, feature = answer.slots[stretches], slices.feature[stretches]
+        found = Stretches.empty(len(units))
+        offset = self.table.layout.offset[slots]
+        n_samples = _lay_out_units(slices, where.begin, offset, stretches, units, found)
+        order = self._by_value(where.order, feature, found, n_samples)
+        return self._answer(slots, feature, order, found._replace(start=found.first), n_samples)
+
+    def _by_value(
+        self, order: np.ndarray, feature: np.ndarray, stretches: Stretches, n_samples: int
+    ) -> np.ndarray:
+        """The samples of some parts by increasing value, part after part.
+
+        The sign bit of a sample is set if the next one has the same value. In the order itself the
+        parts are sorted, too (see `members`), as a part that is asked for once is often asked for
+        again.
+        """
+        source = self.table.source
+        samples, keys = np.empty(n_samples, order.dtype), np.empty(n_samples, np.int64)
+        if _pick_keys(*source.bits, feature, order, stretches, samples, keys):
+            if not source.is_plain:
+                of = np.repeat(feature, stretches.n_samples)
+                keys[:] = arrays.order_keys(source.picked(samples & without_marks(order), of))
+            _sort_parts(keys, stretches, order, samples)
+        return samples
+
+    def _bins(
+        self,
+        slots: np.ndarray,
+        feature: np.ndarray,
+        order: np.ndarray,
+        starts: np.ndarray,
+        most: int = 0,
+    ) -> Answer:
+        """The answer for some bins, which begin at `starts` in an order; `most` as below."""
+        stretches = Stretches.empty(len(slots))
+        n_units = _lay_out_bins(slots, starts, self.table.layout.offset, most, stretches)
+        return self._answer(slots, feature, order, stretches, n_units, most)
+
+    def _pieces(self, stretches: Stretches) -> list[tuple[int, int]]:
+        """The stretches in pieces for the threads to take."""
+        n_stretches, size = len(stretches.start), self.table.team.size
+        if size == 1:
+            return [(0, n_stretches)]
+        n_pieces = min(2 * size, int(stretches.n_samples.sum()) // _SAMPLES_AT_ONCE)
+        return ranges(n_stretches, -(-n_stretches // max(1, n_pieces)))
+
+    def _answer(
+        self,
+        slots: np.ndarray,
+        feature: np.ndarray,
+        order: np.ndarray,
+        stretches: Stretches,
+        n_units: int,
+        most: int = 0,
+    ) -> Answer:
+        """Add up the units; `most` is how many parts a bin may have, 0 if units are values."""
+        numbers = np.zeros((self.n_planes + 2, n_units), dtype=np.int64)
+        sums, is_open = numbers[:-2], np.zeros(n_units, dtype=np.uint8)
+        count = np.empty(len(slots), dtype=np.int64)
+        units = _Units(numbers[-2], numbers[-1], count, sums, is_open, most > 0)
+        self.table.team.each(
+            lambda part: self.weigh(order, stretches, *part, units), self._pieces(stretches)
+        )
+        slices = Slices(
+            feature, stretches.first, count, sums, EXACT, sums[0], sums[1], UNKNOWN, units.last,
+            is_open,
+        )  # fmt: skip
+        return Answer(slices, slots, Located(order, units.begin))
+
+
+@group
+class _Units(NamedTuple):
+    """The fields of `Located` and `Slices` that kernels write for the units of some stretches.
+
+    `are_parts` says whether there may be cuts inside units of several samples.
+    """
+
+    begin: Integers
+    last: Integers
+    n_units: Integers
+    sums: Planes
+    is_open: Bytes
+    are_parts: bool
+
+
+@kernel("int64(int64[::1], int64[::1], int64[::1], int64, Stretches)")
+def _lay_out_bins(slots, starts, offset, most, found):  # type: ignore[no-untyped-def]
+    """Write where the samples of bins are; returns for how many units there is room."""
+    n_units = 0
+    for k in range(len(slots)):
+        begin = offset[slots[k]]
+        count = offset[slots[k] + 1] - begin
+        found.start[k], found.n_samples[k], found.position[k] = starts[k], count, begin
+        found.first[k] = n_units
+        n_units += min(count, most) if most > 0 else count
+    return n_units
+
+
+@kernel("int64(Slices, int64[::1], int64[::1], int64[::1], int64[::1], Stretches)")
+def _lay_out_units(slices, begin, offset, stretches, units, found):  # type: ignore[no-untyped-def]
+    """Write where the samples of units are; returns how many they are.
+
+    `offset` has the sorted position of the first sample of each unit's bin.
+    """
+    n_samples = 0
+    for k in range(len(units)):
+        u = units[k]
+        is_later = u > slices.first[stretches[k]]
+        position = slices.last[u - 1] + 1 if is_later else offset[k]
+        count = slices.last[u] - position + 1
+        found.start[k], found.n_samples[k], found.position[k] = begin[u], count, position
+        found.first[k] = n_samples
+        n_samples += count
+    return n_samples
+
+
+@kernel(
+    "int64(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], POSITION[::1],"
+    " Stretches, POSITION[::1], int64[::1])",
+    BITS=("int32", "int32", "int64", "int64"),
+    POSITION=2 * POSITIONS,
+)
+def _pick_keys(bits, rows, lowest, features, order, stretches, samples, keys):  # type: ignore[no-untyped-def]
+    """Write the samples of some parts; returns how many parts are not sorted.
+
+    In a sorted part the sign bit of a sample is set if the next one has the same value. For the
+    other parts, the samples' keys are written (`arrays.order_keys`), if there are bits: those of
+    the table's values; see `Source.bits`.
+    """
+    low = without_marks(order)
+    n_unsorted = 0
+    for t in range(len(features)):
+        feature, first, start = features[t], stretches.first[t], stretches.start[t]
+        n = stretches.n_samples[t]
+        if order[start + n - 1] & (low + 1):
+            for k in range(n):
+                marked = order[start + k]
+                mark = 0 if marked & (low + 1) else -2 * (low + 1)
+                samples[first + k] = (marked & low) | mark
+            continue
+        n_unsorted += 1
+        for k in range(n):
+            sample = np.int64(order[start + k] & low)
+            samples[first + k] = sample
+            if len(bits) > 0:
+                bit = np.int64(bits[rows[sample] if len(rows) > 0 else sample, feature])
+                keys[first + k] = bit if bit >= 0 else lowest - bit
+    return n_unsorted
+
+
+@kernel("void(int64[::1], Stretches, POSITION[::1], POSITION[::1])", POSITION=POSITIONS)
+def _sort_parts(keys, stretches, order, samples):  # type: ignore[no-untyped-def]
+    """Sort the samples of each part by their keys, unless they are sorted in the order already.
+
+    Those whose next one has the same key are marked, and the order is sorted alike. Parts are
+    small, so Shell's sort is fast enough.
+    """
+    low = without_marks(order)
+    for t in range(len(stretches.first)):
+        start, n = stretches.first[t], stretches.n_samples[t]
+        end, ahead = start + n, stretches.start[t] - start
+        if order[ahead + end - 1] & (low + 1):
+            continue
+        gap = 1
+        while gap < n // 3:
+            gap = 3 * gap + 1
+        while gap > 0:
+            for k in range(start + gap, end):
+                key, sample, at = keys[k], samples[k], k
+                while at >= start + gap and keys[at - gap] > key:
+                    keys[at], samples[at] = keys[at - gap], samples[at - gap]
+                    at -= gap
+                keys[at], samples[at] = key, sample
+            gap //= 3
+        for k in range(start, end):
+            is_end, sample = k + 1 == end, samples[k]
+            is_last = is_end or keys[k] != keys[k + 1]
+            of_part = 0 if is_end else -2 * (low + 1)
+            order[ahead + k] = sample | of_part | (low + 1 if is_last else 0)
+            samples[k] = sample | (0 if is_last else -2 * (low + 1))
+
+
+# The kernels below write a unit's numbers after each of its samples. The next sample writes to the
+# same place, unless it begins another unit. So no branch depends on where units end, which a
+# processor could not predict. With unsigned indices Numba needs no check for negative ones.
+
+
+@kernel("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
+def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
+    """Find where the units of a stretch begin and end."""
+    start, count, position = stretches.start[t], stretches.n_samples[t], stretches.position[t]
+    u, begin = np.uint64(stretches.first[t]), 0
+    for k in range(count):
+        is_last = order[np.uint64(start + k)] >= 0
+        units.begin[u] = start + begin
+        units.last[u] = position + k
+        units.is_open[u] = np.uint8(units.are_parts) & np.uint8(k > begin)
+        u += np.uint64(is_last)
+        begin = k + 1 if is_last else begin
+    units.n_units[t] = np.int64(u) - stretches.first[t]
+
+
+@kernel("void(POSITION[::1], float64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
+def _add_up_signed(order, signed, positives, negatives):  # type: ignore[no-untyped-def]
+    """Add up the integers of the samples in an order over its units, by the signs of `signed`."""
+    low, u, p, n = without_marks(order), np.uint64(0), 0, 0
+    for k in range(len(order)):
+        weight = signed[np.uint64(order[k] & low)]
+        whole, is_positive = np.int64(np.ceil(abs(weight))), weight > 0.0
+        p += whole if is_positive else 0
+        n += 0 if is_positive else whole
+        positives[u], negatives[u] = p, n
+        goes_on = np.int64(order[k] < 0)
+        p &= -goes_on
+        n &= -goes_on
+        u += np.uint64(1 - goes_on)
+
+
+@kernel("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
+def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-untyped-def]
+    """The same for the sizes of numbers, by other numbers' signs."""
+    low, u, p, n = without_marks(order), np.uint64(0), 0, 0
+    for k in range(len(order)):
+        i = np.uint64(order[k] & low)
+        size, is_positive = abs(numbers[i]), signs[i] > 0
+        p += size if is_positive else 0
+        n += 0 if is_positive else size
+        positives[u], negatives[u] = p, n
+        goes_on = np.int64(order[k] < 0)
+        p &= -goes_on
+        n &= -goes_on
+        u += np.uint64(1 - goes_on)
+
+
+@kernel("void(POSITION[::1], float64[::1], Stretches, int64, int64, _Units)", POSITION=POSITIONS)
+def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """Add up the positive and the negative weight of the units of stretches `low` to `high`."""
+    for t in range(low, high):
+        _find_units(order, stretches, t, units)
+        start, first = stretches.start[t], stretches.first[t]
+        own = order[start : start + stretches.n_samples[t]]
+        _add_up_signed(own, signed, units.sums[0, first:], units.sums[1, first:])
+
+
+@kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
+def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """Add up all terms over the units of stretches `low` to `high`."""
+    has_second = len(terms.second) > 0
+    for t in range(low, high):
+        _find_units(order, stretches, t, units)
+        start, u, sums = stretches.start[t], stretches.first[t], units.sums
+        own = order[start : start + stretches.n_samples[t]]
+        for k in range(len(terms.first)):
+            first, plane = terms.first[k], 4 * k if has_second else 2 * k
+            _add_up(own, first, first, sums[plane, u:], sums[plane + 1, u:])
+            if has_second:
+                second = terms.second[k]
+                _add_up(own, first, second, sums[plane + 2, u:], sums[plane + 3, u:])
+
+
+@kernel("void(POSITION[::1], SoftmaxRows, float64[::1], Tile)", POSITION=POSITIONS)
+def _gather(order, rows, probabilities, tile):  # type: ignore[no-untyped-def]
+    """Compute the integers of at most `TILE` samples of an order."""
+    mask, width = without_marks(order), rows.width
+    differ = len(rows.units) > 1
+    for t in range(len(order)):
+        i = np.int64(order[t] & mask)
+        copy_row(probabilities, t * width, rows.probabilities, i * width, width)
+        if differ:
+            tile.units[t * width : (t + 1) * width] = rows.units[i]
+    size = len(order) * width
+    round_up(probabilities[:size], tile.units[:size], tile.first[:size], tile.second[:size])
+    for t in range(len(order)):
+        set_integer(probabilities, rows, np.int64(order[t] & mask), t, tile)
+
+
+@group
+class _UnitRows(NamedTuple):
+    """The sums over up to `TILE` units, with a row for each.
+
+    Attributes
+    ----------
+    first, second : ndarray ((TILE + 1) * width,) of int64
+    positive : ndarray ((TILE + 1) * 2 * n_outputs,) of int64
+        Both integers of positive samples.
+    """
+
+    first: Integers
+    second: Integers
+    positive: Integers
+
+
+@kernel("void(_UnitRows, SoftmaxRows, int64[:, ::1], int64, int64)")
+def _write_units(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
+    """Write the sums over the `count` units from `u` on, one plane after the other."""
+    width, beside = np.uint64(rows.width), np.uint64(2 * rows.n_outputs)
+    for k in range(rows.n_outputs):
+        first, second, positive = own.first[k:], own.second[k:], own.positive[2 * k :]
+        p, n = sums[4 * k, u : u + count], sums[4 * k + 1, u : u + count]
+        for i in range(count):
+            p[i] = positive[beside * np.uint64(i)]
+            n[i] = p[i] - first[width * np.uint64(i)]  # the first integers are signed
+        p, n = sums[4 * k + 2, u : u + count], sums[4 * k + 3, u : u + count]
+        for i in range(count):
+            p[i] = positive[beside * np.uint64(i) + np.uint64(1)]
+            n[i] = second[width * np.uint64(i)] - p[i]
+
+
+@kernel(
+    "void(POSITION[::1], SoftmaxRows, Tile, _UnitRows, int64[:, ::1], int64)", POSITION=POSITIONS
+)
+def _add_up_rows(order, rows, tile, own, sums, first_unit):  # type: ignore[no-untyped-def]
+    """Add up the integers of the samples of a stretch over its units."""
+    mask, width, beside = without_marks(order), rows.width, 2 * rows.n_outputs
+    probabilities = np.empty(TILE * width)
+    u, written = 0, first_unit
+    own.first[:], own.second[:], own.positive[:] = 0, 0, 0
+    for start in range(0, len(order), TILE):
+        here = order[start : start + TILE]
+        _gather(here, rows, probabilities, tile)
+        for t in range(len(here)):
+            add_row(own.first, u * width, tile.first, t * width, width)
+            add_row(own.second, u * width, tile.second, t * width, width)
+            of_class = np.int64(rows.classes[np.uint64(here[t] & mask)])
+            at, place = np.uint64(u * beside + 2 * of_class), np.uint64(t * width + of_class)
+            own.positive[at] += tile.first[place]
+            own.positive[at + np.uint64(1)] += tile.second[place]
+            u += np.int64(here[t] >= 0)
+            if u == TILE:
+                _write_units(own, rows, sums, written, u)
+                own.first[:], own.second[:], own.positive[:] = 0, 0, 0
+                written += u
+                u = 0
+    _write_units(own, rows, sums, written, u)
+
+
+@kernel("void(POSITION[::1], SoftmaxRows, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
+def _weigh_rows(order, rows, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """The same as `_weigh_terms`, with all outputs of a sample at once."""
+    tile, size = new_tile(rows), TILE + 1
+    own = _UnitRows(
+        np.empty(size * rows.width, dtype=np.int64), np.empty(size * rows.width, dtype=np.int64),
+        np.empty(size * 2 * rows.n_outputs, dtype=np.int64),
+    )  # fmt: skip
+    for t in range(low, high):
+        _find_units(order, stretches, t, units)
+        start = stretches.start[t]
+        here = order[start : start + stretches.n_samples[t]]
+        _add_up_rows(here, rows, tile, own, units.sums, stretches.first[t])

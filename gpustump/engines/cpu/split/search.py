@@ -1,0 +1,561 @@
+"""The best split of all features: one search for every kind of votes.
+
+A search needs three kinds of sums (see `slices`): over all bins, over the parts of some bins, and
+over the samples of some parts. The first are given; it asks a *place*, something that holds
+samples, for the others. To *weigh* the units of an answer is to compute the scores of the cuts
+between them, and bounds for the cuts inside them (`unit_scores`). A unit whose bound is below the
+best score found so far cannot hold the best cut. The search asks for more detail about the others,
+those of the highest bounds first.
+
+Ties are broken by the order of `contract.Cut`, so the order in which units are searched does not
+matter.
+
+Where the sums over bins are estimates, the search first finds the features that may hold the best
+cut. Their sums are added up anew, and the cut is found by these exact sums.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from gpustump.engines.contract import Cut, Search
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.split.allowed import Rules
+from gpustump.engines.cpu.split.found_split import sign_for_missing
+from gpustump.engines.cpu.split.part_bounds import NO_SCORE
+from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Ground, Slices
+from gpustump.engines.cpu.split.unit_scores import (
+    NO_AGREEMENT,
+    Agreed,
+    Scored,
+    weigh_newton,
+    weigh_real,
+    weigh_shared,
+    weigh_signs,
+)
+from gpustump.engines.cpu.table.bin_layout import BinLayout
+from gpustump.engines.threads import Team, ranges
+
+_MOST_UNITS = 512
+"""If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
+for; their features are added up anew instead."""
+
+_UNITS_AT_ONCE = 2**12
+"""About how many units a thread weighs at a time."""
+
+
+class Place(Protocol):
+    """What a search asks about samples, wherever they are.
+
+    Attributes
+    ----------
+    bins_at_once : int
+        How many promising bins are asked about at once, or half of them if that is more. Then the
+        bounds of the others are compared with the new best score.
+    """
+
+    @property
+    def bins_at_once(self) -> int: ...
+
+    def announce(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+        """Some bins are likely to be asked about in this round, those of the highest bounds first;
+        a place may get ready for that."""
+
+    def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
+        """The sums over the parts of some bins, in order of their slots; each bin is a stretch."""
+
+    def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
+        """The sums over the distinct values in some open units, each of which becomes a stretch.
+
+        A place may also answer with smaller parts of the units, some of which are open again.
+        """
+
+
+class Best(NamedTuple):
+    """The best cut so far, and the sums left of it.
+
+    Attributes
+    ----------
+    cut : Cut
+    left : callable, or None
+        Returns them in the planes of `slices`, (n_planes,) of int64; None for a constant.
+    """
+
+    cut: Cut
+    left: Callable[[], np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
+class Weigher:
+    """How the units of a search are weighed.
+
+    Attributes
+    ----------
+    kernel : callable
+        One of `unit_scores`.
+    dtype : dtype
+        Of scores and bounds.
+    rules : Rules
+    """
+
+    kernel: Callable[..., Any]
+    dtype: np.dtype
+    rules: Rules
+
+    @classmethod
+    def of(cls, search: Search) -> Weigher:
+        """For a search."""
+        rules = Rules(float(search.l2), 0.0, search.directions)
+        if search.has_signs:
+            return cls(weigh_signs, np.dtype(np.int64), rules)
+        by_votes = {"discrete": weigh_shared, "real": weigh_real, "newton": weigh_newton}
+        dtype = np.dtype(np.int64 if search.votes == "discrete" else np.float64)
+        return cls(by_votes[search.votes], dtype, rules)
+
+    def smoothed(self, smoothing: float) -> Weigher:
+        """The same with the smoothing of a round's levels; see `monotone.smoothing_of`."""
+        return replace(self, rules=self.rules._replace(smoothing=smoothing))
+
+    @functools.cached_property
+    def nothing(self) -> float:
+        """Less than every score."""
+        return NO_AGREEMENT if self.dtype == np.int64 else NO_SCORE
+
+    @functools.cached_property
+    def of_edges(self) -> type[Agreed] | type[Scored]:
+        """What the kernel's answer holds."""
+        return Agreed if self.dtype == np.int64 else Scored
+
+    def weigh(
+        self,
+        slices: Slices,
+        ground: Ground,
+        team: Team,
+        ready: Callable[[int, int], None] | None = None,
+        edge: np.ndarray | None = None,
+    ) -> tuple[list[Any], np.ndarray]:
+        """The best cut of each piece of the stretches, and a bound for each unit.
+
+        Parameters
+        ----------
+        slices : Slices
+        ground : Ground
+        team : Team
+        ready : callable, optional
+            Called with the first and the end of each piece of the stretches before it is weighed.
+        edge : ndarray (n_units,), optional
+            Set to the most that the score may be at each unit's right edge, where sums are
+            estimates.
+
+        Returns
+        -------
+        found : list of Agreed or Scored
+        bounds : ndarray (n_units,)
+        """
+        n_stretches, n_units = len(slices.first), slices.sums.shape[1]
+        bounds = np.empty(n_units, dtype=self.dtype)
+        bounds.fill(self.nothing)
+        edge = bounds[:0] if edge is None else edge
+        found: list[Any] = []
+
+        def weigh(part: tuple[int, int]) -> None:
+            if ready is not None:
+                ready(*part)
+            own = self.kernel(slices, ground, self.rules, *part, bounds, edge)
+            found.append(self.of_edges(*own))
+
+        if team.size == 1 or n_units <= _UNITS_AT_ONCE:
+            weigh((0, n_stretches))
+        else:
+            size = max(_UNITS_AT_ONCE * n_stretches // n_units, -(-n_stretches // team.size))
+            team.each(weigh, ranges(n_stretches, size))
+        return [own for own in found if own.unit >= 0], bounds
+
+    def best_score(self, slices: Slices, ground: Ground, stretch: int) -> float:
+        """The best score between the units of a stretch; `nothing` if there is no cut."""
+        bounds = np.empty(slices.sums.shape[1], dtype=self.dtype)
+        own = self.kernel(slices, ground, self.rules, stretch, stretch + 1, bounds, bounds[:0])
+        found = self.of_edges(*own)
+        return found.score if found.unit >= 0 else self.nothing
+
+
+class Edges(NamedTuple):
+    """The sums over the bins of each feature, and what surrounds them.
+
+    Attributes
+    ----------
+    slices : Slices
+        The bins of each feature.
+    ground : Ground
+    layout : BinLayout
+    """
+
+    slices: Slices
+    ground: Ground
+    layout: BinLayout
+
+    @classmethod
+    def of(
+        cls, sums: np.ndarray, layout: BinLayout, off: FloatPlanes = EXACT,
+        features: np.ndarray | None = None, ahead: FloatPlanes = UNKNOWN,
+    ) -> Edges:  # fmt: skip
+        """From the sums over all slots, (n_planes, n_slots), for some features or all of them.
+
+        `off`, of the same shape, are their largest errors; `EXACT` if they are exact. `ahead` is
+        that of `Slices`.
+        """
+        first, n_bins = layout.first, layout.n_bins
+        if features is None:
+            features = np.arange(len(first))
+        else:
+            first, n_bins = first[features], n_bins[features]
+        slices = Slices(
+            features, first, n_bins, sums, off, sums[0], sums[1],
+            ahead=ahead, last=layout.last, is_open=layout.has_inner_split,
+        )  # fmt: skip
+        ground = Ground.empty(len(sums), len(features), is_exact=not len(off))
+        _enclose(slices, ground)
+        return cls(slices, ground, layout)
+
+
+@kernel("void(Slices, Ground)")
+def _enclose(slices, ground):  # type: ignore[no-untyped-def]
+    """What surrounds the bins of features; the slot behind them holds the missing values."""
+    is_exact = len(slices.off) == 0
+    for plane in range(len(slices.sums)):
+        sums, total = slices.sums[plane], 0
+        for t in range(len(slices.first)):
+            start, end = slices.first[t], slices.first[t] + slices.n_units[t]
+            if t == 0 or not is_exact:  # exact sums over all samples are the same for all features
+                total = sums[start : end + 1].sum()
+            ground.left[plane, t] = 0
+            ground.present[plane, t] = total - sums[end]
+            ground.missing[plane, t] = sums[end]
+            if not is_exact:
+                ground.left_off[plane, t], ground.right_off[plane, t] = 0.0, 0.0
+                ground.missing_off[plane, t] = slices.off[plane, end]
+
+
+class BestSplit:
+    """A search in progress, with the best cut so far.
+
+    Parameters
+    ----------
+    place : Place
+    weigher : Weigher
+    constant : Cut
+        The best constant, with which splits are compared.
+    team : Team
+    """
+
+    def __init__(self, place: Place, weigher: Weigher, constant: Cut, team: Team) -> None:
+        self.best = Best(constant)
+        self._place, self._weigher, self._team = place, weigher, team
+
+    def offer(self, cut: Cut, left: Callable[[], np.ndarray]) -> None:
+        """Take a cut if it is better than the best one."""
+        if cut > self.best.cut:
+            self.best = Best(cut, left)
+
+    def search(
+        self,
+        edges: Edges,
+        ready: Callable[[int, int], None] | None = None,
+        learn: Callable[[np.ndarray, Slices], None] | None = None,
+    ) -> None:
+        """Search all cuts.
+
+        Parameters
+        ----------
+        edges : Edges
+            Of exact sums.
+        ready : callable, optional
+            Called with a range of features before their bins are weighed.
+        learn : callable, optional
+            Called with slots and their units when the parts of bins are known.
+        """
+        bounds = self._weighed(edges.slices, edges.ground, ready)
+        waiting = self._promising_slots(self._may_win(bounds).nonzero()[0], bounds, edges)
+        looked_into = []
+        while len(waiting):
+            n_taken = max(self._place.bins_at_once, len(waiting) // 2)
+            if n_taken < len(waiting):
+                waiting = waiting[np.argsort(-bounds[waiting], kind="stable")]
+            for answer, ground in self._parts(edges, np.sort(waiting[:n_taken])):
+                own = self._weighed(answer.slices, ground)
+                if learn is not None:
+                    learn(answer.slots, answer.slices)
+                looked_into.append((answer, ground, own))
+            waiting = self._promising_slots(waiting[n_taken:], bounds, edges)
+        for seen in looked_into:  # by now the best score is nearly what it will be
+            self._look_at_samples(*seen)
+
+    def search_estimates(
+        self,
+        edges: Edges,
+        renewed: Callable[[np.ndarray], Edges],
+        learn: Callable[[np.ndarray, Slices], None],
+    ) -> None:
+        """Search all cuts, given sums over bins that are estimates.
+
+        Parameters
+        ----------
+        edges : Edges
+        renewed : callable
+            Returns the edges with exact sums, for some features and those added up with them.
+        learn : callable
+            As in `search`.
+        """
+        n_slots = edges.slices.sums.shape[1]
+        edge = np.full(n_slots, self._weigher.nothing, dtype=self._weigher.dtype)
+        seen, bounds = self._weigher.weigh(edges.slices, edges.ground, self._team, edge=edge)
+        most = np.maximum.reduceat(edge, edges.layout.first)
+        # Where constraints forbid most cuts, there may be none at all that beats the constant.
+        about = max(self._about(edges, seen), self.best.cut.score)
+        if len(first := (most >= about).nonzero()[0]):
+            likely = (bounds >= about).nonzero()[0]
+            self._place.announce(likely, bounds[likely])
+            exact = renewed(first)
+            self.search(exact, learn=learn)
+            for feature in exact.slices.feature.tolist():
+                own = edges.layout.slots(feature)
+                bounds[own], edge[own] = self._weigher.nothing, self._weigher.nothing
+        most, is_first = self._contending(edges, bounds, edge, learn), True
+        while len(contending := self._may_win(most).nonzero()[0]):
+            highest = contending[[np.argmax(most[contending])]] if is_first else contending
+            exact = renewed(highest)
+            self.search(exact, learn=learn)
+            most[exact.slices.feature] = self._weigher.nothing
+            is_first = False
+
+    def _about(self, edges: Edges, seen: list[Any]) -> float:
+        """About the best score at an edge, from the estimates of the feature that looks best.
+
+        Estimates are usually off by much less than their bounds say.
+        """
+        top = max(seen, key=lambda own: own.score).stretch if seen else 0
+        slices, ground = edges.slices._replace(off=EXACT), Ground(*edges.ground[:3])
+        return self._weigher.best_score(slices, ground, top)
+
+    def _contending(
+        self,
+        edges: Edges,
+        bounds: np.ndarray,
+        edge: np.ndarray,
+        learn: Callable[[np.ndarray, Slices], None],
+    ) -> np.ndarray:
+        """For each feature the most that a cut may be worth, by estimates and parts of bins."""
+        feature_of, first = edges.layout.feature_of, edges.layout.first
+        most = np.maximum.reduceat(edge, first)
+        is_certain = self._may_win(most)  # the parts of its bins cannot rule such a feature out
+        most = np.where(is_certain, np.maximum.reduceat(bounds, first), most)
+        waiting = self._may_win(bounds).nonzero()[0]
+        waiting = waiting[~is_certain[feature_of(waiting)]]
+        for answer, ground in self._parts(edges, waiting):
+            own = self._bounds(answer.slices, ground)
+            learn(answer.slots, answer.slices)
+            self._raise(most, answer, ground, own)
+        return most
+
+    def _raise(self, most: np.ndarray, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
+        """Raise `most` of some features to the bounds of their bins' parts, or samples."""
+        units = self._may_win(bounds).nonzero()[0]
+        is_open = answer.slices.is_open[units] > 0
+        closer = units[is_open]
+        if 0 < len(closer) <= _MOST_UNITS:
+            units = units[~is_open]
+            found, around = self._samples(answer, ground, closer)
+            own = self._bounds(found.slices, around)
+            _raise(found.slices, own, self._may_win(own).nonzero()[0], most)
+        _raise(answer.slices, bounds, units, most)
+
+    def _bounds(self, slices: Slices, ground: Ground) -> np.ndarray:
+        """Bounds for the cuts inside units and at their right edges."""
+        return self._weigher.weigh(slices, ground, self._team)[1]
+
+    def _weighed(
+        self,
+        slices: Slices,
+        ground: Ground,
+        ready: Callable[[int, int], None] | None = None,
+    ) -> np.ndarray:
+        """Offer the best cut between units; returns bounds for the cuts inside them."""
+        found, bounds = self._weigher.weigh(slices, ground, self._team, ready)
+        for own in found:
+            if own.score >= self.best.cut.score:
+                feature, position = int(slices.feature[own.stretch]), int(slices.last[own.unit])
+                missing = _sign_for_missing(ground, own.stretch) if own.sign else 0
+                left = functools.partial(_left_of, slices, ground, own.stretch, own.unit)
+                self.offer(Cut(feature, position, own.sign, missing, own.score), left)
+        return bounds
+
+    def _may_win(self, bounds: np.ndarray) -> np.ndarray:
+        found: np.ndarray = bounds >= self.best.cut.score
+        return found
+
+    def _promising_slots(self, slots: np.ndarray, bounds: np.ndarray, edges: Edges) -> np.ndarray:
+        """Those of some slots that may hold a cut larger than the best one so far."""
+        if not len(slots):
+            return slots
+        best, found = self.best.cut, np.empty_like(slots)
+        place = (-1, -1) if best.position is None else (best.feature, best.position)
+        layout = edges.layout
+        n_found = _list_promising(
+            slots, bounds, best.score, layout.first, layout.offset, *place, found
+        )
+        return found[:n_found]
+
+    def _parts(self, edges: Edges, slots: np.ndarray) -> Iterator[tuple[Answer, Ground]]:
+        """Ask for the parts of some bins."""
+        if not len(slots):
+            return
+        for answer in self._place.parts(slots, edges.layout.feature_of(slots)):
+            _, ground = _around(edges.slices, edges.ground, answer.slots)
+            if not ground.is_exact:
+                _correct(edges.slices, answer.slots, answer.slices, ground.present)
+            yield answer, ground
+
+    def _look_at_samples(self, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
+        """Ask for the samples of the open units that may hold a better cut."""
+        while len(units := ((answer.slices.is_open > 0) & self._may_win(bounds)).nonzero()[0]):
+            answer, ground = self._samples(answer, ground, units)
+            bounds = self._weighed(answer.slices, ground)
+
+    def _samples(self, answer: Answer, ground: Ground, units: np.ndarray) -> tuple[Answer, Ground]:
+        """Ask for the samples of some open units."""
+        stretches, around = _around(answer.slices, ground, units)
+        return self._place.samples(answer, stretches, units), around
+
+
+def _around(slices: Slices, ground: Ground, units: np.ndarray) -> tuple[np.ndarray, Ground]:
+    """The stretches in which some units lie, and what surrounds each of the units."""
+    stretches = np.empty_like(units)
+    found = Ground.empty(len(slices.sums), len(units), is_exact=ground.is_exact)
+    _surround(slices, ground, units, stretches, found)
+    return stretches, found
+
+
+@kernel("float64(float64[::1], int64, int64)")
+def _sum(numbers, start, end):  # type: ignore[no-untyped-def]
+    """The sum of some numbers: four sums side by side, as an addition waits for the one before."""
+    a, b, c, d, k = 0.0, 0.0, 0.0, 0.0, start
+    while k + 4 <= end:
+        a += numbers[k]
+        b += numbers[k + 1]
+        c += numbers[k + 2]
+        d += numbers[k + 3]
+        k += 4
+    while k < end:
+        a += numbers[k]
+        k += 1
+    return (a + b) + (c + d)
+
+
+@kernel("void(Slices, float64[::1], int64[::1], int64[::1], float64[::1], float64[::1])")
+def _add_off(slices, off, units, stretches, left_off, right_off):  # type: ignore[no-untyped-def]
+    """Add how far the sums over the units before and after each one are off."""
+    for k in range(len(units)):
+        t = stretches[k]
+        is_next = k > 0 and stretches[k - 1] == t
+        start = units[k - 1] if is_next else slices.first[t]
+        left_off[k] = (left_off[k - 1] if is_next else left_off[k]) + _sum(off, start, units[k])
+    for k in range(len(units) - 1, -1, -1):
+        t = stretches[k]
+        is_next = k + 1 < len(units) and stretches[k + 1] == t
+        end = units[k + 1] + 1 if is_next else slices.first[t] + slices.n_units[t]
+        behind = right_off[k + 1] if is_next else right_off[k]
+        right_off[k] = behind + _sum(off, units[k] + 1, end)
+
+
+@kernel("void(Slices, Ground, int64[::1], int64[::1], Ground)")
+def _surround(slices, ground, units, stretches, found):  # type: ignore[no-untyped-def]
+    """Write what `_around` returns. Units are in order, so no sum is added up twice."""
+    t, n_units = 0, len(units)
+    for k in range(n_units):
+        while t + 1 < len(slices.first) and slices.first[t + 1] <= units[k]:
+            t += 1
+        stretches[k] = t
+    for plane in range(len(slices.sums)):
+        sums, left = slices.sums[plane], found.left[plane]
+        for k in range(n_units):
+            t = stretches[k]
+            is_next = k > 0 and stretches[k - 1] == t
+            start = units[k - 1] if is_next else slices.first[t]
+            total = left[k - 1] if is_next else ground.left[plane, t]
+            for u in range(start, units[k]):
+                total += sums[u]
+            left[k] = total
+            found.present[plane, k] = ground.present[plane, t]
+            found.missing[plane, k] = ground.missing[plane, t]
+    for plane in range(len(found.left_off)):
+        for k in range(n_units):
+            t = stretches[k]
+            found.left_off[plane, k] = ground.left_off[plane, t]
+            found.right_off[plane, k] = ground.right_off[plane, t]
+            found.missing_off[plane, k] = ground.missing_off[plane, t]
+        if len(slices.off) > 0:
+            off = slices.off[plane]
+            _add_off(slices, off, units, stretches, found.left_off[plane], found.right_off[plane])
+
+
+@kernel("void(Slices, int64[::1], Slices, int64[:, ::1])")
+def _correct(slices, units, inside, present):  # type: ignore[no-untyped-def]
+    """Replace the estimates of some units by the exact sums of what is inside them."""
+    for plane in range(len(present)):
+        sums = inside.sums[plane]
+        for k in range(len(units)):
+            own = sums[inside.first[k] : inside.first[k] + inside.n_units[k]].sum()
+            present[plane, k] += own - slices.sums[plane, units[k]]
+
+
+@kernel(
+    "int64(int64[::1], BOUND[::1], BOUND, int64[::1], int64[::1], int64, int64, int64[::1])",
+    BOUND=("int64", "float64"),
+)
+def _list_promising(slots, bounds, score, first, offset, feature, position, found):  # type: ignore[no-untyped-def]
+    """List the slots whose bounds are above a score, or as high and before a cut of that score.
+
+    `feature` and `position` are those of the cut, -1 for a constant. Returns how many are listed.
+    """
+    start, end = len(offset), len(offset)  # of the feature's slots
+    if position >= 0:
+        start = first[feature]
+        end = first[feature + 1] if feature + 1 < len(first) else len(offset)
+    n_found = 0
+    for slot in slots:
+        is_first = slot < start or (slot < end and offset[slot] < position)
+        if bounds[slot] > score or (bounds[slot] == score and is_first):
+            found[n_found] = slot
+            n_found += 1
+    return n_found
+
+
+@kernel("void(Slices, BOUND[::1], int64[::1], BOUND[::1])", BOUND=("int64", "float64"))
+def _raise(slices, bounds, units, most):  # type: ignore[no-untyped-def]
+    """Raise `most` of the features of some units, in order, to their bounds."""
+    t = 0
+    for u in units:
+        while t + 1 < len(slices.first) and slices.first[t + 1] <= u:
+            t += 1
+        feature = slices.feature[t]
+        most[feature] = max(most[feature], bounds[u])
+
+
+def _left_of(slices: Slices, ground: Ground, stretch: int, unit: int) -> np.ndarray:
+    """The sums over all that is left of the right edge of a unit, (n_planes,) of int64."""
+    own = slices.sums[:, slices.first[stretch] : unit + 1]
+    left: np.ndarray = ground.left[:, stretch] + own.sum(axis=1)
+    return left
+
+
+def _sign_for_missing(ground: Ground, stretch: int) -> int:
+    """The sign of missing values with discrete votes of one output."""
+    missing, present = (
+        part[0, stretch] - part[1, stretch] for part in (ground.missing, ground.present)
+    )
+    return int(sign_for_missing(missing, present))

@@ -1,0 +1,123 @@
+"""Sums over consecutive slices of features' sorted orders: the answer to each question of a search.
+
+A search asks three questions, each about fewer samples than the one before: the sums over all bins
+of all features; the sums over the parts of some bins; and the sums over the distinct values in some
+parts. Each question is about *stretches*: features, bins or parts. The answer cuts each stretch
+into *units*, its bins, parts or values in sorted order, and has the sums over each unit. All
+answers have the same form, so one function computes the scores of the cuts between units and bounds
+those inside them (`unit_scores`), whatever the units are.
+
+All sums are integers, so the answers of several places can be added up, such as workers that hold
+some of the rows each.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group
+
+Planes = Annotated[np.ndarray, "int64[:, ::1]"]
+FloatPlanes = Annotated[np.ndarray, "float64[:, ::1]"]
+
+UNKNOWN = np.zeros((0, 0))
+"""For `Slices.ahead`: nothing is known."""
+
+EXACT = np.zeros((0, 0))
+"""For `Slices.off` and those of `Ground`: no sum is off."""
+
+
+@group
+class Slices(NamedTuple):
+    """The units of some stretches.
+
+    The sums are in planes. For the exponential loss each output has two: the weight of its positive
+    samples and that of its negative ones. For Newton votes each output has four: the positive first
+    integers, the absolute values of the negative ones, and the second integers of positive and of
+    negative samples.
+
+    Attributes
+    ----------
+    feature, first, n_units : ndarray (n_stretches,) of int64
+        The feature of a stretch, its first unit, and how many units it has.
+    sums : ndarray (n_planes, n_units) of int64
+    off : ndarray (n_planes, n_units) of float64
+        The largest error of each sum; `EXACT` if all sums are exact.
+    up, down : ndarray (n_units,) of int64
+        How far above its value at a unit's left edge the sum of signed weights may be at a cut
+        inside the unit, and how far below; for discrete votes of one output only.
+    ahead : ndarray (2 * n_outputs, n_units) of float64
+        For other votes only. A cut inside a unit has a share of the unit's positive sum on its
+        left, and a share of its negative sum. For each output: the most by which the first share
+        may exceed the second, and the most by which the second may exceed the first. `UNKNOWN`, of
+        shape (0, 0), means 1 everywhere.
+    last : ndarray (n_units,) of int64
+        The sorted position of a unit's last sample.
+    is_open : ndarray (n_units,) of uint8
+        Whether there may be cuts inside the unit.
+    """
+
+    feature: Integers
+    first: Integers
+    n_units: Integers
+    sums: Planes
+    off: FloatPlanes
+    up: Integers
+    down: Integers
+    ahead: FloatPlanes
+    last: Integers
+    is_open: Bytes
+
+
+@group
+class Ground(NamedTuple):
+    """What surrounds some stretches: sums in the planes of `Slices`, (n_planes, n_stretches).
+
+    Attributes
+    ----------
+    left : ndarray of int64
+        Over everything before the stretch.
+    present, missing : ndarray of int64
+        Over the samples that have and that lack the feature.
+    left_off, right_off, missing_off : ndarray of float64
+        The largest errors of the sums before the stretch, after it, and over missing values; all
+        three are `EXACT` if all sums are exact, those of the stretch included.
+    """
+
+    left: Planes
+    present: Planes
+    missing: Planes
+    left_off: FloatPlanes = EXACT
+    right_off: FloatPlanes = EXACT
+    missing_off: FloatPlanes = EXACT
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all sums are exact."""
+        return not len(self.left_off)
+
+    @classmethod
+    def empty(cls, n_planes: int, n_stretches: int, *, is_exact: bool) -> Ground:
+        """With sums that are yet to be written."""
+        shape = (3, n_planes, n_stretches)
+        sums = np.empty(shape, dtype=np.int64)
+        return cls(*sums) if is_exact else cls(*sums, *np.empty(shape))
+
+
+class Answer(NamedTuple):
+    """What a place answers to a question about some bins or some of their parts.
+
+    Attributes
+    ----------
+    slices : Slices
+    slots : ndarray (n_stretches,) of int64
+        The bin that a stretch is, or in which it lies.
+    where : object
+        What the place needs to answer further questions about the units.
+    """
+
+    slices: Slices
+    slots: np.ndarray
+    where: Any

@@ -1,0 +1,179 @@
+"""Real, Newton and shared votes: the best split of a round, and what is kept of the bins.
+
+As in `signed_search`, the sums over all bins are given, here perhaps as estimates, and a place
+answers the questions about fewer samples. So the rows may be spread over many machines as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from gpustump.engines.contract import Cut, RegionSums, Search, Step
+from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
+from gpustump.engines.cpu.split.drift import Drift
+from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Place, Weigher
+from gpustump.engines.cpu.table.bin_layout import BinLayout
+from gpustump.engines.monotone import smoothing_of
+from gpustump.engines.threads import Team
+from gpustump.engines.worth import Sums, score_of_outputs, worth_of
+from gpustump.engines.worth_of_split import exact_score_of
+
+
+class Bins(Protocol):
+    """The sums over the bins of all features in a round; see `bin_sums.BinSums`."""
+
+    sums: np.ndarray
+    off: np.ndarray
+    is_exact: bool
+
+    def look(self) -> Expected:
+        """Update the sums; returns what they would be if all samples had followed the bulk."""
+
+    def renew(self, features: np.ndarray) -> np.ndarray:
+        """Make the sums of some features exact; returns all features whose sums became exact."""
+
+
+class Counts(NamedTuple):
+    """How many samples there are, and how many of them lack a value of each feature.
+
+    Attributes
+    ----------
+    n_samples : int
+    n_missing : ndarray (n_features,) of int64
+    """
+
+    n_samples: int
+    n_missing: np.ndarray
+
+
+class SplitSearch:
+    """The search of one run.
+
+    Parameters
+    ----------
+    layout : BinLayout
+    counts : Counts
+    search : Search
+    team : Team
+    """
+
+    def __init__(self, layout: BinLayout, counts: Counts, search: Search, team: Team) -> None:
+        self._layout, self._counts, self._search = layout, counts, search
+        self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
+        self._may_be_apart = bool(self._is_apart.any())
+        self._drift = Drift(layout, search)
+        self._weigher = Weigher.of(search)
+        self._team = team
+        self._found: tuple[Cut, RegionSums] | None = None
+
+    def best(self, place: Place, bins: Bins, totals: Sequence[tuple[int, int]]) -> Cut:
+        """The largest cut.
+
+        Parameters
+        ----------
+        place : Place
+        bins : Bins
+        totals : sequence of (int, int)
+            For each output the sums of the first and of the second integers of all samples.
+        """
+        layout = self._layout
+        expected = bins.look()
+        ahead = self._drift.ahead(bins.sums, bins.off, expected)
+        constant = Cut(0, None, 0, 0, self._constant_score(totals))
+        weigher = self._weigher
+        if self._search.monotone is not None:
+            weigher = weigher.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
+        found = BestSplit(place, weigher, constant, self._team)
+
+        def exact_edges(features: np.ndarray | None) -> Edges:
+            edges = Edges.of(bins.sums, layout, features=features, ahead=ahead)
+            if self._may_be_apart:
+                self._offer_apart(found, edges, constant.score)
+            return edges
+
+        if bins.is_exact:
+            found.search(exact_edges(None), learn=self._drift.learn)
+        else:
+            edges = Edges.of(bins.sums, layout, bins.off, ahead=ahead)
+            found.search_estimates(
+                edges, lambda features: exact_edges(bins.renew(features)), self._drift.learn
+            )
+        self._found = self._around(found.best, bins.sums)
+        return found.best.cut
+
+    def sums_of(self, cut: Cut | None) -> RegionSums | None:
+        """The sums over the regions of the cut that was found last; None for any other."""
+        found = self._found
+        return found[1] if found is not None and cut is not None and found[0] == cut else None
+
+    def follow(self, step: Step) -> tuple[np.ndarray, Move] | None:
+        """Prepare for a step, which is about to change the weights.
+
+        Returns
+        -------
+        (ndarray (n_regions,) of int64, Move) or None
+            How many samples lie in each region, and what the step does to the largest one. None if
+            the step's cut is not the one that was found last, or if `Move.of` gives no estimate.
+        """
+        sums, known = self.sums_of(step.cut), None
+        if step.cut is not None and sums is not None:
+            counts = counts_of_regions(self._counts.n_samples, self._counts.n_missing, step.cut)
+            move = Move.of(step, counts, sums, self._search)
+            known = None if move is None else (counts, move)
+        self._found = None
+        self._drift.follow(step, None if known is None else known[0])
+        return known
+
+    def _constant_score(self, totals: Sequence[tuple[int, int]]) -> float:
+        """The score of a constant, which leaves all samples together."""
+        nothing = [(0, 0)] * len(totals)
+        return exact_score_of([totals, nothing, nothing], self._search)
+
+    def _offer_apart(self, found: BestSplit, edges: Edges, constant: float) -> None:
+        """Offer the thresholds above all values, which separate all values from the missing ones.
+
+        Such a threshold counts as a split only if its score is larger than the constant's.
+        """
+        layout, features = edges.layout, edges.slices.feature
+        both = self._is_apart[features].nonzero()[0]
+        if not len(both):
+            return
+        present, missing = (
+            self._outputs(part[:, both]) for part in (edges.ground.present, edges.ground.missing)
+        )
+        nothing = np.zeros(len(both), dtype=np.int64)
+        empty = Sums(nothing, nothing)
+        outputs = zip(present, [empty] * len(present), missing, strict=True)
+        scores = score_of_outputs(worth_of(self._search), outputs)
+        best = int(np.argmax(scores))
+        if scores[best] > constant:
+            feature = int(features[both[best]])
+            position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
+            cut = Cut(feature, position, 0, 0, scores[best].item())
+            found.offer(cut, lambda: edges.ground.present[:, both[best]])
+
+    def _outputs(self, planes: Sequence[Any] | np.ndarray) -> list[Sums]:
+        """For each output the sums of the first and of the second integers, from planes."""
+        if self._search.votes == "newton":
+            return [
+                Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3])
+                for k in range(0, len(planes), 4)
+            ]
+        return [
+            Sums(planes[k] - planes[k + 1], planes[k] + planes[k + 1])
+            for k in range(0, len(planes), 2)
+        ]
+
+    def _around(self, best: Best, sums: np.ndarray) -> tuple[Cut, RegionSums] | None:
+        """The sums over the regions of a cut, whose feature's sums are exact."""
+        cut, left = best
+        if left is None:
+            return None
+        slots = self._layout.slots(cut.feature)
+        present, missing = sums[:, slots].sum(axis=1), sums[:, slots.stop]
+        on_left = left()
+        parts = (own.tolist() for own in (on_left, present - on_left, missing))
+        return cut, [[(a, b) for a, b in self._outputs(part)] for part in parts]

@@ -1,0 +1,576 @@
+"""The best cut between units, and bounds for the cuts inside them, for each kind of votes.
+
+The left sums of a cut are those before the stretch plus those of the units up to it. Inside a unit
+they lie between those at its edges: the positive sum has grown by a share of the unit's positive
+sum, from 0 to 1, and the negative one by another share. So the two sums lie in a rectangle. If it
+is known how far one share may be ahead of the other, they lie in a band around its diagonal.
+Agreements are linear in the sums. The scores of real and of Newton votes are convex (sqrt is
+concave, x**2 / y is convex for y > 0), and a convex function is largest at a corner [Boyd and
+Vandenberghe 2004, section 3.1]. So the corners of the band bound every cut inside, output by
+output. Bounds computed in floating point are rounded outwards by far more than their error.
+
+The end of a stretch is no cut here: it is the edge of a larger unit, or comes after all values.
+
+Where sums are estimates, the scores at edges are replaced by the most that they may be, and a
+unit's bound holds for the cut at its right edge, too. The errors of bins add up, so the error of a
+left sum grows from the left edge of a unit to its right edge: inside the unit it is no larger than
+at the right edge. Likewise the error of a right sum is no larger than at the left edge. If the
+array `edge` is not empty, the most that the score at each unit's right edge may be is written to
+it.
+
+A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a unit,
+only the allowed part of the band counts (`allowed_units`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, kernel
+from gpustump.engines.cpu.split.allowed import direction_of
+from gpustump.engines.cpu.split.allowed_units import (
+    FirstIntegers,
+    LimitedStretch,
+    limit_newton,
+    limit_real,
+)
+from gpustump.engines.cpu.split.part_bounds import (
+    NO_SCORE,
+    OUTWARDS,
+    least_root,
+    most_gain,
+    reach,
+    rounded_up,
+)
+from gpustump.engines.integer_weights import TOP
+
+NO_AGREEMENT = -1
+"""Less than every agreement."""
+
+_WEIGHED = "Slices, Ground, Rules, int64, int64"
+"""Types of the first arguments of all `weigh_...`, which return fields of `Agreed` or `Scored`."""
+
+
+@group
+class Agreed(NamedTuple):
+    """The best cut between units, by agreement; `unit` is -1 if there is none.
+
+    Attributes
+    ----------
+    score : int
+    stretch, unit : int
+        The cut is at the right edge of this unit.
+    sign : int
+        +1 or -1: the sign of the left side for discrete votes of one output; otherwise 0.
+    """
+
+    score: int
+    stretch: int
+    unit: int
+    sign: int
+
+
+@group
+class Scored(NamedTuple):
+    """The same for real and Newton votes; `sign` is 0."""
+
+    score: float
+    stretch: int
+    unit: int
+    sign: int
+
+
+@kernel("boolean(Slices, int64, int64, int64, int64)")
+def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-untyped-def]
+    """Whether the first of two cuts of equal scores wins, in the order of `contract.Cut`."""
+    one, two = slices.feature[stretch], slices.feature[other]
+    return one < two or (one == two and slices.last[unit] < slices.last[other_unit])
+
+
+@kernel("Agreed(Slices, Ground, int64, int64, int64[::1], Agreed)")
+def _weigh_one_sign(slices, ground, t, direction, bound, best):  # type: ignore[no-untyped-def]
+    """The better of the best cut so far and those of stretch `t`, which is constrained.
+
+    The left side has the sign -1 where the constraint is 1, and the other way round.
+    """
+    sums, up, down = slices.sums, slices.up, slices.down
+    present = ground.present[0, t] - ground.present[1, t]
+    extra = abs(ground.missing[0, t] - ground.missing[1, t])
+    left = ground.left[0, t] - ground.left[1, t]
+    end = slices.first[t] + slices.n_units[t]
+    for u in range(slices.first[t], end):
+        bound[u] = NO_AGREEMENT
+        if slices.is_open[u]:
+            most = left - down[u] if direction > 0 else left + up[u]
+            bound[u] = direction * (present - 2 * most) + extra
+        left += sums[0, u] - sums[1, u]
+        gap = direction * (present - 2 * left)
+        if gap < 0 or gap + extra < best.score or u + 1 == end:
+            continue
+        is_tie = gap + extra == best.score
+        if is_tie and not _is_earlier(slices, t, u, best.stretch, best.unit):
+            continue
+        best = Agreed(gap + extra, t, u, -direction)
+    return best
+
+
+@kernel(f"UniTuple(int64, 4)({_WEIGHED}, int64[::1], int64[::1])")
+def weigh_signs(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+    """Discrete votes of one output, for stretches `low` to `high`."""
+    best, best_stretch, best_unit, best_sign = NO_AGREEMENT, 0, -1, 1
+    sums, up, down, is_open = slices.sums, slices.up, slices.down, slices.is_open
+    for t in range(low, high):
+        direction = direction_of(rules, slices.feature[t])
+        if direction != 0:
+            so_far = Agreed(best, best_stretch, best_unit, best_sign)
+            so_far = _weigh_one_sign(slices, ground, t, direction, bound, so_far)
+            best, best_stretch, best_unit, best_sign = so_far
+            continue
+        present = ground.present[0, t] - ground.present[1, t]
+        extra = abs(ground.missing[0, t] - ground.missing[1, t])
+        left = ground.left[0, t] - ground.left[1, t]
+        end = slices.first[t] + slices.n_units[t]
+        for u in range(slices.first[t], end):
+            bound[u] = NO_AGREEMENT
+            if is_open[u]:
+                highest, lowest = 2 * (left + up[u]) - present, present - 2 * (left - down[u])
+                bound[u] = max(highest, lowest) + extra
+            left += sums[0, u] - sums[1, u]
+            score = 2 * left - present
+            agreed = abs(score) + extra
+            if agreed < best or u + 1 == end:
+                continue
+            if agreed == best and not _is_earlier(slices, t, u, best_stretch, best_unit):
+                continue
+            best, best_stretch, best_unit, best_sign = agreed, t, u, 1 if score >= 0 else -1
+    return best, best_stretch, best_unit, best_sign
+
+
+@kernel("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
+def _ahead_of(slices, output, start, count, by_positive, by_negative):  # type: ignore[no-untyped-def]
+    """How far one share may be ahead of the other, unit by unit: by 1 if nothing is known."""
+    for i in range(count):
+        by_positive[i], by_negative[i] = 1.0, 1.0
+    if len(slices.ahead) > 0:
+        for i in range(count):
+            by_positive[i] = slices.ahead[2 * output, start + i]
+            by_negative[i] = slices.ahead[2 * output + 1, start + i]
+
+
+@kernel("int64(Slices, int64, int64)")
+def _room(slices, low, high):  # type: ignore[no-untyped-def]
+    """The largest number of units in one of the stretches `low` to `high`."""
+    most = 0
+    for t in range(low, high):
+        most = max(most, slices.n_units[t])
+    return most
+
+
+@kernel("void(int64[::1], int64, int64, int64[::1])")
+def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
+    """Write the sums at the edges of units to `total`; `left` is that at the first edge."""
+    total[0] = left
+    for i in range(len(total) - 1):
+        total[i + 1] = total[i] + sums[start + i]
+
+
+@kernel("void(Slices, Ground, int64, int64, float64[::1], float64[::1])")
+def _add_off(slices, ground, plane, t, left, right):  # type: ignore[no-untyped-def]
+    """Add how far the sums left and right of each edge of a stretch are off, edge by edge."""
+    if len(ground.left_off) == 0:
+        return
+    start, count = slices.first[t], slices.n_units[t]
+    before, behind = ground.left_off[plane, t], ground.right_off[plane, t]
+    left[0] += before
+    right[count] += behind
+    for i in range(count):
+        if len(slices.off) > 0:
+            before += slices.off[plane, start + i]
+            behind += slices.off[plane, start + count - 1 - i]
+        left[i + 1] += before
+        right[count - 1 - i] += behind
+
+
+@kernel("float64(Ground, int64, int64)")
+def _missing_off(ground, plane, t):  # type: ignore[no-untyped-def]
+    return ground.missing_off[plane, t] if len(ground.missing_off) > 0 else 0.0
+
+
+@kernel(f"UniTuple(int64, 4)({_WEIGHED}, int64[::1], int64[::1])")
+def weigh_shared(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+    """Discrete votes that several outputs share."""
+    best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
+    n_outputs = len(slices.sums) // 2
+    is_exact = len(ground.left_off) == 0
+    room = _room(slices, low, high)
+    by_positive, by_negative = np.empty(room), np.empty(room)
+    left_off, right_off = np.zeros(room + 1), np.zeros(room + 1)
+    for t in range(low, high):
+        start, count = slices.first[t], slices.n_units[t]
+        score = np.zeros(count, dtype=np.int64)
+        bound[start : start + count] = 0
+        left_off[:], right_off[:] = 0.0, 0.0
+        missing_off = 0.0
+        for k in range(n_outputs):
+            for plane in (2 * k, 2 * k + 1):
+                _add_off(slices, ground, plane, t, left_off, right_off)
+                missing_off += _missing_off(ground, plane, t)
+            _ahead_of(slices, k, start, count, by_positive, by_negative)
+            positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
+            present = ground.present[2 * k, t] - ground.present[2 * k + 1, t]
+            extra = abs(ground.missing[2 * k, t] - ground.missing[2 * k + 1, t])
+            left = ground.left[2 * k, t] - ground.left[2 * k + 1, t]
+            for i in range(count):
+                u = start + i
+                if slices.is_open[u]:
+                    up, down = reach(
+                        by_positive[i], by_negative[i], max(positive[u], 0), max(negative[u], 0)
+                    )
+                    bound[u] += max(2 * (left + up) - present, present - 2 * (left - down)) + extra
+                left += positive[u] - negative[u]
+                score[i] += abs(2 * left - present) + extra
+        for i in range(count):
+            u = start + i
+            if not is_exact:
+                at_most = max(score[i], bound[u])
+                off = left_off[i + 1] + right_off[i] + missing_off
+                bound[u] = min(float(TOP), (float(at_most) + off) * (1.0 + OUTWARDS))
+                if len(edge) > 0:
+                    edge[u] = min(float(TOP), (float(score[i]) + off) * (1.0 + OUTWARDS))
+            elif not slices.is_open[u]:
+                bound[u] = NO_AGREEMENT
+            if score[i] < best or i + 1 == count:
+                continue
+            if score[i] == best and not _is_earlier(slices, t, u, best_stretch, best_unit):
+                continue
+            best, best_stretch, best_unit = score[i], t, u
+    return best, best_stretch, best_unit, 0
+
+
+@kernel("float64(float64)")
+def _outwards(score):  # type: ignore[no-untyped-def]
+    """A bound computed in floating point, rounded outwards."""
+    return score + abs(score) * OUTWARDS if score > NO_SCORE else NO_SCORE
+
+
+@kernel("Scored(Slices, boolean, float64[::1], int64, float64[::1], Scored)")
+def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[no-untyped-def]
+    """The better of the best cut so far and those of stretch `t`; widens the bounds."""
+    start, count = slices.first[t], slices.n_units[t]
+    for i in range(count):
+        u = start + i
+        at_most = bound[u] if slices.is_open[u] else (NO_SCORE if is_exact else score[i])
+        bound[u] = _outwards(at_most)
+        if score[i] < best.score or i + 1 == count or score[i] == NO_SCORE:
+            continue
+        is_tie = score[i] == best.score
+        if is_tie and not _is_earlier(slices, t, u, best.stretch, best.unit):
+            continue
+        best = Scored(score[i], t, u, 0)
+    return best
+
+
+@kernel(f"Tuple((float64, int64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
+def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+    """Real votes."""
+    best = Scored(NO_SCORE, 0, -1, 0)
+    n_outputs = len(slices.sums) // 2
+    is_exact = len(ground.left_off) == 0
+    room = _room(slices, low, high)
+    score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
+    p, n = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
+    at_edge = np.empty(room + 1)
+    p_off, n_off = np.zeros(room + 1), np.zeros(room + 1)
+    rest_p_off, rest_n_off = np.zeros(room + 1), np.zeros(room + 1)
+    for t in range(low, high):
+        start, count = slices.first[t], slices.n_units[t]
+        own = bound[start : start + count]
+        own[:] = 0.0
+        for k in range(n_outputs):
+            plane = 2 * k
+            _ahead_of(slices, k, start, count, by_positive, by_negative)
+            _running(slices.sums[plane], start, ground.left[plane, t], p[: count + 1])
+            _running(slices.sums[plane + 1], start, ground.left[plane + 1, t], n[: count + 1])
+            if not is_exact:
+                p_off[:], n_off[:], rest_p_off[:], rest_n_off[:] = 0.0, 0.0, 0.0, 0.0
+                _add_off(slices, ground, plane, t, p_off, rest_p_off)
+                _add_off(slices, ground, plane + 1, t, n_off, rest_n_off)
+            all_p, all_n = ground.present[plane, t], ground.present[plane + 1, t]
+            missing = -least_root(
+                ground.missing[plane, t], ground.missing[plane + 1, t],
+                _missing_off(ground, plane, t), _missing_off(ground, plane + 1, t),
+            )  # fmt: skip
+            # Without branches, the compiler takes several units at a time.
+            for i in range(count + 1):
+                left = -least_root(p[i], n[i], p_off[i], n_off[i])
+                right = least_root(all_p - p[i], all_n - n[i], rest_p_off[i], rest_n_off[i])
+                at_edge[i] = left - right + missing
+            for i in range(count):
+                p0, p9, n0, n9 = p[i], p[i + 1], n[i], n[i + 1]
+                more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
+                p1, n1 = p0 + rounded_up(by_positive[i], more_p), n0
+                p2, n2 = p9, n9 - rounded_up(by_positive[i], more_n)
+                p3, n3 = p0, n0 + rounded_up(by_negative[i], more_n)
+                p4, n4 = p9 - rounded_up(by_negative[i], more_p), n9
+                pl, nl, pr, nr = p_off[i + 1], n_off[i + 1], rest_p_off[i], rest_n_off[i]
+                one = least_root(p1, n1, pl, nl) + least_root(all_p - p1, all_n - n1, pr, nr)
+                two = least_root(p2, n2, pl, nl) + least_root(all_p - p2, all_n - n2, pr, nr)
+                three = least_root(p3, n3, pl, nl) + least_root(all_p - p3, all_n - n3, pr, nr)
+                four = least_root(p4, n4, pl, nl) + least_root(all_p - p4, all_n - n4, pr, nr)
+                corner = missing - min(min(one, two), min(three, four))
+                own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
+            direction = direction_of(rules, slices.feature[t])
+            if direction != 0:
+                limited = LimitedStretch(
+                    direction, by_positive, by_negative, missing, p, n, all_p, all_n, p_off, n_off,
+                    rest_p_off, rest_n_off, is_exact,
+                )  # fmt: skip
+                limit_real(limited, rules.smoothing, at_edge, own)
+            if k == 0:
+                score[:count] = at_edge[1 : count + 1]
+            else:
+                score[:count] += at_edge[1 : count + 1]
+        if len(edge) > 0:
+            for i in range(count):
+                edge[start + i] = _outwards(score[i])
+        best = _best_of_stretch(slices, is_exact, score, t, bound, best)
+    return best.score, best.stretch, best.unit, best.sign
+
+
+@kernel("int64(int64[:, ::1], int64, int64)")
+def _first(sums, plane, t):  # type: ignore[no-untyped-def]
+    """Newton votes: the sum of an output's first integers, from its planes."""
+    return sums[plane, t] - sums[plane + 1, t]
+
+
+@kernel("int64(int64[:, ::1], int64, int64)")
+def _second(sums, plane, t):  # type: ignore[no-untyped-def]
+    """The sum of its second integers."""
+    return sums[plane + 2, t] + sums[plane + 3, t]
+
+
+# The corners of Newton votes are computed in many short loops, each of which reads and writes few
+# arrays. So the compiler takes several units at a time. It does not do so with ten arrays: it must
+# check before the loop that none that is written overlaps another one, and makes few such checks.
+
+
+@kernel("void(int64[::1], int64[::1], int64, int64, int64[::1])")
+def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def]
+    """Write the sums of one + sign * other at the edges of units to `total`."""
+    total[0] = left
+    for i in range(len(one)):
+        total[i + 1] = total[i] + one[i] + sign * other[i]
+
+
+@kernel("void(Slices, Ground, int64, int64, float64[::1], float64[::1])")
+def _set_off_of_both(slices, ground, plane, t, left, right):  # type: ignore[no-untyped-def]
+    """Set how far the sums of a plane and the next one are off, together, left and right of each
+    edge of a stretch."""
+    start, count = slices.first[t], slices.n_units[t]
+    before = ground.left_off[plane, t] + ground.left_off[plane + 1, t]
+    behind = ground.right_off[plane, t] + ground.right_off[plane + 1, t]
+    left[0], right[count] = before, behind
+    if len(slices.off) == 0:
+        left[1 : count + 1], right[:count] = before, behind
+        return
+    one, other = slices.off[plane, start:], slices.off[plane + 1, start:]
+    for i in range(count):
+        last = count - 1 - i
+        before += one[i] + other[i]
+        behind += one[last] + other[last]
+        left[i + 1], right[last] = before, behind
+
+
+@kernel("void(float64[::1], float64[::1], int64[::1], int64[::1], int64[::1])")
+def _set_reach(by_first, by_second, first, second, found):  # type: ignore[no-untyped-def]
+    """Write how far the signed sum inside each unit may be above its value at the left edge.
+
+    With the numbers of both labels exchanged, how far it may be below. See `part_bounds.reach`.
+    """
+    for i in range(len(found)):
+        # An estimate may be a little below 0, although the sum is not.
+        found[i] = reach(by_first[i], by_second[i], max(first[i], 0), max(second[i], 0))[0]
+
+
+@kernel("void(int64, int64[::1], int64[::1], int64, float64[::1], float64[::1])")
+def _set_squares(total, left, by, sign, off, found):  # type: ignore[no-untyped-def]
+    """Write the square of the most that abs(total - (left + sign * by)) may be."""
+    for i in range(len(found)):
+        most = float(abs(total - (left[i] + sign * by[i]))) + off[i]
+        found[i] = most * most
+
+
+@kernel("void(int64, int64, int64[::1], int64, float64[::1], float64, float64[::1])")
+def _set_inverses(total, sign, left, more, off, l2, found):  # type: ignore[no-untyped-def]
+    """Write one over the least that total + sign * (left + more) + l2 may be, but at least 1."""
+    for i in range(len(found)):
+        least = float(total + sign * (left[i] + more)) - off[i] + l2
+        found[i] = 1.0 / max(least, 1.0)
+
+
+@kernel("void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def _keep_larger(left, right, few, rest, many, others):  # type: ignore[no-untyped-def]
+    """Replace squares on the left by the larger gain of the two corners that have these squares."""
+    for i in range(len(left)):
+        one = left[i] * few[i] + right[i] * rest[i]
+        left[i] = max(one, left[i] * many[i] + right[i] * others[i])
+
+
+@group
+class _Corners(NamedTuple):
+    """Room for the numbers of each unit, (n_units,).
+
+    Attributes
+    ----------
+    above, below : ndarray of int64
+        How far the first sum inside may be above its value at the left edge, and below it.
+    highest, rest_highest, lowest, rest_lowest : ndarray of float64
+        The squares of the first sums on the left and on the right of a cut: where the one on the
+        left is highest, and where it is lowest.
+    few, rest, many, others : ndarray of float64
+        One over the second sums on the left and on the right of a cut: next to the left edge, and
+        next to the right one.
+    """
+
+    above: Integers
+    below: Integers
+    highest: Floats
+    rest_highest: Floats
+    lowest: Floats
+    rest_lowest: Floats
+    few: Floats
+    rest: Floats
+    many: Floats
+    others: Floats
+
+
+@group
+class _Edges(NamedTuple):
+    """Newton votes: an output's sums at the edges of the units of a stretch.
+
+    Attributes
+    ----------
+    a, b : ndarray (n_units + 1,) of int64
+        The first and the second sums on the left.
+    all_a, all_b : int
+        Over all samples with a value.
+    a_off, b_off, rest_a_off, rest_b_off : ndarray (n_units + 1,) of float64
+        How far the sums on the left and on the right are off.
+    """
+
+    a: Integers
+    b: Integers
+    all_a: int
+    all_b: int
+    a_off: Floats
+    b_off: Floats
+    rest_a_off: Floats
+    rest_b_off: Floats
+
+
+@kernel("void(_Edges, float64, float64, float64[::1])")
+def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
+    """Write an output's part of the score at each edge, or the most that it may be."""
+    a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off = edges
+    for i in range(len(at_edge)):
+        left = most_gain(a[i], b[i], a_off[i], b_off[i], l2)
+        right = most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
+        at_edge[i] = left + right + missing
+
+
+@kernel("void(_Edges, _Corners, float64)")
+def _set_corners(edges, corners, l2):  # type: ignore[no-untyped-def]
+    """Write the larger gains of the corners of each unit to `highest` and `lowest`.
+
+    A cut inside leaves a sample on either side, whose second integer is above 0.
+    """
+    a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off = edges
+    above, below, highest, rest_highest, lowest, rest_lowest, few, rest, many, others = corners
+    n = len(highest)
+    al, bl, ar, br = a_off[1 : n + 1], b_off[1 : n + 1], rest_a_off[:n], rest_b_off[:n]
+    _set_squares(0, a[:n], above, 1, al, highest)
+    _set_squares(all_a, a[:n], above, 1, ar, rest_highest)
+    _set_squares(0, a[:n], below, -1, al, lowest)
+    _set_squares(all_a, a[:n], below, -1, ar, rest_lowest)
+    _set_inverses(0, 1, b[:n], 1, bl, l2, few)
+    _set_inverses(all_b, -1, b[:n], 1, br, l2, rest)
+    _set_inverses(0, 1, b[1 : n + 1], -1, bl, l2, many)
+    _set_inverses(all_b, -1, b[1 : n + 1], -1, br, l2, others)
+    _keep_larger(highest, rest_highest, few, rest, many, others)
+    _keep_larger(lowest, rest_lowest, few, rest, many, others)
+
+
+@kernel(f"Tuple((float64, int64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
+def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+    """Newton votes."""
+    best = Scored(NO_SCORE, 0, -1, 0)
+    n_outputs = len(slices.sums) // 4
+    is_exact = len(ground.left_off) == 0
+    room = _room(slices, low, high)
+    score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
+    all_integers, all_floats = np.empty((2, room), dtype=np.int64), np.empty((8, room))
+    both, at_edges = np.empty((2, room + 1), dtype=np.int64), np.empty(room + 1)
+    offs = np.zeros((4, room + 1))
+    l2 = rules.l2
+    for t in range(low, high):
+        start, count = slices.first[t], slices.n_units[t]
+        own = bound[start : start + count]
+        own[:] = 0.0
+        a, b, at_edge = both[0, : count + 1], both[1, : count + 1], at_edges[: count + 1]
+        a_off, b_off = offs[0, : count + 1], offs[1, : count + 1]
+        rest_a_off, rest_b_off = offs[2, : count + 1], offs[3, : count + 1]
+        corners = _Corners(
+            all_integers[0, :count], all_integers[1, :count], all_floats[0, :count],
+            all_floats[1, :count], all_floats[2, :count], all_floats[3, :count],
+            all_floats[4, :count], all_floats[5, :count], all_floats[6, :count],
+            all_floats[7, :count],
+        )  # fmt: skip
+        for k in range(n_outputs):
+            plane = 4 * k
+            _ahead_of(slices, k, start, count, by_positive, by_negative)
+            up = slices.sums[plane, start : start + count]
+            down = slices.sums[plane + 1, start : start + count]
+            curve = slices.sums[plane + 2, start : start + count]
+            other_curve = slices.sums[plane + 3, start : start + count]
+            _running_both(up, down, -1, _first(ground.left, plane, t), a)
+            _running_both(curve, other_curve, 1, _second(ground.left, plane, t), b)
+            missing_a_off, missing_b_off = 0.0, 0.0
+            if not is_exact:
+                _set_off_of_both(slices, ground, plane, t, a_off, rest_a_off)
+                _set_off_of_both(slices, ground, plane + 2, t, b_off, rest_b_off)
+                for q in (plane, plane + 1):
+                    missing_a_off += _missing_off(ground, q, t)
+                    missing_b_off += _missing_off(ground, q + 2, t)
+            all_a, all_b = _first(ground.present, plane, t), _second(ground.present, plane, t)
+            missing = most_gain(
+                _first(ground.missing, plane, t), _second(ground.missing, plane, t),
+                missing_a_off, missing_b_off, l2,
+            )  # fmt: skip
+            edges = _Edges(a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off)
+            _set_gains(edges, missing, l2, at_edge)
+            _set_reach(by_positive, by_negative, up, down, corners.above)
+            _set_reach(by_negative, by_positive, down, up, corners.below)
+            _set_corners(edges, corners, l2)
+            highest, lowest = corners.highest, corners.lowest
+            for i in range(count):
+                corner = max(highest[i], lowest[i]) + missing
+                own[i] += corner if is_exact else max(corner, at_edge[i + 1])
+            direction = direction_of(rules, slices.feature[t])
+            if direction != 0:
+                limited = LimitedStretch(
+                    direction, by_positive, by_negative, missing, a, b, all_a, all_b, a_off, b_off,
+                    rest_a_off, rest_b_off, is_exact,
+                )  # fmt: skip
+                sizes = ground.present[plane, t] + ground.present[plane + 1, t]
+                limit_newton(limited, FirstIntegers(up, down, sizes), l2, at_edge, own)
+            if k == 0:
+                score[:count] = at_edge[1 : count + 1]
+            else:
+                score[:count] += at_edge[1 : count + 1]
+        if len(edge) > 0:
+            for i in range(count):
+                edge[start + i] = _outwards(score[i])
+        best = _best_of_stretch(slices, is_exact, score, t, bound, best)
+    return best.score, best.stretch, best.unit, best.sign

@@ -1,0 +1,1 @@
+"""A table as kernels read it: sorted whole, or as codes of bins."""
