@@ -268,8 +268,8 @@ def ways_of_cpu(case: Case) -> Iterator[Way]:
         yield "binned", binned.prepare(X, rows, Team(1), own)
     yield "coded", codes.prepare(X, rows, Team(1), categorical=own)
     with pytest.MonkeyPatch.context() as patch:
-        for own_module in (direct, sorted_table):
-            patch.setattr(own_module, "_ELEMENTS_AT_ONCE", 64)
+        for module in (direct, sorted_table):
+            patch.setattr(module, "_ELEMENTS_AT_ONCE", 64)
         patch.setattr(category_sums, "_SAMPLES_AT_ONCE", 100)
         yield "direct, 3 threads", sorted_table.prepare(X, rows, Team(3), own)
         at_once = codes.Room(patience=0)

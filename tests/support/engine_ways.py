@@ -155,13 +155,15 @@ def on_arrays(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
 
 def direct(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """Scanned directly, in one piece or in many."""
+    from gpustump.engines.cpu import direct
     from gpustump.engines.cpu.engine import DIRECT
     from gpustump.engines.cpu.table import sorted_table
     from gpustump.engines.threads import Team
 
     yield "direct", as_routed(DIRECT, X, rows, n_jobs=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(direct, "_ELEMENTS_AT_ONCE", 64)
+        for own in (direct, sorted_table):
+            patch.setattr(own, "_ELEMENTS_AT_ONCE", 64)
         yield "direct, 3 threads", sorted_table.prepare(X, rows, Team(3))
 
 
