@@ -421,8 +421,8 @@ def _unseen_in(X: Array, features: Sequence[int], is_known: np.ndarray) -> dict[
     for place, count in enumerate(arrays.integers(xp.sum(unseen, axis=0))):
         if count:
             row = int(xp.argmax(unseen[:, place]))
-            example = arrays.to_host(values[row : row + 1, place])[0]
-            text = str(int(example)) if float(example).is_integer() else str(example)
+            (example,) = arrays.to_host(values[row : row + 1, place])
+            text = str(example).removesuffix(".0")
             found[features[place]] = Unseen(count, text, is_numbered=True)
     return found
 

@@ -224,6 +224,16 @@ def test_warnings_name_the_feature_and_its_category():
         named.predict(framed[names == "b"].iloc[:1])
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"), [(300.0, "300"), (1.5, "1.5"), (1e300, r"1e\+300"), (np.inf, "inf")]
+)
+def test_warnings_show_an_unseen_value_as_short_as_it_is_written(value, shown):
+    classifier, X, y = trained()
+    classifier.fit(X, y)
+    with pytest.warns(UserWarning, match=f"such as '{shown}'; they"):
+        classifier.predict(np.asarray([[value, 0.0]]))
+
+
 def test_bags_know_each_other_s_categories():
     classifier, X, y = trained(n_bags=3)
     X[:2, 0] = 9  # so rare that a bag may lack it
