@@ -47,7 +47,7 @@ from gpustump.engines.category_columns import (
     CategoryColumns,
     regions_of_numbers,
 )
-from gpustump.engines.contract import Cut, RegionSums, Search, Sides, sign_of
+from gpustump.engines.contract import Cut, RegionSums, Search, Sides, with_signs
 from gpustump.engines.threads import ranges
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.learners.hypothesis import N_REGIONS
@@ -191,12 +191,11 @@ class SetSearch:
     def _cut(self, column: int, found: _Found, by_number: np.ndarray) -> Cut:
         sums = CategorySums(self._features[column], by_number[column])
         sides = self._groups[column].sides(found.left)
-        polarity = missing_sign = 0
-        if self._search.has_signs:
-            (left, _), (right, _) = sums.over(sides.left)[0], sums.over(sides.right)[0]
-            lacking = int(sums.by_number[0, 0, NO_CATEGORY])
-            polarity, missing_sign = sign_of(left - right), sign_of(lacking or left + right)
-        return Cut(sums.feature, 0, polarity, missing_sign, found.score, categories=sides)
+        cut = Cut(sums.feature, 0, 0, 0, found.score, categories=sides)
+        if not self._search.has_signs:
+            return cut
+        by_region = [sums.over(own) for own in (sides.left, sides.right, [NO_CATEGORY])]
+        return with_signs(cut, by_region, self._search)
 
 
 class _Found(NamedTuple):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -172,6 +172,19 @@ class Cut:
 
 NO_CUT = Cut(0, None, 1, 1, -1)
 """Less than every other cut."""
+
+
+def with_signs(cut: Cut, sums: RegionSums, search: Search) -> Cut:
+    """A split of discrete votes for one output, with the signs that its regions' sums give.
+
+    A constraint decides the sign of the first region, unless the second one is empty.
+    """
+    (first, _), (second, weight), (missing, _) = (own[0] for own in sums)
+    total = first + second + missing
+    polarity, of_missing = sign_of(first - second), sign_of(missing or total)
+    if search.monotone is not None and weight:
+        polarity = -search.monotone[cut.feature] or polarity
+    return replace(cut, polarity=polarity, missing=of_missing)
 
 
 def constant_cut(signed_weight: int) -> Cut:

@@ -23,7 +23,7 @@ from gpustump.engines.cluster import places, state
 from gpustump.engines.cluster.questions import Changes, Ranges, narrowed
 from gpustump.engines.contract import Cut, Step, split_at
 from gpustump.engines.cpu.histogram.estimates import add_rounded, round_to_fit
-from gpustump.engines.cpu.split import signed_search, split_search
+from gpustump.engines.cpu.split import split_search
 from gpustump.engines.cpu.split.search import BestSplit, Edges
 from gpustump.engines.cpu.split.slices import Slices
 from gpustump.learners.split import Split
@@ -47,8 +47,7 @@ class Watched:
     def best_cut(self) -> Cut:
         """The run's best cut."""
         with pytest.MonkeyPatch.context() as patch:
-            for module in (signed_search, split_search):
-                patch.setattr(module, "BestSplit", self._best_split)
+            patch.setattr(split_search, "BestSplit", self._best_split)
             found = self.run.best_cut()
         planes = self._planes()
         for edges, bounds in self._seen:
@@ -63,12 +62,12 @@ class Watched:
         watched = self
 
         class Watching(BestSplit):
-            def search(self, edges: Edges, ready: Any = None, learn: Any = None) -> None:
+            def search(self, edges: Edges, learn: Any) -> None:
                 self.edges = edges
-                super().search(edges, ready, learn)
+                super().search(edges, learn)
 
-            def _weighed(self, slices: Slices, ground: Any, ready: Any = None) -> np.ndarray:
-                bounds = super()._weighed(slices, ground, ready)
+            def _weighed(self, slices: Slices, ground: Any) -> np.ndarray:
+                bounds = super()._weighed(slices, ground)
                 if slices is self.edges.slices:
                     watched._seen.append((self.edges, bounds))
                 return bounds
@@ -90,10 +89,7 @@ class Watched:
         """The integers of all samples, in the planes of `all_cuts`."""
         found: list[np.ndarray] = []
         for shard in self.run.state._shards._shards:
-            rows = shard._rows
-            first, second = (rows._run.units[np.newaxis], []) if self.search.has_signs else (
-                rows._loss.terms
-            )  # fmt: skip
+            first, second = shard._rows.terms
             planes = [[np.maximum(own, 0), np.maximum(-own, 0)] for own in first]
             for own, more in zip(planes, second, strict=False):
                 own += [np.where(own[0] > 0, more, 0), np.where(own[0] > 0, 0, more)]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.cluster.key_ranges import Grouped, KeyRanges, units_of_signed, units_of_terms
+from gpustump.engines.cluster.key_ranges import Grouped, KeyRanges, units_of_terms
 from gpustump.engines.cluster.known_bins import KnownBins, Members
 from gpustump.engines.cluster.questions import (
     NO_KEYS,
@@ -31,20 +30,15 @@ from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.histogram.estimates import Move, round_to_fit
-from gpustump.engines.cpu.histogram.signed_run import SignedRun
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions_by_value import give_by_value
-from gpustump.engines.cpu.loss.samples import Update
 from gpustump.engines.cpu.loss.terms import PieceSums, Terms, region_sums
 from gpustump.engines.cpu.table.codes import CodedTable, prepare_by_cuts
 from gpustump.engines.cpu.table.cuts import Cuts
 from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.threads import Team
-from gpustump.learners.hypothesis import FIRST, N_REGIONS, Partition, signs
-
-_NUMBERS = np.arange(N_REGIONS, dtype=np.uint8)
-"""The regions' own numbers."""
+from gpustump.learners.hypothesis import FIRST, Partition
 
 
 class KernelShard:
@@ -89,17 +83,15 @@ class KernelShard:
         """Begin a run."""
         labels = self.samples.labels(run.search.n_outputs, run.positive)
         units = scaled(self.samples.weights, run.exponent)
-        kind = _SignedRows if run.search.has_signs else _SplitRows
-        self._rows, self._search = kind(self._table, labels, units, run.search), run.search
+        self._rows, self._search = _Rows(self._table, labels, units, run.search), run.search
         return self._tally(self._rows.bin_sums())
 
     def advance(self, step: Step, bulk: Bulk | None = None) -> Tally:
         """Follow a step."""
-        numbers = self._rows.numbers_of_regions(step)
         if step.cut is not None and step.cut.position is None:
-            self._rows.inside[:] = numbers[FIRST]  # for missing values, too
+            self._rows.regions[:] = FIRST  # for missing values, too
         else:
-            self._give(step.hypothesis, numbers, self._rows.inside)
+            self._give(step.hypothesis, self._rows.regions)
         return self._tally(self._rows.advance(step, bulk))
 
     def units(self, ranges: Ranges) -> Units:
@@ -116,9 +108,9 @@ class KernelShard:
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""
-        inside = np.empty(len(self.samples), dtype=np.uint8)
-        self._give(hypothesis, _NUMBERS, inside)
-        return self._rows.region_sums(inside)
+        regions = np.empty(len(self.samples), dtype=np.uint8)
+        self._give(hypothesis, regions)
+        return self._rows.region_sums(regions)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""
@@ -138,101 +130,20 @@ class KernelShard:
             by_category = category_sums(self._columns, self._rows.terms, self._team)
         return Tally(self._rows.numbers, bins, by_category)
 
-    def _give(self, hypothesis: Partition, numbers: np.ndarray, found: np.ndarray) -> None:
+    def _give(self, hypothesis: Partition, found: np.ndarray) -> None:
         """Write the number of each sample's region to `found`."""
         values = self.samples.values_of(hypothesis.feature)
-        give_by_value(values, hypothesis, numbers, found, self._team)
+        give_by_value(values, hypothesis, found, self._team)
 
 
-class _Rows(Protocol):
-    """What a run keeps of a shard's samples."""
+class _Rows:
+    """What a run keeps of a shard's samples.
 
-    @property
-    def inside(self) -> np.ndarray:
-        """The number of the region that each sample is in, (n_samples,) of uint8; set before
-        `advance`."""
-
-    @property
-    def terms(self) -> Terms: ...
-
-    def numbers_of_regions(self, step: Step) -> np.ndarray:
-        """The numbers of the regions of a step, (N_REGIONS,) of uint8."""
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """See `questions.Tally`."""
-
-    def bin_sums(self) -> np.ndarray:
-        """See `questions.Tally`."""
-
-    def sums_of(self, features: np.ndarray) -> np.ndarray:
-        """Those of some features."""
-
-    def advance(self, step: Step, bulk: Bulk | None) -> np.ndarray | Changes:
-        """Follow a step. Returns the sums over bins, or their changes."""
-
-    def units(self, members: Members, about: KeyRanges) -> Grouped:
-        """The units of ranges; see `key_ranges`."""
-
-    def region_sums(self, inside: np.ndarray) -> np.ndarray: ...
-
-    def smallest_weight(self) -> int: ...
-
-    def weights(self) -> np.ndarray: ...
-
-
-class _SignedRows:
-    """Discrete votes of one output."""
-
-    def __init__(
-        self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
-    ) -> None:
-        self._run, self._layout = SignedRun(table, labels, units), table.layout
-
-    @property
-    def inside(self) -> np.ndarray:
-        return self._run.samples.votes.view(np.uint8)
-
-    def numbers_of_regions(self, step: Step) -> np.ndarray:
-        return np.asarray(signs(step.discrete_hypothesis), dtype=np.int8).view(np.uint8)
-
-    @property
-    def terms(self) -> Terms:
-        return Terms(self._run.units[np.newaxis], np.empty((0, 0), dtype=np.int64))
-
-    @property
-    def numbers(self) -> np.ndarray:
-        return np.asarray(self._run.sums, dtype=np.int64)
-
-    def bin_sums(self) -> np.ndarray:
-        return self._run.bin_sums()
-
-    def sums_of(self, features: np.ndarray) -> np.ndarray:
-        slots = [self._layout.slots(feature) for feature in features.tolist()]
-        sums = self._run.bin_sums()
-        return np.concatenate([sums[:, own.start : own.stop + 1] for own in slots], axis=1)
-
-    def advance(self, step: Step, bulk: Bulk | None) -> np.ndarray:
-        self._run.advance(Update.of(step))
-        return self._run.bin_sums()
-
-    def units(self, members: Members, about: KeyRanges) -> Grouped:
-        return units_of_signed(members, about, self._run.samples.signed)
-
-    def region_sums(self, inside: np.ndarray) -> np.ndarray:
-        units = self._run.units
-        parts = [units[inside == number] for number in range(N_REGIONS)]
-        return np.asarray([[(own.sum(), np.abs(own).sum())] for own in parts], dtype=np.int64)
-
-    def smallest_weight(self) -> int:
-        return self._run.smallest_weight()
-
-    def weights(self) -> np.ndarray:
-        return self._run.weights
-
-
-class _SplitRows:
-    """Other votes, whose integers all change in every round."""
+    Attributes
+    ----------
+    regions : ndarray (n_samples,) of uint8
+        The region that each sample is in; set before `advance`.
+    """
 
     def __init__(
         self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
@@ -241,7 +152,7 @@ class _SplitRows:
         self._is_folded = search.votes == "newton" and bin_planes_of(search) % 4 > 0
         self._loss = loss_of(labels, units, search)
         self._bins = BinSums(table, self._loss.terms, search)
-        self.inside = np.zeros(table.n_samples, dtype=np.uint8)
+        self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._take(self._loss.begin)
 
     @property
@@ -259,18 +170,15 @@ class _SplitRows:
     def sums_of(self, features: np.ndarray) -> np.ndarray:
         return self._folded(self._bins.sums_of(features))
 
-    def numbers_of_regions(self, step: Step) -> np.ndarray:
-        return _NUMBERS
-
     def advance(self, step: Step, bulk: Bulk | None) -> np.ndarray | Changes:
-        work = functools.partial(self._loss.advance, step, self.inside)
+        work = functools.partial(self._loss.advance, step, self.regions)
         if bulk is None:
             self._take(work)
             return self.bin_sums()
         make, found = _noting(work)
         factor, slope = np.asarray(bulk.factor), np.asarray(bulk.slope)
         move = Move(bulk.region, bulk.shift, factor, slope, np.zeros_like(slope))
-        changes = self._bins.changes(make, self.inside, move)
+        changes = self._bins.changes(make, self.regions, move)
         self._sums = functools.reduce(operator.add, found)
         numbers = np.empty(changes.shape, dtype=np.int32)
         shift = np.empty((len(changes), len(self._first)), dtype=np.uint8)
@@ -280,8 +188,8 @@ class _SplitRows:
     def units(self, members: Members, about: KeyRanges) -> Grouped:
         return units_of_terms(members, about, self._loss.terms)
 
-    def region_sums(self, inside: np.ndarray) -> np.ndarray:
-        return region_sums(self._loss.terms, inside, 0, self._n_samples)
+    def region_sums(self, regions: np.ndarray) -> np.ndarray:
+        return region_sums(self._loss.terms, regions, 0, self._n_samples)
 
     def smallest_weight(self) -> int:
         return self._loss.smallest_weight()

@@ -95,19 +95,6 @@ def units_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Grouped:
     return _grouped(members, about, n_planes, functools.partial(_add_terms, terms))
 
 
-def units_of_signed(members: Members, about: KeyRanges, signed: np.ndarray) -> Grouped:
-    """The same for weights in units of the integers, each with the sign of its label.
-
-    Parameters
-    ----------
-    members : Members
-    about : KeyRanges
-    signed : ndarray (n_samples,) of float64
-        They are rounded up.
-    """
-    return _grouped(members, about, 2, functools.partial(_add_signed, signed))
-
-
 def _grouped(
     members: Members, about: KeyRanges, n_planes: int, add: Callable[..., None]
 ) -> Grouped:
@@ -277,15 +264,6 @@ def _add_here(first, second, samples, place, sums):  # type: ignore[no-untyped-d
                     into[place[i]] += own[samples[i]]
 
 
-@kernel("void(float64[::1], POSITION[::1], int64[::1], int64[:, ::1])", POSITION=POSITIONS)
-def _add_signed_here(signed, samples, place, sums):  # type: ignore[no-untyped-def]
-    """The same for weights that are yet to be rounded up."""
-    for i in range(len(samples)):
-        if place[i] >= 0:
-            own = signed[samples[i]]
-            sums[np.int64(own < 0.0), place[i]] += np.int64(np.ceil(abs(own)))
-
-
 @kernel(
     "void(Terms, Members, KeyRanges, _Places, int64[:, ::1])",
     POSITION=POSITIONS * 2,
@@ -301,20 +279,3 @@ def _add_terms(terms, members, about, places, sums):  # type: ignore[no-untyped-
             place = found[: high - low]
             _place(members.keys[low:high], about, t, places, place)
             _add_here(terms.first, terms.second, members.samples[low:high], place, sums)
-
-
-@kernel(
-    "void(float64[::1], Members, KeyRanges, _Places, int64[:, ::1])",
-    POSITION=POSITIONS * 2,
-    KEY=("int32", "int32", "int64", "int64"),
-)
-def _add_signed(signed, members, about, places, sums):  # type: ignore[no-untyped-def]
-    """The same for weights that are yet to be rounded up."""
-    found = np.empty(_AT_ONCE, dtype=np.int64)
-    for t in range(len(members.begin)):
-        stop = members.begin[t] + members.size[t]
-        for low in range(members.begin[t], stop, _AT_ONCE):
-            high = min(low + _AT_ONCE, stop)
-            place = found[: high - low]
-            _place(members.keys[low:high], about, t, places, place)
-            _add_signed_here(signed, members.samples[low:high], place, sums)

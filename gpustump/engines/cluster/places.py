@@ -175,7 +175,7 @@ class ClusterPlace:
         last = end - 1 + np.repeat(position - before, n_units)
         sums = unfolded(units.sums, self._search)
         slices = Slices(
-            features, first, n_units, sums, EXACT, sums[0], sums[1], UNKNOWN, last,
+            features, first, n_units, sums, EXACT, UNKNOWN, last,
             (units.low < units.high).astype(np.uint8),
         )  # fmt: skip
         answer = Answer(slices, slots, Keys(units.low, units.high, units.size, position))

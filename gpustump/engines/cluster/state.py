@@ -23,7 +23,6 @@ from gpustump.engines.cluster.questions import Bulk, Changes, Run, Tally, unfold
 from gpustump.engines.cluster.table import ClusterTable
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, add_rounded, move_slots
-from gpustump.engines.cpu.split.signed_search import SignedSearch
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import Partition
@@ -67,7 +66,6 @@ class ClusterState:
         layout, team = table.bins.layout, Team(1)
         self._place = ClusterPlace(self._shards, table.bins, run.search)
         self._bins = _Bins(table.bins, self._place)
-        self._signed = SignedSearch(layout, run.search, team) if run.search.has_signs else None
         counts = Counts(table.n_samples, table.n_missing)
         self._split = SplitSearch(layout, counts, run.search, team)
         self._found: tuple[Partition, Cut] | None = None
@@ -92,12 +90,8 @@ class ClusterState:
     def best_cut(self) -> Cut:
         """The largest cut."""
         self._place.begin_round()
-        if self._signed is not None:
-            signed = int(self._by_output[0, 0])
-            cut = self._signed.best(self._place, self._bins.sums, signed)
-        else:
-            totals = [(first, second) for first, second in self._by_output.tolist()]
-            cut = self._split.best(self._place, self._bins, totals)
+        totals = [(first, second) for first, second in self._by_output.tolist()]
+        cut = self._split.best(self._place, self._bins, totals)
         if cut.position is not None and cut.position + 1 < self._n_present(cut.feature):
             self._table.note_threshold(cut.feature, cut.position, self._place)
         self._found = (split_at(self._table, cut), cut)
@@ -126,9 +120,7 @@ class ClusterState:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
         bulk = None
         self._bins.expect_nothing()
-        if self._signed is not None:
-            self._signed.follow(step)
-        elif (known := self._split.follow(step)) is not None:
+        if (known := self._split.follow(step)) is not None:
             counts, move = known
             is_rest_small = counts.sum() - counts.max() <= _LARGEST_REST * counts.sum()
             follows = is_rest_small and self._codes_of_shard >= _LEAST_CODES

@@ -279,11 +279,9 @@ class CodedEngine:
         self, table: CodedTable, labels: Array, sample_weight: Array, search: Search
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cpu.split_state import SplitState
-        from gpustump.engines.cpu.state import CodedState
+        from gpustump.engines.cpu.coded import CodedState
 
-        kind = CodedState if search.has_signs else SplitState
-        return kind(table, arrays.to_host(labels), arrays.to_host(sample_weight), search)
+        return CodedState(table, arrays.to_host(labels), arrays.to_host(sample_weight), search)
 
 
 def _size_of(task: Task) -> host_memory.Size:

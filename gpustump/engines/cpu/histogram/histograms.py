@@ -239,26 +239,6 @@ class Listed(NamedTuple):
         )
 
 
-@kernel("UniTuple(int64, 2)(uint8[::1], int64[::1], uint16[::1], int64[:, ::1])")
-def gather(counts, change, index, amount):  # type: ignore[no-untyped-def]
-    """List the samples that change, positive ones from the front and negative ones from the back.
-
-    `counts` is 2 for positive samples that change, 1 for negative ones, 0 for others. Returns how
-    many are listed at the front and at the back.
-    """
-    last = np.uint64(len(index) - 1)
-    front, back = np.uint64(0), last
-    for k in range(len(index)):
-        label, by = counts[k], change[k]
-        index[front] = k
-        amount[front, 0] = by
-        index[back] = k
-        amount[back, 0] = by
-        front += np.uint64(label >> np.uint8(1))
-        back -= np.uint64(label & np.uint8(1))
-    return np.int64(front), np.int64(last - back)
-
-
 @kernel(
     "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint16[::1], int64[:, ::1])",
     CODE=("uint8", "uint16"),

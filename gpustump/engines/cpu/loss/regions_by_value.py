@@ -17,27 +17,24 @@ _VALUES_AT_ONCE = 2**18
 """Values whose regions one thread finds at a time."""
 
 
-def give_by_value(
-    values: np.ndarray, hypothesis: Partition, numbers: np.ndarray, found: np.ndarray, team: Team
-) -> None:
+def give_by_value(values: np.ndarray, hypothesis: Partition, found: np.ndarray, team: Team) -> None:
     """Write the number of each value's region to `found`; see `learners.hypothesis.regions`.
 
     Parameters
     ----------
     values : ndarray (n_samples,) of float32 or float64
     hypothesis : Partition
-    numbers : ndarray (N_REGIONS,) of uint8
     found : ndarray (n_samples,) of uint8
     team : Team
     """
     dtype = str(values.dtype)
     bits = values.view(dtype.replace("float", "int"))
     ends = arrays.order_keys(rounded_down(np.asarray(hypothesis.thresholds), dtype))
-    slices = numbers[np.asarray(hypothesis.slices)]
+    slices = np.asarray(hypothesis.slices, dtype=np.uint8)
     missing = bits.dtype.type(arrays.missing_key(dtype))
     part_by = _part_in_two if len(ends) == 1 else _part_values
     team.each(
-        lambda part: part_by(bits, ends, slices, missing, numbers[MISSING], found, *part),
+        lambda part: part_by(bits, ends, slices, missing, MISSING, found, *part),
         ranges(len(values), _VALUES_AT_ONCE),
     )
 

@@ -41,8 +41,7 @@ from gpustump.engines.cpu.runtime.kernel_cache import KernelCache
 from gpustump.engines.threads import watch_with
 
 STAGES = (
-    "state",
-    "split_state",
+    "coded",
     "direct",
     "binned",
     "predict.prediction",

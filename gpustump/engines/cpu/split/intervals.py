@@ -7,20 +7,27 @@ the first. Bins that cannot be part of a better pair than the best one so far ar
 others are scanned, those of the highest bounds first; each scan tightens the bounds of all pairs
 with an end in the bin.
 
+At the edge between two bins `score_left` is known. Inside a bin it can rise above its value at the
+bin's left edge by no more than the bin's positive weight, and fall by no more than its negative
+weight. For a bin that was searched in an earlier round there is a better bound: if the sum rose by
+at most r then, it rises by at most r plus the growth of the bin's positive weight since. (Samples'
+integers shrink only by powers of two common to all.)
+
 The result is the best of stumps and intervals, in the order of `contract.Cut`. The best stump is
 found first, and is then compared with the intervals.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.contract import Cut
+from gpustump.engines.contract import Cut, Step
+from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel, record
-from gpustump.engines.cpu.split.bin_profile import Profile, note, note_units, reach
 from gpustump.engines.cpu.split.found_split import (
     NOTHING,
     Found,
@@ -31,6 +38,7 @@ from gpustump.engines.cpu.split.found_split import (
 )
 from gpustump.engines.cpu.split.places import CodedPlace
 from gpustump.engines.cpu.split.search import Edges
+from gpustump.engines.cpu.split.slices import Slices  # noqa: F401  # a signature names it
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import WIDE_BINS
 from gpustump.engines.cpu.table.members import POSITIONS
@@ -41,6 +49,9 @@ _FEATURES_AT_ONCE = 16
 
 _BINS_AT_ONCE = 4
 """The more promising half of the bins is scanned at a time, but at least this many."""
+
+_NO_CUT = -(1 << 62)
+"""Below all sums."""
 
 _SCANNED = record(
     "Scanned",
@@ -71,71 +82,170 @@ class Around(NamedTuple):
     missing: Integers
 
 
-class Weighted(NamedTuple):
-    """A coded table with the weights of a round.
+@group
+class Profile(NamedTuple):
+    """What is known of every bin: arrays (n_slots,) of int64.
 
     Attributes
     ----------
-    table : CodedTable
-    signed : ndarray (n_samples,) of float64
-        Weights in units of the integers, each with the sign of its label.
-    profile : Profile
-        What is known of the bins; scans update it.
+    positive, negative : ndarray
+        The weight of its samples labelled +1 and -1 in this round.
+    rise, fall : ndarray
+        The most that `score_left` rose above its value at the bin's left edge, and fell below it,
+        at cuts inside the bin. Negative if it was below (or above) at all of them; -2**62 if there
+        is no cut.
+    positive_then, negative_then : ndarray
+        The bin's weights when `rise` and `fall` were found.
     """
 
-    table: CodedTable
-    signed: np.ndarray
-    profile: Profile
+    positive: Integers
+    negative: Integers
+    rise: Integers
+    fall: Integers
+    positive_then: Integers
+    negative_then: Integers
+
+    @classmethod
+    def empty(cls, n_slots: int) -> Profile:
+        return cls(*(np.zeros(n_slots, dtype=np.int64) for _ in range(6)))
+
+    def follow(self, step: Step) -> None:
+        """Prepare for a step, which is about to change the weights."""
+        if step.halvings < 0 or min(by for own in step.factors for by in own[0]) < math.ldexp(
+            1.0, -step.halvings
+        ):
+            self._forget()
+        elif step.halvings > 0:
+            self._halve(step.halvings)
+
+    def _forget(self) -> None:
+        """Drop what searches have found."""
+        for known in (self.rise, self.fall, self.positive_then, self.negative_then):
+            known[:] = 0
+
+    def _halve(self, times: int) -> None:
+        """All integers were divided by 2**times and rounded up: keep the bounds valid."""
+        for risen in (self.rise, self.fall):
+            np.negative(-risen >> times, out=risen)
+        for then in (self.positive_then, self.negative_then):
+            then >>= times
 
 
-def best_pair(now: Weighted, edges: Edges, best: Cut) -> Cut:
-    """The best interval or split of all features, given the best split."""
-    table, ground = now.table, edges.ground
-    around = Around(ground.present[0] - ground.present[1], ground.missing[0] - ground.missing[1])
-    found = [best]
-    bounds = np.full(table.n_features, -1)
-
-    def weigh(part: tuple[int, int]) -> None:
-        pair = _best_pair_of_edges(table.layout, now.profile, around, bounds, *part)
-        found.append(as_cut(Found(*pair)))
-
-    table.team.each(weigh, ranges(table.n_features, _FEATURES_AT_ONCE))
-    return _look_inside(now, around, bounds, max(found))
+@kernel("UniTuple(int64, 2)(Profile, int64)")
+def _reach(profile, slot):  # type: ignore[no-untyped-def]
+    """How far above its value at a bin's left edge, and how far below, `score_left` may be."""
+    positive, negative = profile.positive[slot], profile.negative[slot]
+    up = min(positive, profile.rise[slot] + positive - profile.positive_then[slot])
+    up = max(up, -negative)  # holds for every cut; `rise` is far below it if there is none
+    down = min(negative, profile.fall[slot] + negative - profile.negative_then[slot])
+    return up, max(down, -positive)
 
 
-def _look_inside(now: Weighted, around: Around, bounds: np.ndarray, best: Cut) -> Cut:
-    """Scan the bins that may be part of a better pair than the best one."""
-    table, layout, profile = now.table, now.table.layout, now.profile
-    place = CodedPlace.of_signed(table, now.signed)
-    lock = threading.Lock()
+@kernel("void(Profile, int64, int64, int64)")
+def _note(profile, slot, rise, fall):  # type: ignore[no-untyped-def]
+    """Note how far the sum rises and falls inside a bin under the weights of this round."""
+    profile.rise[slot], profile.fall[slot] = rise, fall
+    profile.positive_then[slot] = profile.positive[slot]
+    profile.negative_then[slot] = profile.negative[slot]
 
-    def look(feature: int) -> None:
-        nonlocal best
-        n_bins = int(layout.n_bins[feature])
-        scanned = np.zeros(n_bins, dtype=_SCANNED)
-        bound = np.empty(n_bins, dtype=np.int64)
-        has_looked_closer = not table.has_parts(feature)
-        while True:
-            _bound_bins(layout, profile, around, feature, scanned, bound)
-            bins = _may_win(bound, feature, best)
-            if not len(bins):
-                return
-            if not has_looked_closer:
-                has_looked_closer = True
-                slots = layout.first[feature] + bins
-                for answer in place.parts(slots, np.full(len(bins), feature)):
-                    note_units(profile, answer.slots, answer.slices)
-                continue
-            in_order = table.bins.sorted_bins(feature, bins)
-            _scan_bins(in_order, layout, profile, feature, now.signed, scanned)
-            found = Found(*_best_of_scanned(layout, profile, around, feature, scanned))
-            if found.agreement >= best.agreement:
-                with lock:
-                    best = max(best, as_cut(found))
 
-    promising = np.flatnonzero(bounds >= best.agreement)
-    table.team.each(look, promising[np.argsort(-bounds[promising], kind="stable")].tolist())
-    return best
+@kernel("void(Profile, int64[::1], Slices)")
+def _note_units(profile, slots, slices):  # type: ignore[no-untyped-def]
+    """Note how far the sum rises and falls in some bins whose units are known."""
+    for t in range(len(slots)):
+        reached, up, down = 0, _NO_CUT, _NO_CUT
+        end = slices.first[t] + slices.n_units[t]
+        for u in range(slices.first[t], end):
+            if slices.is_open[u]:
+                up, down = (
+                    max(up, reached + slices.sums[0, u]),
+                    max(down, slices.sums[1, u] - reached),
+                )
+            reached += slices.sums[0, u] - slices.sums[1, u]
+            if u + 1 < end:
+                up, down = max(up, reached), max(down, -reached)
+        _note(profile, slots[t], up, down)
+
+
+class IntervalSearch:
+    """The search of one run for the best interval.
+
+    Parameters
+    ----------
+    table : CodedTable
+    place : CodedPlace
+        It answers questions about parts of bins.
+    terms : Terms
+        The run's integers; the arrays are overwritten in every round.
+    """
+
+    def __init__(self, table: CodedTable, place: CodedPlace, terms: Terms) -> None:
+        self._table, self._place, self._terms = table, place, terms
+        self._profile = Profile.empty(len(table.layout.offset))
+
+    def best(self, sums: np.ndarray, best: Cut) -> Cut:
+        """The best interval or split of all features.
+
+        Parameters
+        ----------
+        sums : ndarray (2, n_slots) of int64
+            The weights of positive and of negative samples in each slot.
+        best : Cut
+            The best split.
+        """
+        table = self._table
+        ground = Edges.of(sums, table.layout).ground
+        self._profile = self._profile._replace(positive=sums[0], negative=sums[1])
+        around = Around(
+            ground.present[0] - ground.present[1], ground.missing[0] - ground.missing[1]
+        )
+        found = [best]
+        bounds = np.full(table.n_features, -1)
+
+        def weigh(part: tuple[int, int]) -> None:
+            pair = _best_pair_of_edges(table.layout, self._profile, around, bounds, *part)
+            found.append(as_cut(Found(*pair)))
+
+        table.team.each(weigh, ranges(table.n_features, _FEATURES_AT_ONCE))
+        return self._look_inside(around, bounds, max(found))
+
+    def follow(self, step: Step) -> None:
+        """Prepare for a step, which is about to change the weights."""
+        self._profile.follow(step)
+
+    def _look_inside(self, around: Around, bounds: np.ndarray, best: Cut) -> Cut:
+        """Scan the bins that may be part of a better pair than the best one."""
+        table, layout, profile = self._table, self._table.layout, self._profile
+        signed = self._terms.first[0]
+        lock = threading.Lock()
+
+        def look(feature: int) -> None:
+            nonlocal best
+            n_bins = int(layout.n_bins[feature])
+            scanned = np.zeros(n_bins, dtype=_SCANNED)
+            bound = np.empty(n_bins, dtype=np.int64)
+            has_looked_closer = not table.has_parts(feature)
+            while True:
+                _bound_bins(layout, profile, around, feature, scanned, bound)
+                bins = _may_win(bound, feature, best)
+                if not len(bins):
+                    return
+                if not has_looked_closer:
+                    has_looked_closer = True
+                    slots = layout.first[feature] + bins
+                    for answer in self._place.parts(slots, np.full(len(bins), feature)):
+                        _note_units(profile, answer.slots, answer.slices)
+                    continue
+                in_order = table.bins.sorted_bins(feature, bins)
+                _scan_bins(in_order, layout, profile, feature, signed, scanned)
+                found = Found(*_best_of_scanned(layout, profile, around, feature, scanned))
+                if found.agreement >= best.agreement:
+                    with lock:
+                        best = max(best, as_cut(found))
+
+        promising = np.flatnonzero(bounds >= best.agreement)
+        table.team.each(look, promising[np.argsort(-bounds[promising], kind="stable")].tolist())
+        return best
 
 
 def _may_win(bound: np.ndarray, feature: int, best: Cut) -> np.ndarray:
@@ -164,7 +274,7 @@ def _bound_bins(layout, profile, around, feature, scanned, bound):  # type: igno
         if b > 0:
             least, most = min(least, left), max(most, left)
         if layout.has_inner_split[s]:
-            up, down = reach(profile, s)
+            up, down = _reach(profile, s)
             if not scanned[b].is_scanned:
                 rise, fall = min(positive[s], up + down), min(negative[s], up + down)
                 if least < top:
@@ -179,7 +289,7 @@ def _bound_bins(layout, profile, around, feature, scanned, bound):  # type: igno
             least, most = min(least, left), max(most, left)
         left -= positive[s] - negative[s]
         if layout.has_inner_split[s]:
-            up, down = reach(profile, s)
+            up, down = _reach(profile, s)
             if not scanned[b].is_scanned and least < top:
                 rise, fall = most - left + down, left + up - least
                 steep = max(2 * rise - present, 2 * fall + present) + extra
@@ -188,7 +298,7 @@ def _bound_bins(layout, profile, around, feature, scanned, bound):  # type: igno
 
 
 @kernel(
-    "void(SortedSamples, BinLayout, Profile, int64, float64[::1], Scanned[::1])",
+    "void(SortedSamples, BinLayout, Profile, int64, int64[::1], Scanned[::1])",
     POSITION=POSITIONS,
 )
 def _scan_bins(in_order, layout, profile, feature, signed, scanned):  # type: ignore[no-untyped-def]
@@ -206,9 +316,7 @@ def _scan_bins(in_order, layout, profile, feature, signed, scanned):  # type: ig
         for k in range(start, start + offset[s + 1] - offset[s] - 1):
             marked = order[np.uint64(k)]
             sample = marked & 0x7FFFFFFF if order.itemsize == 4 else marked & 0x7FFFFFFFFFFFFFFF
-            weight = signed[np.uint64(sample)]
-            units = np.int64(np.ceil(abs(weight)))
-            reached += units if weight > 0.0 else -units
+            reached += signed[np.uint64(sample)]
             if marked < 0:
                 continue
             if lowest < top:
@@ -220,7 +328,7 @@ def _scan_bins(in_order, layout, profile, feature, signed, scanned):  # type: ig
                 highest, highest_at = reached, k + ahead
             if reached < lowest:
                 lowest, lowest_at = reached, k + ahead
-        note(profile, s, highest, -lowest)
+        _note(profile, s, highest, -lowest)
         own = scanned[b]
         own.is_scanned = 1
         own.highest, own.highest_at = highest, highest_at

@@ -95,15 +95,6 @@ class CodedPlace:
     bins_at_once: ClassVar[int] = 32
 
     @classmethod
-    def of_signed(cls, table: CodedTable, signed: np.ndarray) -> CodedPlace:
-        """From weights (n_samples,) in units of the integers, each with the sign of its label."""
-
-        def weigh(order: np.ndarray, *rest: object) -> None:
-            _weigh_signed(order, signed, *rest)
-
-        return cls(table, weigh, 2)
-
-    @classmethod
     def of_terms(cls, table: CodedTable, terms: Terms) -> CodedPlace:
         """From the two integers of each sample and output."""
 
@@ -221,10 +212,7 @@ class CodedPlace:
         self.table.team.each(
             lambda part: self.weigh(order, stretches, *part, units), self._pieces(stretches)
         )
-        slices = Slices(
-            feature, stretches.first, count, sums, EXACT, sums[0], sums[1], UNKNOWN, units.last,
-            is_open,
-        )  # fmt: skip
+        slices = Slices(feature, stretches.first, count, sums, EXACT, UNKNOWN, units.last, is_open)
         return Answer(slices, slots, Located(order, units.begin))
 
 
@@ -360,25 +348,9 @@ def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
     units.n_units[t] = np.int64(u) - stretches.first[t]
 
 
-@kernel("void(POSITION[::1], float64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
-def _add_up_signed(order, signed, positives, negatives):  # type: ignore[no-untyped-def]
-    """Add up the integers of the samples in an order over its units, by the signs of `signed`."""
-    low, u, p, n = without_marks(order), np.uint64(0), 0, 0
-    for k in range(len(order)):
-        weight = signed[np.uint64(order[k] & low)]
-        whole, is_positive = np.int64(np.ceil(abs(weight))), weight > 0.0
-        p += whole if is_positive else 0
-        n += 0 if is_positive else whole
-        positives[u], negatives[u] = p, n
-        goes_on = np.int64(order[k] < 0)
-        p &= -goes_on
-        n &= -goes_on
-        u += np.uint64(1 - goes_on)
-
-
 @kernel("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
 def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-untyped-def]
-    """The same for the sizes of numbers, by other numbers' signs."""
+    """Add up the sizes of samples' numbers over the units of an order, by other numbers' signs."""
     low, u, p, n = without_marks(order), np.uint64(0), 0, 0
     for k in range(len(order)):
         i = np.uint64(order[k] & low)
@@ -390,16 +362,6 @@ def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-unt
         p &= -goes_on
         n &= -goes_on
         u += np.uint64(1 - goes_on)
-
-
-@kernel("void(POSITION[::1], float64[::1], Stretches, int64, int64, _Units)", POSITION=POSITIONS)
-def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[no-untyped-def]
-    """Add up the positive and the negative weight of the units of stretches `low` to `high`."""
-    for t in range(low, high):
-        _find_units(order, stretches, t, units)
-        start, first = stretches.start[t], stretches.first[t]
-        own = order[start : start + stretches.n_samples[t]]
-        _add_up_signed(own, signed, units.sums[0, first:], units.sums[1, first:])
 
 
 @kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)

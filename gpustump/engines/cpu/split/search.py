@@ -26,17 +26,15 @@ import numpy as np
 from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.split.allowed import Rules
-from gpustump.engines.cpu.split.found_split import sign_for_missing
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Ground, Slices
 from gpustump.engines.cpu.split.unit_scores import (
     NO_AGREEMENT,
     Agreed,
     Scored,
+    weigh_discrete,
     weigh_newton,
     weigh_real,
-    weigh_shared,
-    weigh_signs,
 )
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.threads import Team, ranges
@@ -111,9 +109,7 @@ class Weigher:
     def of(cls, search: Search) -> Weigher:
         """For a search."""
         rules = Rules(float(search.l2), 0.0, search.directions)
-        if search.has_signs:
-            return cls(weigh_signs, np.dtype(np.int64), rules)
-        by_votes = {"discrete": weigh_shared, "real": weigh_real, "newton": weigh_newton}
+        by_votes = {"discrete": weigh_discrete, "real": weigh_real, "newton": weigh_newton}
         dtype = np.dtype(np.int64 if search.votes == "discrete" else np.float64)
         return cls(by_votes[search.votes], dtype, rules)
 
@@ -136,7 +132,6 @@ class Weigher:
         slices: Slices,
         ground: Ground,
         team: Team,
-        ready: Callable[[int, int], None] | None = None,
         edge: np.ndarray | None = None,
     ) -> tuple[list[Any], np.ndarray]:
         """The best cut of each piece of the stretches, and a bound for each unit.
@@ -146,8 +141,6 @@ class Weigher:
         slices : Slices
         ground : Ground
         team : Team
-        ready : callable, optional
-            Called with the first and the end of each piece of the stretches before it is weighed.
         edge : ndarray (n_units,), optional
             Set to the most that the score may be at each unit's right edge, where sums are
             estimates.
@@ -164,8 +157,6 @@ class Weigher:
         found: list[Any] = []
 
         def weigh(part: tuple[int, int]) -> None:
-            if ready is not None:
-                ready(*part)
             own = self.kernel(slices, ground, self.rules, *part, bounds, edge)
             found.append(self.of_edges(*own))
 
@@ -215,9 +206,8 @@ class Edges(NamedTuple):
         else:
             first, n_bins = first[features], n_bins[features]
         slices = Slices(
-            features, first, n_bins, sums, off, sums[0], sums[1],
-            ahead=ahead, last=layout.last, is_open=layout.has_inner_split,
-        )  # fmt: skip
+            features, first, n_bins, sums, off, ahead, layout.last, layout.has_inner_split
+        )
         ground = Ground.empty(len(sums), len(features), is_exact=not len(off))
         _enclose(slices, ground)
         return cls(slices, ground, layout)
@@ -262,24 +252,17 @@ class BestSplit:
         if cut > self.best.cut:
             self.best = Best(cut, left)
 
-    def search(
-        self,
-        edges: Edges,
-        ready: Callable[[int, int], None] | None = None,
-        learn: Callable[[np.ndarray, Slices], None] | None = None,
-    ) -> None:
+    def search(self, edges: Edges, learn: Callable[[np.ndarray, Slices], None]) -> None:
         """Search all cuts.
 
         Parameters
         ----------
         edges : Edges
             Of exact sums.
-        ready : callable, optional
-            Called with a range of features before their bins are weighed.
-        learn : callable, optional
+        learn : callable
             Called with slots and their units when the parts of bins are known.
         """
-        bounds = self._weighed(edges.slices, edges.ground, ready)
+        bounds = self._weighed(edges.slices, edges.ground)
         waiting = self._promising_slots(self._may_win(bounds).nonzero()[0], bounds, edges)
         looked_into = []
         while len(waiting):
@@ -288,8 +271,7 @@ class BestSplit:
                 waiting = waiting[np.argsort(-bounds[waiting], kind="stable")]
             for answer, ground in self._parts(edges, np.sort(waiting[:n_taken])):
                 own = self._weighed(answer.slices, ground)
-                if learn is not None:
-                    learn(answer.slots, answer.slices)
+                learn(answer.slots, answer.slices)
                 looked_into.append((answer, ground, own))
             waiting = self._promising_slots(waiting[n_taken:], bounds, edges)
         for seen in looked_into:  # by now the best score is nearly what it will be
@@ -321,7 +303,7 @@ class BestSplit:
             likely = (bounds >= about).nonzero()[0]
             self._place.announce(likely, bounds[likely])
             exact = renewed(first)
-            self.search(exact, learn=learn)
+            self.search(exact, learn)
             for feature in exact.slices.feature.tolist():
                 own = edges.layout.slots(feature)
                 bounds[own], edge[own] = self._weigher.nothing, self._weigher.nothing
@@ -329,7 +311,7 @@ class BestSplit:
         while len(contending := self._may_win(most).nonzero()[0]):
             highest = contending[[np.argmax(most[contending])]] if is_first else contending
             exact = renewed(highest)
-            self.search(exact, learn=learn)
+            self.search(exact, learn)
             most[exact.slices.feature] = self._weigher.nothing
             is_first = False
 
@@ -378,20 +360,14 @@ class BestSplit:
         """Bounds for the cuts inside units and at their right edges."""
         return self._weigher.weigh(slices, ground, self._team)[1]
 
-    def _weighed(
-        self,
-        slices: Slices,
-        ground: Ground,
-        ready: Callable[[int, int], None] | None = None,
-    ) -> np.ndarray:
+    def _weighed(self, slices: Slices, ground: Ground) -> np.ndarray:
         """Offer the best cut between units; returns bounds for the cuts inside them."""
-        found, bounds = self._weigher.weigh(slices, ground, self._team, ready)
+        found, bounds = self._weigher.weigh(slices, ground, self._team)
         for own in found:
             if own.score >= self.best.cut.score:
                 feature, position = int(slices.feature[own.stretch]), int(slices.last[own.unit])
-                missing = _sign_for_missing(ground, own.stretch) if own.sign else 0
                 left = functools.partial(_left_of, slices, ground, own.stretch, own.unit)
-                self.offer(Cut(feature, position, own.sign, missing, own.score), left)
+                self.offer(Cut(feature, position, 0, 0, own.score), left)
         return bounds
 
     def _may_win(self, bounds: np.ndarray) -> np.ndarray:
@@ -551,11 +527,3 @@ def _left_of(slices: Slices, ground: Ground, stretch: int, unit: int) -> np.ndar
     own = slices.sums[:, slices.first[stretch] : unit + 1]
     left: np.ndarray = ground.left[:, stretch] + own.sum(axis=1)
     return left
-
-
-def _sign_for_missing(ground: Ground, stretch: int) -> int:
-    """The sign of missing values with discrete votes of one output."""
-    missing, present = (
-        part[0, stretch] - part[1, stretch] for part in (ground.missing, ground.present)
-    )
-    return int(sign_for_missing(missing, present))

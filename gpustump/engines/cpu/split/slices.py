@@ -45,11 +45,8 @@ class Slices(NamedTuple):
     sums : ndarray (n_planes, n_units) of int64
     off : ndarray (n_planes, n_units) of float64
         The largest error of each sum; `EXACT` if all sums are exact.
-    up, down : ndarray (n_units,) of int64
-        How far above its value at a unit's left edge the sum of signed weights may be at a cut
-        inside the unit, and how far below; for discrete votes of one output only.
     ahead : ndarray (2 * n_outputs, n_units) of float64
-        For other votes only. A cut inside a unit has a share of the unit's positive sum on its
+        A cut inside a unit has a share of the unit's positive sum on its
         left, and a share of its negative sum. For each output: the most by which the first share
         may exceed the second, and the most by which the second may exceed the first. `UNKNOWN`, of
         shape (0, 0), means 1 everywhere.
@@ -64,8 +61,6 @@ class Slices(NamedTuple):
     n_units: Integers
     sums: Planes
     off: FloatPlanes
-    up: Integers
-    down: Integers
     ahead: FloatPlanes
     last: Integers
     is_open: Bytes

@@ -1,7 +1,7 @@
-"""Real, Newton and shared votes: the best split of a round, and what is kept of the bins.
+"""The best split of a round, and what is kept of the bins.
 
-As in `signed_search`, the sums over all bins are given, here perhaps as estimates, and a place
-answers the questions about fewer samples. So the rows may be spread over many machines as well.
+The sums over all bins are given, perhaps as estimates, and a place answers the questions about
+fewer samples. So the rows may be spread over many machines as well.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.contract import Cut, RegionSums, Search, Step
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
 from gpustump.engines.cpu.split.drift import Drift
 from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Place, Weigher
@@ -82,7 +82,7 @@ class SplitSearch:
         layout = self._layout
         expected = bins.look()
         ahead = self._drift.ahead(bins.sums, bins.off, expected)
-        constant = Cut(0, None, 0, 0, self._constant_score(totals))
+        constant = self._constant(totals)
         weigher = self._weigher
         if self._search.monotone is not None:
             weigher = weigher.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
@@ -95,14 +95,14 @@ class SplitSearch:
             return edges
 
         if bins.is_exact:
-            found.search(exact_edges(None), learn=self._drift.learn)
+            found.search(exact_edges(None), self._drift.learn)
         else:
             edges = Edges.of(bins.sums, layout, bins.off, ahead=ahead)
             found.search_estimates(
                 edges, lambda features: exact_edges(bins.renew(features)), self._drift.learn
             )
         self._found = self._around(found.best, bins.sums)
-        return found.best.cut
+        return found.best.cut if self._found is None else self._found[0]
 
     def sums_of(self, cut: Cut | None) -> RegionSums | None:
         """The sums over the regions of the cut that was found last; None for any other."""
@@ -127,10 +127,12 @@ class SplitSearch:
         self._drift.follow(step, None if known is None else known[0])
         return known
 
-    def _constant_score(self, totals: Sequence[tuple[int, int]]) -> float:
-        """The score of a constant, which leaves all samples together."""
+    def _constant(self, totals: Sequence[tuple[int, int]]) -> Cut:
+        """The constant, which leaves all samples together."""
+        if self._search.has_signs:
+            return constant_cut(totals[0][0])
         nothing = [(0, 0)] * len(totals)
-        return exact_score_of([totals, nothing, nothing], self._search)
+        return Cut(0, None, 0, 0, exact_score_of([totals, nothing, nothing], self._search))
 
     def _offer_apart(self, found: BestSplit, edges: Edges, constant: float) -> None:
         """Offer the thresholds above all values, which separate all values from the missing ones.
@@ -168,7 +170,7 @@ class SplitSearch:
         ]
 
     def _around(self, best: Best, sums: np.ndarray) -> tuple[Cut, RegionSums] | None:
-        """The sums over the regions of a cut, whose feature's sums are exact."""
+        """A split, whose feature's sums are exact, and the sums over its regions."""
         cut, left = best
         if left is None:
             return None
@@ -176,4 +178,5 @@ class SplitSearch:
         present, missing = sums[:, slots].sum(axis=1), sums[:, slots.stop]
         on_left = left()
         parts = (own.tolist() for own in (on_left, present - on_left, missing))
-        return cut, [[(a, b) for a, b in self._outputs(part)] for part in parts]
+        found = [[(a, b) for a, b in self._outputs(part)] for part in parts]
+        return with_signs(cut, found, self._search) if self._search.has_signs else cut, found

@@ -62,24 +62,20 @@ class Agreed(NamedTuple):
     score : int
     stretch, unit : int
         The cut is at the right edge of this unit.
-    sign : int
-        +1 or -1: the sign of the left side for discrete votes of one output; otherwise 0.
     """
 
     score: int
     stretch: int
     unit: int
-    sign: int
 
 
 @group
 class Scored(NamedTuple):
-    """The same for real and Newton votes; `sign` is 0."""
+    """The same for real and Newton votes."""
 
     score: float
     stretch: int
     unit: int
-    sign: int
 
 
 @kernel("boolean(Slices, int64, int64, int64, int64)")
@@ -87,65 +83,6 @@ def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-un
     """Whether the first of two cuts of equal scores wins, in the order of `contract.Cut`."""
     one, two = slices.feature[stretch], slices.feature[other]
     return one < two or (one == two and slices.last[unit] < slices.last[other_unit])
-
-
-@kernel("Agreed(Slices, Ground, int64, int64, int64[::1], Agreed)")
-def _weigh_one_sign(slices, ground, t, direction, bound, best):  # type: ignore[no-untyped-def]
-    """The better of the best cut so far and those of stretch `t`, which is constrained.
-
-    The left side has the sign -1 where the constraint is 1, and the other way round.
-    """
-    sums, up, down = slices.sums, slices.up, slices.down
-    present = ground.present[0, t] - ground.present[1, t]
-    extra = abs(ground.missing[0, t] - ground.missing[1, t])
-    left = ground.left[0, t] - ground.left[1, t]
-    end = slices.first[t] + slices.n_units[t]
-    for u in range(slices.first[t], end):
-        bound[u] = NO_AGREEMENT
-        if slices.is_open[u]:
-            most = left - down[u] if direction > 0 else left + up[u]
-            bound[u] = direction * (present - 2 * most) + extra
-        left += sums[0, u] - sums[1, u]
-        gap = direction * (present - 2 * left)
-        if gap < 0 or gap + extra < best.score or u + 1 == end:
-            continue
-        is_tie = gap + extra == best.score
-        if is_tie and not _is_earlier(slices, t, u, best.stretch, best.unit):
-            continue
-        best = Agreed(gap + extra, t, u, -direction)
-    return best
-
-
-@kernel(f"UniTuple(int64, 4)({_WEIGHED}, int64[::1], int64[::1])")
-def weigh_signs(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
-    """Discrete votes of one output, for stretches `low` to `high`."""
-    best, best_stretch, best_unit, best_sign = NO_AGREEMENT, 0, -1, 1
-    sums, up, down, is_open = slices.sums, slices.up, slices.down, slices.is_open
-    for t in range(low, high):
-        direction = direction_of(rules, slices.feature[t])
-        if direction != 0:
-            so_far = Agreed(best, best_stretch, best_unit, best_sign)
-            so_far = _weigh_one_sign(slices, ground, t, direction, bound, so_far)
-            best, best_stretch, best_unit, best_sign = so_far
-            continue
-        present = ground.present[0, t] - ground.present[1, t]
-        extra = abs(ground.missing[0, t] - ground.missing[1, t])
-        left = ground.left[0, t] - ground.left[1, t]
-        end = slices.first[t] + slices.n_units[t]
-        for u in range(slices.first[t], end):
-            bound[u] = NO_AGREEMENT
-            if is_open[u]:
-                highest, lowest = 2 * (left + up[u]) - present, present - 2 * (left - down[u])
-                bound[u] = max(highest, lowest) + extra
-            left += sums[0, u] - sums[1, u]
-            score = 2 * left - present
-            agreed = abs(score) + extra
-            if agreed < best or u + 1 == end:
-                continue
-            if agreed == best and not _is_earlier(slices, t, u, best_stretch, best_unit):
-                continue
-            best, best_stretch, best_unit, best_sign = agreed, t, u, 1 if score >= 0 else -1
-    return best, best_stretch, best_unit, best_sign
 
 
 @kernel("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
@@ -198,9 +135,12 @@ def _missing_off(ground, plane, t):  # type: ignore[no-untyped-def]
     return ground.missing_off[plane, t] if len(ground.missing_off) > 0 else 0.0
 
 
-@kernel(f"UniTuple(int64, 4)({_WEIGHED}, int64[::1], int64[::1])")
-def weigh_shared(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
-    """Discrete votes that several outputs share."""
+@kernel(f"UniTuple(int64, 3)({_WEIGHED}, int64[::1], int64[::1])")
+def weigh_discrete(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+    """Discrete votes.
+
+    The left side has the sign -1 where a constraint is 1, and the other way round.
+    """
     best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
     is_exact = len(ground.left_off) == 0
@@ -213,6 +153,7 @@ def weigh_shared(slices, ground, rules, low, high, bound, edge):  # type: ignore
         bound[start : start + count] = 0
         left_off[:], right_off[:] = 0.0, 0.0
         missing_off = 0.0
+        direction = direction_of(rules, slices.feature[t])  # 0 if there are several outputs
         for k in range(n_outputs):
             for plane in (2 * k, 2 * k + 1):
                 _add_off(slices, ground, plane, t, left_off, right_off)
@@ -228,25 +169,34 @@ def weigh_shared(slices, ground, rules, low, high, bound, edge):  # type: ignore
                     up, down = reach(
                         by_positive[i], by_negative[i], max(positive[u], 0), max(negative[u], 0)
                     )
-                    bound[u] += max(2 * (left + up) - present, present - 2 * (left - down)) + extra
+                    highest, lowest = 2 * (left + up) - present, present - 2 * (left - down)
+                    most = max(highest, lowest)
+                    if direction != 0:
+                        most = lowest if direction > 0 else highest
+                    bound[u] += most + extra
                 left += positive[u] - negative[u]
-                score[i] += abs(2 * left - present) + extra
+                fall = 2 * left - present
+                score[i] += abs(fall) + extra
+                if direction * fall > 0:
+                    slack = left_off[i + 1] + right_off[i]
+                    if is_exact or float(direction * fall) > slack * (1.0 + OUTWARDS):
+                        score[i] = NO_AGREEMENT
         for i in range(count):
             u = start + i
             if not is_exact:
                 at_most = max(score[i], bound[u])
                 off = left_off[i + 1] + right_off[i] + missing_off
                 bound[u] = min(float(TOP), (float(at_most) + off) * (1.0 + OUTWARDS))
-                if len(edge) > 0:
+                if len(edge) > 0 and score[i] != NO_AGREEMENT:
                     edge[u] = min(float(TOP), (float(score[i]) + off) * (1.0 + OUTWARDS))
             elif not slices.is_open[u]:
                 bound[u] = NO_AGREEMENT
-            if score[i] < best or i + 1 == count:
+            if score[i] < best or i + 1 == count or score[i] == NO_AGREEMENT:
                 continue
             if score[i] == best and not _is_earlier(slices, t, u, best_stretch, best_unit):
                 continue
             best, best_stretch, best_unit = score[i], t, u
-    return best, best_stretch, best_unit, 0
+    return best, best_stretch, best_unit
 
 
 @kernel("float64(float64)")
@@ -268,14 +218,14 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
         is_tie = score[i] == best.score
         if is_tie and not _is_earlier(slices, t, u, best.stretch, best.unit):
             continue
-        best = Scored(score[i], t, u, 0)
+        best = Scored(score[i], t, u)
     return best
 
 
-@kernel(f"Tuple((float64, int64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
+@kernel(f"Tuple((float64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
 def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Real votes."""
-    best = Scored(NO_SCORE, 0, -1, 0)
+    best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 2
     is_exact = len(ground.left_off) == 0
     room = _room(slices, low, high)
@@ -336,7 +286,7 @@ def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[n
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
         best = _best_of_stretch(slices, is_exact, score, t, bound, best)
-    return best.score, best.stretch, best.unit, best.sign
+    return best.score, best.stretch, best.unit
 
 
 @kernel("int64(int64[:, ::1], int64, int64)")
@@ -502,10 +452,10 @@ def _set_corners(edges, corners, l2):  # type: ignore[no-untyped-def]
     _keep_larger(lowest, rest_lowest, few, rest, many, others)
 
 
-@kernel(f"Tuple((float64, int64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
+@kernel(f"Tuple((float64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
 def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Newton votes."""
-    best = Scored(NO_SCORE, 0, -1, 0)
+    best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 4
     is_exact = len(ground.left_off) == 0
     room = _room(slices, low, high)
@@ -573,4 +523,4 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
         best = _best_of_stretch(slices, is_exact, score, t, bound, best)
-    return best.score, best.stretch, best.unit, best.sign
+    return best.score, best.stretch, best.unit

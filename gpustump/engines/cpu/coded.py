@@ -1,7 +1,8 @@
-"""A boosting run with real, Newton or shared votes on a coded table.
+"""A boosting run on a coded table.
 
-It implements `gpustump.engines.contract.State`. In these runs the integers of all samples change in
-every round; `bin_sums` has the sums over bins.
+It implements `gpustump.engines.contract.State`. In every round the integers of samples change, and
+the sums over bins with them (`bin_sums`); a search of these finds the best stump (`split_search`),
+and one that goes on from there the best interval (`intervals`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import give_by_cut
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
+from gpustump.engines.cpu.split.intervals import IntervalSearch
 from gpustump.engines.cpu.split.places import CodedPlace
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.cpu.table.codes import CodedTable
@@ -33,7 +35,7 @@ from gpustump.engines.integer_weights import in_units
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
 
 
-class SplitState:
+class CodedState:
     """The state of one run.
 
     Parameters
@@ -64,6 +66,9 @@ class SplitState:
         self._regions = np.zeros(table.n_samples, dtype=np.uint8)
         counts = Counts(table.n_samples, table.n_missing)
         self._finder = SplitSearch(table.layout, counts, search, table.team)
+        self._pairs: IntervalSearch | None = None
+        if search.learner == "interval":
+            self._pairs = IntervalSearch(table, self._place, self._loss.terms)
         self._found: tuple[Partition, Cut] | None = None
         self._known = KnownRegions(table, self._regions)
         self._is_behind = False  # whether the sums over bins wait for the next search
@@ -92,6 +97,8 @@ class SplitState:
             self._is_behind = False
         totals = [(first, second) for first, second in self._sums.totals.tolist()]
         cut = self._finder.best(self._place, self._bins, totals)
+        if self._pairs is not None:
+            return self._pairs.best(self._bins.sums, cut)
         self._found = (split_at(self._table, cut), cut)
         return cut
 
@@ -121,6 +128,9 @@ class SplitState:
             numbers = (FIRST, SECOND, MISSING)
             give_by_cut(self._table, step.cut, numbers, self._regions.view(np.int8))
         known = self._finder.follow(step)
+        if self._pairs is not None:
+            self._pairs.follow(step)
+            known = None  # it needs exact sums
         work = functools.partial(self._loss.advance, step, self._regions)
         if step.is_known:  # the sums over bins are not needed before the next search
             self._is_behind = True
