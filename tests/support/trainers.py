@@ -11,7 +11,7 @@ from gpustump.engines.reference.engine import REFERENCE
 
 _STARTS: dict[str, Any] = {
     "ArrayTable": REFERENCE.start,
-    "DirectTable": DIRECT.start,
+    "SortedTable": DIRECT.start,
     "BinnedTable": BINNED.start,
     "CodedTable": CODED.start,
 }
