@@ -66,7 +66,7 @@ def test_bins_of_any_size_yield_the_cut_of_a_scan(n_outputs, l2):
     ]
     whole = SplitScan(tables[0], search)
     terms = drawn_terms(random, n_outputs, X)
-    scans = [BinnedScan(table, search, terms.first) for table in tables]
+    scans = [BinnedScan(table.binned_columns, table.team, search, terms.first) for table in tables]
     for _ in range(6):
         totals = totals_of(terms)
         expected = whole.best_cut(terms, totals)
@@ -99,7 +99,7 @@ def test_equal_scores_go_to_the_lower_feature_and_position_in_whatever_column_th
         ]
         expected = SplitScan(tables[0], search).best_cut(terms, totals_of(terms))
         for table in tables:
-            scan = BinnedScan(table, search, first)
+            scan = BinnedScan(table.binned_columns, table.team, search, first)
             for _ in range(3):  # what the last round's best column was makes no difference
                 assert scan.best_cut(terms, totals_of(terms)) == expected
 
@@ -110,7 +110,7 @@ def test_without_any_cut_a_constant_is_found():
     first = np.where(np.arange(50) % 3, 5, -7)[np.newaxis]
     terms = Terms(first, np.abs(first))
     table = binned.prepare(X, None, Team(1))
-    found = BinnedScan(table, search, first).best_cut(terms, totals_of(terms))
+    found = BinnedScan(table.binned_columns, table.team, search, first).best_cut(terms, totals_of(terms))
     assert found == SplitScan(table, search).best_cut(terms, totals_of(terms))
     assert found == Cut(0, None, 0, 0, found.score)
 

@@ -186,7 +186,7 @@ def seen_run(X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_bins: int) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "MOST_BINS", n_bins)
         patch.setattr(stump_state, "IntervalSearch", Seen)
-        return columns.prepare(X, None, Interrupted(threads=1)).start(y, weights, INTERVALS)
+        return start(columns.prepare(X, None, Interrupted(threads=1)), y, weights, INTERVALS)
 
 
 @pytest.mark.parametrize(("begin", "end"), [(1, 4), (1, 5), (5, 8), (2, 9), (5, 11), (0, 10)])
