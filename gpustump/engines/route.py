@@ -43,8 +43,9 @@ from gpustump.engines.reference.engine import REFERENCE
 
 CHOICES = ("auto", "reference", "direct", "binned", "coded", "cuda")
 
-DIRECT_SAMPLES, DIRECT_ELEMENTS = 4096, 2**19
-"""Tables of up to this many samples, or elements, are scanned directly."""
+DIRECT_SAMPLES, DIRECT_ELEMENTS, SIGNED_ELEMENTS = 4096, 2**19, 2**20
+"""Tables of up to this many samples, or elements, are scanned directly. The last number is for
+discrete votes of one output, whose scan adds up one number for each sample."""
 
 BINNED_ADDITIONS, CODED_ADDITIONS, BINNED_ELEMENTS = 2**18, 2**24, 2**21
 """For Newton votes a round is faster with small bins if elements times outputs are at least the
@@ -379,7 +380,8 @@ def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
     if task.n_rounds is not None and not is_worth_its_start(REFERENCE.seconds(task)):
         return REFERENCE, "the job is too short to load Numba for", ()
     n_additions = task.n_elements * task.search.n_outputs
-    is_small = task.n_samples <= DIRECT_SAMPLES or task.n_elements <= DIRECT_ELEMENTS
+    most = SIGNED_ELEMENTS if task.search.has_signs else DIRECT_ELEMENTS
+    is_small = task.n_samples <= DIRECT_SAMPLES or task.n_elements <= most
     is_large = task.n_elements > BINNED_ELEMENTS or (n_additions > CODED_ADDITIONS and not is_small)
     if n_additions >= BINNED_ADDITIONS and not is_large and refusal is None:
         return BINNED, "the table is of medium size, and votes are Newton's", ()

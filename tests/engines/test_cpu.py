@@ -98,7 +98,7 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
     [
         ("coded", "gpustump.engines.cpu.loss.regions.votes_by_code"),
         ("coded", "gpustump.engines.cpu.loss.exponential_loss.advance"),
-        ("coded", "gpustump.engines.cpu.histogram.bin_sums.add_changes"),
+        ("coded", "gpustump.engines.cpu.histogram.bin_sums.update"),
         ("direct", "gpustump.engines.cpu.direct.mark"),
         ("direct", "gpustump.engines.cpu.loss.exponential_loss.advance"),
         ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),

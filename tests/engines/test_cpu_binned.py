@@ -110,7 +110,9 @@ def test_without_any_cut_a_constant_is_found():
     first = np.where(np.arange(50) % 3, 5, -7)[np.newaxis]
     terms = Terms(first, np.abs(first))
     table = binned.prepare(X, None, Team(1))
-    found = BinnedScan(table.binned_columns, table.team, search, first).best_cut(terms, totals_of(terms))
+    found = BinnedScan(table.binned_columns, table.team, search, first).best_cut(
+        terms, totals_of(terms)
+    )
     assert found == SplitScan(table, search).best_cut(terms, totals_of(terms))
     assert found == Cut(0, None, 0, 0, found.score)
 

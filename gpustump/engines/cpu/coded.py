@@ -22,7 +22,7 @@ from gpustump.engines.cpu.histogram.histograms import pieces_of
 from gpustump.engines.cpu.histogram.row_sums import RowSums
 from gpustump.engines.cpu.loss.coded_splits import coded_sums
 from gpustump.engines.cpu.loss.known_regions import KnownRegions
-from gpustump.engines.cpu.loss.loss import Loss
+from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import give_by_cut
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
@@ -51,7 +51,7 @@ class CodedState:
     def __init__(
         self, table: CodedTable, labels: np.ndarray, sample_weight: np.ndarray, search: Search
     ) -> None:
-        self._table = table
+        self._table, self._search = table, search
         units = in_units(sample_weight, search.n_copies)
         self._loss: Loss
         self._bins: BinSums | RowSums
@@ -130,12 +130,12 @@ class CodedState:
         known = self._finder.follow(step)
         if self._pairs is not None:
             self._pairs.follow(step)
-            known = None  # it needs exact sums
         work = functools.partial(self._loss.advance, step, self._regions)
         if step.is_known:  # the sums over bins are not needed before the next search
             self._is_behind = True
             self._sums = self._taken(work, self._each)
             return
+        was_behind, self._is_behind = self._is_behind, False
         follow = self._bins.add_up
         if known is not None:
             assert isinstance(self._bins, BinSums)  # under a softmax nothing is known
@@ -144,7 +144,13 @@ class CodedState:
             self._bins.expect(move, follows=follows)
             if follows:
                 follow = functools.partial(self._bins.follow, regions=self._regions, move=move)
-        self._sums = self._taken(work, follow)
+        if self._search.has_signs and step.halvings == 0 and not was_behind:
+            assert isinstance(self._bins, BinSums)
+            assert isinstance(self._loss, LossByOutput)
+            found = self._bins.update(self._loss, step, self._regions)
+            self._sums = functools.reduce(operator.add, found)
+        else:
+            self._sums = self._taken(work, follow)
 
     def _each(self, make: Callable[[int, int], None]) -> None:
         """Call `make`, which computes terms, for all pieces of the samples."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpustump.engines.contract import Search
+from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.histogram.changes import (
     Changes,
     add_changes,
@@ -26,7 +26,9 @@ from gpustump.engines.cpu.histogram.histograms import (
     fill_slots,
     slot_sums,
 )
-from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.histogram.update_pass import update
+from gpustump.engines.cpu.loss.loss import LossByOutput
+from gpustump.engines.cpu.loss.terms import PieceSums, Terms
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import Histograms
 
@@ -126,8 +128,6 @@ class BinSums(HistogramSums):
         self.sums = slot_sums(
             self._histograms.total, self._planes, table.bundles, table.layout, table.team
         )
-        if self.is_exact:
-            self.off = np.zeros(self.sums.shape)
 
     def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
         table, histograms = self._table, self._histograms
@@ -142,6 +142,8 @@ class BinSums(HistogramSums):
         off_now = np.zeros_like(self.off)
         move_slots(self.sums, self.off, self._n_inside, move, off_now)
         self._expected = Expected(self.sums, off_now if follows else self.off)
+        if not follows:
+            self.off = np.zeros_like(self.off)
 
     def add_up(self, make: Callable[[int, int], None]) -> None:
         """Add up all samples anew.
@@ -152,7 +154,14 @@ class BinSums(HistogramSums):
             Computes the terms of the samples from `low` to `high`.
         """
         self._histograms.add_up(self._terms, make)
+        if not self.is_exact:
+            self.off = np.zeros_like(self.off)
         self.is_exact = self._is_behind = True
+
+    def update(self, loss: LossByOutput, step: Step, regions: np.ndarray) -> list[PieceSums]:
+        """Update the samples and exact sums by a step of discrete votes; see `update_pass`."""
+        self._is_behind = True
+        return update(loss, step, regions, self._table.columns, self._histograms, self._table.team)
 
     def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
         """Update the sums by a step that is expected, as estimates.

@@ -116,9 +116,12 @@ class SplitSearch:
         -------
         (ndarray (n_regions,) of int64, Move) or None
             How many samples lie in each region, and what the step does to the largest one. None if
-            the step's cut is not the one that was found last, or if `Move.of` gives no estimate.
+            the step's cut is not the one that was found last, if `Move.of` gives no estimate, or
+            for discrete votes of one output, whose sums stay exact.
         """
         sums, known = self.sums_of(step.cut), None
+        if self._search.has_signs:
+            sums = None
         if step.cut is not None and sums is not None:
             counts = counts_of_regions(self._counts.n_samples, self._counts.n_missing, step.cut)
             move = Move.of(step, counts, sums, self._search)

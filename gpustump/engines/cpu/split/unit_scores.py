@@ -153,7 +153,7 @@ def weigh_discrete(slices, ground, rules, low, high, bound, edge):  # type: igno
         bound[start : start + count] = 0
         left_off[:], right_off[:] = 0.0, 0.0
         missing_off = 0.0
-        direction = direction_of(rules, slices.feature[t])  # 0 if there are several outputs
+        direction = direction_of(rules, slices.feature[t])  # 0 unless sums are exact
         for k in range(n_outputs):
             for plane in (2 * k, 2 * k + 1):
                 _add_off(slices, ground, plane, t, left_off, right_off)
@@ -178,16 +178,14 @@ def weigh_discrete(slices, ground, rules, low, high, bound, edge):  # type: igno
                 fall = 2 * left - present
                 score[i] += abs(fall) + extra
                 if direction * fall > 0:
-                    slack = left_off[i + 1] + right_off[i]
-                    if is_exact or float(direction * fall) > slack * (1.0 + OUTWARDS):
-                        score[i] = NO_AGREEMENT
+                    score[i] = NO_AGREEMENT
         for i in range(count):
             u = start + i
             if not is_exact:
                 at_most = max(score[i], bound[u])
                 off = left_off[i + 1] + right_off[i] + missing_off
                 bound[u] = min(float(TOP), (float(at_most) + off) * (1.0 + OUTWARDS))
-                if len(edge) > 0 and score[i] != NO_AGREEMENT:
+                if len(edge) > 0:
                     edge[u] = min(float(TOP), (float(score[i]) + off) * (1.0 + OUTWARDS))
             elif not slices.is_open[u]:
                 bound[u] = NO_AGREEMENT
