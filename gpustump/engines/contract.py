@@ -24,7 +24,6 @@ from gpustump.arrays import Array
 from gpustump.data.parameters import Learner, VoteKind
 from gpustump.learners.category_split import CategorySplit, CategoryStump
 from gpustump.learners.hypothesis import (
-    FIRST,
     Hypothesis,
     Partition,
     signs,
@@ -231,19 +230,6 @@ class Totals(NamedTuple):
         return (self.weight - agreement) // 2
 
 
-class Discrete(NamedTuple):
-    """A step of discrete votes: one vote with a sign for each region, and two factors.
-
-    `grown` multiplies the weights of the samples that the signs get wrong and `kept`, a power of
-    two, those of the others.
-    """
-
-    signs: tuple[int, int, int]
-    vote: float
-    grown: float
-    kept: float
-
-
 OutputNumbers = tuple[float, ...]
 """A number for each output."""
 
@@ -285,21 +271,6 @@ class Step:
     halvings: int = 0
     cut: Cut | None = None
     is_known: bool = False
-
-    @property
-    def discrete_hypothesis(self) -> AnyStump:
-        """The hypothesis, for engines that only know hypotheses with signs."""
-        assert isinstance(self.hypothesis, AnyStump)
-        return self.hypothesis
-
-    @property
-    def discrete(self) -> Discrete:
-        """The same step for engines that only know discrete votes; see `discrete_step`."""
-        hypothesis = self.discrete_hypothesis
-        sign = hypothesis.polarity
-        negative, positive = self.factors[FIRST][0]
-        kept, grown = (positive, negative) if sign > 0 else (negative, positive)
-        return Discrete(signs(hypothesis), self.votes[FIRST][0] * sign, grown, kept)
 
 
 def discrete_step(

@@ -18,6 +18,7 @@ from gpustump.engines.contract import (
     constant_cut,
     discrete_step,
 )
+from gpustump.engines.cuda.sweep import Discrete
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump
@@ -138,7 +139,7 @@ def test_a_step_of_discrete_votes_says_the_same_in_general_factors_and_in_two(
 ):
     step = discrete_step(hypothesis, vote, grown, halvings)
     kept = 2.0**-halvings
-    assert step.discrete == (signs(hypothesis), vote, grown, kept)
+    assert Discrete.of(step) == (signs(hypothesis), vote, grown, kept)
     for sign, votes, factors in zip(signs(hypothesis), step.votes, step.factors, strict=True):
         assert votes == (sign * vote,)
         for label, factor in zip((-1, 1), factors[0], strict=True):

@@ -96,10 +96,10 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
 @pytest.mark.parametrize(
     ("kernels", "step"),
     [
-        ("coded", "gpustump.engines.cpu.loss.regions.votes_by_code"),
-        ("coded", "gpustump.engines.cpu.loss.exponential_loss.advance"),
+        ("coded", "gpustump.engines.cpu.loss.regions.give_by_code"),
+        ("coded", "gpustump.engines.cpu.histogram.update_pass._update"),
         ("coded", "gpustump.engines.cpu.histogram.bin_sums.update"),
-        ("direct", "gpustump.engines.cpu.direct.mark"),
+        ("direct", "gpustump.engines.cpu.direct.mark_by_position"),
         ("direct", "gpustump.engines.cpu.loss.exponential_loss.advance"),
         ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),
     ],

@@ -14,7 +14,7 @@ from spread_tables import any_values
 from gpustump import arrays
 from gpustump.engines.cluster.key_ranges import Grouped, KeyRanges, units_of_terms
 from gpustump.engines.cluster.known_bins import KnownBins, Members, list_samples
-from gpustump.engines.cpu.loss.regions_by_value import give_by_value
+from gpustump.engines.cpu.loss.regions import mark_by_value
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.table import codes
 from gpustump.engines.cpu.table.cuts import Cuts
@@ -177,5 +177,5 @@ def test_regions_are_those_of_the_hypothesis(data, dtype, n_threads):
         hypotheses.append(Interval(0, *ends, 1, -1, 0.0))
     for hypothesis in hypotheses:
         found = np.full(len(values), 99, dtype=np.uint8)
-        give_by_value(values, hypothesis, found, Team(n_threads))
+        mark_by_value(values, hypothesis, found, Team(n_threads))
         assert found.tolist() == regions(hypothesis, values).tolist()

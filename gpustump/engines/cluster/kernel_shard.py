@@ -31,7 +31,7 @@ from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.histogram.estimates import Move, round_to_fit
 from gpustump.engines.cpu.loss.losses import loss_of
-from gpustump.engines.cpu.loss.regions_by_value import give_by_value
+from gpustump.engines.cpu.loss.regions import mark_by_value
 from gpustump.engines.cpu.loss.terms import PieceSums, Terms, region_sums
 from gpustump.engines.cpu.table.codes import CodedTable, prepare_by_cuts
 from gpustump.engines.cpu.table.cuts import Cuts
@@ -133,7 +133,7 @@ class KernelShard:
     def _give(self, hypothesis: Partition, found: np.ndarray) -> None:
         """Write the number of each sample's region to `found`."""
         values = self.samples.values_of(hypothesis.feature)
-        give_by_value(values, hypothesis, found, self._team)
+        mark_by_value(values, hypothesis, found, self._team)
 
 
 class _Rows:

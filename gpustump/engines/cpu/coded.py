@@ -21,10 +21,9 @@ from gpustump.engines.cpu.histogram.estimates import is_worth_following
 from gpustump.engines.cpu.histogram.histograms import pieces_of
 from gpustump.engines.cpu.histogram.row_sums import RowSums
 from gpustump.engines.cpu.loss.coded_splits import coded_sums
-from gpustump.engines.cpu.loss.known_regions import KnownRegions
 from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
-from gpustump.engines.cpu.loss.regions import give_by_cut
+from gpustump.engines.cpu.loss.regions import CodedRegions
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
 from gpustump.engines.cpu.split.intervals import IntervalSearch
@@ -32,7 +31,7 @@ from gpustump.engines.cpu.split.places import CodedPlace
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import in_units
-from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
+from gpustump.learners.hypothesis import Partition
 
 
 class CodedState:
@@ -63,14 +62,13 @@ class CodedState:
             self._loss = loss_of(labels, units, search)
             self._place = CodedPlace.of_terms(table, self._loss.terms)
             self._bins = BinSums(table, self._loss.terms, search)
-        self._regions = np.zeros(table.n_samples, dtype=np.uint8)
+        self._regions = CodedRegions(table)
         counts = Counts(table.n_samples, table.n_missing)
         self._finder = SplitSearch(table.layout, counts, search, table.team)
         self._pairs: IntervalSearch | None = None
         if search.learner == "interval":
             self._pairs = IntervalSearch(table, self._place, self._loss.terms)
         self._found: tuple[Partition, Cut] | None = None
-        self._known = KnownRegions(table, self._regions)
         self._is_behind = False  # whether the sums over bins wait for the next search
         self._sums = self._taken(self._loss.begin, self._bins.add_up)
 
@@ -108,8 +106,9 @@ class CodedState:
             known = self._finder.sums_of(self._found[1])
             if known is not None:
                 return known
-        self._known.mark(hypothesis)
-        return _as_tuples(region_sums(self._loss.terms, self._regions, 0, self._table.n_samples))
+        self._regions.mark(hypothesis)
+        whole = (0, self._table.n_samples)
+        return _as_tuples(region_sums(self._loss.terms, self._regions.found, *whole))
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
         """`region_sums` of each of several hypotheses, in one pass over the samples."""
@@ -122,15 +121,13 @@ class CodedState:
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
         if step.cut is None:
-            self._known.mark(step.hypothesis)
+            self._regions.mark(step.hypothesis)
         else:
-            self._known.forget()
-            numbers = (FIRST, SECOND, MISSING)
-            give_by_cut(self._table, step.cut, numbers, self._regions.view(np.int8))
-        known = self._finder.follow(step)
+            self._regions.mark_cut(step.cut)
+        regions, known = self._regions.found, self._finder.follow(step)
         if self._pairs is not None:
             self._pairs.follow(step)
-        work = functools.partial(self._loss.advance, step, self._regions)
+        work = functools.partial(self._loss.advance, step, regions)
         if step.is_known:  # the sums over bins are not needed before the next search
             self._is_behind = True
             self._sums = self._taken(work, self._each)
@@ -143,11 +140,11 @@ class CodedState:
             follows = is_worth_following(counts, self._table.columns.n_columns)
             self._bins.expect(move, follows=follows)
             if follows:
-                follow = functools.partial(self._bins.follow, regions=self._regions, move=move)
+                follow = functools.partial(self._bins.follow, regions=regions, move=move)
         if self._search.has_signs and step.halvings == 0 and not was_behind:
             assert isinstance(self._bins, BinSums)
             assert isinstance(self._loss, LossByOutput)
-            found = self._bins.update(self._loss, step, self._regions)
+            found = self._bins.update(self._loss, step, regions)
             self._sums = functools.reduce(operator.add, found)
         else:
             self._sums = self._taken(work, follow)

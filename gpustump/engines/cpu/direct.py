@@ -20,11 +20,10 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
 from gpustump.engines.cpu.histogram.category_sums import category_sums
-from gpustump.engines.cpu.loss.direct_regions import mark
-from gpustump.engines.cpu.loss.known_regions import mark_regions
 from gpustump.engines.cpu.loss.loss import LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.offered_sums import offered_sums
+from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
 from gpustump.engines.cpu.loss.terms import PieceSums, Terms, region_sums
 from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
 from gpustump.engines.cpu.split.binned_splits import NO_BINS, BinsAhead
@@ -165,12 +164,12 @@ class DirectState:
         self._parted = None
         if cut is None:
             values = self.table.values(hypothesis.feature)
-            mark_regions(hypothesis, values, self.table.team, self.regions)
+            mark_by_value(values, hypothesis, self.regions, self.table.team)
         else:
             own, n_present = self.table.order[cut.feature], int(self.table.n_present[cut.feature])
             position = n_present - 1 if cut.position is None else cut.position
             after = STUMP if cut.after is None else cut.after
-            mark(own, n_present, after, position, self.regions)
+            mark_by_position(own, n_present, after, position, self.regions)
         self._parted = hypothesis
 
     def _take(self, take: Callable[[int, int], PieceSums]) -> None:

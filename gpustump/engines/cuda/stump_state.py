@@ -20,7 +20,7 @@ from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, con
 from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE, Found
 from gpustump.engines.cuda.stump_search import StumpSearch
-from gpustump.engines.cuda.sweep import FIRST, Change, Sweep
+from gpustump.engines.cuda.sweep import FIRST, Change, Discrete, Sweep
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.learners.hypothesis import N_REGIONS, Partition, by_region, regions
 
@@ -114,7 +114,7 @@ class StumpState:
             if cut is None:
                 values = self._table.values(step.hypothesis.feature)
                 given = self._device.array(regions(step.hypothesis, values)).astype(np.uint8)
-            self._sweep.write(Change(cut, given, step.discrete, step.halvings))
+            self._sweep.write(Change(cut, given, Discrete.of(step), step.halvings))
             self._queue_round()
             self._search.expect()
 

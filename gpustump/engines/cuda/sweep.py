@@ -11,16 +11,41 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.contract import Discrete
+from gpustump.engines.contract import Step
 from gpustump.engines.cuda.device import THREADS, CudaDevice, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import EFFECT, SAMPLES, SUMS, record
 from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.integer_weights import TOP, in_units
+from gpustump.learners.hypothesis import FIRST as FIRST_REGION
+from gpustump.learners.hypothesis import signs
+from gpustump.learners.kinds import AnyStump
 
 _MOST_HALVINGS = 63
 """More halvings leave nothing of an integer, and a shift by 64 bits is not defined."""
+
+
+class Discrete(NamedTuple):
+    """A step of discrete votes: one vote with a sign for each region, and two factors.
+
+    `grown` multiplies the weights of the samples that the signs get wrong and `kept`, a power of
+    two, those of the others.
+    """
+
+    signs: tuple[int, int, int]
+    vote: float
+    grown: float
+    kept: float
+
+    @classmethod
+    def of(cls, step: Step) -> Discrete:
+        """What a step does that `discrete_step` has made."""
+        assert isinstance(step.hypothesis, AnyStump)
+        sign = step.hypothesis.polarity
+        negative, positive = step.factors[FIRST_REGION][0]
+        kept, grown = (positive, negative) if sign > 0 else (negative, positive)
+        return cls(signs(step.hypothesis), step.votes[FIRST_REGION][0] * sign, grown, kept)
 
 
 class Change(NamedTuple):

@@ -1,56 +1,155 @@
-"""The region of each sample under a cut that a search has found, from the codes."""
+"""The region of each sample under a hypothesis: from sorted positions, from codes, or from values.
+
+In a sorted table the regions of a cut are ranges of its feature's order. In a coded table a cut, or
+a threshold, lies between two bins or inside one, so the codes tell the regions of all samples but
+those of one bin. That saves time, because the values of a feature are far apart in memory: they lie
+in as many lines of the cache as there are samples. The regions of intervals and of sets of
+categories that no search has just found follow from the values.
+"""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from gpustump import arrays
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
-from gpustump.engines.threads import ranges
+from gpustump.engines.threads import Team, ranges
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
+from gpustump.learners.thresholds import rounded_down
+
+ASK = 3
+"""Instead of a region: it depends on the value."""
 
 _SAMPLES_AT_ONCE = 2**18
+"""Samples whose regions one thread finds at a time."""
 
 
-def give_by_cut(
-    table: CodedTable, cut: Cut, numbers: tuple[int, int, int], found: np.ndarray
-) -> None:
-    """Write the number of each sample's region to `found`.
+class CodedRegions:
+    """The region of each sample of a coded table under the partition that was marked last.
 
     Parameters
     ----------
     table : CodedTable
-    cut : Cut
-    numbers : tuple of int
-        The numbers of the first, the second and the missing region.
-    found : ndarray (n_samples,) of int8
+
+    Attributes
+    ----------
+    found : ndarray (n_samples,) of uint8
     """
-    first, second, missing = numbers
-    feature = cut.feature
-    n_bins = int(table.layout.n_bins[feature])
-    by_bin = np.full(n_bins + 1, second, dtype=np.int8)
+
+    def __init__(self, table: CodedTable) -> None:
+        self._table, self.found = table, np.zeros(table.n_samples, dtype=np.uint8)
+        self._hypothesis: Partition | None = None
+
+    def mark(self, hypothesis: Partition) -> None:
+        """Find the regions of a hypothesis, unless they are known."""
+        if self._hypothesis is hypothesis:
+            return
+        self._hypothesis = None
+        table = self._table
+        if len(hypothesis.thresholds) > 1 or hypothesis.feature in table.source.categorical:
+            mark_by_value(table.values(hypothesis.feature), hypothesis, self.found, table.team)
+        else:
+            self._mark_threshold(hypothesis)
+        self._hypothesis = hypothesis
+
+    def mark_cut(self, cut: Cut) -> None:
+        """Find the regions of a cut that the search has just found."""
+        self._hypothesis = None
+        table, feature = self._table, cut.feature
+        n_bins = int(table.layout.n_bins[feature])
+        by_bin = np.full(n_bins + 1, SECOND, dtype=np.uint8)
+        if table.n_missing[feature]:
+            by_bin[n_bins] = MISSING
+        parted: list[tuple[np.ndarray, int]] = []  # samples left of a cut inside a bin
+        if cut.position is None:
+            by_bin[:n_bins] = FIRST
+        else:
+            last, left = _upto(table, feature, cut.position)
+            by_bin[:last] = FIRST
+            parted.append((left, FIRST))
+        if cut.after is not None:
+            last, left = _upto(table, feature, cut.after)
+            by_bin[:last] = SECOND
+            parted.append((left, SECOND))
+        self._mark_codes(feature, table.bundles.by_code(feature, by_bin))
+        for samples, region in parted:
+            self.found[samples] = region
+
+    def _mark_threshold(self, split: Partition) -> None:
+        """Find the regions of a hypothesis with one threshold, mostly from codes."""
+        table, found = self._table, self.found
+        by_code = regions_by_code(table, split)
+        self._mark_codes(split.feature, by_code)
+        if ASK in by_code:
+            asked = np.flatnonzero(found == ASK)
+            is_left = table.source.picked(asked, split.feature) <= largest_on_left(table, split)
+            found[asked] = np.where(is_left, FIRST, SECOND)
+
+    def _mark_codes(self, feature: int, by_code: np.ndarray) -> None:
+        table = self._table
+        codes, shift = table.codes_of(feature), PART_BITS if table.bundles.is_wide[feature] else 0
+        table.team.each(
+            lambda part: give_by_code(codes, shift, by_code, self.found, *part),
+            ranges(table.n_samples, _SAMPLES_AT_ONCE),
+        )
+
+
+def largest_on_left(table: CodedTable, split: Partition) -> np.generic:
+    """The largest value of the table's type that is not above the threshold."""
+    dtype = str(table.source.working_dtype)
+    largest: np.generic = rounded_down(np.asarray(split.thresholds), dtype)[0]
+    return largest
+
+
+def regions_by_code(table: CodedTable, split: Partition) -> np.ndarray:
+    """The region of each bin of a wide column, or code of another one, of uint8; see `ASK`."""
+    feature, threshold = split.feature, split.thresholds[0]
+    slots = table.layout.slots(feature)
+    n_bins = slots.stop - slots.start
+    by_slot = np.full(n_bins + 1, SECOND, dtype=np.uint8)
     if table.n_missing[feature]:
-        by_bin[n_bins] = missing
-    parted: list[tuple[np.ndarray, int]] = []  # samples left of a cut inside a bin
-    if cut.position is None:
-        by_bin[:n_bins] = first
+        by_slot[n_bins] = MISSING
+    if threshold == math.inf:
+        by_slot[:n_bins] = FIRST
     else:
-        last, left = _upto(table, feature, cut.position)
-        by_bin[:last] = first
-        parted.append((left, first))
-    if cut.after is not None:
-        last, left = _upto(table, feature, cut.after)
-        by_bin[:last] = second
-        parted.append((left, second))
-    codes, by_code = table.codes_of(feature), table.bundles.by_code(feature, by_bin)
-    shift = PART_BITS if table.bundles.is_wide[feature] else 0
-    table.team.each(
-        lambda part: votes_by_code(codes, shift, by_code, found, *part),
-        ranges(table.n_samples, _SAMPLES_AT_ONCE),
+        high = table.high[slots]
+        n_known = n_bins - int(np.isnan(high).sum())  # the largest value of the last one is not
+        n_left = int(np.searchsorted(high[:n_known], threshold, side="right"))
+        by_slot[:n_left] = FIRST
+        has_several = n_left < n_bins and table.layout.has_inner_split[slots.start + n_left]
+        if has_several or n_known <= n_left < n_bins:
+            by_slot[n_left] = ASK
+    return table.bundles.by_code(feature, by_slot)
+
+
+def mark_by_value(values: np.ndarray, hypothesis: Partition, found: np.ndarray, team: Team) -> None:
+    """Write the number of each sample's region; see `learners.hypothesis.regions`.
+
+    Parameters
+    ----------
+    values : ndarray (n_samples,)
+        The feature's values, in the dtype in which they are compared.
+    hypothesis : Partition
+    found : ndarray (n_samples,) of uint8
+    team : Team
+    """
+    thresholds = rounded_down(np.asarray(hypothesis.thresholds), arrays.dtype_name(values))
+    if values.dtype == np.float16:  # kernels do not have that type; this is exact
+        values, thresholds = values.astype(np.float32), thresholds.astype(np.float32)
+    dtype = str(values.dtype)
+    bits = np.require(values, requirements=["C", "A"]).view(dtype.replace("float", "int"))
+    ends, slices = arrays.order_keys(thresholds), np.asarray(hypothesis.slices, dtype=np.uint8)
+    missing = bits.dtype.type(arrays.missing_key(dtype))
+    mark = _mark_in_two if len(ends) == 1 else _mark_values
+    team.each(
+        lambda part: mark(bits, ends, slices, missing, found, *part),
+        ranges(len(values), _SAMPLES_AT_ONCE),
     )
-    for samples, number in parted:
-        found[samples] = number
 
 
 def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarray]:
@@ -64,14 +163,25 @@ def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarr
     return bin_, table.first_of_bin(feature, bin_, n_left)
 
 
-@kernel("void(CODE[::1], int64, int8[::1], int8[::1], int64, int64)", CODE=("uint8", "uint16"))
-def votes_by_code(codes, shift, by_code, votes, low, high):  # type: ignore[no-untyped-def]
-    """Set the votes of samples `low` to `high`, by their codes without the `shift` lowest bits.
+@kernel("void(int32[::1], int64, int64, int64, uint8[::1])")
+def mark_by_position(order, n_present, after, position, regions):  # type: ignore[no-untyped-def]
+    """Write the regions of all samples, given in sorted order; see `Found` for the positions."""
+    for k in range(len(order)):
+        sample = order[k] & 0x7FFFFFFF
+        if k < n_present:
+            regions[sample] = FIRST if after < k <= position else SECOND
+        else:
+            regions[sample] = MISSING
 
-    Usually there are two votes, one for codes up to some number and one for those above. Then a
+
+@kernel("void(CODE[::1], int64, uint8[::1], uint8[::1], int64, int64)", CODE=("uint8", "uint16"))
+def give_by_code(codes, shift, by_code, regions, low, high):  # type: ignore[no-untyped-def]
+    """Set the regions of samples `low` to `high`, by their codes without the `shift` lowest bits.
+
+    Usually there are two regions, one for codes up to some number and one for those above. Then a
     comparison is enough, which is made for many samples at once.
     """
-    own, found = codes[low:high], votes[low:high]
+    own, found = codes[low:high], regions[low:high]
     n_codes = len(by_code)
     last = 0
     while last < n_codes - 1 and by_code[last + 1] == by_code[0]:
@@ -87,3 +197,43 @@ def votes_by_code(codes, shift, by_code, votes, low, high):  # type: ignore[no-u
     else:
         for i in range(len(own)):
             found[i] = by_code[own[i] >> shift]
+
+
+_OF_VALUES = (
+    "void(Array(KEY, 1, 'C', readonly=True), KEY[::1], uint8[::1], KEY, uint8[::1], int64, int64)"
+)
+
+
+@kernel(_OF_VALUES, KEY=("int32", "int64"))
+def _mark_values(bits, ends, slices, missing, found, low, high):  # type: ignore[no-untyped-def]
+    """The regions of values `low` to `high`, by their bit patterns; see `arrays.order_keys`."""
+    lowest = -missing - 1
+    infinity = 0x7F800000 if missing == 0x7FFFFFFF else 0x7FF0000000000000
+    own, given = bits[low:high], found[low:high]
+    for i in range(len(own)):
+        bit = own[i]
+        key = bit if bit >= 0 else lowest - bit
+        first, after = 0, len(ends)  # sets of categories have hundreds of ends
+        while first < after:
+            middle = (first + after) // 2
+            if key <= ends[middle]:
+                after = middle
+            else:
+                first = middle + 1
+        is_missing = key > infinity or key < -infinity
+        given[i] = MISSING if is_missing else slices[first]
+
+
+@kernel(_OF_VALUES, KEY=("int32", "int64"))
+def _mark_in_two(bits, ends, slices, missing, found, low, high):  # type: ignore[no-untyped-def]
+    """The same for one threshold, without an inner loop: several values at a time."""
+    lowest = -missing - 1
+    infinity = 0x7F800000 if missing == 0x7FFFFFFF else 0x7FF0000000000000
+    own, given = bits[low:high], found[low:high]
+    end, first, second = ends[0], slices[0], slices[1]
+    for i in range(len(own)):
+        bit = own[i]
+        key = bit if bit >= 0 else lowest - bit
+        region = first if key <= end else second
+        is_missing = (key > infinity) | (key < -infinity)
+        given[i] = np.uint8(MISSING) if is_missing else region

@@ -28,10 +28,10 @@ from gpustump.engines.ahead import (
 from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Search
-from gpustump.engines.cpu.loss.direct_regions import mark
 from gpustump.engines.cpu.loss.exponential_loss import advance as advance_weights
 from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
 from gpustump.engines.cpu.loss.loss import LossByOutput
+from gpustump.engines.cpu.loss.regions import mark_by_position
 from gpustump.engines.cpu.loss.softmax_loss import advance as advance_probabilities
 from gpustump.engines.cpu.loss.terms import PieceSums, sum_regions
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
@@ -399,7 +399,8 @@ def _make(  # type: ignore[no-untyped-def]
         if column >= 0:
             mark_set(sets.numbers[column], sides, numbers.regions)
         else:
-            mark(table.order[feature], table.n_present[feature], STUMP, cut[1], numbers.regions)
+            own, n_present = table.order[feature], table.n_present[feature]
+            mark_by_position(own, n_present, STUMP, cut[1], numbers.regions)
         whole = Whole(totals[:, 1].sum(), numbers.first.size)
         if not _vote(table, numbers, rule, whole, cut, column >= 0, regions, votes):
             return number
