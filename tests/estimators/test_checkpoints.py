@@ -218,6 +218,7 @@ def test_samples_that_random_state_cannot_draw_again_are_those_of_the_checkpoint
 ):
     given, _ = _data()
     how = {**STOPPING, "n_estimators": 9, "n_bags": 2, "random_state": random_state}
+    how["n_iter_no_change"] = 8  # whatever is drawn, the second bag is interrupted
     path = tmp_path / "run.json"
     with pytest.raises(Interrupted):
         LogitBoostClassifier(**how, checkpoint=path, callback=Interrupting(12)).fit(*given)
