@@ -90,7 +90,7 @@ class ClusterPlace:
         self._seen.clear()
         self._likely, self._foreseen = _NO_SLOTS, None
 
-    def announce(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+    def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
         """These bins are asked about with the sums that are added up anew, in one message."""
         if len(slots) <= _MOST_LIKELY:  # else too little is known
             highest_first = np.argsort(-bounds, kind="stable")[: self.bins_at_once]

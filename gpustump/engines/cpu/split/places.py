@@ -112,7 +112,7 @@ class CodedPlace:
 
         return cls(table, weigh, 4 * rows.n_outputs)
 
-    def announce(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+    def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
         """Nothing takes less time if it is known before."""
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:

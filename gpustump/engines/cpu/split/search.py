@@ -60,7 +60,7 @@ class Place(Protocol):
     @property
     def bins_at_once(self) -> int: ...
 
-    def announce(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+    def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
         """Some bins are likely to be asked about in this round, those of the highest bounds first;
         a place may get ready for that."""
 
@@ -301,7 +301,7 @@ class BestSplit:
         about = max(self._about(edges, seen), self.best.cut.score)
         if len(first := (most >= about).nonzero()[0]):
             likely = (bounds >= about).nonzero()[0]
-            self._place.announce(likely, bounds[likely])
+            self._place.prefetch(likely, bounds[likely])
             exact = renewed(first)
             self.search(exact, learn)
             for feature in exact.slices.feature.tolist():
