@@ -28,8 +28,8 @@ from gpustump.engines.cpu.histogram import row_sums
 from gpustump.engines.cpu.histogram.estimates import Move, move_slots
 from gpustump.engines.cpu.split import search as search_of_bins
 from gpustump.engines.cpu.split import split_search
-from gpustump.engines.cpu.split.drift import Drift, Expected
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Weigher
+from gpustump.engines.cpu.split.skew import Expected, Skew
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Ground, Slices
 from gpustump.engines.cpu.table import codes
 from gpustump.engines.cpu.table.bin_layout import BinLayout
@@ -162,8 +162,8 @@ class Watched:
             if len(cuts):
                 self.n_compared += 1
                 assert scores[start:end][cuts].max() <= bounds[slot]
-                if len(edges.slices.ahead):
-                    check_shares(own[:, start:end], cuts, edges.slices.ahead[:, slot], self.search)
+                if len(edges.slices.skew):
+                    check_shares(own[:, start:end], cuts, edges.slices.skew[:, slot], self.search)
 
     def _compare_units(self, planes: np.ndarray, slices: Slices, bounds: np.ndarray) -> None:
         """Of parts and samples in a search by estimates: no cut inside or behind one is better."""
@@ -467,7 +467,7 @@ class Shares:
 
     def __init__(self, weights: np.ndarray, labels: np.ndarray) -> None:
         self.weights, self.labels, self.search = weights, labels, Search("stump", "real")
-        self.drift = Drift(one_bin(len(labels)), self.search)
+        self.skew = Skew(one_bin(len(labels)), self.search)
         self._expected = Expected(self._sums(), np.zeros((2, 2)))
 
     @property
@@ -476,7 +476,7 @@ class Shares:
         return np.stack([np.where(self.labels > 0, whole, 0), np.where(self.labels > 0, 0, whole)])
 
     def learn(self, n_units: int) -> None:
-        self.drift.learn(np.asarray([0]), as_units(self.planes, n_units))
+        self.skew.learn(np.asarray([0]), as_units(self.planes, n_units))
 
     def follow(self, in_first: np.ndarray, factors: np.ndarray, *, tells: bool = False) -> None:
         """Multiply by factors (2, 2), of two regions and of the labels -1 and +1.
@@ -492,13 +492,13 @@ class Shares:
         if move is not None:
             move_slots(sums, off, np.asarray([len(self.labels), 0]), move, np.zeros((2, 2)))
         self._expected = Expected(sums, off)
-        self.drift.follow(step, None if move is None else counts)
+        self.skew.follow(step, None if move is None else counts)
         own = factors[np.where(in_first, 0, 1), (self.labels > 0).astype(int)]
         self.weights = np.maximum(self.weights * own, 2.0**-900)
 
     def check(self) -> float:
         sums = self._sums()
-        ahead = self.drift.ahead(sums, np.zeros((2, 2)), self._expected)[:, 0]
+        ahead = self.skew.bounds(sums, np.zeros((2, 2)), self._expected)[:, 0]
         planes = self.planes
         check_shares(planes, np.arange(planes.shape[1] - 1), ahead, self.search)
         return float(ahead.min())
@@ -591,13 +591,13 @@ def test_under_a_softmax_roundings_count_more_as_weights_fall_whatever_sums_say(
     weight = 4000.0 * n_samples  # of each class's samples, and of the others
     planes = np.full((12, n_samples), int(2 * weight) // n_samples)
     planes[::4, ::2], planes[1::4, 1::2] = 0, 0
-    drift = Drift(one_bin(n_samples), search)
-    drift.learn(np.asarray([0]), as_units(planes, 100))
+    skew = Skew(one_bin(n_samples), search)
+    skew.learn(np.asarray([0]), as_units(planes, 100))
     sums, off = np.full((12, 2), 2**60), np.zeros((12, 2))
-    before = drift.ahead(sums, off, Expected(sums, off))[:, 0].copy()
+    before = skew.bounds(sums, off, Expected(sums, off))[:, 0].copy()
     step = Step(EVERYWHERE, ((0.0,) * 3,) * 3, (((1 / fall,) * 2, (1.0,) * 2, (1.0,) * 2),) * 3)
-    drift.follow(step, None)
-    grown = drift.ahead(sums, off, Expected(sums, off))[:, 0] - before
+    skew.follow(step, None)
+    grown = skew.bounds(sums, off, Expected(sums, off))[:, 0] - before
     moved = movement_of(step.factors, None, search).most.sum(axis=1)
     of_class_0 = 2 * n_samples * (fall - 1.0) * (1 / weight + 1 / weight)
     assert (grown[:2] < 1.0 - before[:2]).all()  # the note is still there

@@ -33,7 +33,7 @@ fewer units, at least two, and `_LISTED` is smaller by the same factor."""
 
 
 _MOST_LIKELY = 2**10
-"""If more bins are announced than this, they are waited for."""
+"""If more bins are to be prefetched than this, they are waited for."""
 
 _NO_SLOTS = np.empty(0, dtype=np.int64)
 

@@ -42,7 +42,7 @@ class LimitedStretch(NamedTuple):
     direction : int
         The constraint.
     by_positive, by_negative : ndarray of float64
-        How far one share may be ahead of the other in each unit; see `Slices.ahead`.
+        How far one share may be ahead of the other in each unit; see `Slices.skew`.
     missing : float
         What missing values add to each score.
     x, y : ndarray of int64

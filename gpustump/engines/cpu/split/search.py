@@ -193,11 +193,11 @@ class Edges(NamedTuple):
     @classmethod
     def of(
         cls, sums: np.ndarray, layout: BinLayout, off: FloatPlanes = EXACT,
-        features: np.ndarray | None = None, ahead: FloatPlanes = UNKNOWN,
+        features: np.ndarray | None = None, skew: FloatPlanes = UNKNOWN,
     ) -> Edges:  # fmt: skip
         """From the sums over all slots, (n_planes, n_slots), for some features or all of them.
 
-        `off`, of the same shape, are their largest errors; `EXACT` if they are exact. `ahead` is
+        `off`, of the same shape, are their largest errors; `EXACT` if they are exact. `skew` is
         that of `Slices`.
         """
         first, n_bins = layout.first, layout.n_bins
@@ -206,7 +206,7 @@ class Edges(NamedTuple):
         else:
             first, n_bins = first[features], n_bins[features]
         slices = Slices(
-            features, first, n_bins, sums, off, ahead, layout.last, layout.has_inner_split
+            features, first, n_bins, sums, off, skew, layout.last, layout.has_inner_split
         )
         ground = Ground.empty(len(sums), len(features), is_exact=not len(off))
         _enclose(slices, ground)

@@ -23,7 +23,7 @@ Planes = Annotated[np.ndarray, "int64[:, ::1]"]
 FloatPlanes = Annotated[np.ndarray, "float64[:, ::1]"]
 
 UNKNOWN = np.zeros((0, 0))
-"""For `Slices.ahead`: nothing is known."""
+"""For `Slices.skew`: nothing is known."""
 
 EXACT = np.zeros((0, 0))
 """For `Slices.off` and those of `Ground`: no sum is off."""
@@ -45,7 +45,7 @@ class Slices(NamedTuple):
     sums : ndarray (n_planes, n_units) of int64
     off : ndarray (n_planes, n_units) of float64
         The largest error of each sum; `EXACT` if all sums are exact.
-    ahead : ndarray (2 * n_outputs, n_units) of float64
+    skew : ndarray (2 * n_outputs, n_units) of float64
         A cut inside a unit has a share of the unit's positive sum on its
         left, and a share of its negative sum. For each output: the most by which the first share
         may exceed the second, and the most by which the second may exceed the first. `UNKNOWN`, of
@@ -61,7 +61,7 @@ class Slices(NamedTuple):
     n_units: Integers
     sums: Planes
     off: FloatPlanes
-    ahead: FloatPlanes
+    skew: FloatPlanes
     last: Integers
     is_open: Bytes
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
-from gpustump.engines.cpu.split.drift import Drift
 from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Place, Weigher
+from gpustump.engines.cpu.split.skew import Skew
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.monotone import smoothing_of
 from gpustump.engines.threads import Team
@@ -64,7 +64,7 @@ class SplitSearch:
         self._layout, self._counts, self._search = layout, counts, search
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
-        self._drift = Drift(layout, search)
+        self._skew = Skew(layout, search)
         self._weigher = Weigher.of(search)
         self._team = team
         self._found: tuple[Cut, RegionSums] | None = None
@@ -81,7 +81,7 @@ class SplitSearch:
         """
         layout = self._layout
         expected = bins.look()
-        ahead = self._drift.ahead(bins.sums, bins.off, expected)
+        skew = self._skew.bounds(bins.sums, bins.off, expected)
         constant = self._constant(totals)
         weigher = self._weigher
         if self._search.monotone is not None:
@@ -89,17 +89,17 @@ class SplitSearch:
         found = BestSplit(place, weigher, constant, self._team)
 
         def exact_edges(features: np.ndarray | None) -> Edges:
-            edges = Edges.of(bins.sums, layout, features=features, ahead=ahead)
+            edges = Edges.of(bins.sums, layout, features=features, skew=skew)
             if self._may_be_apart:
                 self._offer_apart(found, edges, constant.score)
             return edges
 
         if bins.is_exact:
-            found.search(exact_edges(None), self._drift.learn)
+            found.search(exact_edges(None), self._skew.learn)
         else:
-            edges = Edges.of(bins.sums, layout, bins.off, ahead=ahead)
+            edges = Edges.of(bins.sums, layout, bins.off, skew=skew)
             found.search_estimates(
-                edges, lambda features: exact_edges(bins.renew(features)), self._drift.learn
+                edges, lambda features: exact_edges(bins.renew(features)), self._skew.learn
             )
         self._found = self._around(found.best, bins.sums)
         return found.best.cut if self._found is None else self._found[0]
@@ -127,7 +127,7 @@ class SplitSearch:
             move = Move.of(step, counts, sums, self._search)
             known = None if move is None else (counts, move)
         self._found = None
-        self._drift.follow(step, None if known is None else known[0])
+        self._skew.follow(step, None if known is None else known[0])
         return known
 
     def _constant(self, totals: Sequence[tuple[int, int]]) -> Cut:

@@ -86,14 +86,14 @@ def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-un
 
 
 @kernel("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
-def _ahead_of(slices, output, start, count, by_positive, by_negative):  # type: ignore[no-untyped-def]
+def _skew_of(slices, output, start, count, by_positive, by_negative):  # type: ignore[no-untyped-def]
     """How far one share may be ahead of the other, unit by unit: by 1 if nothing is known."""
     for i in range(count):
         by_positive[i], by_negative[i] = 1.0, 1.0
-    if len(slices.ahead) > 0:
+    if len(slices.skew) > 0:
         for i in range(count):
-            by_positive[i] = slices.ahead[2 * output, start + i]
-            by_negative[i] = slices.ahead[2 * output + 1, start + i]
+            by_positive[i] = slices.skew[2 * output, start + i]
+            by_negative[i] = slices.skew[2 * output + 1, start + i]
 
 
 @kernel("int64(Slices, int64, int64)")
@@ -158,7 +158,7 @@ def weigh_discrete(slices, ground, rules, low, high, bound, edge):  # type: igno
             for plane in (2 * k, 2 * k + 1):
                 _add_off(slices, ground, plane, t, left_off, right_off)
                 missing_off += _missing_off(ground, plane, t)
-            _ahead_of(slices, k, start, count, by_positive, by_negative)
+            _skew_of(slices, k, start, count, by_positive, by_negative)
             positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
             present = ground.present[2 * k, t] - ground.present[2 * k + 1, t]
             extra = abs(ground.missing[2 * k, t] - ground.missing[2 * k + 1, t])
@@ -238,7 +238,7 @@ def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[n
         own[:] = 0.0
         for k in range(n_outputs):
             plane = 2 * k
-            _ahead_of(slices, k, start, count, by_positive, by_negative)
+            _skew_of(slices, k, start, count, by_positive, by_negative)
             _running(slices.sums[plane], start, ground.left[plane, t], p[: count + 1])
             _running(slices.sums[plane + 1], start, ground.left[plane + 1, t], n[: count + 1])
             if not is_exact:
@@ -477,7 +477,7 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
         )  # fmt: skip
         for k in range(n_outputs):
             plane = 4 * k
-            _ahead_of(slices, k, start, count, by_positive, by_negative)
+            _skew_of(slices, k, start, count, by_positive, by_negative)
             up = slices.sums[plane, start : start + count]
             down = slices.sums[plane + 1, start : start + count]
             curve = slices.sums[plane + 2, start : start + count]

@@ -66,7 +66,7 @@ class Movement(NamedTuple):
     is_one_way: Bytes
 
 
-class Drift:
+class Skew:
     """The notes of one run.
 
     Parameters
@@ -84,10 +84,10 @@ class Drift:
         self._noted = np.full((2 * search.n_outputs, n_slots), np.inf)
         is_softmax = search.votes == "newton" and search.n_outputs > 1
         self._least = np.zeros_like(self._noted) if is_softmax else NOT_NOTED
-        self._ahead = np.ones_like(self._noted)
+        self._bounds = np.ones_like(self._noted)
         self._movement: Movement | None = None
 
-    def ahead(self, sums: np.ndarray, off: np.ndarray, expected: Expected) -> np.ndarray:
+    def bounds(self, sums: np.ndarray, off: np.ndarray, expected: Expected) -> np.ndarray:
         """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
 
         The notes of bins with hardly any weight are dropped here. The answer is overwritten by the
@@ -103,12 +103,12 @@ class Drift:
         if self._movement is not None:
             _move(self._noted, self._movement, self._stride, sums, off, *expected, self._n_units)
             self._movement = None
-        _ahead_now(self._noted, self._least, sums, off, self._stride, self._n_units, self._ahead)
-        return self._ahead
+        _skew_now(self._noted, self._least, sums, off, self._stride, self._n_units, self._bounds)
+        return self._bounds
 
     def learn(self, slots: np.ndarray, units: Slices) -> None:
         """Note the shares in some bins, from the sums of their units."""
-        _note_ahead(slots, units, self._stride, self._n_units, self._noted, self._least)
+        _note_skew(slots, units, self._stride, self._n_units, self._noted, self._least)
 
     def follow(self, step: Step, counts: np.ndarray | None) -> None:
         """Prepare for a step, which is about to change the weights.
@@ -167,7 +167,7 @@ def _move(  # type: ignore[no-untyped-def]
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1],"
     " float64[:, ::1])"
 )
-def _ahead_now(noted, least, sums, off, stride, n_units, found):  # type: ignore[no-untyped-def]
+def _skew_now(noted, least, sums, off, stride, n_units, found):  # type: ignore[no-untyped-def]
     """Write the bounds that the notes give to `found`, with the error of the integers' shares."""
     for output in range(len(noted) // 2):
         plane = stride * output
@@ -181,14 +181,14 @@ def _ahead_now(noted, least, sums, off, stride, n_units, found):  # type: ignore
                 positive = max(float(sums[plane, s]) - off[plane, s], 0.0)
                 negative = max(float(sums[plane + 1, s]) - off[plane + 1, s], 0.0)
             by_units = n_units[s] / positive + n_units[s] / negative
-            for ahead in (2 * output, 2 * output + 1):
+            for which in (2 * output, 2 * output + 1):
                 if not by_units < 1.0:  # drop the note: weights may be at their floor
-                    noted[ahead, s] = np.inf
-                found[ahead, s] = min(1.0, noted[ahead, s] + by_units)
+                    noted[which, s] = np.inf
+                found[which, s] = min(1.0, noted[which, s] + by_units)
 
 
 @kernel("void(int64[::1], Slices, int64, float64[::1], float64[:, ::1], float64[:, ::1])")
-def _note_ahead(slots, units, stride, n_units, noted, least):  # type: ignore[no-untyped-def]
+def _note_skew(slots, units, stride, n_units, noted, least):  # type: ignore[no-untyped-def]
     """Note how far each share is ahead of the other, at most, at the cuts inside some bins.
 
     The least that the weights of both labels may be is written to `least`, unless that is empty.
