@@ -30,7 +30,7 @@ from gpustump.engines.cpu.split import search as search_of_bins
 from gpustump.engines.cpu.split import split_search
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Weigher
 from gpustump.engines.cpu.split.skew import Expected, Skew
-from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Ground, Slices
+from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Outside, Slices
 from gpustump.engines.cpu.table import codes
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.monotone import smoothing_of
@@ -84,7 +84,7 @@ class Watched:
             def search_estimates(self, edges: Edges, renewed: Any, learn: Any) -> None:
                 edge = np.full(edges.slices.sums.shape[1], self._weigher.nothing)
                 edge = edge.astype(self._weigher.dtype)
-                about = (edges.slices, edges.ground, self._team)
+                about = (edges.slices, edges.outside, self._team)
                 _, bounds = self._weigher.weigh(*about, edge=edge)
                 sums, off = edges.slices.sums.copy(), edges.slices.off.copy()
                 slices = edges.slices._replace(sums=sums, off=off)  # as they are now
@@ -92,13 +92,13 @@ class Watched:
                 self.estimates = True
                 super().search_estimates(edges, renewed, learn)
 
-            def _weighed(self, slices: Slices, ground: Ground) -> np.ndarray:
+            def _weighed(self, slices: Slices, ground: Outside) -> np.ndarray:
                 bounds = super()._weighed(slices, ground)
                 if slices is self.edges.slices:
                     watched._bounds.append((self.edges, bounds, bounds[:0]))
                 return bounds
 
-            def _bounds(self, slices: Slices, ground: Ground) -> np.ndarray:
+            def _bounds(self, slices: Slices, ground: Outside) -> np.ndarray:
                 bounds = super()._bounds(slices, ground)
                 watched._units.append((slices, bounds))
                 return bounds
@@ -328,7 +328,7 @@ def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, s
         np.asarray([planes.shape[1] - 1]), np.ones(1, np.uint8),
     )  # fmt: skip
     before, behind, missing = (np.ascontiguousarray(outside[:, k : k + 1]) for k in range(3))
-    ground = Ground(before, before + total + behind, missing)
+    ground = Outside(before, before + total + behind, missing)
     weight, n_samples = int(planes.sum() + outside.sum()), int(random.integers(1, 20))
     weigher = Weigher.of(search).smoothed(smoothing_of(weight, n_samples))
     _, bounds = weigher.weigh(slices, ground, Team(1))
@@ -360,7 +360,7 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
         np.asarray([planes.shape[1] - 1]), np.ones(1, np.uint8),
     )  # fmt: skip
     sums = (before, before + inside + behind, missing, before_off, behind_off, missing_off)
-    ground = Ground(*map(np.ascontiguousarray, sums))
+    ground = Outside(*map(np.ascontiguousarray, sums))
     weight, n_samples = int(planes.sum() + outside.sum()), int(random.integers(1, 20))
     weigher = Weigher.of(search).smoothed(smoothing_of(weight, n_samples))
     limit = limit_of_round(search, Totals(0, weight, 0, weight, n_samples))
@@ -397,7 +397,7 @@ def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(nam
     )  # fmt: skip
     present = before + inside.sum(axis=1, keepdims=True) + behind
     sums = (before, present, missing, before_off, behind_off, missing_off)
-    ground = Ground(*map(np.ascontiguousarray, sums))
+    ground = Outside(*map(np.ascontiguousarray, sums))
     weigher = Weigher.of(search)
     edge = np.zeros(n_units, dtype=weigher.dtype)
     _, bounds = weigher.weigh(slices, ground, Team(1), edge=edge)
@@ -417,7 +417,7 @@ def test_sums_around_units_and_their_errors_are_those_of_all_units_beside_them(s
         nothing.astype(np.uint8),
     )  # fmt: skip
     around = random.integers(0, 9, size=(6, 2, len(first)))
-    ground = Ground(*around[:3], *around[3:].astype(float))
+    ground = Outside(*around[:3], *around[3:].astype(float))
     units = np.flatnonzero(random.random(n) < random.choice([0.1, 0.5, 1.0]))
     stretches, found = search_of_bins._around(slices, ground, units)
     for k, unit in enumerate(units.tolist()):

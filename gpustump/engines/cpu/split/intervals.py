@@ -194,10 +194,10 @@ class IntervalSearch:
             The best split.
         """
         table = self._table
-        ground = Edges.of(sums, table.layout).ground
+        outside = Edges.of(sums, table.layout).outside
         self._profile = self._profile._replace(positive=sums[0], negative=sums[1])
         around = Around(
-            ground.present[0] - ground.present[1], ground.missing[0] - ground.missing[1]
+            outside.present[0] - outside.present[1], outside.missing[0] - outside.missing[1]
         )
         found = [best]
         bounds = np.full(table.n_features, -1)

@@ -27,7 +27,7 @@ from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.split.allowed import Rules
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
-from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Ground, Slices
+from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Outside, Slices
 from gpustump.engines.cpu.split.unit_scores import (
     NO_AGREEMENT,
     Agreed,
@@ -130,7 +130,7 @@ class Weigher:
     def weigh(
         self,
         slices: Slices,
-        ground: Ground,
+        outside: Outside,
         team: Team,
         edge: np.ndarray | None = None,
     ) -> tuple[list[Any], np.ndarray]:
@@ -139,7 +139,7 @@ class Weigher:
         Parameters
         ----------
         slices : Slices
-        ground : Ground
+        outside : Outside
         team : Team
         edge : ndarray (n_units,), optional
             Set to the most that the score may be at each unit's right edge, where sums are
@@ -157,7 +157,7 @@ class Weigher:
         found: list[Any] = []
 
         def weigh(part: tuple[int, int]) -> None:
-            own = self.kernel(slices, ground, self.rules, *part, bounds, edge)
+            own = self.kernel(slices, outside, self.rules, *part, bounds, edge)
             found.append(self.of_edges(*own))
 
         if team.size == 1 or n_units <= _UNITS_AT_ONCE:
@@ -167,10 +167,10 @@ class Weigher:
             team.each(weigh, ranges(n_stretches, size))
         return [own for own in found if own.unit >= 0], bounds
 
-    def best_score(self, slices: Slices, ground: Ground, stretch: int) -> float:
+    def best_score(self, slices: Slices, outside: Outside, stretch: int) -> float:
         """The best score between the units of a stretch; `nothing` if there is no cut."""
         bounds = np.empty(slices.sums.shape[1], dtype=self.dtype)
-        own = self.kernel(slices, ground, self.rules, stretch, stretch + 1, bounds, bounds[:0])
+        own = self.kernel(slices, outside, self.rules, stretch, stretch + 1, bounds, bounds[:0])
         found = self.of_edges(*own)
         return found.score if found.unit >= 0 else self.nothing
 
@@ -182,12 +182,12 @@ class Edges(NamedTuple):
     ----------
     slices : Slices
         The bins of each feature.
-    ground : Ground
+    outside : Outside
     layout : BinLayout
     """
 
     slices: Slices
-    ground: Ground
+    outside: Outside
     layout: BinLayout
 
     @classmethod
@@ -208,13 +208,13 @@ class Edges(NamedTuple):
         slices = Slices(
             features, first, n_bins, sums, off, skew, layout.last, layout.has_inner_split
         )
-        ground = Ground.empty(len(sums), len(features), is_exact=not len(off))
-        _enclose(slices, ground)
-        return cls(slices, ground, layout)
+        outside = Outside.empty(len(sums), len(features), is_exact=not len(off))
+        _enclose(slices, outside)
+        return cls(slices, outside, layout)
 
 
-@kernel("void(Slices, Ground)")
-def _enclose(slices, ground):  # type: ignore[no-untyped-def]
+@kernel("void(Slices, Outside)")
+def _enclose(slices, outside):  # type: ignore[no-untyped-def]
     """What surrounds the bins of features; the slot behind them holds the missing values."""
     is_exact = len(slices.off) == 0
     for plane in range(len(slices.sums)):
@@ -223,12 +223,12 @@ def _enclose(slices, ground):  # type: ignore[no-untyped-def]
             start, end = slices.first[t], slices.first[t] + slices.n_units[t]
             if t == 0 or not is_exact:  # exact sums over all samples are the same for all features
                 total = sums[start : end + 1].sum()
-            ground.left[plane, t] = 0
-            ground.present[plane, t] = total - sums[end]
-            ground.missing[plane, t] = sums[end]
+            outside.left[plane, t] = 0
+            outside.present[plane, t] = total - sums[end]
+            outside.missing[plane, t] = sums[end]
             if not is_exact:
-                ground.left_off[plane, t], ground.right_off[plane, t] = 0.0, 0.0
-                ground.missing_off[plane, t] = slices.off[plane, end]
+                outside.left_off[plane, t], outside.right_off[plane, t] = 0.0, 0.0
+                outside.missing_off[plane, t] = slices.off[plane, end]
 
 
 class BestSplit:
@@ -262,17 +262,17 @@ class BestSplit:
         learn : callable
             Called with slots and their units when the parts of bins are known.
         """
-        bounds = self._weighed(edges.slices, edges.ground)
+        bounds = self._weighed(edges.slices, edges.outside)
         waiting = self._promising_slots(self._may_win(bounds).nonzero()[0], bounds, edges)
         looked_into = []
         while len(waiting):
             n_taken = max(self._place.bins_at_once, len(waiting) // 2)
             if n_taken < len(waiting):
                 waiting = waiting[np.argsort(-bounds[waiting], kind="stable")]
-            for answer, ground in self._parts(edges, np.sort(waiting[:n_taken])):
-                own = self._weighed(answer.slices, ground)
+            for answer, outside in self._parts(edges, np.sort(waiting[:n_taken])):
+                own = self._weighed(answer.slices, outside)
                 learn(answer.slots, answer.slices)
-                looked_into.append((answer, ground, own))
+                looked_into.append((answer, outside, own))
             waiting = self._promising_slots(waiting[n_taken:], bounds, edges)
         for seen in looked_into:  # by now the best score is nearly what it will be
             self._look_at_samples(*seen)
@@ -295,7 +295,7 @@ class BestSplit:
         """
         n_slots = edges.slices.sums.shape[1]
         edge = np.full(n_slots, self._weigher.nothing, dtype=self._weigher.dtype)
-        seen, bounds = self._weigher.weigh(edges.slices, edges.ground, self._team, edge=edge)
+        seen, bounds = self._weigher.weigh(edges.slices, edges.outside, self._team, edge=edge)
         most = np.maximum.reduceat(edge, edges.layout.first)
         # Where constraints forbid most cuts, there may be none at all that beats the constant.
         about = max(self._about(edges, seen), self.best.cut.score)
@@ -321,8 +321,8 @@ class BestSplit:
         Estimates are usually off by much less than their bounds say.
         """
         top = max(seen, key=lambda own: own.score).stretch if seen else 0
-        slices, ground = edges.slices._replace(off=EXACT), Ground(*edges.ground[:3])
-        return self._weigher.best_score(slices, ground, top)
+        slices, outside = edges.slices._replace(off=EXACT), Outside(*edges.outside[:3])
+        return self._weigher.best_score(slices, outside, top)
 
     def _contending(
         self,
@@ -338,35 +338,37 @@ class BestSplit:
         most = np.where(is_certain, np.maximum.reduceat(bounds, first), most)
         waiting = self._may_win(bounds).nonzero()[0]
         waiting = waiting[~is_certain[feature_of(waiting)]]
-        for answer, ground in self._parts(edges, waiting):
-            own = self._bounds(answer.slices, ground)
+        for answer, outside in self._parts(edges, waiting):
+            own = self._bounds(answer.slices, outside)
             learn(answer.slots, answer.slices)
-            self._raise(most, answer, ground, own)
+            self._raise(most, answer, outside, own)
         return most
 
-    def _raise(self, most: np.ndarray, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
+    def _raise(
+        self, most: np.ndarray, answer: Answer, outside: Outside, bounds: np.ndarray
+    ) -> None:
         """Raise `most` of some features to the bounds of their bins' parts, or samples."""
         units = self._may_win(bounds).nonzero()[0]
         is_open = answer.slices.is_open[units] > 0
         closer = units[is_open]
         if 0 < len(closer) <= _MOST_UNITS:
             units = units[~is_open]
-            found, around = self._samples(answer, ground, closer)
+            found, around = self._samples(answer, outside, closer)
             own = self._bounds(found.slices, around)
             _raise(found.slices, own, self._may_win(own).nonzero()[0], most)
         _raise(answer.slices, bounds, units, most)
 
-    def _bounds(self, slices: Slices, ground: Ground) -> np.ndarray:
+    def _bounds(self, slices: Slices, outside: Outside) -> np.ndarray:
         """Bounds for the cuts inside units and at their right edges."""
-        return self._weigher.weigh(slices, ground, self._team)[1]
+        return self._weigher.weigh(slices, outside, self._team)[1]
 
-    def _weighed(self, slices: Slices, ground: Ground) -> np.ndarray:
+    def _weighed(self, slices: Slices, outside: Outside) -> np.ndarray:
         """Offer the best cut between units; returns bounds for the cuts inside them."""
-        found, bounds = self._weigher.weigh(slices, ground, self._team)
+        found, bounds = self._weigher.weigh(slices, outside, self._team)
         for own in found:
             if own.score >= self.best.cut.score:
                 feature, position = int(slices.feature[own.stretch]), int(slices.last[own.unit])
-                left = functools.partial(_left_of, slices, ground, own.stretch, own.unit)
+                left = functools.partial(_left_of, slices, outside, own.stretch, own.unit)
                 self.offer(Cut(feature, position, 0, 0, own.score), left)
         return bounds
 
@@ -386,33 +388,35 @@ class BestSplit:
         )
         return found[:n_found]
 
-    def _parts(self, edges: Edges, slots: np.ndarray) -> Iterator[tuple[Answer, Ground]]:
+    def _parts(self, edges: Edges, slots: np.ndarray) -> Iterator[tuple[Answer, Outside]]:
         """Ask for the parts of some bins."""
         if not len(slots):
             return
         for answer in self._place.parts(slots, edges.layout.feature_of(slots)):
-            _, ground = _around(edges.slices, edges.ground, answer.slots)
-            if not ground.is_exact:
-                _correct(edges.slices, answer.slots, answer.slices, ground.present)
-            yield answer, ground
+            _, outside = _around(edges.slices, edges.outside, answer.slots)
+            if not outside.is_exact:
+                _correct(edges.slices, answer.slots, answer.slices, outside.present)
+            yield answer, outside
 
-    def _look_at_samples(self, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
+    def _look_at_samples(self, answer: Answer, outside: Outside, bounds: np.ndarray) -> None:
         """Ask for the samples of the open units that may hold a better cut."""
         while len(units := ((answer.slices.is_open > 0) & self._may_win(bounds)).nonzero()[0]):
-            answer, ground = self._samples(answer, ground, units)
-            bounds = self._weighed(answer.slices, ground)
+            answer, outside = self._samples(answer, outside, units)
+            bounds = self._weighed(answer.slices, outside)
 
-    def _samples(self, answer: Answer, ground: Ground, units: np.ndarray) -> tuple[Answer, Ground]:
+    def _samples(
+        self, answer: Answer, outside: Outside, units: np.ndarray
+    ) -> tuple[Answer, Outside]:
         """Ask for the samples of some open units."""
-        stretches, around = _around(answer.slices, ground, units)
+        stretches, around = _around(answer.slices, outside, units)
         return self._place.samples(answer, stretches, units), around
 
 
-def _around(slices: Slices, ground: Ground, units: np.ndarray) -> tuple[np.ndarray, Ground]:
+def _around(slices: Slices, outside: Outside, units: np.ndarray) -> tuple[np.ndarray, Outside]:
     """The stretches in which some units lie, and what surrounds each of the units."""
     stretches = np.empty_like(units)
-    found = Ground.empty(len(slices.sums), len(units), is_exact=ground.is_exact)
-    _surround(slices, ground, units, stretches, found)
+    found = Outside.empty(len(slices.sums), len(units), is_exact=outside.is_exact)
+    _surround(slices, outside, units, stretches, found)
     return stretches, found
 
 
@@ -448,8 +452,8 @@ def _add_off(slices, off, units, stretches, left_off, right_off):  # type: ignor
         right_off[k] = behind + _sum(off, units[k] + 1, end)
 
 
-@kernel("void(Slices, Ground, int64[::1], int64[::1], Ground)")
-def _surround(slices, ground, units, stretches, found):  # type: ignore[no-untyped-def]
+@kernel("void(Slices, Outside, int64[::1], int64[::1], Outside)")
+def _surround(slices, outside, units, stretches, found):  # type: ignore[no-untyped-def]
     """Write what `_around` returns. Units are in order, so no sum is added up twice."""
     t, n_units = 0, len(units)
     for k in range(n_units):
@@ -462,18 +466,18 @@ def _surround(slices, ground, units, stretches, found):  # type: ignore[no-untyp
             t = stretches[k]
             is_next = k > 0 and stretches[k - 1] == t
             start = units[k - 1] if is_next else slices.first[t]
-            total = left[k - 1] if is_next else ground.left[plane, t]
+            total = left[k - 1] if is_next else outside.left[plane, t]
             for u in range(start, units[k]):
                 total += sums[u]
             left[k] = total
-            found.present[plane, k] = ground.present[plane, t]
-            found.missing[plane, k] = ground.missing[plane, t]
+            found.present[plane, k] = outside.present[plane, t]
+            found.missing[plane, k] = outside.missing[plane, t]
     for plane in range(len(found.left_off)):
         for k in range(n_units):
             t = stretches[k]
-            found.left_off[plane, k] = ground.left_off[plane, t]
-            found.right_off[plane, k] = ground.right_off[plane, t]
-            found.missing_off[plane, k] = ground.missing_off[plane, t]
+            found.left_off[plane, k] = outside.left_off[plane, t]
+            found.right_off[plane, k] = outside.right_off[plane, t]
+            found.missing_off[plane, k] = outside.missing_off[plane, t]
         if len(slices.off) > 0:
             off = slices.off[plane]
             _add_off(slices, off, units, stretches, found.left_off[plane], found.right_off[plane])
@@ -522,8 +526,8 @@ def _raise(slices, bounds, units, most):  # type: ignore[no-untyped-def]
         most[feature] = max(most[feature], bounds[u])
 
 
-def _left_of(slices: Slices, ground: Ground, stretch: int, unit: int) -> np.ndarray:
+def _left_of(slices: Slices, outside: Outside, stretch: int, unit: int) -> np.ndarray:
     """The sums over all that is left of the right edge of a unit, (n_planes,) of int64."""
     own = slices.sums[:, slices.first[stretch] : unit + 1]
-    left: np.ndarray = ground.left[:, stretch] + own.sum(axis=1)
+    left: np.ndarray = outside.left[:, stretch] + own.sum(axis=1)
     return left

@@ -26,7 +26,7 @@ UNKNOWN = np.zeros((0, 0))
 """For `Slices.skew`: nothing is known."""
 
 EXACT = np.zeros((0, 0))
-"""For `Slices.off` and those of `Ground`: no sum is off."""
+"""For `Slices.off` and those of `Outside`: no sum is off."""
 
 
 @group
@@ -67,7 +67,7 @@ class Slices(NamedTuple):
 
 
 @group
-class Ground(NamedTuple):
+class Outside(NamedTuple):
     """What surrounds some stretches: sums in the planes of `Slices`, (n_planes, n_stretches).
 
     Attributes
@@ -94,7 +94,7 @@ class Ground(NamedTuple):
         return not len(self.left_off)
 
     @classmethod
-    def empty(cls, n_planes: int, n_stretches: int, *, is_exact: bool) -> Ground:
+    def empty(cls, n_planes: int, n_stretches: int, *, is_exact: bool) -> Outside:
         """With sums that are yet to be written."""
         shape = (3, n_planes, n_stretches)
         sums = np.empty(shape, dtype=np.int64)

@@ -147,7 +147,7 @@ class SplitSearch:
         if not len(both):
             return
         present, missing = (
-            self._outputs(part[:, both]) for part in (edges.ground.present, edges.ground.missing)
+            self._outputs(part[:, both]) for part in (edges.outside.present, edges.outside.missing)
         )
         nothing = np.zeros(len(both), dtype=np.int64)
         empty = Sums(nothing, nothing)
@@ -158,7 +158,7 @@ class SplitSearch:
             feature = int(features[both[best]])
             position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
             cut = Cut(feature, position, 0, 0, scores[best].item())
-            found.offer(cut, lambda: edges.ground.present[:, both[best]])
+            found.offer(cut, lambda: edges.outside.present[:, both[best]])
 
     def _outputs(self, planes: Sequence[Any] | np.ndarray) -> list[Sums]:
         """For each output the sums of the first and of the second integers, from planes."""

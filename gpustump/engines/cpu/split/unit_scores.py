@@ -49,7 +49,7 @@ from gpustump.engines.integer_weights import TOP
 NO_AGREEMENT = -1
 """Less than every agreement."""
 
-_WEIGHED = "Slices, Ground, Rules, int64, int64"
+_WEIGHED = "Slices, Outside, Rules, int64, int64"
 """Types of the first arguments of all `weigh_...`, which return fields of `Agreed` or `Scored`."""
 
 
@@ -113,13 +113,13 @@ def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
         total[i + 1] = total[i] + sums[start + i]
 
 
-@kernel("void(Slices, Ground, int64, int64, float64[::1], float64[::1])")
-def _add_off(slices, ground, plane, t, left, right):  # type: ignore[no-untyped-def]
+@kernel("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
+def _add_off(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Add how far the sums left and right of each edge of a stretch are off, edge by edge."""
-    if len(ground.left_off) == 0:
+    if len(outside.left_off) == 0:
         return
     start, count = slices.first[t], slices.n_units[t]
-    before, behind = ground.left_off[plane, t], ground.right_off[plane, t]
+    before, behind = outside.left_off[plane, t], outside.right_off[plane, t]
     left[0] += before
     right[count] += behind
     for i in range(count):
@@ -130,20 +130,20 @@ def _add_off(slices, ground, plane, t, left, right):  # type: ignore[no-untyped-
         right[count - 1 - i] += behind
 
 
-@kernel("float64(Ground, int64, int64)")
-def _missing_off(ground, plane, t):  # type: ignore[no-untyped-def]
-    return ground.missing_off[plane, t] if len(ground.missing_off) > 0 else 0.0
+@kernel("float64(Outside, int64, int64)")
+def _missing_off(outside, plane, t):  # type: ignore[no-untyped-def]
+    return outside.missing_off[plane, t] if len(outside.missing_off) > 0 else 0.0
 
 
 @kernel(f"UniTuple(int64, 3)({_WEIGHED}, int64[::1], int64[::1])")
-def weigh_discrete(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+def weigh_discrete(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Discrete votes.
 
     The left side has the sign -1 where a constraint is 1, and the other way round.
     """
     best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
-    is_exact = len(ground.left_off) == 0
+    is_exact = len(outside.left_off) == 0
     room = _room(slices, low, high)
     by_positive, by_negative = np.empty(room), np.empty(room)
     left_off, right_off = np.zeros(room + 1), np.zeros(room + 1)
@@ -156,13 +156,13 @@ def weigh_discrete(slices, ground, rules, low, high, bound, edge):  # type: igno
         direction = direction_of(rules, slices.feature[t])  # 0 unless sums are exact
         for k in range(n_outputs):
             for plane in (2 * k, 2 * k + 1):
-                _add_off(slices, ground, plane, t, left_off, right_off)
-                missing_off += _missing_off(ground, plane, t)
+                _add_off(slices, outside, plane, t, left_off, right_off)
+                missing_off += _missing_off(outside, plane, t)
             _skew_of(slices, k, start, count, by_positive, by_negative)
             positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
-            present = ground.present[2 * k, t] - ground.present[2 * k + 1, t]
-            extra = abs(ground.missing[2 * k, t] - ground.missing[2 * k + 1, t])
-            left = ground.left[2 * k, t] - ground.left[2 * k + 1, t]
+            present = outside.present[2 * k, t] - outside.present[2 * k + 1, t]
+            extra = abs(outside.missing[2 * k, t] - outside.missing[2 * k + 1, t])
+            left = outside.left[2 * k, t] - outside.left[2 * k + 1, t]
             for i in range(count):
                 u = start + i
                 if slices.is_open[u]:
@@ -221,11 +221,11 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
 
 
 @kernel(f"Tuple((float64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
-def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+def weigh_real(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Real votes."""
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 2
-    is_exact = len(ground.left_off) == 0
+    is_exact = len(outside.left_off) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     p, n = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
@@ -239,16 +239,16 @@ def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[n
         for k in range(n_outputs):
             plane = 2 * k
             _skew_of(slices, k, start, count, by_positive, by_negative)
-            _running(slices.sums[plane], start, ground.left[plane, t], p[: count + 1])
-            _running(slices.sums[plane + 1], start, ground.left[plane + 1, t], n[: count + 1])
+            _running(slices.sums[plane], start, outside.left[plane, t], p[: count + 1])
+            _running(slices.sums[plane + 1], start, outside.left[plane + 1, t], n[: count + 1])
             if not is_exact:
                 p_off[:], n_off[:], rest_p_off[:], rest_n_off[:] = 0.0, 0.0, 0.0, 0.0
-                _add_off(slices, ground, plane, t, p_off, rest_p_off)
-                _add_off(slices, ground, plane + 1, t, n_off, rest_n_off)
-            all_p, all_n = ground.present[plane, t], ground.present[plane + 1, t]
+                _add_off(slices, outside, plane, t, p_off, rest_p_off)
+                _add_off(slices, outside, plane + 1, t, n_off, rest_n_off)
+            all_p, all_n = outside.present[plane, t], outside.present[plane + 1, t]
             missing = -least_root(
-                ground.missing[plane, t], ground.missing[plane + 1, t],
-                _missing_off(ground, plane, t), _missing_off(ground, plane + 1, t),
+                outside.missing[plane, t], outside.missing[plane + 1, t],
+                _missing_off(outside, plane, t), _missing_off(outside, plane + 1, t),
             )  # fmt: skip
             # Without branches, the compiler takes several units at a time.
             for i in range(count + 1):
@@ -312,13 +312,13 @@ def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def
         total[i + 1] = total[i] + one[i] + sign * other[i]
 
 
-@kernel("void(Slices, Ground, int64, int64, float64[::1], float64[::1])")
-def _set_off_of_both(slices, ground, plane, t, left, right):  # type: ignore[no-untyped-def]
+@kernel("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
+def _set_off_of_both(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Set how far the sums of a plane and the next one are off, together, left and right of each
     edge of a stretch."""
     start, count = slices.first[t], slices.n_units[t]
-    before = ground.left_off[plane, t] + ground.left_off[plane + 1, t]
-    behind = ground.right_off[plane, t] + ground.right_off[plane + 1, t]
+    before = outside.left_off[plane, t] + outside.left_off[plane + 1, t]
+    behind = outside.right_off[plane, t] + outside.right_off[plane + 1, t]
     left[0], right[count] = before, behind
     if len(slices.off) == 0:
         left[1 : count + 1], right[:count] = before, behind
@@ -451,11 +451,11 @@ def _set_corners(edges, corners, l2):  # type: ignore[no-untyped-def]
 
 
 @kernel(f"Tuple((float64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
-def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+def weigh_newton(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Newton votes."""
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 4
-    is_exact = len(ground.left_off) == 0
+    is_exact = len(outside.left_off) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     all_integers, all_floats = np.empty((2, room), dtype=np.int64), np.empty((8, room))
@@ -482,18 +482,18 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
             down = slices.sums[plane + 1, start : start + count]
             curve = slices.sums[plane + 2, start : start + count]
             other_curve = slices.sums[plane + 3, start : start + count]
-            _running_both(up, down, -1, _first(ground.left, plane, t), a)
-            _running_both(curve, other_curve, 1, _second(ground.left, plane, t), b)
+            _running_both(up, down, -1, _first(outside.left, plane, t), a)
+            _running_both(curve, other_curve, 1, _second(outside.left, plane, t), b)
             missing_a_off, missing_b_off = 0.0, 0.0
             if not is_exact:
-                _set_off_of_both(slices, ground, plane, t, a_off, rest_a_off)
-                _set_off_of_both(slices, ground, plane + 2, t, b_off, rest_b_off)
+                _set_off_of_both(slices, outside, plane, t, a_off, rest_a_off)
+                _set_off_of_both(slices, outside, plane + 2, t, b_off, rest_b_off)
                 for q in (plane, plane + 1):
-                    missing_a_off += _missing_off(ground, q, t)
-                    missing_b_off += _missing_off(ground, q + 2, t)
-            all_a, all_b = _first(ground.present, plane, t), _second(ground.present, plane, t)
+                    missing_a_off += _missing_off(outside, q, t)
+                    missing_b_off += _missing_off(outside, q + 2, t)
+            all_a, all_b = _first(outside.present, plane, t), _second(outside.present, plane, t)
             missing = most_gain(
-                _first(ground.missing, plane, t), _second(ground.missing, plane, t),
+                _first(outside.missing, plane, t), _second(outside.missing, plane, t),
                 missing_a_off, missing_b_off, l2,
             )  # fmt: skip
             edges = _Edges(a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off)
@@ -511,7 +511,7 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
                     direction, by_positive, by_negative, missing, a, b, all_a, all_b, a_off, b_off,
                     rest_a_off, rest_b_off, is_exact,
                 )  # fmt: skip
-                sizes = ground.present[plane, t] + ground.present[plane + 1, t]
+                sizes = outside.present[plane, t] + outside.present[plane + 1, t]
                 limit_newton(limited, FirstIntegers(up, down, sizes), l2, at_edge, own)
             if k == 0:
                 score[:count] = at_edge[1 : count + 1]
