@@ -15,7 +15,7 @@ from rounds import KINDS
 
 from gpustump.engines.contract import RegionFactors, Search, Step
 from gpustump.engines.cpu.loss.losses import loss_of
-from gpustump.engines.cpu.loss.scores import CHUNK
+from gpustump.engines.cpu.loss.margins import CHUNK
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import region_sums
 from gpustump.engines.integer_weights import in_units

@@ -204,9 +204,9 @@ def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 def with_wide_positions(made: Any) -> PreparedTable:
     """A coded table whose positions are those of 2**31 samples and more."""
     from gpustump.engines.cpu.table.members import PartedSamples
-    from gpustump.engines.cpu.table.sorted_bins import SortedBins
+    from gpustump.engines.cpu.table.sorted_rows import SortedRows
 
-    bins = SortedBins(made.source, made.layout, made.columns, made.bundles, None, "int64")
+    bins = SortedRows(made.source, made.layout, made.columns, made.bundles, None, "int64")
     parted = PartedSamples(made.columns.wide, made.bundles, made.layout, dtype="int64", patience=0)
     return dataclasses.replace(made, bins=bins, parted=parted)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.cpu.loss.loss import LossByOutput, Piece
-from gpustump.engines.cpu.loss.scores import CHUNK, add_votes, repeated, units_of_chunk
+from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.integer_weights import FLOOR
 

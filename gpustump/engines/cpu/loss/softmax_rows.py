@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.loss.loss import Loss, Piece
-from gpustump.engines.cpu.loss.scores import CHUNK, add_votes_of_classes, repeated, units_of_chunk
+from gpustump.engines.cpu.loss.margins import CHUNK, add_votes_of_classes, repeated, units_of_chunk
 from gpustump.engines.cpu.loss.softmax_loss import LEAST_PRODUCT
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Floats, group, kernel

@@ -29,7 +29,7 @@ from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Planes, Sl
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
 from gpustump.engines.cpu.table.members import POSITIONS, without_marks
-from gpustump.engines.cpu.table.sorted_bins import SortedSamples
+from gpustump.engines.cpu.table.sorted_rows import SortedSamples
 from gpustump.engines.threads import ranges
 
 _SAMPLES_AT_ONCE = 2**14

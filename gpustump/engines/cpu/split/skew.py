@@ -1,4 +1,4 @@
-"""What is kept of each bin for real, Newton and shared votes: how far its shares are apart.
+"""The skew of each bin: how far the shares of its positive and its negative weight are apart.
 
 A cut inside a bin has a share of the bin's positive weight on its left, and a share of its negative
 weight. When the parts of a bin are added up, the largest difference of these two shares is noted,

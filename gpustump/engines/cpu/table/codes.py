@@ -29,7 +29,7 @@ from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns, Uncoded
 from gpustump.engines.cpu.table.cuts import Cuts, codable, cuts_of
 from gpustump.engines.cpu.table.members import PATIENCE, PartedSamples
-from gpustump.engines.cpu.table.sorted_bins import SortedBins
+from gpustump.engines.cpu.table.sorted_rows import SortedRows
 from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.thresholds import midpoint
@@ -100,7 +100,7 @@ class CodedTable:
         A bin's largest value, NaN if it is not known.
     n_missing : ndarray (n_features,) of int64
     team : Team
-    bins : SortedBins
+    bins : SortedRows
         The samples of bins by increasing value.
     parted : PartedSamples or None
         The samples of features in the order of their codes; None if memory is too short.
@@ -113,7 +113,7 @@ class CodedTable:
     high: np.ndarray
     n_missing: np.ndarray
     team: Team
-    bins: SortedBins = field(repr=False)
+    bins: SortedRows = field(repr=False)
     parted: PartedSamples | None = field(repr=False)
     note: ClassVar[str | None] = None
     _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
@@ -279,7 +279,7 @@ def _table_of(
         high=coded.largest_values(layout, source.working_dtype),
         n_missing=coded.n_missing,
         team=team,
-        bins=SortedBins(source, layout, columns, bundled, room.sorted_bytes),
+        bins=SortedRows(source, layout, columns, bundled, room.sorted_bytes),
         parted=_parted(columns, bundled, layout, room),
     )
 

@@ -52,7 +52,7 @@ class _Held:
     starts: np.ndarray
 
 
-class SortedBins:
+class SortedRows:
     """The sorted bins of all features. Only one thread at a time may ask for a feature.
 
     Parameters
