@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.split.places import CodedPlace
+from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table import bundles, codes, cuts
 from gpustump.engines.cpu.table.codes import CodedTable, Room
 from gpustump.engines.cpu.table.columns import PART_BITS
@@ -152,7 +152,7 @@ def test_parts_that_were_sorted_once_give_the_same_answers_again(dtype):
     rows = np.flatnonzero(random.random(len(X)) < 0.8)
     table = codes.prepare(X, rows, Team(1), room=codes.Room(patience=0), max_cuts=6)
     first = random.integers(-(2**40), 2**40, size=(1, len(rows)))
-    place = CodedPlace.of_terms(table, Terms(first, abs(first) // 4))
+    place = CodedSums.of_terms(table, Terms(first, abs(first) // 4))
     features = np.repeat([0, 1, 2], 2)
     slots = table.layout.first[features] + np.tile([1, 4], 3)
     found = []

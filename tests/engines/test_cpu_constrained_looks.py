@@ -17,7 +17,7 @@ pytest.importorskip("numba")
 from rounds import Case, first_step
 
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
-from gpustump.engines.cpu.split.places import CodedPlace
+from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table import codes
 from gpustump.engines.threads import Team
 
@@ -29,7 +29,7 @@ N_ROUNDS = 40
 def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How many units are asked about, by feature, and how many features are added up anew."""
     counts: Counter[str] = Counter()
-    parts, samples, renew = CodedPlace.parts, CodedPlace.samples, BinSums.renew
+    parts, samples, renew = CodedSums.parts, CodedSums.samples, BinSums.renew
 
     def count(answer) -> None:
         slices = answer.slices
@@ -51,8 +51,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts["renewed"] += len(found)
         return found
 
-    monkeypatch.setattr(CodedPlace, "parts", counted_parts)
-    monkeypatch.setattr(CodedPlace, "samples", counted_samples)
+    monkeypatch.setattr(CodedSums, "parts", counted_parts)
+    monkeypatch.setattr(CodedSums, "samples", counted_samples)
     monkeypatch.setattr(BinSums, "renew", counted_renew)
     return counts
 

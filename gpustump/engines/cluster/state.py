@@ -18,8 +18,8 @@ import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.bins import CommonBins
-from gpustump.engines.cluster.places import ClusterPlace
 from gpustump.engines.cluster.questions import Bulk, Changes, Run, Tally, unfolded
+from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.cluster.table import ClusterTable
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, add_rounded, move_slots
@@ -64,8 +64,8 @@ class ClusterState:
     def __init__(self, table: ClusterTable, run: Run) -> None:
         self._table, self._run, self._shards = table, run, table.shards
         layout, team = table.bins.layout, Team(1)
-        self._place = ClusterPlace(self._shards, table.bins, run.search)
-        self._bins = _Bins(table.bins, self._place)
+        self._source = ClusterSums(self._shards, table.bins, run.search)
+        self._bins = _Bins(table.bins, self._source)
         counts = Counts(table.n_samples, table.n_missing)
         self._split = SplitSearch(layout, counts, run.search, team)
         self._found: tuple[Partition, Cut] | None = None
@@ -89,11 +89,11 @@ class ClusterState:
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        self._place.begin_round()
+        self._source.begin_round()
         totals = [(first, second) for first, second in self._by_output.tolist()]
-        cut = self._split.best(self._place, self._bins, totals)
+        cut = self._split.best(self._source, self._bins, totals)
         if cut.position is not None and cut.position + 1 < self._n_present(cut.feature):
-            self._table.note_threshold(cut.feature, cut.position, self._place)
+            self._table.note_threshold(cut.feature, cut.position, self._source)
         self._found = (split_at(self._table, cut), cut)
         return cut
 
@@ -154,7 +154,7 @@ class _Bins:
     Parameters
     ----------
     bins : CommonBins
-    place : ClusterPlace
+    source : ClusterSums
         Is asked for exact sums.
     """
 
@@ -162,8 +162,8 @@ class _Bins:
     off: np.ndarray
     is_exact = True
 
-    def __init__(self, bins: CommonBins, place: ClusterPlace) -> None:
-        self._common, self._place = bins, place
+    def __init__(self, bins: CommonBins, source: ClusterSums) -> None:
+        self._common, self._source = bins, source
         layout = bins.layout
         self._n_inside = np.diff(layout.offset, append=0)
         self._n_inside[layout.first + layout.n_bins] = bins.n_missing
@@ -188,7 +188,7 @@ class _Bins:
     def renew(self, features: np.ndarray) -> np.ndarray:
         """Make the sums of some features exact; returns these."""
         slots = np.concatenate([np.r_[self._common.slots_of(own)] for own in features.tolist()])
-        self.sums[:, slots] = self._place.sums_of(features)
+        self.sums[:, slots] = self._source.sums_of(features)
         self.off[:, slots] = 0.0
         return features
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gpustump.engines.cluster.bins import CommonBins, code_all, values_of
-from gpustump.engines.cluster.places import ClusterPlace
 from gpustump.engines.cluster.shards import Shards
+from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import fitting_exponent, safe_exponent
 from gpustump.learners.thresholds import midpoint
@@ -98,12 +98,12 @@ class ClusterTable:
             found = self.note_threshold(feature, position, None)
         return found
 
-    def note_threshold(self, feature: int, position: int, place: ClusterPlace | None) -> float:
+    def note_threshold(self, feature: int, position: int, source: ClusterSums | None) -> float:
         """Find a threshold, and keep it until the next one is found.
 
-        `place` is asked first: if an answer of this round had the keys, no message is needed.
+        `source` is asked first: if an answer of this round had the keys, no message is needed.
         """
-        low, high = self._keys_around(feature, position, place)
+        low, high = self._keys_around(feature, position, source)
         keys = np.asarray([low, high])
         below, above = values_of(keys, self.types.coded, np.dtype(self.types.compared))
         self._thresholds.clear()  # a round asks for its own thresholds only
@@ -111,14 +111,14 @@ class ClusterTable:
         return found
 
     def _keys_around(
-        self, feature: int, position: int, place: ClusterPlace | None
+        self, feature: int, position: int, source: ClusterSums | None
     ) -> tuple[int, int]:
         """The keys of the values on both sides of a cut."""
         bins, layout = self.bins, self.bins.layout
         slot = int(layout.first[feature]) + layout.bin_at(feature, position)
         if position == layout.last[slot]:  # between two bins
             return int(bins.high[slot]), int(bins.low[slot + 1])
-        known = None if place is None else place.keys_around(slot, position)
+        known = None if source is None else source.keys_around(slot, position)
         if known is None:
             known = self._asked_around(slot, feature, position)
         return known
@@ -128,11 +128,11 @@ class ClusterTable:
 
         A position between two samples of equal value is no cut; both keys are that value's.
         """
-        place = ClusterPlace(self.shards, self.bins, Search())
-        (answer,) = place.parts(np.asarray([slot]), np.asarray([feature]))
-        while (found := place.keys_around(slot, position)) is None:
+        source = ClusterSums(self.shards, self.bins, Search())
+        (answer,) = source.parts(np.asarray([slot]), np.asarray([feature]))
+        while (found := source.keys_around(slot, position)) is None:
             unit = int(np.searchsorted(answer.slices.last, position))
             if not answer.slices.is_open[unit]:
                 return int(answer.where.low[unit]), int(answer.where.high[unit])
-            answer = place.samples(answer, np.asarray([0]), np.asarray([unit]))
+            answer = source.samples(answer, np.asarray([0]), np.asarray([unit]))
         return found

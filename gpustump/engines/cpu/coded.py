@@ -27,8 +27,8 @@ from gpustump.engines.cpu.loss.regions import CodedRegions
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
 from gpustump.engines.cpu.split.intervals import IntervalSearch
-from gpustump.engines.cpu.split.places import CodedPlace
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
+from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.learners.hypothesis import Partition
@@ -56,18 +56,18 @@ class CodedState:
         self._bins: BinSums | RowSums
         if search.votes == "newton" and search.n_outputs > 1:
             loss = self._loss = SoftmaxRowsLoss(labels, units, search.n_outputs)
-            self._place = CodedPlace.of_rows(table, loss.rows)
+            self._source = CodedSums.of_rows(table, loss.rows)
             self._bins = RowSums(table, loss.rows, search)
         else:
             self._loss = loss_of(labels, units, search)
-            self._place = CodedPlace.of_terms(table, self._loss.terms)
+            self._source = CodedSums.of_terms(table, self._loss.terms)
             self._bins = BinSums(table, self._loss.terms, search)
         self._regions = CodedRegions(table)
         counts = Counts(table.n_samples, table.n_missing)
         self._finder = SplitSearch(table.layout, counts, search, table.team)
         self._pairs: IntervalSearch | None = None
         if search.learner == "interval":
-            self._pairs = IntervalSearch(table, self._place, self._loss.terms)
+            self._pairs = IntervalSearch(table, self._source, self._loss.terms)
         self._found: tuple[Partition, Cut] | None = None
         self._is_behind = False  # whether the sums over bins wait for the next search
         self._sums = self._taken(self._loss.begin, self._bins.add_up)
@@ -94,7 +94,7 @@ class CodedState:
             self._bins.add_up(lambda low, high: None)
             self._is_behind = False
         totals = [(first, second) for first, second in self._sums.totals.tolist()]
-        cut = self._finder.best(self._place, self._bins, totals)
+        cut = self._finder.best(self._source, self._bins, totals)
         if self._pairs is not None:
             return self._pairs.best(self._bins.sums, cut)
         self._found = (split_at(self._table, cut), cut)

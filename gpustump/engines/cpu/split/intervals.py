@@ -36,9 +36,9 @@ from gpustump.engines.cpu.split.found_split import (
     fields_of,
     sign_for_missing,
 )
-from gpustump.engines.cpu.split.places import CodedPlace
 from gpustump.engines.cpu.split.search import Edges
 from gpustump.engines.cpu.split.slices import Slices  # noqa: F401  # a signature names it
+from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import WIDE_BINS
 from gpustump.engines.cpu.table.members import POSITIONS
@@ -173,14 +173,14 @@ class IntervalSearch:
     Parameters
     ----------
     table : CodedTable
-    place : CodedPlace
+    source : CodedSums
         It answers questions about parts of bins.
     terms : Terms
         The run's integers; the arrays are overwritten in every round.
     """
 
-    def __init__(self, table: CodedTable, place: CodedPlace, terms: Terms) -> None:
-        self._table, self._place, self._terms = table, place, terms
+    def __init__(self, table: CodedTable, source: CodedSums, terms: Terms) -> None:
+        self._table, self._source, self._terms = table, source, terms
         self._profile = Profile.empty(len(table.layout.offset))
 
     def best(self, sums: np.ndarray, best: Cut) -> Cut:
@@ -233,7 +233,7 @@ class IntervalSearch:
                 if not has_looked_closer:
                     has_looked_closer = True
                     slots = layout.first[feature] + bins
-                    for answer in self._place.parts(slots, np.full(len(bins), feature)):
+                    for answer in self._source.parts(slots, np.full(len(bins), feature)):
                         _note_units(profile, answer.slots, answer.slices)
                     continue
                 in_order = table.bins.sorted_bins(feature, bins)

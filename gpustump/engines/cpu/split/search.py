@@ -1,7 +1,7 @@
 """The best split of all features: one search for every kind of votes.
 
 A search needs three kinds of sums (see `slices`): over all bins, over the parts of some bins, and
-over the samples of some parts. The first are given; it asks a *place*, something that holds
+over the samples of some parts. The first are given; it asks a *source*, something that holds
 samples, for the others. To *weigh* the units of an answer is to compute the scores of the cuts
 between them, and bounds for the cuts inside them (`unit_scores`). A unit whose bound is below the
 best score found so far cannot hold the best cut. The search asks for more detail about the others,
@@ -47,7 +47,7 @@ _UNITS_AT_ONCE = 2**12
 """About how many units a thread weighs at a time."""
 
 
-class Place(Protocol):
+class SumsSource(Protocol):
     """What a search asks about samples, wherever they are.
 
     Attributes
@@ -62,7 +62,7 @@ class Place(Protocol):
 
     def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
         """Some bins are likely to be asked about in this round, those of the highest bounds first;
-        a place may get ready for that."""
+        a source may get ready for that."""
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
         """The sums over the parts of some bins, in order of their slots; each bin is a stretch."""
@@ -70,7 +70,7 @@ class Place(Protocol):
     def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
         """The sums over the distinct values in some open units, each of which becomes a stretch.
 
-        A place may also answer with smaller parts of the units, some of which are open again.
+        A source may also answer with smaller parts of the units, some of which are open again.
         """
 
 
@@ -236,16 +236,16 @@ class BestSplit:
 
     Parameters
     ----------
-    place : Place
+    source : SumsSource
     weigher : Weigher
     constant : Cut
         The best constant, with which splits are compared.
     team : Team
     """
 
-    def __init__(self, place: Place, weigher: Weigher, constant: Cut, team: Team) -> None:
+    def __init__(self, source: SumsSource, weigher: Weigher, constant: Cut, team: Team) -> None:
         self.best = Best(constant)
-        self._place, self._weigher, self._team = place, weigher, team
+        self._source, self._weigher, self._team = source, weigher, team
 
     def offer(self, cut: Cut, left: Callable[[], np.ndarray]) -> None:
         """Take a cut if it is better than the best one."""
@@ -266,7 +266,7 @@ class BestSplit:
         waiting = self._promising_slots(self._may_win(bounds).nonzero()[0], bounds, edges)
         looked_into = []
         while len(waiting):
-            n_taken = max(self._place.bins_at_once, len(waiting) // 2)
+            n_taken = max(self._source.bins_at_once, len(waiting) // 2)
             if n_taken < len(waiting):
                 waiting = waiting[np.argsort(-bounds[waiting], kind="stable")]
             for answer, outside in self._parts(edges, np.sort(waiting[:n_taken])):
@@ -301,7 +301,7 @@ class BestSplit:
         about = max(self._about(edges, seen), self.best.cut.score)
         if len(first := (most >= about).nonzero()[0]):
             likely = (bounds >= about).nonzero()[0]
-            self._place.prefetch(likely, bounds[likely])
+            self._source.prefetch(likely, bounds[likely])
             exact = renewed(first)
             self.search(exact, learn)
             for feature in exact.slices.feature.tolist():
@@ -392,7 +392,7 @@ class BestSplit:
         """Ask for the parts of some bins."""
         if not len(slots):
             return
-        for answer in self._place.parts(slots, edges.layout.feature_of(slots)):
+        for answer in self._source.parts(slots, edges.layout.feature_of(slots)):
             _, outside = _around(edges.slices, edges.outside, answer.slots)
             if not outside.is_exact:
                 _correct(edges.slices, answer.slots, answer.slices, outside.present)
@@ -409,7 +409,7 @@ class BestSplit:
     ) -> tuple[Answer, Outside]:
         """Ask for the samples of some open units."""
         stretches, around = _around(answer.slices, outside, units)
-        return self._place.samples(answer, stretches, units), around
+        return self._source.samples(answer, stretches, units), around
 
 
 def _around(slices: Slices, outside: Outside, units: np.ndarray) -> tuple[np.ndarray, Outside]:

@@ -7,7 +7,7 @@ into *units*, its bins, parts or values in sorted order, and has the sums over e
 answers have the same form, so one function computes the scores of the cuts between units and bounds
 those inside them (`unit_scores`), whatever the units are.
 
-All sums are integers, so the answers of several places can be added up, such as workers that hold
+All sums are integers, so the answers of several sources can be added up, such as workers that hold
 some of the rows each.
 """
 
@@ -102,7 +102,7 @@ class Outside(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a place answers to a question about some bins or some of their parts.
+    """What a source answers to a question about some bins or some of their parts.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Answer(NamedTuple):
     slots : ndarray (n_stretches,) of int64
         The bin that a stretch is, or in which it lies.
     where : object
-        What the place needs to answer further questions about the units.
+        What the source needs to answer further questions about the units.
     """
 
     slices: Slices

@@ -1,6 +1,6 @@
 """The best split of a round, and what is kept of the bins.
 
-The sums over all bins are given, perhaps as estimates, and a place answers the questions about
+The sums over all bins are given, perhaps as estimates, and a source answers the questions about
 fewer samples. So the rows may be spread over many machines as well.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
-from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Place, Weigher
+from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, SumsSource, Weigher
 from gpustump.engines.cpu.split.skew import Skew
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.monotone import smoothing_of
@@ -69,12 +69,12 @@ class SplitSearch:
         self._team = team
         self._found: tuple[Cut, RegionSums] | None = None
 
-    def best(self, place: Place, bins: Bins, totals: Sequence[tuple[int, int]]) -> Cut:
+    def best(self, source: SumsSource, bins: Bins, totals: Sequence[tuple[int, int]]) -> Cut:
         """The largest cut.
 
         Parameters
         ----------
-        place : Place
+        source : SumsSource
         bins : Bins
         totals : sequence of (int, int)
             For each output the sums of the first and of the second integers of all samples.
@@ -86,7 +86,7 @@ class SplitSearch:
         weigher = self._weigher
         if self._search.monotone is not None:
             weigher = weigher.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
-        found = BestSplit(place, weigher, constant, self._team)
+        found = BestSplit(source, weigher, constant, self._team)
 
         def exact_edges(features: np.ndarray | None) -> Edges:
             edges = Edges.of(bins.sums, layout, features=features, skew=skew)

@@ -19,9 +19,8 @@ from rounds import KINDS, Case, signs
 from spread_tables import Spread, SpreadTable, any_values
 
 from gpustump import arrays
-from gpustump.engines.cluster import places, state
+from gpustump.engines.cluster import state, sums_source
 from gpustump.engines.cluster.bins import CommonBins
-from gpustump.engines.cluster.places import _shifts, _together
 from gpustump.engines.cluster.questions import (
     BY_VALUE,
     Ranges,
@@ -33,6 +32,7 @@ from gpustump.engines.cluster.questions import (
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import Together, answer, shard_of
+from gpustump.engines.cluster.sums_source import _shifts, _together
 from gpustump.engines.contract import Search, Step, discrete_step
 from gpustump.engines.integer_weights import (
     fitting_exponent,
@@ -58,11 +58,15 @@ def test_a_range_is_cut_into_few_units_but_at_least_two(drawn):
     for a, b, n, shift in zip(low.tolist(), high.tolist(), size.tolist(), shifts, strict=True):
         n_units = 1 + ((b - a) >> max(0, int(shift)))
         if shift == BY_VALUE:
-            assert n <= places._LISTED
-            assert b - a >= 2**places._UNIT_BITS
+            assert n <= sums_source._LISTED
+            assert b - a >= 2**sums_source._UNIT_BITS
         else:
-            assert min(b - a + 1, 2 ** (places._UNIT_BITS - 1)) <= n_units <= 2**places._UNIT_BITS
-            assert shift == 0 or n > places._LISTED
+            assert (
+                min(b - a + 1, 2 ** (sums_source._UNIT_BITS - 1))
+                <= n_units
+                <= 2**sums_source._UNIT_BITS
+            )
+            assert shift == 0 or n > sums_source._LISTED
 
 
 @given(SEEDS, st.integers(1, 5), st.integers(1, 4))
@@ -283,7 +287,7 @@ def test_every_position_has_the_references_threshold(dtype, spread):
     expected, table = reference_table.prepare(X), SpreadTable(X, None, spread)
     start(table, case.y, case.weights, Search())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(places, "_LISTED", 5)
+        patch.setattr(sums_source, "_LISTED", 5)
         for feature in range(2):
             for position in range(400):
                 found = table.threshold(feature, position)
@@ -294,7 +298,7 @@ def test_many_ranges_are_cut_into_fewer_units_each():
     n = 4000
     low = np.arange(n, dtype=np.int64) * 2**20
     shift = _shifts(low, low + 2**20 - 1, np.full(n, 200))
-    assert n * 2 ** (20 - shift[0]) <= places._UNITS < n * 2 ** (21 - shift[0])
+    assert n * 2 ** (20 - shift[0]) <= sums_source._UNITS < n * 2 ** (21 - shift[0])
     shift = _shifts(low, low + 2**20 - 1, np.full(n, 4))
     assert (shift == BY_VALUE).all()
     (shift,) = set(_shifts(np.zeros(10**5, int), np.ones(10**5, int), np.full(10**5, 9)).tolist())

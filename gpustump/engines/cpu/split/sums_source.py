@@ -78,8 +78,8 @@ class Located(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CodedPlace:
-    """A coded table, with the integers of a round; see `search.Place`.
+class CodedSums:
+    """A coded table, with the integers of a round; see `search.SumsSource`.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class CodedPlace:
     bins_at_once: ClassVar[int] = 32
 
     @classmethod
-    def of_terms(cls, table: CodedTable, terms: Terms) -> CodedPlace:
+    def of_terms(cls, table: CodedTable, terms: Terms) -> CodedSums:
         """From the two integers of each sample and output."""
 
         def weigh(order: np.ndarray, *rest: object) -> None:
@@ -104,7 +104,7 @@ class CodedPlace:
         return cls(table, weigh, (4 if len(terms.second) else 2) * len(terms.first))
 
     @classmethod
-    def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedPlace:
+    def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedSums:
         """From the probabilities of several classes, which determine these integers."""
 
         def weigh(order: np.ndarray, *rest: object) -> None:

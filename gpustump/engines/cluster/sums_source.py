@@ -67,8 +67,8 @@ class _About(NamedTuple):
     position: np.ndarray
 
 
-class ClusterPlace:
-    """All shards of a table, with the integers of the present round; see `cpu.search.Place`.
+class ClusterSums:
+    """All shards of a table, with the integers of the present round; see `cpu.search.SumsSource`.
 
     Parameters
     ----------
