@@ -66,8 +66,8 @@ class Watched:
                 self.edges = edges
                 super().search(edges, learn)
 
-            def _weighed(self, slices: Slices, ground: Any) -> np.ndarray:
-                bounds = super()._weighed(slices, ground)
+            def _evaluated(self, slices: Slices, ground: Any) -> np.ndarray:
+                bounds = super()._evaluated(slices, ground)
                 if slices is self.edges.slices:
                     watched._seen.append((self.edges, bounds))
                 return bounds

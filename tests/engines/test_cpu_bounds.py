@@ -28,7 +28,7 @@ from gpustump.engines.cpu.histogram import row_sums
 from gpustump.engines.cpu.histogram.estimates import Move, move_slots
 from gpustump.engines.cpu.split import search as search_of_bins
 from gpustump.engines.cpu.split import split_search
-from gpustump.engines.cpu.split.search import BestSplit, Edges, Weigher
+from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator
 from gpustump.engines.cpu.split.skew import Expected, Skew
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Outside, Slices
 from gpustump.engines.cpu.table import codes
@@ -82,18 +82,18 @@ class Watched:
                 self.estimates = were_estimates
 
             def search_estimates(self, edges: Edges, renewed: Any, learn: Any) -> None:
-                edge = np.full(edges.slices.sums.shape[1], self._weigher.nothing)
-                edge = edge.astype(self._weigher.dtype)
+                edge = np.full(edges.slices.sums.shape[1], self._evaluator.nothing)
+                edge = edge.astype(self._evaluator.dtype)
                 about = (edges.slices, edges.outside, self._team)
-                _, bounds = self._weigher.weigh(*about, edge=edge)
+                _, bounds = self._evaluator.evaluate(*about, edge=edge)
                 sums, off = edges.slices.sums.copy(), edges.slices.off.copy()
                 slices = edges.slices._replace(sums=sums, off=off)  # as they are now
                 watched._bounds.append((edges._replace(slices=slices), bounds, edge))
                 self.estimates = True
                 super().search_estimates(edges, renewed, learn)
 
-            def _weighed(self, slices: Slices, ground: Outside) -> np.ndarray:
-                bounds = super()._weighed(slices, ground)
+            def _evaluated(self, slices: Slices, ground: Outside) -> np.ndarray:
+                bounds = super()._evaluated(slices, ground)
                 if slices is self.edges.slices:
                     watched._bounds.append((self.edges, bounds, bounds[:0]))
                 return bounds
@@ -106,7 +106,7 @@ class Watched:
             def _may_win(self, bounds: np.ndarray) -> np.ndarray:
                 needed = super()._may_win(bounds)
                 others = watched.random.random(len(bounds)) < (0.05 if self.estimates else 1.0)
-                return needed | (others & (bounds > self._weigher.nothing))
+                return needed | (others & (bounds > self._evaluator.nothing))
 
             def _promising_slots(
                 self, slots: np.ndarray, bounds: np.ndarray, edges: Edges
@@ -330,8 +330,8 @@ def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, s
     before, behind, missing = (np.ascontiguousarray(outside[:, k : k + 1]) for k in range(3))
     ground = Outside(before, before + total + behind, missing)
     weight, n_samples = int(planes.sum() + outside.sum()), int(random.integers(1, 20))
-    weigher = Weigher.of(search).smoothed(smoothing_of(weight, n_samples))
-    _, bounds = weigher.weigh(slices, ground, Team(1))
+    evaluator = Evaluator.of(search).smoothed(smoothing_of(weight, n_samples))
+    _, bounds = evaluator.evaluate(slices, ground, Team(1))
     limit = limit_of_round(search, Totals(0, weight, 0, weight, n_samples))
     assert scores_of_cuts(planes, outside, search, limit).max() <= bounds[0]
 
@@ -362,10 +362,10 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     sums = (before, before + inside + behind, missing, before_off, behind_off, missing_off)
     ground = Outside(*map(np.ascontiguousarray, sums))
     weight, n_samples = int(planes.sum() + outside.sum()), int(random.integers(1, 20))
-    weigher = Weigher.of(search).smoothed(smoothing_of(weight, n_samples))
+    evaluator = Evaluator.of(search).smoothed(smoothing_of(weight, n_samples))
     limit = limit_of_round(search, Totals(0, weight, 0, weight, n_samples))
-    edge = np.zeros(1, dtype=weigher.dtype)
-    _, bounds = weigher.weigh(slices, ground, Team(1), edge=edge)
+    edge = np.zeros(1, dtype=evaluator.dtype)
+    _, bounds = evaluator.evaluate(slices, ground, Team(1), edge=edge)
     assert scores_of_cuts(planes, outside, search, limit).max() <= bounds[0]
     whole = np.concatenate([total, np.zeros_like(total)], axis=1)
     assert scores_of_cuts(whole, outside, search, limit)[0] <= edge[0] <= bounds[0]
@@ -398,9 +398,9 @@ def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(nam
     present = before + inside.sum(axis=1, keepdims=True) + behind
     sums = (before, present, missing, before_off, behind_off, missing_off)
     ground = Outside(*map(np.ascontiguousarray, sums))
-    weigher = Weigher.of(search)
-    edge = np.zeros(n_units, dtype=weigher.dtype)
-    _, bounds = weigher.weigh(slices, ground, Team(1), edge=edge)
+    evaluator = Evaluator.of(search)
+    edge = np.zeros(n_units, dtype=evaluator.dtype)
+    _, bounds = evaluator.evaluate(slices, ground, Team(1), edge=edge)
     assert (scores_of_cuts(planes, outside, search, None) <= edge[:-1]).all()
     assert (edge <= bounds).all()
 

@@ -1,6 +1,6 @@
 """Real and Newton votes under a monotone constraint: allowed cuts at edges, bounds inside units.
 
-A stretch whose feature is constrained is weighed like any other (see `unit_scores`), and then
+A stretch whose feature is constrained is evaluated like any other (see `unit_scores`), and then
 limited: the scores of forbidden cuts at edges are replaced by `NO_SCORE`, and each unit's bound by
 a bound for its allowed cuts (`half_planes`). There is one output.
 

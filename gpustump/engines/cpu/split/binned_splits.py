@@ -371,7 +371,7 @@ def _scaled(sum_):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1], int64[::1], float32, float32, float32[::1], float32[::1], float32[::1])")
-def _weigh_edges(a, b, extra, l2, by_left, by_right, at_edge):  # type: ignore[no-untyped-def]
+def _score_edges(a, b, extra, l2, by_left, by_right, at_edge):  # type: ignore[no-untyped-def]
     """Add an output's part to the approximate scores at the edges of bins.
 
     Quotients are computed as products with a reciprocal, which the bounds of the bins on both sides
@@ -533,7 +533,7 @@ def _bound_feature(room, sums, is_open, l2, extra, bounds):  # type: ignore[no-u
     for k in range(n_outputs):
         a, b = room.left[2 * k, : n_bins + 1], room.left[2 * k + 1, : n_bins + 1]
         more = np.float32(extra[k]) * _UNIT
-        _weigh_edges(a, b, more, np.float32(l2) * _UNIT, by_left, by_right, at_edge)
+        _score_edges(a, b, more, np.float32(l2) * _UNIT, by_left, by_right, at_edge)
         for i in range(n_bins):
             if n_outputs == 1:
                 positive[i] = sums[np.uint64(width * i + 2)]

@@ -179,7 +179,7 @@ def _sort(order, first, second, ratios):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], float64, float64[::1])")
-def _weigh_prefixes(order, sums, present, missing, l2, scores):  # type: ignore[no-untyped-def]
+def _score_prefixes(order, sums, present, missing, l2, scores):  # type: ignore[no-untyped-def]
     """What each prefix of an order is worth, but for the whole."""
     scores[:] = 0.0  # gains are not negative, so adding to 0 changes none
     for output in range(len(sums)):
@@ -260,7 +260,7 @@ def best_set(sets, first, second, l2, constant, sides):  # type: ignore[no-untyp
         for output in range(n_outputs):
             order, scores = sets.orders[column, output, :n_groups], all_scores[: n_groups - 1]
             _sort(order, sums[output, 0], sums[output, 1], ratios)
-            _weigh_prefixes(order, sums, present, missing, l2, scores)
+            _score_prefixes(order, sums, present, missing, l2, scores)
             for place in range(len(scores)):
                 if scores[place] > best:
                     best, found = scores[place], sets.features[column]

@@ -202,11 +202,11 @@ class IntervalSearch:
         found = [best]
         bounds = np.full(table.n_features, -1)
 
-        def weigh(part: tuple[int, int]) -> None:
+        def compare(part: tuple[int, int]) -> None:
             pair = _best_pair_of_edges(table.layout, self._profile, around, bounds, *part)
             found.append(as_cut(Found(*pair)))
 
-        table.team.each(weigh, ranges(table.n_features, _FEATURES_AT_ONCE))
+        table.team.each(compare, ranges(table.n_features, _FEATURES_AT_ONCE))
         return self._look_inside(around, bounds, max(found))
 
     def follow(self, step: Step) -> None:

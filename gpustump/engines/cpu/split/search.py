@@ -2,7 +2,7 @@
 
 A search needs three kinds of sums (see `slices`): over all bins, over the parts of some bins, and
 over the samples of some parts. The first are given; it asks a *source*, something that holds
-samples, for the others. To *weigh* the units of an answer is to compute the scores of the cuts
+samples, for the others. To *evaluate* the units of an answer is to compute the scores of the cuts
 between them, and bounds for the cuts inside them (`unit_scores`). A unit whose bound is below the
 best score found so far cannot hold the best cut. The search asks for more detail about the others,
 those of the highest bounds first.
@@ -32,9 +32,9 @@ from gpustump.engines.cpu.split.unit_scores import (
     NO_AGREEMENT,
     Agreed,
     Scored,
-    weigh_discrete,
-    weigh_newton,
-    weigh_real,
+    evaluate_discrete,
+    evaluate_newton,
+    evaluate_real,
 )
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.threads import Team, ranges
@@ -44,7 +44,7 @@ _MOST_UNITS = 512
 for; their features are added up anew instead."""
 
 _UNITS_AT_ONCE = 2**12
-"""About how many units a thread weighs at a time."""
+"""About how many units a thread evaluates at a time."""
 
 
 class SumsSource(Protocol):
@@ -89,8 +89,8 @@ class Best(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Weigher:
-    """How the units of a search are weighed.
+class Evaluator:
+    """How the units of a search are evaluated.
 
     Attributes
     ----------
@@ -106,14 +106,14 @@ class Weigher:
     rules: Rules
 
     @classmethod
-    def of(cls, search: Search) -> Weigher:
+    def of(cls, search: Search) -> Evaluator:
         """For a search."""
         rules = Rules(float(search.l2), 0.0, search.directions)
-        by_votes = {"discrete": weigh_discrete, "real": weigh_real, "newton": weigh_newton}
+        by_votes = {"discrete": evaluate_discrete, "real": evaluate_real, "newton": evaluate_newton}
         dtype = np.dtype(np.int64 if search.votes == "discrete" else np.float64)
         return cls(by_votes[search.votes], dtype, rules)
 
-    def smoothed(self, smoothing: float) -> Weigher:
+    def smoothed(self, smoothing: float) -> Evaluator:
         """The same with the smoothing of a round's levels; see `monotone.smoothing_of`."""
         return replace(self, rules=self.rules._replace(smoothing=smoothing))
 
@@ -127,7 +127,7 @@ class Weigher:
         """What the kernel's answer holds."""
         return Agreed if self.dtype == np.int64 else Scored
 
-    def weigh(
+    def evaluate(
         self,
         slices: Slices,
         outside: Outside,
@@ -156,15 +156,15 @@ class Weigher:
         edge = bounds[:0] if edge is None else edge
         found: list[Any] = []
 
-        def weigh(part: tuple[int, int]) -> None:
+        def evaluate(part: tuple[int, int]) -> None:
             own = self.kernel(slices, outside, self.rules, *part, bounds, edge)
             found.append(self.of_edges(*own))
 
         if team.size == 1 or n_units <= _UNITS_AT_ONCE:
-            weigh((0, n_stretches))
+            evaluate((0, n_stretches))
         else:
             size = max(_UNITS_AT_ONCE * n_stretches // n_units, -(-n_stretches // team.size))
-            team.each(weigh, ranges(n_stretches, size))
+            team.each(evaluate, ranges(n_stretches, size))
         return [own for own in found if own.unit >= 0], bounds
 
     def best_score(self, slices: Slices, outside: Outside, stretch: int) -> float:
@@ -237,15 +237,15 @@ class BestSplit:
     Parameters
     ----------
     source : SumsSource
-    weigher : Weigher
+    evaluator : Evaluator
     constant : Cut
         The best constant, with which splits are compared.
     team : Team
     """
 
-    def __init__(self, source: SumsSource, weigher: Weigher, constant: Cut, team: Team) -> None:
+    def __init__(self, source: SumsSource, evaluator: Evaluator, constant: Cut, team: Team) -> None:
         self.best = Best(constant)
-        self._source, self._weigher, self._team = source, weigher, team
+        self._source, self._evaluator, self._team = source, evaluator, team
 
     def offer(self, cut: Cut, left: Callable[[], np.ndarray]) -> None:
         """Take a cut if it is better than the best one."""
@@ -262,7 +262,7 @@ class BestSplit:
         learn : callable
             Called with slots and their units when the parts of bins are known.
         """
-        bounds = self._weighed(edges.slices, edges.outside)
+        bounds = self._evaluated(edges.slices, edges.outside)
         waiting = self._promising_slots(self._may_win(bounds).nonzero()[0], bounds, edges)
         looked_into = []
         while len(waiting):
@@ -270,7 +270,7 @@ class BestSplit:
             if n_taken < len(waiting):
                 waiting = waiting[np.argsort(-bounds[waiting], kind="stable")]
             for answer, outside in self._parts(edges, np.sort(waiting[:n_taken])):
-                own = self._weighed(answer.slices, outside)
+                own = self._evaluated(answer.slices, outside)
                 learn(answer.slots, answer.slices)
                 looked_into.append((answer, outside, own))
             waiting = self._promising_slots(waiting[n_taken:], bounds, edges)
@@ -294,8 +294,8 @@ class BestSplit:
             As in `search`.
         """
         n_slots = edges.slices.sums.shape[1]
-        edge = np.full(n_slots, self._weigher.nothing, dtype=self._weigher.dtype)
-        seen, bounds = self._weigher.weigh(edges.slices, edges.outside, self._team, edge=edge)
+        edge = np.full(n_slots, self._evaluator.nothing, dtype=self._evaluator.dtype)
+        seen, bounds = self._evaluator.evaluate(edges.slices, edges.outside, self._team, edge=edge)
         most = np.maximum.reduceat(edge, edges.layout.first)
         # Where constraints forbid most cuts, there may be none at all that beats the constant.
         about = max(self._about(edges, seen), self.best.cut.score)
@@ -306,13 +306,13 @@ class BestSplit:
             self.search(exact, learn)
             for feature in exact.slices.feature.tolist():
                 own = edges.layout.slots(feature)
-                bounds[own], edge[own] = self._weigher.nothing, self._weigher.nothing
+                bounds[own], edge[own] = self._evaluator.nothing, self._evaluator.nothing
         most, is_first = self._contending(edges, bounds, edge, learn), True
         while len(contending := self._may_win(most).nonzero()[0]):
             highest = contending[[np.argmax(most[contending])]] if is_first else contending
             exact = renewed(highest)
             self.search(exact, learn)
-            most[exact.slices.feature] = self._weigher.nothing
+            most[exact.slices.feature] = self._evaluator.nothing
             is_first = False
 
     def _about(self, edges: Edges, seen: list[Any]) -> float:
@@ -322,7 +322,7 @@ class BestSplit:
         """
         top = max(seen, key=lambda own: own.score).stretch if seen else 0
         slices, outside = edges.slices._replace(off=EXACT), Outside(*edges.outside[:3])
-        return self._weigher.best_score(slices, outside, top)
+        return self._evaluator.best_score(slices, outside, top)
 
     def _contending(
         self,
@@ -360,11 +360,11 @@ class BestSplit:
 
     def _bounds(self, slices: Slices, outside: Outside) -> np.ndarray:
         """Bounds for the cuts inside units and at their right edges."""
-        return self._weigher.weigh(slices, outside, self._team)[1]
+        return self._evaluator.evaluate(slices, outside, self._team)[1]
 
-    def _weighed(self, slices: Slices, outside: Outside) -> np.ndarray:
+    def _evaluated(self, slices: Slices, outside: Outside) -> np.ndarray:
         """Offer the best cut between units; returns bounds for the cuts inside them."""
-        found, bounds = self._weigher.weigh(slices, outside, self._team)
+        found, bounds = self._evaluator.evaluate(slices, outside, self._team)
         for own in found:
             if own.score >= self.best.cut.score:
                 feature, position = int(slices.feature[own.stretch]), int(slices.last[own.unit])
@@ -402,7 +402,7 @@ class BestSplit:
         """Ask for the samples of the open units that may hold a better cut."""
         while len(units := ((answer.slices.is_open > 0) & self._may_win(bounds)).nonzero()[0]):
             answer, outside = self._samples(answer, outside, units)
-            bounds = self._weighed(answer.slices, outside)
+            bounds = self._evaluated(answer.slices, outside)
 
     def _samples(
         self, answer: Answer, outside: Outside, units: np.ndarray

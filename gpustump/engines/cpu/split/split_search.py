@@ -13,7 +13,7 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
-from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, SumsSource, Weigher
+from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Evaluator, SumsSource
 from gpustump.engines.cpu.split.skew import Skew
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.monotone import smoothing_of
@@ -65,7 +65,7 @@ class SplitSearch:
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
         self._skew = Skew(layout, search)
-        self._weigher = Weigher.of(search)
+        self._evaluator = Evaluator.of(search)
         self._team = team
         self._found: tuple[Cut, RegionSums] | None = None
 
@@ -83,10 +83,10 @@ class SplitSearch:
         expected = bins.look()
         skew = self._skew.bounds(bins.sums, bins.off, expected)
         constant = self._constant(totals)
-        weigher = self._weigher
+        evaluator = self._evaluator
         if self._search.monotone is not None:
-            weigher = weigher.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
-        found = BestSplit(source, weigher, constant, self._team)
+            evaluator = evaluator.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
+        found = BestSplit(source, evaluator, constant, self._team)
 
         def exact_edges(features: np.ndarray | None) -> Edges:
             edges = Edges.of(bins.sums, layout, features=features, skew=skew)

@@ -84,13 +84,13 @@ class CodedSums:
     Attributes
     ----------
     table : CodedTable
-    weigh : callable
+    add_up : callable
         Adds up the integers of stretches of an order: `(order, stretches, low, high, units)`.
     n_planes : int
     """
 
     table: CodedTable
-    weigh: Callable[..., None]
+    add_up: Callable[..., None]
     n_planes: int
     bins_at_once: ClassVar[int] = 32
 
@@ -98,19 +98,19 @@ class CodedSums:
     def of_terms(cls, table: CodedTable, terms: Terms) -> CodedSums:
         """From the two integers of each sample and output."""
 
-        def weigh(order: np.ndarray, *rest: object) -> None:
-            _weigh_terms(order, terms, *rest)
+        def add_up(order: np.ndarray, *rest: object) -> None:
+            _add_up_terms(order, terms, *rest)
 
-        return cls(table, weigh, (4 if len(terms.second) else 2) * len(terms.first))
+        return cls(table, add_up, (4 if len(terms.second) else 2) * len(terms.first))
 
     @classmethod
     def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedSums:
         """From the probabilities of several classes, which determine these integers."""
 
-        def weigh(order: np.ndarray, *rest: object) -> None:
-            _weigh_rows(order, rows, *rest)
+        def add_up(order: np.ndarray, *rest: object) -> None:
+            _add_up_softmax(order, rows, *rest)
 
-        return cls(table, weigh, 4 * rows.n_outputs)
+        return cls(table, add_up, 4 * rows.n_outputs)
 
     def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
         """Nothing takes less time if it is known before."""
@@ -210,7 +210,7 @@ class CodedSums:
         count = np.empty(len(slots), dtype=np.int64)
         units = _Units(numbers[-2], numbers[-1], count, sums, is_open, most > 0)
         self.table.team.each(
-            lambda part: self.weigh(order, stretches, *part, units), self._pieces(stretches)
+            lambda part: self.add_up(order, stretches, *part, units), self._pieces(stretches)
         )
         slices = Slices(feature, stretches.first, count, sums, EXACT, UNKNOWN, units.last, is_open)
         return Answer(slices, slots, Located(order, units.begin))
@@ -365,7 +365,7 @@ def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-unt
 
 
 @kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
-def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
+def _add_up_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
     """Add up all terms over the units of stretches `low` to `high`."""
     has_second = len(terms.second) > 0
     for t in range(low, high):
@@ -457,8 +457,8 @@ def _add_up_rows(order, rows, tile, own, sums, first_unit):  # type: ignore[no-u
 
 
 @kernel("void(POSITION[::1], SoftmaxRows, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
-def _weigh_rows(order, rows, stretches, low, high, units):  # type: ignore[no-untyped-def]
-    """The same as `_weigh_terms`, with all outputs of a sample at once."""
+def _add_up_softmax(order, rows, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """The same as `_add_up_terms`, with all outputs of a sample at once."""
     tile, size = new_tile(rows), TILE + 1
     own = _UnitRows(
         np.empty(size * rows.width, dtype=np.int64), np.empty(size * rows.width, dtype=np.int64),

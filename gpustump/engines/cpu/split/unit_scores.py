@@ -49,8 +49,8 @@ from gpustump.engines.integer_weights import TOP
 NO_AGREEMENT = -1
 """Less than every agreement."""
 
-_WEIGHED = "Slices, Outside, Rules, int64, int64"
-"""Types of the first arguments of all `weigh_...`, which return fields of `Agreed` or `Scored`."""
+_EVALUATED = "Slices, Outside, Rules, int64, int64"
+"""Types of the first arguments of `evaluate_...`, which return fields of `Agreed` or `Scored`."""
 
 
 @group
@@ -135,8 +135,8 @@ def _missing_off(outside, plane, t):  # type: ignore[no-untyped-def]
     return outside.missing_off[plane, t] if len(outside.missing_off) > 0 else 0.0
 
 
-@kernel(f"UniTuple(int64, 3)({_WEIGHED}, int64[::1], int64[::1])")
-def weigh_discrete(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+@kernel(f"UniTuple(int64, 3)({_EVALUATED}, int64[::1], int64[::1])")
+def evaluate_discrete(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Discrete votes.
 
     The left side has the sign -1 where a constraint is 1, and the other way round.
@@ -220,8 +220,8 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
     return best
 
 
-@kernel(f"Tuple((float64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
-def weigh_real(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+@kernel(f"Tuple((float64, int64, int64))({_EVALUATED}, float64[::1], float64[::1])")
+def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Real votes."""
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 2
@@ -450,8 +450,8 @@ def _set_corners(edges, corners, l2):  # type: ignore[no-untyped-def]
     _keep_larger(lowest, rest_lowest, few, rest, many, others)
 
 
-@kernel(f"Tuple((float64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
-def weigh_newton(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+@kernel(f"Tuple((float64, int64, int64))({_EVALUATED}, float64[::1], float64[::1])")
+def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Newton votes."""
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 4
