@@ -14,11 +14,11 @@ where r is the largest factor of that label over the smallest. For a share s bec
 s a / (s a + t b) with t = 1 - s and a / b between 1/r and r, and that moves s most where s / t is
 sqrt(b/a).
 
-There is a second bound. Most cuts separate few samples from many, the *bulk*, and most bins hold
-hardly any of the few. Let P be a bin's new sum for one label, and D its distance from what the sum
-would be if all samples were of the bulk. If all of the few gain weight relative to the bulk, a
-share s moves by (1 - s) D/P at most; if all of them lose it, by s D/P; so by D/P in any case. The
-smaller of the two bounds holds.
+There is a second bound. Most cuts separate few samples from many, the *majority*, and most bins
+hold hardly any of the few. Let P be a bin's new sum for one label, and D its distance from what the
+sum would be if all samples were of the majority. If all of the few gain weight relative to the
+majority, a share s moves by (1 - s) D/P at most; if all of them lose it, by s D/P; so by D/P in any
+case. The smaller of the two bounds holds.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class Movement(NamedTuple):
     ----------
     most : ndarray of float64
         The most that a share moves in any bin.
-    of_bulk : ndarray of float64
-        The most that a share moves in a bin whose samples are all of the bulk.
+    of_majority : ndarray of float64
+        The most that a share moves in a bin whose samples are all of the majority.
     is_one_way : ndarray of bool
-        Whether the samples of other regions all gain weight relative to the bulk, or all lose it.
-        If not, or if that is not known, only the bound `most` holds.
+        Whether the samples of other regions all gain weight relative to the majority, or all lose
+        it. If not, or if that is not known, only the bound `most` holds.
     low, high : ndarray of float64
         The least and the largest factor by which a sum of first integers changes if all samples are
-        of the bulk; under a softmax, whatever the samples are. Both are 0 if that is not known.
+        of the majority; under a softmax, whatever the samples are. Both are 0 if that is not known.
     """
 
     most: np.ndarray
-    of_bulk: np.ndarray
+    of_majority: np.ndarray
     is_one_way: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -74,7 +74,9 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
     of_softmax = of_newton and search.n_outputs > 1
     is_known = counts is not None and not of_softmax
     taken = [own for r, own in enumerate(factors) if counts is None or counts[r] > 0]
-    bulk = factors[max(range(len(factors)), key=counts.__getitem__)] if counts is not None else ()
+    majority = (
+        factors[max(range(len(factors)), key=counts.__getitem__)] if counts is not None else ()
+    )
     shares = _of_softmax(taken) if of_softmax else []
     numbers = []
     for output in range(search.n_outputs):
@@ -83,14 +85,14 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
                 shares[output][label] if of_softmax else _extremes(taken, output, label, search)
             )
             most = _moved(*extremes)
-            of_bulk, is_one_way = most, False
+            of_majority, is_one_way = most, False
             low, high = extremes if of_softmax else (0.0, 0.0)
             if is_known:
-                own, others = bulk[output][label], [each[output][label] for each in taken]
+                own, others = majority[output][label], [each[output][label] for each in taken]
                 is_one_way = own in (min(others), max(others))
-                low, high = _extremes([bulk], output, label, search)
-                of_bulk = _moved(low, high) if of_newton else 0.0
-            numbers.append((most, of_bulk, is_one_way, low, high))
+                low, high = _extremes([majority], output, label, search)
+                of_majority = _moved(low, high) if of_newton else 0.0
+            numbers.append((most, of_majority, is_one_way, low, high))
     by_field = np.asarray(numbers, dtype=np.float64).T.reshape(-1, search.n_outputs, 2)
     return Movement(*by_field)._replace(is_one_way=by_field[2] > 0.0)
 

@@ -141,13 +141,13 @@ def test_no_cut_inside_a_bin_is_better_than_its_bound(kind):
 
 
 def test_shares_hold_where_few_of_the_lighter_label_gain_what_the_others_lose(monkeypatch):
-    """Positive samples weigh 20 times as much in the bin, and are of the bulk."""
+    """Positive samples weigh 20 times as much in the bin, and are of the majority."""
     monkeypatch.setattr(places, "_LISTED", 10_000)  # then shares are known to the last sample
-    n, is_rest = 2000, np.zeros(4000, dtype=bool)
-    is_rest[[*range(1801, n, 2), *range(n, 4000, 20)]] = True
+    n, is_minority = 2000, np.zeros(4000, dtype=bool)
+    is_minority[[*range(1801, n, 2), *range(n, 4000, 20)]] = True
     k = np.arange(4000)
-    X = np.stack([k, is_rest], axis=1).astype(np.float32)
-    y = np.where(k < n, np.where(k % 2 > 0, -1.0, 1.0), np.where(is_rest, 1.0, -1.0))
+    X = np.stack([k, is_minority], axis=1).astype(np.float32)
+    y = np.where(k < n, np.where(k % 2 > 0, -1.0, 1.0), np.where(is_minority, 1.0, -1.0))
     weights = np.where(k < n, 1.0, 100.0)
     case = Case.of(X, y, weights, votes="newton")
     watched = Watched(case, 0, max_cuts=3)
@@ -155,9 +155,11 @@ def test_shares_hold_where_few_of_the_lighter_label_gain_what_the_others_lose(mo
     watched.run.advance(Step(Split(0, n - 0.5), ((0.0,),) * 3, (steep, ((1.0, 1.0),), steep)))
     cut = watched.best_cut()
     assert cut.feature == 1
-    bulk, rest = ((np.exp(-0.15), np.exp(0.15)),), ((2.35, 1 / 2.35),)
+    majority, rest = ((np.exp(-0.15), np.exp(0.15)),), ((2.35, 1 / 2.35),)
     split = split_at(watched.table, cut)
-    watched.run.advance(Step(split, ((-0.075,), (0.4,), (0.0,)), (bulk, rest, bulk), cut=cut))
+    watched.run.advance(
+        Step(split, ((-0.075,), (0.4,), (0.0,)), (majority, rest, majority), cut=cut)
+    )
     watched.best_cut()
     assert watched.n_compared > 1
 
@@ -166,7 +168,7 @@ def test_shares_hold_where_few_of_the_lighter_label_gain_what_the_others_lose(mo
 @pytest.mark.parametrize("kinds", [("kernels",) * 2, ("arrays", "kernels")], ids=str)
 def test_sums_that_follow_steps_are_off_by_no_more_than_they_say(kind, kinds, monkeypatch):
     monkeypatch.setattr(state, "_LEAST_CODES", 0)
-    monkeypatch.setattr(state, "_LARGEST_REST", 1.0)
+    monkeypatch.setattr(state, "_LARGEST_MINORITY", 1.0)
     n_estimated = 0
     for seed in range(3):
         case = drawn_case(seed).voting(kind, l2=float(seed))

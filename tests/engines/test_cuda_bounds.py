@@ -330,7 +330,7 @@ EVERYWHERE = cut_after(0, None)
 
 @pytest.mark.parametrize("gains", [True, False])
 def test_logistic_weights_outside_of_the_bulk_may_move_a_sum_as_far_as_the_bulk_could(gains):
-    """Odds of the bulk are so large that its weights stay, though their factor is not 1."""
+    """Odds of the majority are so large that its weights stay, though their factor is not 1."""
     k = np.arange(2000)
     is_rest = k % 1000 < 400
     X, y = np.stack([k, is_rest], axis=1), np.where(k % 2 > 0, 1.0, -1.0)
@@ -432,7 +432,7 @@ class Moving(NamedTuple):
 
 
 def drawn_step(seed: int, n_outputs: int = 1) -> Moving:
-    """Few samples or many outside of the bulk, with factors of any kind."""
+    """Few samples or many outside of the majority, with factors of any kind."""
     random = np.random.default_rng(seed)
     n_samples = int(random.integers(2, 60))
     shares = random.permutation([1.0, *random.choice([0.0, 0.01, 0.1, 1.0], size=2)])
@@ -440,10 +440,10 @@ def drawn_step(seed: int, n_outputs: int = 1) -> Moving:
     counts = np.bincount(region, minlength=3) + np.rint(1000 * shares).astype(np.int64)
     reach = random.choice([0.05, 0.7, 5.0])
     factors = np.exp(random.uniform(-reach, reach, size=(3, n_outputs, 1 if n_outputs > 1 else 2)))
-    if random.random() < 0.3:  # what lies outside of the bulk gains weight, or loses it
+    if random.random() < 0.3:  # what lies outside of the majority gains weight, or loses it
         factors.sort(axis=0)
-        bulk, end = int(np.argmax(counts)), int(random.choice([0, 2]))
-        factors[[bulk, end]] = factors[[end, bulk]]
+        majority, end = int(np.argmax(counts)), int(random.choice([0, 2]))
+        factors[[majority, end]] = factors[[end, majority]]
     if n_outputs > 1 and random.random() < 0.5:  # what changes are the odds of other classes
         factors[int(np.argmax(counts))] = factors[:, 0] = 1.0
     return Moving(region, counts, np.broadcast_to(factors, (3, n_outputs, 2)), random)
@@ -457,7 +457,7 @@ def furthest(movement: Movement, k: int, label: int, then: float, now: float) ->
     ends = movement.low[k, label] * then, movement.high[k, label] * then
     gain = max(abs(now - end) for end in ends)
     share = gain / now if now > gain else 1.0
-    return min(most, float(movement.of_bulk[k, label]) + share + ROUNDINGS)
+    return min(most, float(movement.of_majority[k, label]) + share + ROUNDINGS)
 
 
 def check_move(then: np.ndarray, now: np.ndarray, movement: Movement, k: int, label: int) -> None:

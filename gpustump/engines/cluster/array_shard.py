@@ -17,10 +17,10 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.questions import (
     BY_VALUE,
     NO_KEYS,
-    Bulk,
     Changes,
     Coded,
     Looked,
+    Majority,
     Ranges,
     Run,
     Tally,
@@ -106,14 +106,14 @@ class ArrayShard:
             self._search = run.search
             return self._tally(self._sums_of(range(len(self._edges))))
 
-    def advance(self, step: Step, bulk: Bulk | None = None) -> Tally:
+    def advance(self, step: Step, majority: Majority | None = None) -> Tally:
         """Follow a step."""
         with arrays.computing_on(self._table.X):
             before = self._state.integers().outputs
             self._state.advance(step)
-            if bulk is None:
+            if majority is None:
                 return self._tally(self._sums_of(range(len(self._edges))))
-            return self._tally(self._changes(step, bulk, before))
+            return self._tally(self._changes(step, majority, before))
 
     def units(self, ranges: Ranges) -> Units:
         """The sums over the units of ranges, from running sums over the sorted samples."""
@@ -166,16 +166,18 @@ class ArrayShard:
         ]
         return np.concatenate(bins, axis=1)
 
-    def _changes(self, step: Step, bulk: Bulk, before: Sequence[Sums]) -> Changes:
-        """What a step adds to the sums over bins beside what it would do to the bulk.
+    def _changes(self, step: Step, majority: Majority, before: Sequence[Sums]) -> Changes:
+        """What a step adds to the sums over bins beside what it would do to the majority.
 
-        Each sample outside the bulk adds what its integers are now, less what they would be.
+        Each sample outside the majority adds what its integers are now, less what they would be.
         """
         region = regions(step.hypothesis, self._table.values(step.hypothesis.feature))
         planes: list[Array] = []
         pairs = zip(before, self._state.integers().outputs, strict=True)
         for output, (old, new) in enumerate(pairs):
-            planes += self._changed(old, new, region != bulk.region, _of_output(bulk, output))
+            planes += self._changed(
+                old, new, region != majority.region, _of_output(majority, output)
+            )
         bins = [
             self._sums_at(j, edges, lambda pick: list(map(pick, planes)))
             for j, edges in enumerate(self._edges)
@@ -184,23 +186,23 @@ class ArrayShard:
         first = np.cumsum([0, *n_slots[:-1]])
         return narrowed(np.concatenate(bins, axis=1), first)
 
-    def _changed(self, old: Sums, new: Sums, is_rest: Array, bulk: Bulk) -> list[Array]:
+    def _changed(self, old: Sums, new: Sums, is_minority: Array, majority: Majority) -> list[Array]:
         """The changes of an output's integers, in planes."""
         xp = self._xp
         is_positive = old.first > 0
         label = xp.astype(~is_positive, xp.int64)  # positive first
-        by = picked_numbers(bulk.factor, label)
+        by = picked_numbers(majority.factor, label)
         size = xp.astype(xp.abs(old.first), xp.float64)
         expected = [size * by]
         if old.second is not None:
-            more, second = picked_numbers(bulk.slope, label), xp.astype(old.second, xp.float64)
+            more, second = picked_numbers(majority.slope, label), xp.astype(old.second, xp.float64)
             spread = second - second * second / size
             expected[0] = expected[0] + second * more
             expected.append(second + (second - 2.0 * spread) * more)
         now = [xp.abs(new.first), *([] if new.second is None else [new.second])]
         planes = []
         for own, ought in zip(now, expected, strict=True):
-            change = xp.where(is_rest, own - xp.astype(xp.round(ought), xp.int64), 0)
+            change = xp.where(is_minority, own - xp.astype(xp.round(ought), xp.int64), 0)
             planes += [xp.where(is_positive, change, 0), xp.where(is_positive, 0, change)]
         return planes
 
@@ -256,7 +258,7 @@ class ArrayShard:
         )
 
 
-def _of_output(bulk: Bulk, output: int) -> Bulk:
+def _of_output(majority: Majority, output: int) -> Majority:
     """What is said of one output."""
     own = slice(2 * output, 2 * output + 2)
-    return bulk._replace(factor=bulk.factor[own], slope=bulk.slope[own])
+    return majority._replace(factor=majority.factor[own], slope=majority.slope[own])

@@ -13,10 +13,10 @@ from gpustump.engines.cluster.key_ranges import Grouped, KeyRanges, units_of_ter
 from gpustump.engines.cluster.known_bins import KnownBins, Members
 from gpustump.engines.cluster.questions import (
     NO_KEYS,
-    Bulk,
     Changes,
     Coded,
     Looked,
+    Majority,
     Ranges,
     Run,
     Tally,
@@ -86,13 +86,13 @@ class KernelShard:
         self._rows, self._search = _Rows(self._table, labels, units, run.search), run.search
         return self._tally(self._rows.bin_sums())
 
-    def advance(self, step: Step, bulk: Bulk | None = None) -> Tally:
+    def advance(self, step: Step, majority: Majority | None = None) -> Tally:
         """Follow a step."""
         if step.cut is not None and step.cut.position is None:
             self._rows.regions[:] = FIRST  # for missing values, too
         else:
             self._give(step.hypothesis, self._rows.regions)
-        return self._tally(self._rows.advance(step, bulk))
+        return self._tally(self._rows.advance(step, majority))
 
     def units(self, ranges: Ranges) -> Units:
         """The sums over the units of ranges, from the samples of the bins they lie in."""
@@ -170,18 +170,18 @@ class _Rows:
     def sums_of(self, features: np.ndarray) -> np.ndarray:
         return self._folded(self._bins.sums_of(features))
 
-    def advance(self, step: Step, bulk: Bulk | None) -> np.ndarray | Changes:
+    def advance(self, step: Step, majority: Majority | None) -> np.ndarray | Changes:
         work = functools.partial(self._loss.advance, step, self.regions)
         if self._has_signs and step.halvings == 0:
             found = self._bins.update(self._loss, step, self.regions)
             self._sums = functools.reduce(operator.add, found)
             return self.bin_sums()
-        if bulk is None:
+        if majority is None:
             self._take(work)
             return self.bin_sums()
         make, found = _noting(work)
-        factor, slope = np.asarray(bulk.factor), np.asarray(bulk.slope)
-        move = Move(bulk.region, bulk.shift, factor, slope, np.zeros_like(slope))
+        factor, slope = np.asarray(majority.factor), np.asarray(majority.slope)
+        move = Move(majority.region, majority.shift, factor, slope, np.zeros_like(slope))
         changes = self._bins.changes(make, self.regions, move)
         self._sums = functools.reduce(operator.add, found)
         numbers = np.empty(changes.shape, dtype=np.int32)

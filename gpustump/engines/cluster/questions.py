@@ -100,7 +100,7 @@ class Coded(NamedTuple):
     categories: np.ndarray
 
 
-class Bulk(NamedTuple):
+class Majority(NamedTuple):
     """What a step does to the sums over its largest region, in plain numbers: `estimates.Move`.
 
     Attributes
@@ -116,7 +116,7 @@ class Bulk(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a step adds to the sums over bins beside what it would do to the bulk.
+    """What a step adds to the sums over bins beside what it would do to the majority.
 
     They are rounded, so that four bytes are enough. The sums are estimates in any case.
 
@@ -247,8 +247,8 @@ class Shard(Protocol):
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
 
-    def advance(self, step: Step, bulk: Bulk | None = None) -> Tally:
-        """Follow a step of the run; by what it does to the bulk, tell changes and not sums."""
+    def advance(self, step: Step, majority: Majority | None = None) -> Tally:
+        """Follow a step of the run; by what it does to the majority, tell changes and not sums."""
 
     def units(self, ranges: Ranges) -> Units:
         """The sums over the units of ranges."""

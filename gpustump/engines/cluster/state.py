@@ -18,7 +18,7 @@ import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.bins import CommonBins
-from gpustump.engines.cluster.questions import Bulk, Changes, Run, Tally, unfolded
+from gpustump.engines.cluster.questions import Changes, Majority, Run, Tally, unfolded
 from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.cluster.table import ClusterTable
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
@@ -27,7 +27,7 @@ from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import Partition
 
-_LARGEST_REST = 0.4
+_LARGEST_MINORITY = 0.4
 """If a step's smaller regions hold a larger share of the samples, all samples are added up. On one
 machine that is 0.6 (`cpu.estimates`); here bins are larger, and looking into those that vague
 estimates leave takes more time."""
@@ -118,18 +118,18 @@ class ClusterState:
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
-        bulk = None
+        majority = None
         self._bins.expect_nothing()
         if (known := self._split.follow(step)) is not None:
             counts, move = known
-            is_rest_small = counts.sum() - counts.max() <= _LARGEST_REST * counts.sum()
-            follows = is_rest_small and self._codes_of_shard >= _LEAST_CODES
+            is_minority_small = counts.sum() - counts.max() <= _LARGEST_MINORITY * counts.sum()
+            follows = is_minority_small and self._codes_of_shard >= _LEAST_CODES
             self._bins.expect(move, follows=follows)
             if follows:
                 factor, slope = tuple(move.factor.tolist()), tuple(move.slope.tolist())
-                bulk = Bulk(move.bulk, move.shift, factor, slope)
+                majority = Majority(move.majority, move.shift, factor, slope)
         self._found = None
-        self._take(self._shards.ask("advance", step, bulk))
+        self._take(self._shards.ask("advance", step, majority))
 
     def _take(self, tallies: list[Tally]) -> None:
         """Add up the shards' sums of a round."""
@@ -182,7 +182,7 @@ class _Bins:
         self.off = np.zeros(self.sums.shape)
 
     def look(self) -> Expected:
-        """What the last step would have made of the bulk's sums."""
+        """What the last step would have made of the majority's sums."""
         return self._expected or Expected(self.sums, self.off)
 
     def renew(self, features: np.ndarray) -> np.ndarray:
@@ -205,7 +205,7 @@ class _Bins:
         self.is_exact = False
 
     def _change(self, answers: Sequence[Changes]) -> None:
-        """Add what shards say of the rest, which they have rounded to within half a unit."""
+        """Add what shards say of the minority, which they have rounded to within half a unit."""
         off = np.zeros(self.off.shape)
         for own in answers:
             add_rounded(*own, self._common.kept, self._feature, self.sums, off)

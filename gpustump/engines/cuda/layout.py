@@ -122,7 +122,7 @@ MOTION = _record("votes", "factors")
 # Of `splits.cu`.
 TRIPLE = _record("positive", "negative", "second")
 AHEAD = _record(("positive", np.float64), ("negative", np.float64))
-MOVEMENT = _record("most", "of_bulk", "is_one_way", "low", "high")
+MOVEMENT = _record("most", "of_majority", "is_one_way", "low", "high")
 SPLITS = _record(
     ("samples", LOSS_SAMPLES), "left", "noted", ("movement", MOVEMENT), "piece_sums",
     "piece_before", "piece_ahead", "piece_bounds", "piece_best", "least", "regions", "has_second",

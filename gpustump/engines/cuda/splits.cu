@@ -42,10 +42,10 @@ __device__ inline Triple less(const Triple& whole, const Triple& part) {
 // `engines.movement`. Each is (n_outputs, 2), for the label -1, and for the label +1.
 struct Movement {
   const double* most;        // in any bin
-  const double* of_bulk;     // if all samples were of the largest region, the bulk
+  const double* of_majority;     // if all samples were of the largest region, the majority
   const double* is_one_way;  // 1.0 if all samples of other regions gain weight relative to the
-                             // bulk, or all lose it; otherwise 0.0
-  const double* low;         // the least factor of a sum if all samples are of the bulk,
+                             // majority, or all lose it; otherwise 0.0
+  const double* low;         // the least factor of a sum if all samples are of the majority,
   const double* high;        // and the largest
 };
 
@@ -311,7 +311,7 @@ __device__ inline double moved(const Movement& movement, int64 at, int64 then, i
   double off = n_units * (1.0 + movement.high[at]);
   double gain = fmax(fabs(sum - low), fabs(sum - high)) + off, total = sum - n_units;
   double share = total > gain ? gain / total : 1.0;
-  return fmin(most, movement.of_bulk[at] + share + OUTWARDS);
+  return fmin(most, movement.of_majority[at] + share + OUTWARDS);
 }
 
 // Update what is noted of a bin, whose sums were `then` and are `now`. Returns how far shares may

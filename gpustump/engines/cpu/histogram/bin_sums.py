@@ -16,7 +16,7 @@ from gpustump.engines.cpu.histogram.changes import (
     Changes,
     add_changes,
     list_changes,
-    list_rest,
+    list_minority,
     unpack_slots,
 )
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, move_slots
@@ -63,7 +63,7 @@ class HistogramSums(ABC):
         self._expected = Expected(self.sums, self.off)
 
     def look(self) -> Expected:
-        """Update the sums; returns what they would be if all samples had followed the bulk."""
+        """Update the sums; returns what they would be if all samples had followed the majority."""
         if self._is_behind:
             self._is_behind = False
             self._take_sums()
@@ -135,7 +135,7 @@ class BinSums(HistogramSums):
         fill_slots(histograms.total, self._planes, table.bundles, table.layout, features, self.sums)
 
     def expect(self, move: Move, *, follows: bool) -> None:
-        """Note what the sums would be if all samples followed a step as the bulk does.
+        """Note what the sums would be if all samples followed a step as the majority does.
 
         `follows` says whether the sums will be estimates.
         """
@@ -203,7 +203,7 @@ class BinSums(HistogramSums):
         return into
 
     def _list(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
-        """Have the terms made, and list what is to be added for the samples of the rest."""
+        """Have the terms made, and list what is to be added for the samples of the minority."""
         columns, terms, team = self._table.columns, self._terms, self._table.team
         if not self._changes:
             self._changes = [Changes.empty(columns.n_samples, team) for _ in terms.first]
@@ -211,7 +211,7 @@ class BinSums(HistogramSums):
 
         def take(segment: int) -> None:
             for output, changes in enumerate(self._changes):
-                list_rest(terms, regions, move, output, segment, changes)
+                list_minority(terms, regions, move, output, segment, changes)
             make(segment * size, min((segment + 1) * size, columns.n_samples))
             for output, changes in enumerate(self._changes):
                 list_changes(terms, move, output, segment, changes)

@@ -102,26 +102,27 @@ def unpack_slots(words, shift, found):  # type: ignore[no-untyped-def]
 
 
 @kernel("int64(uint8[::1], uint8, uint16[::1])")
-def _list_others(regions, bulk, found):  # type: ignore[no-untyped-def]
+def _list_others(regions, majority, found):  # type: ignore[no-untyped-def]
     """List the samples of a chunk that are not of a region, eight at a time; returns how many."""
     count, n_words = np.uint64(0), len(regions) // 8
     words = regions[: 8 * n_words].view(np.uint64)
-    alike = np.uint64(bulk) * np.uint64(0x0101010101010101)
+    alike = np.uint64(majority) * np.uint64(0x0101010101010101)
     for w in range(n_words):
         if words[w] == alike:
             continue
         for i in range(8 * w, 8 * w + 8):
             found[count] = i
-            count += np.uint64(regions[i] != bulk)
+            count += np.uint64(regions[i] != majority)
     for i in range(8 * n_words, len(regions)):
         found[count] = i
-        count += np.uint64(regions[i] != bulk)
+        count += np.uint64(regions[i] != majority)
     return np.int64(count)
 
 
 @kernel("void(Terms, uint8[::1], Move, int64, int64, Changes)")
-def list_rest(terms, regions, move, output, segment, changes):  # type: ignore[no-untyped-def]
-    """List the samples of the rest, with minus what the bulk's move makes of their integers.
+def list_minority(terms, regions, move, output, segment, changes):  # type: ignore[no-untyped-def]
+    """List the samples of the minority, with minus what the majority's move makes of their
+    integers.
 
     Parameters
     ----------
@@ -131,18 +132,18 @@ def list_rest(terms, regions, move, output, segment, changes):  # type: ignore[n
     move : Move
     output, segment : int
     changes : Changes
-        The samples are listed here; their amounts are minus the integers after the bulk's move.
+        The samples are listed here; their amounts are minus the integers after the majority's move.
     """
     has_second = len(terms.second) > 0
     negative_by, positive_by = move.factor[2 * output + 1], move.factor[2 * output]
     negative_more, positive_more = move.slope[2 * output + 1], move.slope[2 * output]
-    bulk, first = np.uint8(move.bulk), terms.first[output]
+    majority, first = np.uint8(move.majority), terms.first[output]
     begin = segment * changes.segment
     stop = min(begin + changes.segment, len(first))
     found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
     front, back = np.uint64(begin), np.uint64(stop - 1)
     for start in range(begin, stop, _AT_ONCE):
-        for k in range(_list_others(regions[start : min(start + _AT_ONCE, stop)], bulk, found)):
+        for k in range(_list_others(regions[start : min(start + _AT_ONCE, stop)], majority, found)):
             i = start + np.int64(found[k])
             own = first[i]
             is_positive = np.uint64(own > 0)

@@ -2,18 +2,18 @@
 
 A step multiplies the weights of all samples of a label in a region by the same factor. Most cuts
 separate few samples from many; late in a run, the few are usually less than a tenth. So the sums
-are multiplied by the factor of the largest region, the *bulk*, and then corrected for the samples
-of the other regions, the *rest*, one by one. That is all for the exponential loss. With the
-logistic loss the odds u are multiplied by a factor f. With e = f - 1, a sample's integers, which
-are w = u / (1 + u) and w (1 - w) times its weight, become
+are multiplied by the factor of the largest region, the *majority*, and then corrected for the
+samples of the other regions, the *minority*, one by one. That is all for the exponential loss. With
+the logistic loss the odds u are multiplied by a factor f. With e = f - 1, a sample's integers,
+which are w = u / (1 + u) and w (1 - w) times its weight, become
 
     w'          = w + e w (1 - w) - e**2 w**2 (1 - w) / (1 + e w)
     w' (1 - w') = (1 + e) w (1 - w) / (1 + e w)**2
 
 So the first integer grows by e times the second one, with an error of at most e**2 / min(1, f)
 times the second one. The second integer grows by e w (1 - w) (1 - 2 w), with an error of at most 4
-times as much. For the bulk, e is small: late in a run, a thousandth. The sum of w w (1 - w) is not
-known, but it lies between 0 and a bound (`spread`), so the middle is taken.
+times as much. For the majority, e is small: late in a run, a thousandth. The sum of w w (1 - w) is
+not known, but it lies between 0 and a bound (`spread`), so the middle is taken.
 
 From then on the sums are estimates, and the largest error of each is kept with it. For the
 exponential loss it comes from roundings: one unit in 2**62 for each sample. For the logistic loss
@@ -33,15 +33,15 @@ from gpustump.engines.contract import Cut, RegionSums, Search, Step
 from gpustump.engines.cpu.runtime.compiling import Floats, group, kernel
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
-_LARGEST_REST, _LARGEST_REST_IN_CACHE = 0.6, 0.45
-"""If the rest is a larger share of the samples, adding up all samples takes less time. The second
-share is for tables whose codes fit into the nearer caches, where adding up is fast."""
+_LARGEST_MINORITY, _LARGEST_MINORITY_IN_CACHE = 0.6, 0.45
+"""If the minority is a larger share of the samples, adding up all samples takes less time. The
+second share is for tables whose codes fit into the nearer caches, where adding up is fast."""
 
 _CODES_IN_CACHE = 2**24
 """How many codes these caches hold, about."""
 
 SECOND_BITS, ROUGHER = 29, 6
-"""Both integers of a sample of the rest are added as one word. The first one is a multiple of
+"""Both integers of a sample of the minority are added as one word. The first one is a multiple of
 2**shift. The second one takes the lower SECOND_BITS bits, and is a multiple of
 2**(shift + ROUGHER)."""
 
@@ -59,14 +59,14 @@ _OF_SUM = 1.0
 
 
 class Expected(NamedTuple):
-    """What the sums over the slots would be after a step if all samples were of the bulk.
+    """What the sums over the slots would be after a step if all samples were of the majority.
 
     Attributes
     ----------
     sums : ndarray (n_planes, n_slots) of int64
     off : ndarray (n_planes, n_slots) of float64
-        The true sums after the step, less `sums`, measure what the rest gains. This is the largest
-        error of that measure.
+        The true sums after the step, less `sums`, measure what the minority gains. This is the
+        largest error of that measure.
     """
 
     sums: np.ndarray
@@ -75,7 +75,7 @@ class Expected(NamedTuple):
 
 @group
 class Move(NamedTuple):
-    """What a step does to the bulk's sums, for each plane of the histograms: output and label.
+    """What a step does to the majority's sums, for each plane of the histograms: output and label.
 
     The sum of first integers becomes `factor` times itself plus `slope` times the sum of second
     integers, with an error of at most `bend` times the latter. For the sum of second integers see
@@ -83,14 +83,14 @@ class Move(NamedTuple):
 
     Attributes
     ----------
-    bulk : int
+    majority : int
         The largest region.
     shift : int
-        The rounding of the integers of the rest; see `changes.packed`.
+        The rounding of the integers of the minority; see `changes.packed`.
     factor, slope, bend : ndarray (2 * n_outputs,) of float64
     """
 
-    bulk: int
+    majority: int
     shift: int
     factor: Floats
     slope: Floats
@@ -111,42 +111,44 @@ class Move(NamedTuple):
             The sums over the regions before the step, as `contract.RegionSums`.
         search : Search
         """
-        bulk = int(np.argmax(counts))
-        factor = [own for negative, positive in step.factors[bulk] for own in (positive, negative)]
+        majority = int(np.argmax(counts))
+        factor = [
+            own for negative, positive in step.factors[majority] for own in (positive, negative)
+        ]
         if not all(0.0 < own < math.inf for own in factor):
             return None
         nothing = np.zeros(len(factor))
         if search.votes != "newton":
             if max(factor) > _LARGEST_FACTOR:
                 return None
-            return cls(bulk, 0, np.asarray(factor), nothing, nothing)
+            return cls(majority, 0, np.asarray(factor), nothing, nothing)
         if search.n_outputs > 1 or max(abs(math.log(own)) for own in factor) >= _LARGEST_LOGARITHM:
             return None
-        shift = _shift(step, bulk, counts, sums)
+        shift = _shift(step, majority, counts, sums)
         if shift is None:
             return None
         by = np.asarray(factor)
         slope = by - 1.0
-        return cls(bulk, shift, nothing + 1.0, slope, slope * slope / np.minimum(1.0, by))
+        return cls(majority, shift, nothing + 1.0, slope, slope * slope / np.minimum(1.0, by))
 
 
-def _shift(step: Step, bulk: int, counts: np.ndarray, sums: RegionSums) -> int | None:
-    """The least shift with which the sums of the rest's changes fit into a word.
+def _shift(step: Step, majority: int, counts: np.ndarray, sums: RegionSums) -> int | None:
+    """The least shift with which the sums of the minority's changes fit into a word.
 
     If a region's odds are multiplied by f, an integer changes by at most max(f, 1 / f) - 1 times
-    the second integer, and by a unit or two by rounding. The change that the bulk's move would make
-    is subtracted. None if there are too many samples.
+    the second integer, and by a unit or two by rounding. The change that the majority's move would
+    make is subtracted. None if there are too many samples.
     """
     growth = [max(max(f, 1.0 / f) for f in factors[0]) - 1.0 for factors in step.factors]
-    n_rest = int(counts.sum() - counts[bulk])
-    most = 4.0 * n_rest + 1.0
+    n_minority = int(counts.sum() - counts[majority])
+    most = 4.0 * n_minority + 1.0
     for region, own in enumerate(sums):
-        if region != bulk:
-            most += (growth[region] + growth[bulk]) * float(own[0][1]) * (1.0 + _ROUNDING)
+        if region != majority:
+            most += (growth[region] + growth[majority]) * float(own[0][1]) * (1.0 + _ROUNDING)
     free = (2.0 ** (62 - SECOND_BITS), 2.0 ** (SECOND_BITS - 2))
-    if 4 * n_rest > min(free):
+    if 4 * n_minority > min(free):
         return None
-    first, second = (math.ceil(math.log2(most / (room - 2.0 * n_rest))) for room in free)
+    first, second = (math.ceil(math.log2(most / (room - 2.0 * n_minority))) for room in free)
     return max(0, first, second - ROUGHER)
 
 
@@ -170,7 +172,7 @@ def is_worth_following(counts: np.ndarray, n_columns: int) -> bool:
     n_columns : int
     """
     in_cache = int(counts.sum()) * n_columns < _CODES_IN_CACHE
-    most = _LARGEST_REST_IN_CACHE if in_cache else _LARGEST_REST
+    most = _LARGEST_MINORITY_IN_CACHE if in_cache else _LARGEST_MINORITY
     return bool(counts.sum() - counts.max() <= most * counts.sum())
 
 

@@ -6,8 +6,8 @@ in both directions. It makes the bounds of the bin narrower in later rounds (see
 
 In every round the weights of all samples change, but those of samples with the same label change
 nearly alike. So the shares hardly move, and `engines.movement` says by how much a step can move
-them. That is added to the noted differences. The *bulk* is the step's largest region, the *rest*
-are all other samples; `estimates` says what the step does to the sums of the bulk.
+them. That is added to the noted differences. The *majority* is the step's largest region, the
+*minority* are all other samples; `estimates` says what the step does to the sums of the majority.
 
 The integers are weights rounded up, each by less than one unit. So the shares of the weights and
 those of the integers differ by at most twice the number of samples over the integers' sum. That is
@@ -55,14 +55,14 @@ class Movement(NamedTuple):
     ----------
     most : ndarray (2 * n_outputs,) of float64
         In any bin.
-    of_bulk : ndarray (2 * n_outputs,) of float64
-        In a bin whose samples are all of the bulk.
+    of_majority : ndarray (2 * n_outputs,) of float64
+        In a bin whose samples are all of the majority.
     is_one_way : ndarray (2 * n_outputs,) of uint8
-        Whether all samples of the rest gain weight relative to the bulk, or all lose it.
+        Whether all samples of the minority gain weight relative to the majority, or all lose it.
     """
 
     most: Floats
-    of_bulk: Floats
+    of_majority: Floats
     is_one_way: Bytes
 
 
@@ -125,7 +125,7 @@ class Skew:
         known = movement_of(step.factors, known_counts, self._search)
         self._movement = Movement(
             _positive_first(known.most),
-            _positive_first(known.of_bulk),
+            _positive_first(known.of_majority),
             _positive_first(known.is_one_way).astype(np.uint8),
         )
         if len(self._least):
@@ -148,17 +148,17 @@ def _move(  # type: ignore[no-untyped-def]
     for output in range(len(noted) // 2):
         for label in range(2):
             of, plane = 2 * output + label, stride * output + label
-            most, of_bulk, by_rest = (
-                movement.most[of], movement.of_bulk[of], movement.is_one_way[of],
+            most, of_majority, by_minority = (
+                movement.most[of], movement.of_majority[of], movement.is_one_way[of],
             )  # fmt: skip
             for s in range(len(n_units)):
                 by = most
-                if by_rest:
+                if by_minority:
                     total = float(sums[plane, s]) - off[plane, s] - n_units[s]
                     gain = abs(float(sums[plane, s] - expected[plane, s]))
                     gain += expected_off[plane, s] + n_units[s]
                     share = gain / total if total > gain else 1.0
-                    by = min(by, of_bulk + share + ROUNDINGS)
+                    by = min(by, of_majority + share + ROUNDINGS)
                 noted[2 * output, s] += by
                 noted[2 * output + 1, s] += by
 

@@ -30,7 +30,7 @@ class Bins(Protocol):
     is_exact: bool
 
     def look(self) -> Expected:
-        """Update the sums; returns what they would be if all samples had followed the bulk."""
+        """Update the sums; returns what they would be if all samples had followed the majority."""
 
     def renew(self, features: np.ndarray) -> np.ndarray:
         """Make the sums of some features exact; returns all features whose sums became exact."""
