@@ -1,4 +1,7 @@
-"""The reference engine: the scan in the array API, on arrays of any library.
+"""The heart of the package: the scan in the array API, on arrays of any library.
+
+It is written once, in the terms of the book: cumulative sums in sorted order, over all features at
+once. All other engines are faster ways to its integers, and are tested against it.
 
     table           every feature sorted once
     stump_scan      the best stump of sorted features under integer weights

@@ -407,6 +407,13 @@ def _add_column(codes, shift, first, second, table, low, high):  # type: ignore[
             table[at] += abs(sizes[i])
 
 
+@kernel("void(int64[::1], int64[::1])")
+def add_numbers(numbers, others):  # type: ignore[no-untyped-def]
+    """Add numbers to others. (Numba takes long to compile `numbers += others`.)"""
+    for i in range(len(others)):
+        numbers[i] += others[i]
+
+
 @kernel("void(Columns, Terms, Histograms, int64[::1], int64, int64)")
 def add_terms_to(columns, terms, histograms, chosen, low, high):  # type: ignore[no-untyped-def]
     """The same for some columns only."""
@@ -430,9 +437,9 @@ def add_terms_to(columns, terms, histograms, chosen, low, high):  # type: ignore
             for sign in range(2):
                 own = tables[t, sign * size : (sign + 1) * size]
                 if c < n_wide:
-                    histograms.wide[2 * k + sign, c] += own
+                    add_numbers(histograms.wide[2 * k + sign, c], own)
                 else:
-                    histograms.narrow[2 * k + sign, c - n_wide] += own
+                    add_numbers(histograms.narrow[2 * k + sign, c - n_wide], own)
         tables[:] = 0
 
 
@@ -451,11 +458,12 @@ def _clear_columns(histograms, chosen):  # type: ignore[no-untyped-def]
 def _add_columns(histograms, others, chosen):  # type: ignore[no-untyped-def]
     """Add the sums of some columns to others."""
     n_wide = histograms.wide.shape[1]
-    for c in chosen:
-        if c < n_wide:
-            histograms.wide[:, c] += others.wide[:, c]
-        else:
-            histograms.narrow[:, c - n_wide] += others.narrow[:, c - n_wide]
+    for plane in range(len(histograms.wide)):
+        for c in chosen:
+            if c < n_wide:
+                add_numbers(histograms.wide[plane, c], others.wide[plane, c])
+            else:
+                add_numbers(histograms.narrow[plane, c - n_wide], others.narrow[plane, c - n_wide])
 
 
 @kernel("void(Terms, int64, Listed)")

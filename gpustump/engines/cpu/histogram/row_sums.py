@@ -32,6 +32,7 @@ from gpustump.engines.cpu.histogram.bin_sums import HistogramSums, samples_of_sl
 from gpustump.engines.cpu.histogram.histograms import (
     FEW_ADDITIONS,
     TeamHistograms,
+    add_numbers,
     fill_slots,
     parts_of_columns,
     pieces_of,
@@ -293,8 +294,10 @@ def _add_weights(columns, rows, sums, column):  # type: ignore[no-untyped-def]
     if column < n_wide:
         own = np.zeros((rows.n_outputs, WIDE_BINS), dtype=np.int64)
         _add_weights_of(columns.wide[column], PART_BITS, rows, own)
-        sums.wide[:, column] += own
+        for k in range(rows.n_outputs):
+            add_numbers(sums.wide[k, column], own[k])
     else:
         own = np.zeros((rows.n_outputs, NARROW_BINS), dtype=np.int64)
         _add_weights_of(columns.narrow[column - n_wide], 0, rows, own)
-        sums.narrow[:, column - n_wide] += own
+        for k in range(rows.n_outputs):
+            add_numbers(sums.narrow[k, column - n_wide], own[k])

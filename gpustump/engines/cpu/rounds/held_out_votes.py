@@ -90,7 +90,8 @@ def _set_keys(bits, rows, keys):  # type: ignore[no-untyped-def]
         for i in range(len(own)):
             own[i] = bits[rows[i] if len(rows) > 0 else i, j]
         as_keys(own, own)
-        keys[j, :] = own
+        for i in range(len(own)):
+            keys[j, i] = own[i]
 
 
 @kernel("int64(float64, boolean)")

@@ -273,7 +273,8 @@ def _choose_offered(table, sets, numbers, rule, totals, offered, number, made): 
     cut[2:].view(np.float64)[0] = score
     made.thresholds[number] = offered.thresholds[number, found]
     if column_of(sets.columns, cut[0]) >= 0:
-        made.sides[number] = sides[found]
+        for which in range(sides.shape[1]):
+            made.sides[number, which] = sides[found, which]
     return score >= 0.0
 
 

@@ -132,7 +132,9 @@ def _add_up(numbers, first, second, sums):  # type: ignore[no-untyped-def]
         last = len(numbers) - 1
         sums[0, numbers[last]] += first[last]
         sums[1, numbers[last]] += second[last]
-    sums += others
+    for which in range(2):
+        for number in range(N_NUMBERS):
+            sums[which, number] += others[which, number]
 
 
 @kernel("int64(int64, int64, int64, int64)")

@@ -20,7 +20,6 @@ from gpustump.engines.ahead import DISCRETE, NEWTON, REAL
 from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import group, kernel
-from gpustump.engines.cpu.split.allowed import are_in_order, newton_step, odds
 from gpustump.engines.cpu.split.cut_sums import (
     both_left_of_cuts,
     left_of_cuts,
@@ -28,6 +27,7 @@ from gpustump.engines.cpu.split.cut_sums import (
     position_of,
     with_sizes_left_of_cuts,
 )
+from gpustump.engines.cpu.split.monotone_bounds import are_in_order, newton_step, odds
 from gpustump.engines.cpu.split.split_scores import gain, minus_root
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 
@@ -181,7 +181,7 @@ def _constant_key(totals, kind, l2):  # type: ignore[no-untyped-def]
     score, left = np.empty(1, dtype=np.int64), np.empty((2, 1), dtype=np.int64)
     _clear(score, kind)
     for output in range(len(totals)):
-        left[:, 0] = totals[output]
+        left[0, 0], left[1, 0] = totals[output, 0], totals[output, 1]
         _add_scores(left, (totals[output, 0], totals[output, 1]), (0, 0), kind, l2, score)
     return key_of(score[0])
 

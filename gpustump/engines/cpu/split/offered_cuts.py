@@ -11,8 +11,8 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.ahead import OfferedCuts
 from gpustump.engines.cpu.runtime.compiling import kernel
-from gpustump.engines.cpu.split.allowed import are_in_order, newton_step
 from gpustump.engines.cpu.split.category_sets import column_of, score_of_set
+from gpustump.engines.cpu.split.monotone_bounds import are_in_order, newton_step
 from gpustump.engines.cpu.split.split_scores import gain
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.cpu.table.source_table import plain

@@ -25,7 +25,7 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.runtime.compiling import kernel
-from gpustump.engines.cpu.split.allowed import Rules
+from gpustump.engines.cpu.split.monotone_bounds import Rules
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Outside, Slices
 from gpustump.engines.cpu.split.unit_scores import (

@@ -19,7 +19,7 @@ array `edge` is not empty, the most that the score at each unit's right edge may
 it.
 
 A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a unit,
-only the allowed part of the band counts (`allowed_units`).
+only the allowed part of the band counts (`monotone_bounds`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, kernel
-from gpustump.engines.cpu.split.allowed import direction_of
-from gpustump.engines.cpu.split.allowed_units import (
+from gpustump.engines.cpu.split.monotone_bounds import (
     FirstIntegers,
     LimitedStretch,
+    direction_of,
     limit_newton,
     limit_real,
 )
@@ -220,6 +220,13 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
     return best
 
 
+@kernel("void(float64[::1], float64[::1], boolean)")
+def _add_output(score, at_edge, is_first):  # type: ignore[no-untyped-def]
+    """Add an output's part to the score at the right edge of each unit; the first one sets it."""
+    for i in range(len(score)):
+        score[i] = at_edge[i + 1] if is_first else score[i] + at_edge[i + 1]
+
+
 @kernel(f"Tuple((float64, int64, int64))({_EVALUATED}, float64[::1], float64[::1])")
 def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Real votes."""
@@ -276,10 +283,7 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
                     rest_p_off, rest_n_off, is_exact,
                 )  # fmt: skip
                 limit_real(limited, rules.smoothing, at_edge, own)
-            if k == 0:
-                score[:count] = at_edge[1 : count + 1]
-            else:
-                score[:count] += at_edge[1 : count + 1]
+            _add_output(score[:count], at_edge, k == 0)
         if len(edge) > 0:
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
@@ -513,10 +517,7 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
                 )  # fmt: skip
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
                 limit_newton(limited, FirstIntegers(up, down, sizes), l2, at_edge, own)
-            if k == 0:
-                score[:count] = at_edge[1 : count + 1]
-            else:
-                score[:count] += at_edge[1 : count + 1]
+            _add_output(score[:count], at_edge, k == 0)
         if len(edge) > 0:
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
