@@ -15,5 +15,5 @@ once. All other engines are faster ways to its integers, and are tested against 
     prediction      the scores of a finished model
     running_scores  scores that grow term by term
 
-It is slower than the compiled engines, but runs everywhere, and they are tested against it.
+It is slower than the compiled engines, but runs everywhere.
 """
