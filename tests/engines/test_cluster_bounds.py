@@ -19,7 +19,7 @@ from all_cuts import check_shares, cuts_of_feature
 from rounds import KINDS, Case, signs
 from spread_tables import Spread, SpreadTable
 
-from gpustump.engines.cluster import places, state
+from gpustump.engines.cluster import state, sums_source
 from gpustump.engines.cluster.questions import Changes, Ranges, narrowed
 from gpustump.engines.contract import Cut, Step, split_at
 from gpustump.engines.cpu.histogram.estimates import add_rounded, round_to_fit
@@ -66,8 +66,8 @@ class Watched:
                 self.edges = edges
                 super().search(edges, learn)
 
-            def _evaluated(self, slices: Slices, ground: Any) -> np.ndarray:
-                bounds = super()._evaluated(slices, ground)
+            def _evaluated(self, slices: Slices, outside: Any) -> np.ndarray:
+                bounds = super()._evaluated(slices, outside)
                 if slices is self.edges.slices:
                     watched._seen.append((self.edges, bounds))
                 return bounds
@@ -109,8 +109,8 @@ class Watched:
             if len(cuts):
                 self.n_compared += 1
                 assert scores[start:end][cuts].max() <= bounds[slot]
-                if len(edges.slices.ahead):
-                    check_shares(own[:, start:end], cuts, edges.slices.ahead[:, slot], self.search)
+                if len(edges.slices.skew):
+                    check_shares(own[:, start:end], cuts, edges.slices.skew[:, slot], self.search)
 
 
 def drawn_case(seed: int) -> Case:
@@ -142,7 +142,7 @@ def test_no_cut_inside_a_bin_is_better_than_its_bound(kind):
 
 def test_shares_hold_where_few_of_the_lighter_label_gain_what_the_others_lose(monkeypatch):
     """Positive samples weigh 20 times as much in the bin, and are of the majority."""
-    monkeypatch.setattr(places, "_LISTED", 10_000)  # then shares are known to the last sample
+    monkeypatch.setattr(sums_source, "_LISTED", 10_000)  # then shares are known to the last sample
     n, is_minority = 2000, np.zeros(4000, dtype=bool)
     is_minority[[*range(1801, n, 2), *range(n, 4000, 20)]] = True
     k = np.arange(4000)

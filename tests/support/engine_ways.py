@@ -262,7 +262,7 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
 
 def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """Rows spread over shards of both kinds, in bins and units of several sizes."""
-    from gpustump.engines.cluster import places, state
+    from gpustump.engines.cluster import sums_source, state
     from gpustump.engines.cpu.table import codes
 
     kernels, mixed = ("kernels",) * 3, ("kernels", "arrays", "kernels")
@@ -272,8 +272,8 @@ def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 
     yield way("three shards", *kernels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(places, "_LISTED", 3)
-        patch.setattr(places, "_UNIT_BITS", 1)
+        patch.setattr(sums_source, "_LISTED", 3)
+        patch.setattr(sums_source, "_UNIT_BITS", 1)
         yield way("ranges cut in two", *mixed, max_cuts=3)
         patch.setattr(codes, "SHARD", codes.SHARD._replace(patience=0))
         yield way("samples in order, two threads", "kernels", max_cuts=2, n_threads=2)
