@@ -262,7 +262,7 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
 
 def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """Rows spread over shards of both kinds, in bins and units of several sizes."""
-    from gpustump.engines.cluster import sums_source, state
+    from gpustump.engines.cluster import state, sums_source
     from gpustump.engines.cpu.table import codes
 
     kernels, mixed = ("kernels",) * 3, ("kernels", "arrays", "kernels")
