@@ -44,7 +44,7 @@ def test_three_lost_workers_leave_the_model_as_it_was(few, monkeypatch, seed):
     moments = set(chance.sample(range(60), 3))
     if seed >= 5:  # steps are followed, though the table is small
         monkeypatch.setattr(state, "_LEAST_CODES", 0)
-        monkeypatch.setattr(state, "_LARGEST_REST", 1.0)
+        monkeypatch.setattr(state, "_LARGEST_MINORITY", 1.0)
     kind, local, how = [
         (DaskAdaBoostClassifier, AdaBoostClassifier, {}),
         (DaskLogitBoostClassifier, LogitBoostClassifier, {"n_iter_no_change": 30}),

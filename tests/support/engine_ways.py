@@ -278,7 +278,7 @@ def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
         patch.setattr(codes, "SHARD", codes.SHARD._replace(patience=0))
         yield way("samples in order, two threads", "kernels", max_cuts=2, n_threads=2)
         patch.setattr(state, "_LEAST_CODES", 0)
-        patch.setattr(state, "_LARGEST_REST", 1.0)
+        patch.setattr(state, "_LARGEST_MINORITY", 1.0)
         yield way("steps followed", *mixed, max_cuts=5)
     yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
 
