@@ -31,7 +31,9 @@ settings = tomllib.loads((root / "pyproject.toml").read_text())
 contracts = settings["tool"]["importlinter"]["contracts"]
 for contract in contracts:
     print(contract["name"])
-rooms, engines, *_ = (own["layers"] for own in contracts if own["type"] == "layers")
+rooms, engines, *_ = (
+    own["layers"] for own in contracts if own["type"] == "layers"
+)
 
 # %%
 # This is what the rooms hold. Rooms on one line do not import each other.
