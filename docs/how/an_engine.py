@@ -165,13 +165,12 @@ class PlainState:
         return [self.region_sums(hypothesis) for hypothesis in hypotheses]
 
     def advance(self, step):
-        """Add the vote to the scores, and change the weights."""
-        signs, vote, grown, kept = step.discrete
+        """Add the votes to the scores, and change the weights."""
         for sample, region in enumerate(self.regions(step.hypothesis)):
-            self.scores[sample] += vote * signs[region]
-            is_right = signs[region] == self.labels[sample]
-            weight = self.floats[sample] * (kept if is_right else grown)
-            self.floats[sample] = max(weight, FLOOR)
+            self.scores[sample] += step.votes[region][0]
+            negative, positive = step.factors[region][0]
+            by = positive if self.labels[sample] > 0 else negative
+            self.floats[sample] = max(self.floats[sample] * by, FLOOR)
 
     def regions(self, hypothesis):
         """Left 0, right 1, missing 2, for each sample."""
