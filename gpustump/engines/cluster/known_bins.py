@@ -1,6 +1,6 @@
 """The samples of the bins that a shard is asked about, with their keys.
 
-As in `places`, the samples of a bin are read in the order of their codes, or found among all codes.
+As in `sums_source`, samples of a bin are read in the order of codes, or found among all codes.
 They are kept for a while: of the samples that 100 rounds ask about, half to three quarters are in
 bins that an earlier round has asked about. Kernels read them where they are kept.
 """

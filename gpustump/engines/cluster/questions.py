@@ -208,7 +208,7 @@ def counts_of(columns: CategoryColumns | None) -> np.ndarray:
 
 
 def unfolded(planes: np.ndarray, search: Search) -> np.ndarray:
-    """The planes as the CPU engine's search takes them (`cpu.slices`), from those of shards.
+    """The planes as the CPU engine's search takes them (`slices`), from those of shards.
 
     For Newton votes the search takes separate sums of second integers for samples labelled +1 and
     -1, and adds both. Here the first one holds the sum of both, and the second one is 0.
@@ -239,7 +239,7 @@ class Shard(Protocol):
         cuts : list of ndarray of int64
             For each feature the largest key that each bin may hold, except the last; increasing.
         is_crowded : list of bool
-            See `cpu.cuts.Cuts`.
+            See `cuts.Cuts`.
         categorical : sequence of int
             As for `contract.Task`.
         """

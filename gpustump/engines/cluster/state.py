@@ -4,7 +4,7 @@ The sums over bins and categories come with the answer to each step. So a round 
 for the step, and one or two for the bins that may hold the best cut.
 
 Where a step parts few samples from many, shards add up the few, and what the step does to the sums
-over the many is worked out here (`cpu.estimates`). The sums are estimates from then on. Those of
+over the many is worked out here (`estimates`). The sums are estimates from then on. Those of
 the features that may hold the best cut are asked for anew, with parts of their bins.
 """
 
@@ -29,7 +29,7 @@ from gpustump.learners.hypothesis import Partition
 
 _LARGEST_MINORITY = 0.4
 """If a step's smaller regions hold a larger share of the samples, all samples are added up. On one
-machine that is 0.6 (`cpu.estimates`); here bins are larger, and looking into those that vague
+machine that is 0.6 (`estimates`); here bins are larger, and looking into those that vague
 estimates leave takes more time."""
 
 _LEAST_CODES = 2**21

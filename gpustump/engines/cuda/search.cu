@@ -1,7 +1,7 @@
 // From histograms to the best classic stump: edges exactly, bounds for the cuts between them, and a
 // scan of the bins whose bounds do not rule them out.
 //
-// It is the search that `cpu/search.py` explains, in four kernels that do not wait for the host:
+// It is the search that `cpu/split/search.py` explains, in four kernels that do not wait for the host:
 // `weigh` updates the bins' weights and bounds, `list_bins` lists the bins that may hold a better
 // cut than the best edge, `scan` searches them, `finish` takes the best cut and writes the round's
 // result. If the sorted order of a feature is needed and is not on the device, the result says so;

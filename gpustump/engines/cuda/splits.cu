@@ -3,7 +3,7 @@
 // The search is that of `search.cu`, with other scores: those of `engines/worth.py`, operation by
 // operation. They are convex in the sums left of a cut. So inside a bin they are bounded by their
 // values at the corners of the region in which the sums can lie. `cpu/unit_scores.py` explains that
-// region and its corners, and `cpu/drift.py` what is noted of a bin when it has been searched.
+// region and its corners, and `cpu/split/skew.py` what is noted of a bin when it has been searched.
 // Bounds computed in floating point are widened by far more than their error.
 //
 // `weigh_...` updates sums, edges and bounds, `list_bins` of `search.cu` lists the bins that may
@@ -295,7 +295,7 @@ struct NewtonVotes {
 };
 
 // By how many units the sum of a bin's integers and that of its weights may differ, with room for
-// roundings: see `cpu/drift.py`.
+// roundings: see `cpu/split/skew.py`.
 __device__ inline double units_apart(const Splits& splits, int64 n_inside) {
   return 4.0 * double(n_inside) + 1024.0 * double(splits.samples.n_outputs + 4);
 }

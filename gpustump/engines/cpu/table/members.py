@@ -6,7 +6,7 @@ provides memory only for the features that are sorted. The sign bit of a sample 
 one is in the same part of the bin. In shards, which ask for whole bins, samples are sorted by bins
 alone, which takes half the time.
 
-When the samples of a part are asked for by their values (`places`), they are put in this order
+When the samples of a part are asked for by their values (`sums_source`), they are put in order
 here, too. Then the bit below the sign bit is set for each sample whose next one has another value,
 and for the last one of the part, so this one tells whether a part is sorted.
 """
