@@ -303,6 +303,16 @@ PEERS = (
 too."""
 
 
+def _from_cupy(contender: Contender) -> Contender:
+    name, needs = f"{contender.name}, CuPy arrays", (*contender.needs, "cupy")
+    return replace(contender, name=name, needs=needs, arrays="cupy")
+
+
+FROM_CUPY = tuple(_from_cupy(peer) for peer in PEERS if peer.cuda in ("gpustump", "xgboost"))
+"""Those that train on a GPU and take CuPy's arrays, given a table that is there before the clock
+starts."""
+
+
 def chosen(contenders: Sequence[Contender], only: Collection[str] | None) -> list[Contender]:
     """The contenders named in `only`, in their own order; all if none is named."""
     return [contender for contender in contenders if not only or contender.name in only]

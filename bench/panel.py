@@ -5,7 +5,7 @@ left out where they would take most of the time: scikit-learn's AdaBoost and XGB
 everywhere, CatBoost on the large table. Late rounds are compared with hessboost alone: on these
 tables its first hundred rounds take the least time, and what a round costs the peers does not
 depend on how many came before. Cases on a GPU are compared with XGBoost alone, which trains there
-from the same host arrays. They are measured only if they are named.
+from the same arrays, on the host and on the device. They are measured only if they are named.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import functools
 from typing import NamedTuple
 
-from bench.contenders import PEERS, VOTES, VOTES_ON_CUDA, chosen
+from bench.contenders import FROM_CUPY, PEERS, VOTES, VOTES_ON_CUDA, chosen
 from bench.data import FAMILIES, load
 from bench.play import Plan
 from bench.worker import Entry
@@ -36,7 +36,8 @@ _LARGE, _SMALL = (1_000_000, 50), (200_000, 30)
 _OURS = tuple(contender.name for contender in VOTES)
 _FAST = (*_OURS, "XGBoost hist", "LightGBM", "hessboost")
 _LARGEST, _ON_A_GPU = (10_000_000, 100), (2_000_000, 100)
-_CUDA = (*(contender.name for contender in VOTES_ON_CUDA), "XGBoost cuda")
+_FROM_HOST = (*(contender.name for contender in VOTES_ON_CUDA), "XGBoost cuda")
+_CUDA = (*_FROM_HOST, *(contender.name for contender in FROM_CUPY))
 
 CASES = {
     "large": Case(FAMILIES, _LARGE, (10, 100), 3, _FAST),
@@ -59,7 +60,7 @@ _FEWEST = 500
 
 DATA = tuple(dict.fromkeys(name for case in CASES.values() for name in case.data))
 
-WHO = chosen(PEERS, {name for case in CASES.values() for name in case.contenders})
+WHO = chosen((*PEERS, *FROM_CUPY), {name for case in CASES.values() for name in case.contenders})
 """Who takes part in one case or another."""
 
 

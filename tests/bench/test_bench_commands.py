@@ -136,6 +136,7 @@ def test_the_panel_has_cases_on_a_gpu_that_take_part_if_they_are_named():
     ]
     assert plans[0].entries[0].data.args == ("synthetic", 1000, 100)
     who = ["gpustump cuda", "gpustump cuda real", "gpustump cuda LogitBoost", "XGBoost cuda"]
+    who += [f"{name}, CuPy arrays" for name in who]
     for plan in plans:
         assert [entry.contender.name for entry in plan.entries] == who
     usual = {plan.name for plan in planned(_parser().parse_args(["panel"]))}

@@ -121,7 +121,7 @@ def test_a_failed_step_stops_no_other_and_wheels_are_used_without_network(tmp_pa
         ([], "name the folder"),
         (["--fast", "x"], "--fast is no option"),
         (["--seconds", "soon", "x"], "--seconds needs a whole number"),
-        (["x", "dance"], "dance is no step; there are devices profile"),
+        (["x", "dance"], "dance is no step; there are devices tests"),
     ],
 )
 def test_nonsense_is_refused_by_name(arguments, complaint, tmp_path):
