@@ -97,7 +97,7 @@ def _fits(folder: Path) -> Iterator[Row]:
     exact = [run for run in section.runs if run.contender in ("gpustump", "scikit-learn AdaBoost")]
     yield _fit(Section(section.name, tuple(exact)), "gpustump", "AdaBoost")
     (section, *_) = records.read(folder / "gpu-large.json").sections
-    yield _fit(section, "gpustump cuda", "on a GPU (H100), host's arrays")
+    yield _fit(section, "gpustump cuda, CuPy arrays", "on a GPU (H100), its arrays")
 
 
 def _fit(section: Section, contender: str, about: str) -> Row:

@@ -69,7 +69,8 @@ class EngineUnderTest:
     @property
     def is_library(self) -> bool:
         """Whether it differs from the reference on NumPy in its array library only."""
-        return self.backend is not None and self.backend.name != "numpy"
+        backend = self.backend
+        return backend is not None and backend.kernels == "reference" and backend.name != "numpy"
 
     @property
     def has_many_ways(self) -> bool:
@@ -260,6 +261,25 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
         yield way("streamed in blocks", OnCpu(), host, max_memory=least)
 
 
+def cuda_on_gpu(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
+    """On a GPU: the table there, on the host, and streamed from the host in every round."""
+    from gpustump.engines.cuda import device_memory, table
+    from gpustump.engines.cuda.device import device_of
+    from gpustump.engines.cuda.engine import CudaEngine
+
+    there = backend.asarray(X)
+    device = device_of(there)
+    assert device is not None
+    own = None if rows is None else backend.asarray(rows)
+    yield "on the GPU", as_routed(CudaEngine(device), there, own)
+    yield "host table", as_routed(CudaEngine(device), X, rows)
+    shape = (len(X) if rows is None else len(rows), X.shape[1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device_memory, "_LEAST_BUFFER", 1024)
+        least = Resources(max_memory=device_memory.least_bytes(*shape, Search()))
+        yield "streamed", table.prepare(X, rows, device, least)
+
+
 def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """Rows spread over shards of both kinds, in bins and units of several sizes."""
     from gpustump.engines.cluster import state, sums_source
@@ -298,6 +318,16 @@ def on_library(backend: Backend) -> EngineUnderTest:
     )
 
 
+def kernels_on(backend: Backend) -> EngineUnderTest:
+    return EngineUnderTest(
+        f"kernels on {backend.name.partition('-')[0]}",
+        functools.partial(cuda_on_gpu, backend=backend),
+        lambda: backend.reason,
+        votes=tuple(KINDS),
+        backend=backend,
+    )
+
+
 ENGINES = (
     *(on_library(backend) for backend in TESTED if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
@@ -305,4 +335,5 @@ ENGINES = (
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("cluster", spread_out, no_numba, ("stump",), tuple(KINDS)),
     EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS), n_ways_of_intervals=5),
+    *(kernels_on(backend) for backend in TESTED if backend.name == "cupy-kernels"),
 )
