@@ -183,7 +183,7 @@ def on_host(result: Any) -> np.ndarray:
 
 
 _KERNELS = tuple(
-    f"gpustump.engines.cpu.{stage}" for stage in ("coded", "direct", "predict.prediction")
+    f"gpustump.engines.cpu.{stage}" for stage in ("coded", "sorted", "predict.prediction")
 )
 
 

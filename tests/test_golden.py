@@ -30,7 +30,7 @@ def recorded() -> list[tuple[str, str, GoldenTable]]:
     Every engine of the host trains on all of them; the CUDA kernels, run on the CPU, on a third,
     and "auto", which chooses among the others, on a quarter.
     """
-    engines = {"reference": TABLES, "direct": TABLES, "coded": TABLES, "auto": TABLES[::4]}
+    engines = {"reference": TABLES, "sorted": TABLES, "coded": TABLES, "auto": TABLES[::4]}
     on_host = [
         (engine, weak_learner, table)
         for engine, tables in engines.items()
@@ -48,7 +48,7 @@ def recorded() -> list[tuple[str, str, GoldenTable]]:
 def test_every_engine_trains_the_recorded_model(
     table: GoldenTable, kernels: str, weak_learner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if kernels in ("direct", "coded"):
+    if kernels in ("sorted", "coded"):
         pytest.importorskip("numba")
     with contextlib.ExitStack() as stack:
         if kernels == "cuda":

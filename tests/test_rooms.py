@@ -47,7 +47,7 @@ FORBIDDEN = [
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from gpustump.boosting.rounds import Boosting",
     ),
-    ("engines/cpu/direct.py", "import gpustump.engines.reference.table"),
+    ("engines/cpu/sorted.py", "import gpustump.engines.reference.table"),
     ("engines/contract.py", "import gpustump.engines.cuda.engine"),
     ("engines/cuda/engine.py", "import gpustump.engines.route"),
     ("data/labels.py", "def late():\n    import numba"),

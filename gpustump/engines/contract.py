@@ -424,7 +424,7 @@ class Engine(Protocol):
     Attributes
     ----------
     name : str
-        What GPUSTUMP_KERNELS calls it: "reference", "direct", "binned", "coded", "cuda".
+        What GPUSTUMP_KERNELS calls it: "reference", "sorted", "coded", "cuda".
     summary : str
         What it is, in a few words.
     """

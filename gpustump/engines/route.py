@@ -17,7 +17,7 @@ the decision affects nothing but time:
 * max_memory decides first: an engine that fits is taken before a faster one that does not.
 
 The environment variable GPUSTUMP_KERNELS is for tests and comparisons: "reference" disables the
-kernels, "direct", "binned" and "coded" choose one of the CPU's engines, and "cuda" chooses the CUDA
+kernels, "sorted" and "coded" choose one of the CPU's engines, and "cuda" chooses the CUDA
 kernels. An engine that cannot train the task is not taken even then.
 """
 
@@ -36,21 +36,19 @@ from gpustump.data.readable import readable_bytes
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import Engine, Resources, Search, Task, Trainer
-from gpustump.engines.cpu.engine import BINNED, CODED, DIRECT, KERNELS, START_SECONDS
+from gpustump.engines.cpu.engine import CODED, KERNELS, SORTED, START_SECONDS
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.reference.engine import REFERENCE
 
-CHOICES = ("auto", "reference", "direct", "binned", "coded", "cuda")
+CHOICES = ("auto", "reference", "sorted", "coded", "cuda")
 
-DIRECT_SAMPLES, DIRECT_ELEMENTS, SIGNED_ELEMENTS = 4096, 2**19, 2**20
-"""Tables of up to this many samples, or elements, are scanned directly. The last number is for
-discrete votes of one output, whose scan adds up one number for each sample."""
+SORTED_SAMPLES, SORTED_ELEMENTS, SORTED_ADDITIONS = 4096, 2**21, 2**24
+"""Tables of up to this many samples are sorted; others if they have at most so many elements, and
+elements times outputs."""
 
-BINNED_ADDITIONS, CODED_ADDITIONS, BINNED_ELEMENTS = 2**18, 2**24, 2**21
-"""For Newton votes a round is faster with small bins if elements times outputs are at least the
-first number, and either the table is small, or they are at most the second number, and elements at
-most the third."""
+SCANNED_ELEMENTS = 2**20
+"""The same for intervals, whose pairs of cuts are scanned."""
 
 USUAL_ROUNDS = 100
 """Taken where the number of rounds is not known."""
@@ -82,7 +80,7 @@ class Route:
     place : str
         "cpu", "cuda:0", ...: the device that trains.
     engine : str
-        "reference", "direct", "binned", "coded" or "cuda".
+        "reference", "sorted", "coded" or "cuda".
     summary : str
         What that engine is.
     reason : str
@@ -355,7 +353,7 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
 
 def _able(task: Task) -> list[Engine]:
     """The host's engines that can train this; under a memory limit the first that fits is taken."""
-    engines: tuple[Engine, ...] = (CODED, REFERENCE, DIRECT, BINNED)
+    engines: tuple[Engine, ...] = (CODED, REFERENCE, SORTED)
     if asked_for() == "reference":
         engines = (REFERENCE,)
     return [engine for engine in engines if engine.refusal(task) is None]
@@ -369,24 +367,15 @@ def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
     refusal = CODED.refusal(task)
     if refusal is not None:
         return REFERENCE, "nothing faster can train this", (f"the CPU kernels: {refusal}",)
-    if asked == "coded":
-        return CODED, "GPUSTUMP_KERNELS asks for it", ()
-    refusal = BINNED.refusal(task)
-    if asked == "binned" and refusal is None:
-        return BINNED, "GPUSTUMP_KERNELS asks for it", ()
-    if asked in ("direct", "binned"):
-        others = () if asked == "direct" else (f"small bins: {refusal}",)
-        return DIRECT, "GPUSTUMP_KERNELS asks for it", others
+    if asked in ("sorted", "coded"):
+        return SORTED if asked == "sorted" else CODED, "GPUSTUMP_KERNELS asks for it", ()
     if task.n_rounds is not None and not is_worth_its_start(REFERENCE.seconds(task)):
         return REFERENCE, "the job is too short to load Numba for", ()
     n_additions = task.n_elements * task.search.n_outputs
-    most = SIGNED_ELEMENTS if task.search.has_signs else DIRECT_ELEMENTS
-    is_small = task.n_samples <= DIRECT_SAMPLES or task.n_elements <= most
-    is_large = task.n_elements > BINNED_ELEMENTS or (n_additions > CODED_ADDITIONS and not is_small)
-    if n_additions >= BINNED_ADDITIONS and not is_large and refusal is None:
-        return BINNED, "the table is of medium size, and votes are Newton's", ()
-    if is_small:
-        return DIRECT, "the table is small", ()
+    most = SCANNED_ELEMENTS if task.search.learner == "interval" else SORTED_ELEMENTS
+    is_small = task.n_elements <= most and n_additions <= SORTED_ADDITIONS
+    if is_small or task.n_samples <= SORTED_SAMPLES:
+        return SORTED, "the table is small", ()
     return CODED, "the table is large", ()
 
 

@@ -1,6 +1,6 @@
 """Rounds that are made ahead are those that are made one by one, in everything that can be seen.
 
-Fits of the direct engine are compared with the same fits where nothing is made ahead, and with the
+Fits on sorted tables are compared with the same fits where nothing is made ahead, and with the
 reference's: digests, records, held-out scores and errors, what callbacks get, and checkpoints.
 """
 
@@ -27,6 +27,7 @@ from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.engines.ahead import NEWTON, VoteRule
+from gpustump.engines.cpu import engine
 from gpustump.engines.cpu.rounds import rounds_ahead
 from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
 from gpustump.engines.cpu.table import sorted_table
@@ -35,7 +36,7 @@ from gpustump.engines.threads import Team
 
 @pytest.fixture(autouse=True)
 def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPUSTUMP_KERNELS", "direct")
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "sorted")
 
 
 @pytest.fixture
@@ -175,13 +176,21 @@ def categorical(how: dict[str, Any]) -> dict[str, Any]:
     return {**how, "categorical_features": list(CATEGORICAL), **own}
 
 
-@pytest.mark.parametrize("engine", ["direct", "binned"])
+def divide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divide every sorted table into bins."""
+    for name in ("BINNED_ADDITIONS", "BINNED_SAMPLES", "BINNED_SAMPLES_WITH_SIGNS"):
+        monkeypatch.setattr(engine, name, 1)
+
+
+with_and_without_bins = pytest.mark.parametrize("in_bins", [False, True])
+
+
+@with_and_without_bins
 @pytest.mark.parametrize("case", CASES)
-def test_sets_of_categories_are_learnt_in_the_same_rounds(monkeypatch, told, case, engine):
+def test_sets_of_categories_are_learnt_in_the_same_rounds(monkeypatch, told, case, in_bins):
     how = categorical(CASES[case])
-    if engine == "binned" and "monotonic_cst" in how:
-        pytest.skip("small bins are for votes without constraints")
-    monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+    if in_bins:
+        divide(monkeypatch)
     X, y = table_with_categories(len(case))
     found = fitted(X, y, **how)
     n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
@@ -196,16 +205,17 @@ def test_sets_of_categories_are_learnt_in_the_same_rounds(monkeypatch, told, cas
     "case", ["stopped early", "not regularised", "smoothed bags, stopped early"]
 )
 @pytest.mark.parametrize(
-    ("n_classes", "multi_class", "engine"),
+    ("n_classes", "multi_class", "in_bins"),
     [
-        *((3, "shared", "direct"), (3, "shared", "binned")),
-        *((5, "shared", "direct"), (3, "one_vs_rest", "binned")),
+        *((3, "shared", False), (3, "shared", True)),
+        *((5, "shared", False), (3, "one_vs_rest", True)),
     ],
 )
 def test_several_classes_learn_sets_in_the_same_rounds(
-    monkeypatch, told, case, n_classes, multi_class, engine
+    monkeypatch, told, case, n_classes, multi_class, in_bins
 ):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+    if in_bins:
+        divide(monkeypatch)
     X, y = table_with_categories(n_classes, n_classes)
     how = {**categorical(CASES[case]), "multi_class": multi_class}
     found = fitted(X, y, **how)
@@ -234,12 +244,13 @@ def test_watched_values_that_are_no_category_count_as_missing(dtype, dtype_watch
     assert found == fitted(X, y, **how)
 
 
-@pytest.mark.parametrize("engine", ["direct", "binned"])
+@with_and_without_bins
 @pytest.mark.parametrize("categorical_features", [[0], [1], [0, 1], [1, 2]])
 def test_of_a_set_and_a_threshold_that_part_alike_the_lower_feature_is_taken(
-    monkeypatch, engine, categorical_features
+    monkeypatch, in_bins, categorical_features
 ):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+    if in_bins:
+        divide(monkeypatch)
     random = np.random.default_rng(0)
     X = np.repeat(random.integers(0, 2, (200, 1)), 3, axis=1).astype(float)
     X[random.random(200) < 0.2] = np.nan
@@ -254,9 +265,9 @@ def test_a_table_of_nothing_but_categories_is_learnt_in_the_same_rounds(monkeypa
     X, y = table_with_categories(3)
     how = {**STOPPING, "smoothing_rounds": 20, "categorical_features": [0, 1, 2]}
     expected = by_the_reference(lambda: fitted(X[:, [1, 2, 5]], y, **how))
-    for engine in ("direct", "binned"):
-        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
-        assert fitted(X[:, [1, 2, 5]], y, **how) == expected
+    assert fitted(X[:, [1, 2, 5]], y, **how) == expected
+    divide(monkeypatch)
+    assert fitted(X[:, [1, 2, 5]], y, **how) == expected
 
 
 def fitted_unseen(*given: np.ndarray, **how: Any) -> tuple[Any, ...]:

@@ -173,9 +173,9 @@ def test_every_engine_is_listed_with_what_keeps_it_from_training(
     monkeypatch.setattr("gpustump.engines.route.why_not_on_gpu", lambda task: problem)
     header, *lines = blocks(command)[1]
     assert header.split() == ["engine", "device", "usable", "votes"]
-    assert [line.split()[0] for line in lines] == ["reference", "direct", "binned", "coded", "cuda"]
+    assert [line.split()[0] for line in lines] == ["reference", "sorted", "coded", "cuda"]
     assert lines[0].split()[2] == "yes"
-    cuda = lines[4]
+    cuda = lines[3]
     assert cuda.split()[1:3] == ["cuda", "yes" if problem is None else "no"]
     if problem == "CuPy is not installed":  # as the list of devices says already
         assert cuda.endswith("no usable GPU; the list of devices says why")
@@ -185,7 +185,7 @@ def test_every_engine_is_listed_with_what_keeps_it_from_training(
 
 def test_without_numba_the_engines_that_need_it_say_so(command, few_devices, monkeypatch):
     monkeypatch.setattr("gpustump.engines.cpu.engine.importlib.util.find_spec", lambda name: None)
-    for line in blocks(command)[1][2:5]:
+    for line in blocks(command)[1][2:4]:
         assert line.split()[2] == "no"
         assert f"Numba is not installed: {how_to_install('cpu')}" in line
 
@@ -208,8 +208,8 @@ def test_devices_says_what_auto_does_with_tables_of_either_size(
 
 
 def test_devices_tells_of_the_variable_that_chooses_the_engine(command, few_devices, monkeypatch):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", "direct")
-    assert blocks(command)[3] == ["The environment variable GPUSTUMP_KERNELS asks for 'direct'."]
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "sorted")
+    assert blocks(command)[3] == ["The environment variable GPUSTUMP_KERNELS asks for 'sorted'."]
     monkeypatch.setenv("GPUSTUMP_KERNELS", "fast")
     message = command.refuses("devices")
     assert message.startswith("GPUSTUMP_KERNELS must be one of auto, reference,")

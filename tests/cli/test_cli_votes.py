@@ -523,7 +523,7 @@ def test_devices_says_which_votes_each_engine_trains(command, monkeypatch):
     monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: ())
     out = command.succeeds("devices").out
     trains = {line.split()[0]: line.split()[3] for line in out.splitlines() if "kernels, " in line}
-    assert trains == {"direct": "all", "binned": "logistic", "coded": "all", "cuda": "all"}
+    assert trains == {"sorted": "all", "coded": "all", "cuda": "all"}
     (reference,) = (line for line in out.splitlines() if line.startswith("reference"))
     assert reference.split()[3] == "all"
 

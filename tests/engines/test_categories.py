@@ -257,21 +257,20 @@ def ways_of_cuda(case: Case) -> Iterator[Way]:
 def ways_of_cpu(case: Case) -> Iterator[Way]:
     """The CPU's kernels, in one piece and in many."""
     pytest.importorskip("numba")
-    from gpustump.engines.cpu import binned, direct
+    from gpustump.engines.cpu import sorted as sorted_run
     from gpustump.engines.cpu.histogram import category_sums
     from gpustump.engines.cpu.table import codes, sorted_table
     from gpustump.engines.threads import Team
 
     X, rows, own = case.X, case.rows, case.categorical
-    yield "direct", sorted_table.prepare(X, rows, Team(1), own)
-    if case.votes == "newton":
-        yield "binned", binned.prepare(X, rows, Team(1), own)
+    yield "scanned", sorted_table.prepare(X, rows, Team(1), own)
+    yield "in bins", sorted_table.prepare(X, rows, Team(1), own, most_bins=254)
     yield "coded", codes.prepare(X, rows, Team(1), categorical=own)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (direct, sorted_table):
+        for module in (sorted_run, sorted_table):
             patch.setattr(module, "_ELEMENTS_AT_ONCE", 64)
         patch.setattr(category_sums, "_SAMPLES_AT_ONCE", 100)
-        yield "direct, 3 threads", sorted_table.prepare(X, rows, Team(3), own)
+        yield "scanned, 3 threads", sorted_table.prepare(X, rows, Team(3), own)
         at_once = codes.Room(patience=0)
         yield (
             "coded, 3 threads",

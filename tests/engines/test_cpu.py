@@ -51,7 +51,7 @@ def test_rows_are_left_out_as_if_they_were_not_there():
     y, weights = signs(X[:, 0], random), random.integers(0, 3, size=4000).astype(np.float64)
     kept = np.flatnonzero(weights)
     models = []
-    for kernels in ("reference", "direct", "coded"):
+    for kernels in ("reference", "sorted", "coded"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("GPUSTUMP_KERNELS", kernels)
             for given in ((X, y, weights), (X[kept], y[kept], weights[kept])):
@@ -61,7 +61,7 @@ def test_rows_are_left_out_as_if_they_were_not_there():
     assert len(set(models)) == 1
 
 
-@pytest.mark.parametrize("kernels", ["direct", "coded"])
+@pytest.mark.parametrize("kernels", ["sorted", "coded"])
 @pytest.mark.parametrize(
     "layout", ["read-only", "by columns", "every second row", "reversed", "not aligned", "mapped"]
 )
@@ -99,8 +99,7 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
         ("coded", "gpustump.engines.cpu.loss.regions.give_by_code"),
         ("coded", "gpustump.engines.cpu.histogram.update_pass._update"),
         ("coded", "gpustump.engines.cpu.histogram.bin_sums.update"),
-        ("direct", "gpustump.engines.cpu.direct.mark_by_position"),
-        ("direct", "gpustump.engines.cpu.loss.exponential_loss.advance"),
+        ("sorted", "gpustump.engines.cpu.loss.exponential_loss.advance"),
         ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),
     ],
 )

@@ -85,7 +85,7 @@ def test_bins_are_slices_of_the_sorted_order(seed, n_samples, kind, dtype, max_c
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=300), st.integers(1, 254))
 def test_cuts_are_increasing_values_and_the_largest_is_one(counts, limit):
     chosen = np.empty(max(limit, 1), dtype=np.int64)
-    n_chosen = cuts._spread(np.asarray(counts, dtype=np.int64), limit, chosen)
+    n_chosen = cuts.spread(np.asarray(counts, dtype=np.int64), limit, chosen)
     found = chosen[:n_chosen].tolist()
     assert 1 <= n_chosen <= limit
     assert found == sorted(set(found))

@@ -25,7 +25,7 @@ FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 WORKING = {"int32": "float64", "uint32": "float64", "int64": "float64", "uint64": "float64"}
 WORKING |= dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "float32")
-EXAMPLES = {"numpy-direct": 100, "numpy-coded": 100, "jax": 8}
+EXAMPLES = {"numpy-sorted": 100, "numpy-coded": 100, "jax": 8}
 """How many problems are drawn where every library is tried; 50 for the others.
 
 NumPy has tests of its own here, and the conformance suite compares the others with it.

@@ -37,7 +37,7 @@ from gpustump.learners.split import Split
 
 
 class Pair(NamedTuple):
-    """A run of the direct engine, which makes rounds ahead, and the same run of the reference."""
+    """A run on a sorted table, which makes rounds ahead, and the same run of the reference."""
 
     ahead: Any
     own: Any

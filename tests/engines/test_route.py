@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,43 +59,43 @@ def a_gpu(monkeypatch):
 
 
 @needs_numba
-def test_small_tables_are_scanned_directly_and_others_through_histograms():
-    assert engine_of(table()) == "direct"
-    assert engine_of(table(route.DIRECT_SAMPLES + 1, 256)) == "coded"
-    assert engine_of(table(route.SIGNED_ELEMENTS, 1)) == "direct"
-    assert engine_of(table(route.SIGNED_ELEMENTS + 1, 1)) == "coded"
-    real = Search(votes="real")
-    for n_samples, engine in ((route.DIRECT_ELEMENTS, "direct"), (route.SIGNED_ELEMENTS, "coded")):
-        task = Task(table(n_samples, 1), n_samples, real)
-        assert route.choose(task).route.engine == engine
+def test_small_tables_are_sorted_and_others_go_through_histograms():
+    assert engine_of(table()) == "sorted"
+    assert engine_of(table(route.SORTED_SAMPLES, 1000)) == "sorted"
+    assert engine_of(table(route.SORTED_SAMPLES + 1, 1000)) == "coded"
+    assert engine_of(table(route.SORTED_ELEMENTS, 1)) == "sorted"
+    assert engine_of(table(route.SORTED_ELEMENTS + 1, 1)) == "coded"
 
 
 @needs_numba
-def test_medium_tables_go_to_small_bins_where_votes_are_newtons():
-    def engine(n_samples: int, n_features: int, **search) -> str:
-        X = np.broadcast_to(np.float32(0), (n_samples, n_features))
-        return route.choose(Task(X, n_samples, Search(votes="newton", **search))).route.engine
+def test_more_outputs_and_pairs_of_cuts_make_a_table_large_earlier():
+    def engine(n_samples: int, search: Search) -> str:
+        return route.choose(Task(table(n_samples, 64), n_samples, search)).route.engine
 
-    least = route.BINNED_ADDITIONS // 64
-    assert engine(least - 1, 64) == "direct"
-    assert engine(least, 64) == engine(least // 8, 64, n_outputs=8) == "binned"
-    assert engine(route.BINNED_ELEMENTS // 64, 64) == "binned"
-    assert engine(route.BINNED_ELEMENTS // 64 + 1, 64) == "coded"
-    most = route.CODED_ADDITIONS // 64 // 16
-    assert engine(most, 64, n_outputs=16) == "binned"
-    assert engine(most + 1, 64, n_outputs=16) == "coded"
-    assert engine(route.DIRECT_ELEMENTS // 64, 64, n_outputs=100) == "binned"
-    assert engine(least, 64, monotone=(1,) * 64) == "direct"
-    assert engine_of(table(least, 64)) == "direct"
+    shared = Search(votes="newton", n_outputs=16)
+    most = route.SORTED_ADDITIONS // 64 // 16
+    assert (engine(most, shared), engine(most + 1, shared)) == ("sorted", "coded")
+    pairs, most = Search(learner="interval"), route.SCANNED_ELEMENTS // 64
+    assert (engine(most, pairs), engine(most + 1, pairs)) == ("sorted", "coded")
 
 
 @needs_numba
-def test_other_votes_are_scanned_directly_where_small_bins_are_asked_for(monkeypatch):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", "binned")
-    assert engine_of(table()) == "direct"
-    assert "not small bins: small bins are for Newton votes" in str(chosen(table()))
-    newton = Task(table(), 50, Search(votes="newton"))
-    assert route.choose(newton).route.engine == "binned"
+def test_sorted_tables_that_gain_from_it_are_divided_into_bins():
+    def has_bins(n_samples: int, n_features: int, **search: Any) -> bool:
+        task = Task(table(n_samples, n_features), n_samples, Search(**search))
+        return cpu_engine.SORTED.prepare(task, None, Resources()).has_bins
+
+    fewest, with_signs = cpu_engine.BINNED_SAMPLES, cpu_engine.BINNED_SAMPLES_WITH_SIGNS
+    wide = cpu_engine.BINNED_ADDITIONS // fewest
+    for votes in ("newton", "real"):
+        assert has_bins(fewest, wide, votes=votes)
+        assert has_bins(fewest, wide // 2, votes=votes, n_outputs=2)
+        assert not has_bins(fewest, wide - 1, votes=votes)
+        assert not has_bins(fewest - 1, 2 * wide, votes=votes)
+    wide = cpu_engine.BINNED_ADDITIONS // with_signs
+    assert has_bins(with_signs, wide)
+    assert not has_bins(with_signs - 1, 2 * wide)
+    assert not has_bins(with_signs, wide, learner="interval")
 
 
 def test_every_backend_under_test_goes_to_the_kernels_it_is_named_for(backend):
@@ -105,7 +106,7 @@ def test_every_backend_under_test_goes_to_the_kernels_it_is_named_for(backend):
 def test_tensors_on_the_cpu_go_to_the_kernels_and_other_arrays_to_the_reference():
     torch = pytest.importorskip("torch")
     strict = pytest.importorskip("array_api_strict")
-    assert engine_of(torch.asarray(table())) == "direct"
+    assert engine_of(torch.asarray(table())) == "sorted"
     found = chosen(strict.asarray(table()))
     assert found.engine == "reference"
     assert "do not take arrays of array_api_strict" in str(found)
@@ -147,11 +148,11 @@ def test_an_unknown_choice_of_kernels_is_refused(monkeypatch):
 def test_kernels_are_loaded_once_the_reference_has_worked_long_enough(fresh, monkeypatch):
     engines = [engine_of(table(), n_rounds=200) for _ in range(10)]
     assert engines[0] == "reference"
-    assert engines[-1] == "direct"
+    assert engines[-1] == "sorted"
     monkeypatch.setattr(route, "_waited", 0.0)
-    assert engine_of(table(2000, 50), n_rounds=1000) == "direct"  # long enough by itself
+    assert engine_of(table(2000, 50), n_rounds=1000) == "sorted"  # long enough by itself
     monkeypatch.setattr(route, "_waited", 0.0)
-    assert engine_of(table()) == "direct"  # nobody knows how long
+    assert engine_of(table()) == "sorted"  # nobody knows how long
 
 
 @needs_numba
@@ -164,13 +165,13 @@ def test_a_memory_limit_that_only_the_kernels_keep_is_kept_in_a_fresh_process(fr
 
 @needs_numba
 def test_a_limit_that_only_the_reference_keeps_is_kept_by_the_reference():
-    assert engine_of(table(1000)) == "direct"
+    assert engine_of(table(1000)) == "sorted"
     found = chosen(table(1000), max_memory=200_000)
     assert found.engine == "reference"
     assert "200.0 kB" in found.reason
 
 
-@pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])
+@pytest.mark.parametrize("kernels", ["reference", "sorted", "coded"])
 def test_too_little_memory_is_refused_with_what_is_needed(monkeypatch, kernels):
     if kernels != "reference" and not HAS_NUMBA:
         pytest.skip("numba is not installed")
@@ -242,7 +243,7 @@ def test_intervals_are_trained_on_a_gpu_as_stumps_are(a_gpu):
     assert chosen(LARGE, device="auto", learner="interval").engine == "cuda"
 
 
-@pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])
+@pytest.mark.parametrize("kernels", ["reference", "sorted", "coded"])
 def test_auto_stays_on_the_host_when_the_hosts_kernels_are_asked_for(a_gpu, monkeypatch, kernels):
     if kernels != "reference" and not HAS_NUMBA:
         pytest.skip("numba is not installed")
@@ -323,13 +324,13 @@ from gpustump.engines.cpu.engine import KERNELS
 delay = float(sys.argv[1])
 threading.Thread(target=lambda: (time.sleep(delay), os.kill(os.getpid(), signal.SIGINT))).start()
 try:
-    KERNELS.load("direct")
+    KERNELS.load("sorted")
     time.sleep(delay)
 except KeyboardInterrupt:
     print("interrupted", end=" ")
 import warnings
 warnings.simplefilter("error")
-print(KERNELS.load("direct"))
+print(KERNELS.load("sorted"))
 """
 
 
@@ -398,7 +399,7 @@ def test_torch_and_numpy_train_the_same_model(monkeypatch):
     X = table(300)
     y = np.where(X[:, 0] + X[:, 1] > 0.3, 1, -1)
     digests = set()
-    for kernels in ("reference", "direct", "coded"):
+    for kernels in ("reference", "sorted", "coded"):
         monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
         for given in ((X, y), (torch.asarray(X), torch.asarray(y))):
             run = boost(*given, n_rounds=8)

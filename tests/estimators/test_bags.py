@@ -79,14 +79,14 @@ def test_bags_side_by_side_are_those_of_one_thread(monkeypatch, n_jobs):
 @pytest.mark.parametrize(
     ("kind", "kernels", "shape", "is_side_by_side"),
     [
-        ("newton", "direct", (500, 20), True),  # rounds that are made ahead need little of Python
-        ("newton", "direct", (500, 19), False),
+        ("newton", "sorted", (500, 20), True),  # rounds that are made ahead need little of Python
+        ("newton", "sorted", (500, 19), False),
         ("newton", "coded", (500, 20), False),
         ("newton", "reference", (500, 20), False),
-        ("newton-shared", "direct", (500, 20), True),
-        ("real", "direct", (500, 20), True),
-        ("discrete", "direct", (500, 20), True),
-        ("intervals", "direct", (500, 20), False),
+        ("newton-shared", "sorted", (500, 20), True),
+        ("real", "sorted", (500, 20), True),
+        ("discrete", "sorted", (500, 20), True),
+        ("intervals", "sorted", (500, 20), False),
         ("newton", "coded", (25_000, 20), True),
         ("real", "coded", (25_000, 20), True),
     ],

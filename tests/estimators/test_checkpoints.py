@@ -35,7 +35,7 @@ from gpustump.boosting.looking_ahead import LookingAhead
 from gpustump.boosting.run_logs import RunLog
 from gpustump.engines.category_table import CategoryState
 from gpustump.engines.cpu.coded import CodedState
-from gpustump.engines.cpu.direct import DirectState
+from gpustump.engines.cpu.sorted import SortedState
 from gpustump.engines.reference.state import ArrayState
 
 STOPPING = {"n_iter_no_change": 4, "validation_fraction": 0.3, "random_state": 3}
@@ -157,7 +157,7 @@ def test_an_interrupted_fit_with_other_hypotheses_ends_so_too(name, tmp_path):
     _check_interruptions(lambda **own: make(**(whole | own)), given, watched, tmp_path / "run.json")
 
 
-STATES = (ArrayState, CodedState, DirectState, CategoryState)
+STATES = (ArrayState, CodedState, SortedState, CategoryState)
 """Every state on the host that searches."""
 
 

@@ -272,7 +272,7 @@ def test_set_output_refuses_other_libraries():
         AdaBoostClassifier().set_output(transform="arrow")
 
 
-@pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])
+@pytest.mark.parametrize("kernels", ["reference", "sorted", "coded"])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_a_value_that_no_training_sample_lacked_is_warned_of_by_name(monkeypatch, kernels, dtype):
     monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)

@@ -39,7 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
         "import sklearn.model_selection, gpustump.cli.commands.train\n"
         "from gpustump.engines.cpu.engine import KERNELS; KERNELS.load()"
     )
-    with forked(tmp_path_factory.mktemp("streams"), loads, "direct") as found:
+    with forked(tmp_path_factory.mktemp("streams"), loads, "sorted") as found:
         yield found
 
 

@@ -147,7 +147,7 @@ def _to_cupy(x: np.ndarray) -> Any:
 
 BACKENDS = (
     Backend("numpy", np.array, np.asarray),
-    Backend("numpy-direct", np.array, np.asarray, _missing("numba"), kernels="direct"),
+    Backend("numpy-sorted", np.array, np.asarray, _missing("numba"), kernels="sorted"),
     Backend("numpy-coded", np.array, np.asarray, _missing("numba"), kernels="coded"),
     Backend(
         "numpy-cuda",

@@ -154,33 +154,25 @@ def on_arrays(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
         yield f"{backend.name} in blocks of {size} bytes", table
 
 
-def direct(X: np.ndarray, rows: Rows) -> Iterator[Way]:
-    """Scanned directly, in one piece or in many."""
-    from gpustump.engines.cpu import direct
-    from gpustump.engines.cpu.engine import DIRECT
+def sorted_whole(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+    """Scanned whole, in one piece or in many; in bins, some or all of which hold several values."""
+    from gpustump.engines.cpu import sorted as sorted_run
+    from gpustump.engines.cpu.engine import SORTED
+    from gpustump.engines.cpu.split import sorted_intervals, sorted_splits
     from gpustump.engines.cpu.table import sorted_table
     from gpustump.engines.threads import Team
 
-    yield "direct", as_routed(DIRECT, X, rows, n_jobs=1)
+    yield "scanned", as_routed(SORTED, X, rows, n_jobs=1)
+    prepare = sorted_table.prepare
+    yield "in bins", prepare(X, rows, Team(1), most_bins=254)
     with pytest.MonkeyPatch.context() as patch:
-        for own in (direct, sorted_table):
+        for own in (sorted_run, sorted_table, sorted_intervals, sorted_splits):
             patch.setattr(own, "_ELEMENTS_AT_ONCE", 64)
-        yield "direct, 3 threads", sorted_table.prepare(X, rows, Team(3))
-
-
-def binned(X: np.ndarray, rows: Rows) -> Iterator[Way]:
-    """In small bins, some of which hold several values; in bins of one value; in few bins."""
-    from gpustump.engines.cpu import binned
-    from gpustump.engines.cpu.engine import BINNED
-    from gpustump.engines.cpu.split import binned_splits
-    from gpustump.engines.threads import Team
-
-    yield "binned", as_routed(BINNED, X, rows, n_jobs=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binned_splits, "_ADDITIONS_AT_ONCE", 1)
-        yield "small bins, 3 threads", binned.prepare(X, rows, Team(3), per_bin=1)
-        yield "3 cuts, 2 threads", binned.prepare(X, rows, Team(2), max_cuts=3)
-    yield "one cut", binned.prepare(X, rows, Team(1), max_cuts=1)
+        yield "scanned, 3 threads", prepare(X, rows, Team(3))
+        patch.setattr(sorted_splits, "_ADDITIONS_AT_ONCE", 1)
+        yield "small bins, 3 threads", prepare(X, rows, Team(3), most_bins=254, per_bin=1)
+        yield "3 bins, 2 threads", prepare(X, rows, Team(2), most_bins=3)
+    yield "2 bins", prepare(X, rows, Team(1), most_bins=2)
 
 
 def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
@@ -330,8 +322,7 @@ def kernels_on(backend: Backend) -> EngineUnderTest:
 
 ENGINES = (
     *(on_library(backend) for backend in TESTED if backend.kernels == "reference"),
-    EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
-    EngineUnderTest("binned", binned, no_numba, (), ("newton", "shared newton")),
+    EngineUnderTest("sorted", sorted_whole, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("cluster", spread_out, no_numba, ("stump",), tuple(KINDS)),
     EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS), n_ways_of_intervals=5),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gpustump.engines.contract import Search, Trainer
-from gpustump.engines.cpu.engine import BINNED, CODED, DIRECT
+from gpustump.engines.cpu.engine import CODED, SORTED
 from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.reference.engine import REFERENCE
 
 _STARTS: dict[str, Any] = {
     "ArrayTable": REFERENCE.start,
-    "SortedTable": DIRECT.start,
-    "BinnedTable": BINNED.start,
+    "SortedTable": SORTED.start,
     "CodedTable": CODED.start,
 }
 

@@ -15,7 +15,7 @@ from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.data.readable import thousands
 from gpustump.engines import route
 from gpustump.engines.contract import Search, Task
-from gpustump.engines.cpu.engine import BINNED, CODED, DIRECT
+from gpustump.engines.cpu.engine import CODED, SORTED
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.reference.engine import REFERENCE
 
@@ -86,8 +86,7 @@ def _large_table() -> Task:
 
 def _engines(gpu_problem: str | None) -> list[EngineLine]:
     task = _large_table()
-    small = f"{thousands(route.DIRECT_SAMPLES)} rows or {thousands(route.DIRECT_ELEMENTS)} values"
-    medium = f"{thousands(route.BINNED_ELEMENTS)} values"
+    small = f"{thousands(route.SORTED_SAMPLES)} rows or {thousands(route.SORTED_ELEMENTS)} values"
     lines = [
         EngineLine(
             engine.name,
@@ -99,8 +98,7 @@ def _engines(gpu_problem: str | None) -> list[EngineLine]:
         )
         for engine, usual, place, tables in (
             (REFERENCE, Search(), "any", "what the others cannot train, and short jobs"),
-            (DIRECT, Search(), "cpu", f"tables of up to {small}"),
-            (BINNED, Search(votes="newton"), "cpu", f"tables of up to {medium}, except small ones"),
+            (SORTED, Search(), "cpu", f"tables of up to {small}"),
             (CODED, Search(), "cpu", "larger tables"),
         )
     ]

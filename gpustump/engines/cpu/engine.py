@@ -1,8 +1,6 @@
-"""The CPU engines as `engines.route` sees them: direct for small tables, coded for large ones.
+"""The CPU engines as `engines.route` sees them: sorted for small tables, coded for large ones.
 
-For Newton votes there is a third one for tables of medium size, binned: it both sorts and codes.
-
-All run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
+Both run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
 happens when a table is prepared.
 """
 
@@ -30,9 +28,12 @@ from gpustump.engines.cpu.runtime.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.threads import Team, threads_of
 
 if TYPE_CHECKING:
-    from gpustump.engines.cpu.binned import BinnedTable
     from gpustump.engines.cpu.table.codes import CodedTable
     from gpustump.engines.cpu.table.sorted_table import SortedTable
+
+BINNED_ADDITIONS, BINNED_SAMPLES, BINNED_SAMPLES_WITH_SIGNS = 2**17, 2**9, 2**13
+"""Sorted tables of at least this many elements, times outputs, and samples are divided into bins.
+The last number is for discrete votes of one output, which take less time to scan."""
 
 START_SECONDS = 0.5
 """About how many seconds it takes to load Numba and the compiled kernels."""
@@ -176,11 +177,11 @@ def _release_import_lock() -> None:
 KERNELS = Kernels()
 
 
-class DirectEngine:
-    """Searches all sorted positions of every feature in one compiled loop."""
+class SortedEngine:
+    """Scans sorted features, or searches the small bins that may hold the best cut."""
 
-    name = "direct"
-    summary = "CPU kernels, every feature scanned whole"
+    name = "sorted"
+    summary = "CPU kernels, sorted features"
 
     def refusal(self, task: Task) -> str | None:
         """Why it cannot train this; None if it can."""
@@ -190,60 +191,35 @@ class DirectEngine:
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
-        threads = threads_of(resources.n_jobs)
-        return host_memory.least_of_direct(_size_of(task), threads) + task.category_bytes
+        threads, has_bins = threads_of(resources.n_jobs), gains_from_bins(task)
+        return host_memory.least_of_sorted(_size_of(task), threads, has_bins) + task.category_bytes
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
-        """Sort every feature."""
+        """Sort every feature, and divide it into bins if the table is large enough."""
         from gpustump.engines.cpu.table import sorted_table
 
-        team = Team(threads_of(resources.n_jobs))
         return sorted_table.prepare(
-            arrays.to_host(task.X), _host_rows(rows), team, task.categorical
+            arrays.to_host(task.X),
+            _host_rows(rows),
+            Team(threads_of(resources.n_jobs)),
+            task.categorical,
+            most_bins=sorted_table.MOST_BINS if gains_from_bins(task) else 1,
         )
 
     def start(
         self, table: SortedTable, labels: Array, sample_weight: Array, search: Search
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cpu import direct
+        from gpustump.engines.cpu.sorted import SortedState
 
-        return direct.start(table, labels, sample_weight, search)
+        return SortedState(table, arrays.to_host(labels), arrays.to_host(sample_weight), search)
 
 
-class BinnedEngine:
-    """Searches sorted features in small bins, and skips bins that cannot hold the best cut."""
-
-    name = "binned"
-    summary = "CPU kernels, sorted features in small bins"
-
-    def refusal(self, task: Task) -> str | None:
-        """Why it cannot train this; None if it can."""
-        if task.search.votes != "newton":
-            return "small bins are for Newton votes"
-        if task.search.monotone is not None:
-            return "small bins are for votes without constraints"
-        return DIRECT.refusal(task)
-
-    def least_bytes(self, task: Task, resources: Resources) -> int:
-        """The least memory beside X with which it can train this."""
-        threads = threads_of(resources.n_jobs)
-        return host_memory.least_of_binned(_size_of(task), threads) + task.category_bytes
-
-    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
-        """Sort every feature, and code every value as a byte."""
-        from gpustump.engines.cpu import binned
-
-        team = Team(threads_of(resources.n_jobs))
-        return binned.prepare(arrays.to_host(task.X), _host_rows(rows), team, task.categorical)
-
-    def start(
-        self, table: BinnedTable, labels: Array, sample_weight: Array, search: Search
-    ) -> State:
-        """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cpu import binned
-
-        return binned.start(table, labels, sample_weight, search)
+def gains_from_bins(task: Task) -> bool:
+    """Whether a sorted table is faster with bins than scanned whole."""
+    fewest = BINNED_SAMPLES_WITH_SIGNS if task.search.has_signs else BINNED_SAMPLES
+    is_large = task.n_elements * task.search.n_outputs >= BINNED_ADDITIONS
+    return is_large and task.n_samples >= fewest and task.search.learner != "interval"
 
 
 class CodedEngine:
@@ -294,4 +270,4 @@ def _host_rows(rows: Array | None) -> np.ndarray | None:
     return np.ascontiguousarray(arrays.to_host(rows), dtype=np.int64)
 
 
-DIRECT, BINNED, CODED = DirectEngine(), BinnedEngine(), CodedEngine()
+SORTED, CODED = SortedEngine(), CodedEngine()

@@ -6,7 +6,7 @@ held-out samples. All results are integers, or certain to the last digit, so the
 same. The call ends before a round that is not ordinary: if a constant is the best, if all votes are
 0, if nothing is left to learn, or if the last digit of a vote or a factor is in doubt.
 
-Sets of categories, cuts that a round is offered, and small bins are for Newton votes only.
+Sets of categories, and cuts that a round is offered, are for Newton votes only.
 """
 
 from __future__ import annotations
@@ -45,18 +45,11 @@ from gpustump.engines.cpu.rounds.held_out_votes import (
     nothing_held_out,
 )
 from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, kernel
-from gpustump.engines.cpu.split.binned_splits import (
-    NO_BINS,
-    BinsAhead,
-    constant_score,
-    pack,
-)
-from gpustump.engines.cpu.split.binned_splits import best_split as best_binned_split
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
-from gpustump.engines.cpu.split.direct_signs import best_split as best_of_signs
-from gpustump.engines.cpu.split.direct_splits import best_split, key_of, score_of_key
+from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.offered_cuts import best_offered, cuts_of
+from gpustump.engines.cpu.split.sorted_splits import Room, Round, Rows, best_split, pack
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.learners.hypothesis import N_REGIONS
 
@@ -64,22 +57,17 @@ Table = Annotated[np.ndarray, "int64[:, ::1]"]
 
 
 @group
-class Sorted(NamedTuple):
-    """A sorted table, and the constraints of its features.
+class Features(NamedTuple):
+    """What the rounds know of the features besides their sorted columns.
 
     Attributes
     ----------
-    order : ndarray (n_features, n_samples) of int32
-        See `sorted_table`.
-    n_present : ndarray (n_features,) of int64
     directions : ndarray (n_features,) of int64
-        Empty if there are no constraints.
+        Their constraints; empty if there are none.
     thresholds : ndarray (n_features, n_samples) of float64
         The threshold after each sorted position.
     """
 
-    order: Annotated[np.ndarray, "int32[:, ::1]"]
-    n_present: Integers
     directions: Integers
     thresholds: Annotated[np.ndarray, "float64[:, ::1]"]
 
@@ -158,7 +146,7 @@ class Made(NamedTuple):
 
 
 class SortedRun(Protocol):
-    """A run on a sorted table whose rounds are made ahead; see `direct.DirectState`."""
+    """A run on a sorted table whose rounds are made ahead; see `sorted.SortedState`."""
 
     table: SortedTable
     search: Search
@@ -180,8 +168,8 @@ class RoundsAhead:
     watched : WatchedSamples or None
     categories : Categories or None
         To the run's table all values of these features are missing.
-    bins : (BinnedColumns, Rows, Room)
-        The bins to search; by default all sorted positions are searched.
+    room : (Rows, Room)
+        For the search, by one thread.
     """
 
     def __init__(
@@ -189,14 +177,13 @@ class RoundsAhead:
         run: SortedRun,
         rule: VoteRule,
         watched: WatchedSamples | None,
-        categories: Categories | None = None,
-        bins: BinsAhead = NO_BINS,
+        categories: Categories | None,
+        room: tuple[Rows, Room],
     ) -> None:
-        self._bins = bins
+        self._room = room
         self._run, self._rule, self._powers = run, rule, powers()
         table, self._shape = run.table, (0, 0)
-        directions = run.search.directions
-        self._sorted = Sorted(table.order, table.n_present, directions, table.thresholds)
+        self._features = Features(run.search.directions, table.thresholds)
         self._sets = NO_SETS
         if categories is not None:
             n_outputs = run.search.n_outputs
@@ -228,9 +215,10 @@ class RoundsAhead:
         sides = offered.sides if self._has_sets else no_sides
         choice = Choice(cuts_of(offered, run.table), offered.thresholds, sides)
         n_made = _make(
-            self._sorted,
+            run.table.columns,
+            self._features,
             self._sets,
-            *self._bins,
+            *self._room,
             numbers,
             self._rule,
             self._powers,
@@ -260,13 +248,15 @@ class RoundsAhead:
         return len(self._sets.features) > 0
 
 
-@kernel("boolean(Sorted, Sets, Numbers, VoteRule, int64[:, ::1], Choice, int64, Made)")
-def _choose_offered(table, sets, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
+@kernel(
+    "boolean(SortedColumns, Features, Sets, Numbers, VoteRule, int64[:, ::1], Choice, int64, Made)"
+)
+def _choose_offered(columns, features, sets, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
     """Find the best cut that a round is offered; returns whether it is ordinary."""
     cuts, sides = offered.cuts[number], offered.sides[number]
     found, score = best_offered(
-        table.order, table.n_present, numbers.first, numbers.second, totals, rule.l2,
-        table.directions, sets.columns, sets.numbers, cuts, sides,
+        columns.order, columns.n_present, numbers.first, numbers.second, totals, rule.l2,
+        features.directions, sets.columns, sets.numbers, cuts, sides,
     )  # fmt: skip
     cut = made.cuts[number]
     cut[0], cut[1] = cuts[found, 0], cuts[found, 1]
@@ -279,82 +269,49 @@ def _choose_offered(table, sets, numbers, rule, totals, offered, number, made): 
 
 
 @kernel(
-    "Tuple((float64, int64, int64))(Sorted, BinnedColumns, Rows, Room, Numbers, VoteRule,"
-    " int64[:, ::1])"
+    "boolean(SortedColumns, Features, Sets, Rows, Room, Numbers, VoteRule, int64[:, ::1], int64,"
+    " Made)"
 )
-def _best_of_thresholds(table, columns, rows, room, numbers, rule, totals):  # type: ignore[no-untyped-def]
-    """The score, the feature and the position of the best split at a threshold."""
-    first, second = numbers.first, numbers.second
+def _choose(columns, features, sets, rows, room, numbers, rule, totals, number, made):  # type: ignore[no-untyped-def]
+    """Find the best cut of all, or the best set; returns whether it is ordinary."""
+    first, second, cut = numbers.first, numbers.second, made.cuts[number]
+    constant = constant_key(totals, rule.kind, rule.l2)
     if len(columns.codes) > 0:
         pack(first, second, totals, rows)
-        least = constant_score(totals, rule.l2)
-        return best_binned_split(columns, rows, room, rule.l2, least, 0, len(columns.codes))
-    key, feature, position, _ = best_split(
-        table.order, table.n_present, first, second, totals, NEWTON, rule.l2, table.directions,
-        0, len(table.order),
-    )  # fmt: skip
-    return score_of_key(key), feature, position
-
-
-@kernel("boolean(Sorted, Numbers, VoteRule, int64[:, ::1], int64, Made)")
-def _choose_by_weights(table, numbers, rule, totals, number, made):  # type: ignore[no-untyped-def]
-    """Find the best cut under the exponential loss; returns whether it is ordinary."""
-    first, second, n_features = numbers.first, numbers.second, len(table.order)
-    if rule.kind == DISCRETE and len(first) == 1:
-        key, feature, _, position, _, _ = best_of_signs(
-            table.order, table.n_present, first[0], totals[0, 0], table.directions, 0, n_features
-        )
-        constant = abs(totals[0, 0])
-    else:
-        key, feature, position, constant = best_split(
-            table.order, table.n_present, first, second, totals, rule.kind, 0.0, table.directions,
-            0, n_features,
-        )  # fmt: skip
-    cut = made.cuts[number]
-    cut[0], cut[1], cut[2] = feature, position, key if rule.kind == DISCRETE else key_of(key)
-    made.thresholds[number] = table.thresholds[feature, position]
-    return key >= constant
-
-
-@kernel(
-    "boolean(Sorted, Sets, Numbers, VoteRule, int64[:, ::1], Tuple((float64, int64, int64)),"
-    " int64, Made)"
-)
-def _choose(table, sets, numbers, rule, totals, best, number, made):  # type: ignore[no-untyped-def]
-    """Choose between the best threshold and the best set; returns whether the cut is ordinary."""
-    score, feature, position = best
-    constant, is_set = constant_score(totals, rule.l2), False
+    round_ = Round(first, second, totals, constant, rule.kind, rule.l2, features.directions)
+    key, feature, position = best_split(columns, rows, room, round_, 0, len(columns.begin) - 1)
+    is_set = False
     if len(sets.features) > 0:
-        of_set, other = best_set(
-            sets, numbers.first, numbers.second, rule.l2, constant, made.sides[number]
-        )
-        is_set = of_set > score or (of_set == score and 0 <= other < feature)
+        cut[2] = key_of(constant)
+        least = cut[2:].view(np.float64)[0]
+        of_set, other = best_set(sets, first, second, rule.l2, least, made.sides[number])
+        cut[2:].view(np.float64)[0] = of_set
+        of_set_key = key_of(cut[2])
+        is_set = of_set_key > key or (of_set_key == key and 0 <= other < feature)
         if is_set:
-            score, feature, position = of_set, other, 0
-    if feature < 0 or score < constant:
+            key, feature, position = of_set_key, other, 0
+    if feature < 0 or key < constant:
         return False
-    cut = made.cuts[number]
-    cut[0], cut[1] = feature, position
-    cut[2:].view(np.float64)[0] = score
-    made.thresholds[number] = math.nan if is_set else table.thresholds[feature, position]
+    cut[0], cut[1], cut[2] = feature, position, key_of(key)
+    made.thresholds[number] = math.nan if is_set else features.thresholds[feature, position]
     return True
 
 
 @kernel(
-    "boolean(Sorted, Numbers, VoteRule, Whole, int64[::1], boolean, int64[:, :, ::1],"
-    " float64[:, ::1])"
+    "boolean(SortedColumns, Features, Numbers, VoteRule, Whole, int64[::1], boolean,"
+    " int64[:, :, ::1], float64[:, ::1])"
 )
-def _vote(table, numbers, rule, whole, cut, is_set, sums, votes):  # type: ignore[no-untyped-def]
+def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  # type: ignore[no-untyped-def]
     """Set the sums over the regions that are marked, and their votes; returns whether these are
     ordinary."""
     feature, position = cut[0], cut[1]
     sums[:] = 0
     sum_regions(numbers.first, numbers.second, numbers.regions, 0, len(numbers.regions), sums)
-    direction = table.directions[feature] if len(table.directions) > 0 else 0
+    direction = features.directions[feature] if len(features.directions) > 0 else 0
     if not set_votes(sums, rule, whole, direction, votes):
         return False
     # The record of a constant counts missing values among the others.
-    is_last = not is_set and position + 1 >= table.n_present[feature]
+    is_last = not is_set and position + 1 >= columns.n_present[feature]
     return not (is_last and says_nothing_of_missing(votes))
 
 
@@ -373,11 +330,11 @@ def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-de
 
 
 @kernel(
-    "int64(Sorted, Sets, BinnedColumns, Rows, Room, Numbers, VoteRule, Powers, HeldOut,"
+    "int64(SortedColumns, Features, Sets, Rows, Room, Numbers, VoteRule, Powers, HeldOut,"
     " LossTable, Choice, Made)"
 )
 def _make(  # type: ignore[no-untyped-def]
-    table, sets, columns, rows, room, numbers, rule, tables, held_out, losses, offered, made
+    columns, features, sets, rows, room, numbers, rule, tables, held_out, losses, offered, made
 ):
     """Make rounds until all are made, or one is not ordinary; returns how many were made."""
     n_outputs = len(numbers.first)
@@ -388,22 +345,23 @@ def _make(  # type: ignore[no-untyped-def]
         totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
         cut, sides, votes = made.cuts[number], made.sides[number], made.votes[number]
         if number < n_offering:
-            is_ordinary = _choose_offered(table, sets, numbers, rule, totals, offered, number, made)
-        elif rule.kind != NEWTON:
-            is_ordinary = _choose_by_weights(table, numbers, rule, totals, number, made)
+            is_ordinary = _choose_offered(
+                columns, features, sets, numbers, rule, totals, offered, number, made
+            )
         else:
-            best = _best_of_thresholds(table, columns, rows, room, numbers, rule, totals)
-            is_ordinary = _choose(table, sets, numbers, rule, totals, best, number, made)
+            is_ordinary = _choose(
+                columns, features, sets, rows, room, numbers, rule, totals, number, made
+            )
         if not is_ordinary:
             return number
         feature, column = cut[0], column_of(sets.columns, cut[0])
         if column >= 0:
             mark_set(sets.numbers[column], sides, numbers.regions)
         else:
-            own, n_present = table.order[feature], table.n_present[feature]
+            own, n_present = columns.order[feature], columns.n_present[feature]
             mark_by_position(own, n_present, STUMP, cut[1], numbers.regions)
         whole = Whole(totals[:, 1].sum(), numbers.first.size)
-        if not _vote(table, numbers, rule, whole, cut, column >= 0, regions, votes):
+        if not _vote(columns, features, numbers, rule, whole, cut, column >= 0, regions, votes):
             return number
         made.normalisers[number] = set_factors(regions, votes, rule, whole, tables, factors)
         if math.isnan(made.normalisers[number]):

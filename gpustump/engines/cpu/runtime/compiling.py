@@ -42,8 +42,7 @@ from gpustump.engines.threads import watch_with
 
 STAGES = (
     "coded",
-    "direct",
-    "binned",
+    "sorted",
     "predict.prediction",
     "predict.running_scores",
     "predict.held_out_sums",

@@ -102,19 +102,17 @@ def coded_budget(size: Size, limit: int, threads: int) -> CodedBudget:
     return CodedBudget(threads, True, parted, free - 4 * parted * n_elements)
 
 
-def least_of_direct(size: Size, threads: int) -> int:
-    """Bytes of the orders of all features; for each thread keys of some of them, or sums of one."""
+def least_of_sorted(size: Size, threads: int, has_bins: bool) -> int:
+    """Bytes of the orders of all features; for each thread keys of some of them, or sums of one.
+
+    With bins also of thresholds, codes of one byte, rows of integers, and sums over bins.
+    """
     of_sample = 4 * size.n_features + _SAMPLE_BYTES + (size.n_outputs - 1) * _OUTPUT_BYTES
-    of_thread = max(50 * min(size.n_elements, 2**17), 24 * size.n_samples)
+    of_thread = max(50 * min(size.n_elements, 2**17), 32 * size.n_samples)
+    if has_bins:
+        of_sample += 9 * size.n_features + 16 * (size.n_outputs + 4)
+        of_thread += 5 * 2**10 * size.n_features + 2**15 * (size.n_outputs + 4)
     return size.n_samples * of_sample + threads * of_thread + 2**20
-
-
-def least_of_binned(size: Size, threads: int) -> int:
-    """Bytes of the orders of all features, thresholds, codes of one byte, and rows of integers."""
-    rows = 16 * (size.n_outputs + 4) * size.n_samples
-    coded, of_thread = _of_coded(size, _NARROW_SLOTS)
-    in_order = least_of_direct(size, threads) + 8 * size.n_elements
-    return in_order + rows + coded + threads * of_thread
 
 
 def least_of_coded(size: Size) -> int:

@@ -1,8 +1,9 @@
-"""The sums left of each cut of a sorted feature, in the order of the cuts.
+"""The sums left of each cut of a stretch of sorted samples, in the order of the cuts.
 
-The orders are those of `direct`: the sign bit of a sample is set if there is no cut after it. The
-sum after every sample is written; if there is no cut, the next one is written to the same place. So
-no branch depends on the values. With unsigned indices Numba needs no check for negative ones.
+The orders are those of `sorted_table`: the sign bit of a sample is set if there is no cut after it.
+The sum after every sample is written; if there is no cut, the next one is written to the same
+place. So no branch depends on the values. With unsigned indices Numba needs no check for negative
+ones.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _SIGN = np.uint32(31)
 """Where the sign bit is."""
 
 
-@kernel("int64(int32[::1], int64, int64[::1], int64[::1])")
-def left_of_cuts(order, n_present, numbers, left):  # type: ignore[no-untyped-def]
-    """Write the sums of the samples' numbers to `left`; returns how many cuts there are."""
-    reached, n_cuts = 0, np.uint64(0)
-    for k in range(n_present - 1):
+@kernel("int64(int32[::1], int64, int64[::1], int64, int64[::1])")
+def left_of_cuts(order, n, numbers, before, left):  # type: ignore[no-untyped-def]
+    """Write the sums of the first `n` samples' numbers, with those `before`; returns how many."""
+    reached, n_cuts = before, np.uint64(0)
+    for k in range(n):
         marked = np.uint32(order[k])
         reached += numbers[marked & _SAMPLE]
         left[n_cuts] = reached
@@ -30,11 +31,11 @@ def left_of_cuts(order, n_present, numbers, left):  # type: ignore[no-untyped-de
     return np.int64(n_cuts)
 
 
-@kernel("int64(int32[::1], int64, int64[::1], int64[::1], int64[::1])")
-def with_sizes_left_of_cuts(order, n_present, numbers, left, sizes):  # type: ignore[no-untyped-def]
+@kernel("int64(int32[::1], int64, int64[::1], int64, int64, int64[::1], int64[::1])")
+def with_sizes_left_of_cuts(order, n, numbers, before, size_before, left, sizes):  # type: ignore[no-untyped-def]
     """The same, with the sums of the numbers' absolute values in `sizes`."""
-    reached, size, n_cuts = 0, 0, np.uint64(0)
-    for k in range(n_present - 1):
+    reached, size, n_cuts = before, size_before, np.uint64(0)
+    for k in range(n):
         marked = np.uint32(order[k])
         own = numbers[marked & _SAMPLE]
         reached += own
@@ -45,11 +46,11 @@ def with_sizes_left_of_cuts(order, n_present, numbers, left, sizes):  # type: ig
     return np.int64(n_cuts)
 
 
-@kernel("int64(int32[::1], int64, int64[::1], int64[::1], int64[::1], int64[::1])")
-def both_left_of_cuts(order, n_present, first, second, left, left_second):  # type: ignore[no-untyped-def]
+@kernel("int64(int32[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])")
+def both_left_of_cuts(order, n, first, second, before, second_before, left, left_second):  # type: ignore[no-untyped-def]
     """Write the sums of two numbers of each sample; returns how many cuts there are."""
-    reached, reached_second, n_cuts = 0, 0, np.uint64(0)
-    for k in range(n_present - 1):
+    reached, reached_second, n_cuts = before, second_before, np.uint64(0)
+    for k in range(n):
         marked = np.uint32(order[k])
         sample = marked & _SAMPLE
         reached += first[sample]
@@ -73,7 +74,7 @@ def missing_sums(order, n_present, numbers):  # type: ignore[no-untyped-def]
 
 @kernel("int64(int32[::1], int64)")
 def position_of(order, number):  # type: ignore[no-untyped-def]
-    """The sorted position of a feature's cut, numbered from 0."""
+    """The place of a cut among sorted samples; cuts are numbered from 0."""
     position = 0
     while order[position] < 0:
         position += 1

@@ -65,8 +65,6 @@ class Room(NamedTuple):
         The most bytes of sorted bins; None for no limit.
     patience : int
         See `members.PartedSamples`.
-    per_bin : int
-        The fewest samples that a bin should hold, if there are codes of one byte only.
     by_parts : bool
         Whether samples are sorted by parts, too, or by bins alone.
     """
@@ -75,7 +73,6 @@ class Room(NamedTuple):
     parted: bool = True
     sorted_bytes: int | None = None
     patience: int = PATIENCE
-    per_bin: int = _PER_BIN
     by_parts: bool = True
 
 
@@ -228,7 +225,7 @@ def prepare(
     """
     source, room = Source(X, rows, categorical), room or Room()
     most = WIDE_CUTS if room.finely else NARROW_CUTS
-    limit = min(max_cuts, most, useful_cuts(source.n_samples, room.per_bin))
+    limit = min(max_cuts, most, useful_cuts(source.n_samples))
     at_once = _TILE[1] * team.size
     # Many cuts are chosen from many values, so for fewer features at once.
     few = [slice(*part) for part in ranges(source.n_features, at_once // (4 if room.finely else 1))]
@@ -261,9 +258,9 @@ def prepare_by_cuts(
     return table, coded.extremes_in(layout)
 
 
-def useful_cuts(n_samples: int, per_bin: int = _PER_BIN) -> int:
+def useful_cuts(n_samples: int) -> int:
     """Up to how many cuts of a feature save time; at most `WIDE_CUTS`."""
-    useful = max(min(n_samples // per_bin, NARROW_CUTS), n_samples // _PER_FINE_BIN)
+    useful = max(min(n_samples // _PER_BIN, NARROW_CUTS), n_samples // _PER_FINE_BIN)
     return min(WIDE_CUTS, max(16, useful))
 
 

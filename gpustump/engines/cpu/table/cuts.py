@@ -73,7 +73,7 @@ def cuts_by_sample(keys: np.ndarray, limit: int, team: Team) -> list[Cuts]:
         is_crowded = len(values) > limit
         if is_crowded:
             chosen = np.empty(limit, dtype=np.int64)
-            n_chosen = _spread(counts[1:], limit - 1, chosen[1:]) if limit > 1 else 0
+            n_chosen = spread(counts[1:], limit - 1, chosen[1:]) if limit > 1 else 0
             # Only bins between two cuts have parts, so the lowest value is a cut.
             chosen[0] = 0 if limit > 1 else len(values) - 1
             chosen[1:] += 1
@@ -91,7 +91,7 @@ def codable(values: np.ndarray) -> np.ndarray:
 
 
 @kernel("int64(int64[::1], int64, int64[::1])")
-def _spread(counts, limit, chosen):  # type: ignore[no-untyped-def]
+def spread(counts, limit, chosen):  # type: ignore[no-untyped-def]
     """Choose at most `limit` distinct values as cuts, with samples spread evenly between them.
 
     `counts` are the samples of each value. The indices of the cuts are written to `chosen`; returns

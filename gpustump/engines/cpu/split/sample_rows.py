@@ -45,25 +45,35 @@ def _rounded_up(n_integers: int) -> int:
 _add_row_of_one, _add_vector = adding(ONE_WIDTH), adding(VECTOR)
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1])")
+@kernel("int64(int64[::1], int64[::1], int64[::1])")
 def pack_one(first, second, rows):  # type: ignore[no-untyped-def]
-    """The rows of a single output."""
+    """The rows of a single output; returns the sum of the positive first integers.
+
+    The second integers are the absolute values of `second`.
+    """
+    all_positive = 0
     for i in range(len(first)):
         at, own = np.uint64(ONE_WIDTH * i), first[i]
         rows[at] = own
-        rows[at + np.uint64(1)] = second[i]
+        rows[at + np.uint64(1)] = abs(second[i])
         rows[at + np.uint64(2)] = max(own, 0)
+        all_positive += max(own, 0)
+    return all_positive
 
 
 @kernel("void(int64[:, ::1], int64[:, ::1], uint16[::1], int64, int64[::1], int64[::1])")
 def pack_several(first, second, classes, width, rows, positive):  # type: ignore[no-untyped-def]
-    """The rows of several outputs, and each sample's positive first integer."""
+    """The rows of several outputs, and each sample's positive first integer.
+
+    `second` may be empty, as in `Terms`.
+    """
     n_samples = first.shape[1]
     for k in range(len(first)):
-        own, other, into = first[k], second[k], rows[2 * k :]
+        own, into = first[k], rows[2 * k :]
+        other = second[k] if len(second) > 0 else own
         for i in range(n_samples):
             into[np.uint64(width * i)] = own[i]
-            into[np.uint64(width * i + 1)] = other[i]
+            into[np.uint64(width * i + 1)] = abs(other[i])
     for i in range(n_samples):
         positive[i] = first[np.uint64(classes[i]), np.uint64(i)]
 
@@ -76,10 +86,9 @@ def add_one(codes, rows, sums):  # type: ignore[no-untyped-def]
         _add_row_of_one(sums, np.uint64(codes[i]) << np.uint64(2), rows, place)
 
 
-@kernel("void(uint8[:, ::1], int64[::1], int64[::1])")
-def add_one_to_four(codes, rows, sums):  # type: ignore[no-untyped-def]
+@kernel("void(uint8[::1], uint8[::1], uint8[::1], uint8[::1], int64[::1], int64[::1])")
+def add_one_to_four(c0, c1, c2, c3, rows, sums):  # type: ignore[no-untyped-def]
     """The same for four columns; `sums` holds one column after the other."""
-    c0, c1, c2, c3 = codes[0], codes[1], codes[2], codes[3]
     size = len(sums) // 4
     s0, s1, s2, s3 = sums[:size], sums[size:], sums[2 * size :], sums[3 * size :]
     two = np.uint64(2)

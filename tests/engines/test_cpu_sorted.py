@@ -1,4 +1,4 @@
-"""What only the direct engine has: it knows the regions of the cut that it found."""
+"""What only runs on sorted tables have: they know the regions of the cut that they found."""
 
 from __future__ import annotations
 

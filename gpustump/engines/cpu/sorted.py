@@ -1,7 +1,10 @@
-"""Few samples: every feature is sorted whole and scanned whole, in one compiled loop.
+"""The run on a sorted table: every feature is scanned whole, or searched in small bins.
 
 If all weights fit into the nearest cache, reading a weight in sorted order takes no more time than
-reading the sum of a bin, so bins would save nothing.
+reading the sum of a bin, so bins would save nothing. A table of medium size is divided into small
+bins, so that most of the scan is not needed (see `sorted_splits`). A larger one is only coded (see
+`coded`): that takes less memory, and its sums are updated instead of added up anew. But each of its
+rounds makes many calls of kernels, which take a millisecond however small the table is.
 """
 
 from __future__ import annotations
@@ -9,27 +12,31 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
-from gpustump import arrays
-from gpustump.arrays import Array
 from gpustump.engines.ahead import NEWTON, VoteRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.contract import (
+    Cut,
+    RegionSums,
+    Search,
+    Step,
+    Totals,
+    constant_cut,
+    split_at,
+    with_signs,
+)
 from gpustump.engines.cpu.histogram.category_sums import category_sums
-from gpustump.engines.cpu.loss.loss import LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.offered_sums import offered_sums
 from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
-from gpustump.engines.cpu.loss.terms import PieceSums, Terms, region_sums
+from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
 from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
-from gpustump.engines.cpu.split.binned_splits import NO_BINS, BinsAhead
-from gpustump.engines.cpu.split.direct_signs import SignedScan
-from gpustump.engines.cpu.split.direct_splits import SplitScan
 from gpustump.engines.cpu.split.found_split import STUMP
+from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
+from gpustump.engines.cpu.split.sorted_splits import SortedSearch
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import ranges
@@ -38,34 +45,23 @@ from gpustump.learners.hypothesis import Partition
 _ELEMENTS_AT_ONCE = 2**17
 """Fewer elements than this are not worth another thread."""
 
-_MOST_ELEMENTS_AHEAD = 2**20
-"""A round of more elements takes a millisecond or more, so making it ahead saves almost nothing."""
+_MOST_AHEAD, _MOST_AHEAD_IN_BINS = 2**20, 2**22
+"""A round of more elements, times outputs, takes about a millisecond, so making it ahead saves
+almost nothing. The second number is for tables with bins."""
 
 
-def start(table: SortedTable, labels: Array, sample_weight: Array, search: Search) -> DirectState:
-    """Begin a run; see `engines.contract.Engine`."""
-    units = in_units(arrays.to_host(sample_weight), search.n_copies)
-    loss = loss_of(arrays.to_host(labels), units, search)
-    scan = SignedScan(table, search) if search.has_signs else SplitScan(table, search)
-    return DirectState(table, loss, scan, search)
+Place = tuple[int, int | None, int | None]
+"""The feature, `after` and `position` of a cut."""
 
 
-class Scan(Protocol):
-    """The search for the best cut of one run."""
-
-    def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
-        """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
-
-
-class DirectState:
+class SortedState:
     """The state of one run.
 
     Parameters
     ----------
     table : SortedTable
-    loss : LossByOutput
-        Its samples, before the first round.
-    scan : Scan
+    labels, sample_weight : ndarray
+        See `engines.contract.Engine`.
     search : Search
 
     Attributes
@@ -81,13 +77,21 @@ class DirectState:
     totals: Totals
     sums: PieceSums
 
-    def __init__(self, table: SortedTable, loss: LossByOutput, scan: Scan, search: Search) -> None:
-        self.table, self.loss, self._scan, self.search = table, loss, scan, search
+    def __init__(
+        self, table: SortedTable, labels: np.ndarray, sample_weight: np.ndarray, search: Search
+    ) -> None:
+        self.table, self.search = table, search
+        self.loss = loss_of(labels, in_units(sample_weight, search.n_copies), search)
+        self._finder: SortedSearch | SortedIntervals = (
+            SortedIntervals(table)
+            if search.learner == "interval"
+            else SortedSearch(table, search, self.loss.terms.first)
+        )
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
-        self._parted: Partition | None = None  # whose regions these are
+        self._parted: Partition | Place | None = None  # whose regions these are
         self._found: Cut | None = None
         self._pieces = ranges(table.n_samples, _ELEMENTS_AT_ONCE)
-        self._take(loss.begin)
+        self._take(self.loss.begin)
 
     @property
     def weights(self) -> np.ndarray:
@@ -100,7 +104,12 @@ class DirectState:
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        self._found = self._scan.best_cut(self.loss.terms, self.sums.totals)
+        cut = self._finder.best_cut(self.loss.terms, self.sums.totals)
+        self._found = cut
+        if self.search.has_signs and self.search.learner == "stump":
+            if cut.position is None:
+                return constant_cut(self.totals.signed)
+            self._found = with_signs(cut, self.region_sums(split_at(self.table, cut)), self.search)
         return self._found
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
@@ -139,18 +148,13 @@ class DirectState:
         to save time, for intervals, for values of float16, and for sets of categories unless votes
         are Newton's.
         """
-        if self.search.learner != "stump" or (categories is not None and rule.kind != NEWTON):
+        if categories is not None and rule.kind != NEWTON:
             return None
-        bins = None if self.table.source.is_half else self._bins_ahead()
-        return None if bins is None else RoundsAhead(self, rule, watched, categories, bins)
-
-    def _bins_ahead(self) -> BinsAhead | None:
-        """The bins that rounds ahead search, `NO_BINS` for all thresholds; None if no rounds are to
-        be made ahead."""
-        table, n_outputs = self.table, self.search.n_outputs
-        is_small = table.order.size * n_outputs <= _MOST_ELEMENTS_AHEAD
-        is_for_one = table.team.size == 1 or len(table.parts(n_outputs)) == 1
-        return NO_BINS if is_small and is_for_one else None
+        alone, table = self._finder.alone, self.table
+        most = _MOST_AHEAD_IN_BINS if table.has_bins else _MOST_AHEAD
+        if table.source.is_half or table.order.size * self.search.n_outputs > most:
+            return None
+        return None if alone is None else RoundsAhead(self, rule, watched, categories, alone)
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made ahead."""
@@ -159,7 +163,8 @@ class DirectState:
 
     def _part(self, hypothesis: Partition, cut: Cut | None) -> None:
         """Find the region of each sample; `cut` is the hypothesis's cut, if known."""
-        if self._parted is hypothesis:
+        key = hypothesis if cut is None else (cut.feature, cut.after, cut.position)
+        if self._parted == key:
             return
         self._parted = None
         if cut is None:
@@ -170,7 +175,7 @@ class DirectState:
             position = n_present - 1 if cut.position is None else cut.position
             after = STUMP if cut.after is None else cut.after
             mark_by_position(own, n_present, after, position, self.regions)
-        self._parted = hypothesis
+        self._parted = key
 
     def _take(self, take: Callable[[int, int], PieceSums]) -> None:
         """Update all pieces of the samples by `take`, and set the sums over them."""

@@ -1,0 +1,119 @@
+"""Discrete votes on a sorted table: the best interval or stump, from all pairs of cuts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.contract import Cut, constant_cut
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.split.found_split import (
+    NOTHING,
+    STUMP,
+    Found,
+    as_cut,
+    better,
+    fields_of,
+    sign_for_missing,
+)
+from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.engines.threads import ranges
+
+_ELEMENTS_AT_ONCE = 2**17
+"""Fewer elements than this are not worth another thread."""
+
+
+class SortedIntervals:
+    """The search of a run on a sorted table for its best intervals.
+
+    Parameters
+    ----------
+    table : SortedTable
+    """
+
+    alone = None  # no rounds are made ahead
+
+    def __init__(self, table: SortedTable) -> None:
+        self._table = table
+        self._parts = ranges(table.n_features, max(1, _ELEMENTS_AT_ONCE // table.n_samples))
+
+    def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
+        """The largest cut, from a round's terms and their sums (1, 2)."""
+        table, signed = self._table, int(totals[0, 0])
+        found = [constant_cut(signed)]
+
+        def search(part: tuple[int, int]) -> None:
+            own = best_interval(table.order, table.n_present, terms.first[0], signed, *part)
+            found.append(as_cut(Found(*own)))
+
+        table.team.each(search, self._parts)
+        return max(found)
+
+
+@kernel("Found(int32[::1], int64[::1], int64, int64, int64, int64)")
+def _first_stump(order, units, present, missing, agreement, feature):  # type: ignore[no-untyped-def]
+    """The first stump with an agreement, from the samples of a feature that have a value."""
+    extra, vote = abs(missing), sign_for_missing(missing, present)
+    reached = 0
+    for k in range(len(order) - 1):
+        marked = order[k]
+        reached += units[marked & 0x7FFFFFFF]
+        score = 2 * reached - present
+        if marked >= 0 and abs(score) + extra == agreement:
+            return Found(agreement, feature, STUMP, k, 1 if score >= 0 else -1, vote)
+    return Found(agreement, feature, STUMP, len(order) - 1, 1 if present > 0 else -1, vote)
+
+
+@kernel("UniTuple(int64, 6)(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
+def best_interval(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
+    """The best interval or stump of features `low` to `high`; nothing is constrained.
+
+    `units` are signed weights, `total` their sum.
+    """
+    top = 1 << 62
+    best = NOTHING
+    for j in range(low, high):
+        own = order[j]
+        present = total
+        for k in range(n_present[j], len(own)):
+            present -= units[own[k] & 0x7FFFFFFF]
+        missing = total - present
+        extra, vote = abs(missing), sign_for_missing(missing, present)
+        lowest, highest, rise, fall = top, -top, -top, -top
+        reached = 0
+        for k in range(n_present[j] - 1):
+            marked = own[k]
+            reached += units[marked & 0x7FFFFFFF]
+            if marked >= 0:
+                if lowest < top:  # there was a cut before
+                    rise = max(rise, reached - lowest)
+                    fall = max(fall, highest - reached)
+                lowest, highest = min(lowest, reached), max(highest, reached)
+        by_stump = -1
+        if (present > 0 and missing < 0) or (present < 0 and missing > 0):
+            by_stump = abs(present) + extra
+        if highest > -top:
+            by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
+        if by_stump > best.agreement:
+            best = _first_stump(own[: n_present[j]], units, present, missing, by_stump, j)
+        agreement = max(2 * rise - present, 2 * fall + present) + extra
+        if rise == -top or agreement <= best.agreement:
+            continue
+        for polarity in (1, -1):
+            steep = rise if polarity > 0 else fall
+            if 2 * steep - polarity * present + extra < agreement:
+                continue
+            # The pair with the first upper cut has the first lower cut; see `interval_scan`.
+            lowest, lowest_at = top, -1
+            reached = 0
+            for k in range(n_present[j] - 1):
+                marked = own[k]
+                reached += polarity * units[marked & 0x7FFFFFFF]
+                if marked < 0:
+                    continue
+                if lowest < top and reached - lowest == steep:
+                    best = better(Found(agreement, j, lowest_at, k, polarity, vote), best)
+                    break
+                if reached < lowest:
+                    lowest, lowest_at = reached, k
+    return fields_of(best)

@@ -1,0 +1,669 @@
+"""The best split of a sorted table, for every kind of votes, found in one kernel call.
+
+In a small table every feature is one bin: its sorted samples are added up, and the scores of all
+cuts are computed. For one output after the other the sums left of the cuts are written to an array;
+then the output's part of the score is computed, several cuts at a time, and added to those of the
+outputs before.
+
+In a larger table the integers of all samples are first added up by the codes of a feature, in bins
+of few samples. That yields the scores of the cuts at the edges of the bins. Inside a bin the sums
+lie in a rectangle between those at its edges, and the score is convex, so the corners of the
+rectangle bound it (see `unit_scores`). Only bins whose bound reaches the best score so far are
+searched like a small table. All of this is done for one feature after the other, while its sums are
+in the nearest cache.
+
+Bounds are rounded outwards. Scores have the bits of the reference's, and ties are broken as
+`contract.Cut` says. The order of the features decides how many bins are searched, not what is
+found; the one that had the best split in the last round comes first. The threshold above all
+values, which separates all values from the missing ones, is one more cut; it counts only if it is
+better than a constant.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.ahead import DISCRETE, NEWTON, REAL
+from gpustump.engines.contract import Cut, Search
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.split.cut_scores import (
+    KINDS,
+    NO_KEY,
+    add_scores,
+    constant_key,
+    first_with,
+    forbid,
+    key_of,
+    largest_key,
+    most_agreement,
+    score_of,
+)
+from gpustump.engines.cpu.split.cut_sums import (
+    both_left_of_cuts,
+    left_of_cuts,
+    missing_sums,
+    position_of,
+    with_sizes_left_of_cuts,
+)
+from gpustump.engines.cpu.split.sample_rows import (
+    add_one,
+    add_one_to_four,
+    add_positive,
+    add_several,
+    pack_one,
+    pack_several,
+    positive_width,
+    row_width,
+)
+from gpustump.engines.cpu.split.split_scores import gain, minus_root
+from gpustump.engines.cpu.table.columns import NARROW_BINS, aligned
+from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.engines.threads import ranges
+
+_ELEMENTS_AT_ONCE, _ADDITIONS_AT_ONCE = 2**19, 2**23
+"""How many elements of a scan, and additions of integers to bins, are worth another thread. With
+fewer, one thread alone is better, as its rounds can be made ahead, without Python (see
+`rounds_ahead`)."""
+
+_UNIT = np.float32(2.0**-62)
+"""One unit, as a share of the largest sum."""
+
+_WIDER, _WIDER_BY_OUTPUT, _LEAST = 2.0**-18, 2.0**-22, 2.0**-110
+"""By what shares, and by how much, bounds in float32 are widened. Their computation has fewer than
+20 roundings of 2**-24, and one more for each output; numbers below 2**-126 may become 0."""
+
+_WIDER_ROOTS = 2.0**-36
+"""By what share bounds of real votes are widened: of 2**-53 there are 4 roundings for each output,
+and fewer than 2**14 outputs."""
+
+_COLUMNS_OF_ONE = 4
+"""How many columns are added up at once with one output."""
+
+Numbers = Annotated[np.ndarray, "int64[:, ::1]"]
+Singles = Annotated[np.ndarray, "float32[::1]"]
+
+
+@group
+class Rows(NamedTuple):
+    """The integers of a round, sample by sample; see `sample_rows`. Empty if there are no bins.
+
+    Attributes
+    ----------
+    rows : ndarray (n_samples * width,) of int64
+    total : ndarray (width,) of int64
+        The sum of all rows.
+    positive : ndarray (n_samples,) of int64
+        The positive first integer; empty with one output.
+    all_positive : ndarray (positive_width,) of int64
+        The sum of the positive first integers of each output; empty with one output.
+    classes : ndarray (n_samples,) of uint16
+        The output whose first integer is positive; empty with one output.
+    """
+
+    rows: Integers
+    total: Integers
+    positive: Integers
+    all_positive: Integers
+    classes: Annotated[np.ndarray, "uint16[::1]"]
+
+    @classmethod
+    def empty(cls, first: np.ndarray) -> Rows:
+        """Room for rows, from the first round's first integers (n_outputs, n_samples)."""
+        n_outputs, n_samples = first.shape
+        if n_outputs == 1:
+            first = first[:, :0]
+        return cls(
+            aligned(n_samples * row_width(n_outputs)), aligned(row_width(n_outputs)),
+            np.empty(first.shape[1], dtype=np.int64), aligned(positive_width(n_outputs)),
+            (first > 0).argmax(axis=0).astype(np.uint16),
+        )  # fmt: skip
+
+
+@group
+class Room(NamedTuple):
+    """Arrays for the sums over the codes of a few columns, and for those of one feature.
+
+    Attributes
+    ----------
+    width, positive_width : int
+        How many integers a row has, and how many sums of positive ones each code has besides.
+    sums : ndarray (n_columns_at_once, 256 * width) of int64
+        For each code the sum of the rows.
+    positive : ndarray (256 * positive_width,) of int64
+        The sums of positive integers of one column; for several outputs only.
+    left : ndarray (2 * n_outputs, most_bins + 1) of int64
+        For each output the sums of both integers left of the edges of the bins.
+    missing : ndarray (2 * n_outputs,) of int64
+        The same for missing values.
+    bounds : ndarray (most_bins,) of int64
+        Bounds for the cuts inside bins, as keys.
+    by_left, by_right : ndarray (most_bins + 1,) of float32
+        For Newton votes: one over the second sums on both sides of an edge.
+    inside : ndarray (most_bins,) of float32
+        For Newton votes: the bounds as shares of 2**62.
+    of_bins : ndarray (most_bins + 1,) of int64
+        An integer's sums over the bins, and over missing values.
+    at_cuts : ndarray (2, most_open) of int64
+        An output's sums of both integers left of some cuts.
+    scores : ndarray of int64
+        The scores of these cuts, or of those at the edges.
+    last : ndarray (1,) of int64
+        The column that had the best split in the last round.
+    """
+
+    width: int
+    positive_width: int
+    sums: Numbers
+    positive: Integers
+    left: Numbers
+    missing: Integers
+    bounds: Integers
+    by_left: Singles
+    by_right: Singles
+    inside: Singles
+    of_bins: Integers
+    at_cuts: Numbers
+    scores: Integers
+    last: Integers
+
+    @classmethod
+    def empty(cls, table: SortedTable, n_outputs: int, low: int) -> Room:
+        """For the features, or the columns, from `low` on."""
+        width, beside = row_width(n_outputs), positive_width(n_outputs)
+        at_once = _COLUMNS_OF_ONE if n_outputs == 1 else 1
+        most_bins, n_codes = table.columns.is_open.shape[1], NARROW_BINS * table.has_bins
+        size = n_codes * width
+        most_open = table.columns.most_open if table.has_bins else table.n_samples
+        return cls(
+            width, beside, aligned(at_once * size).reshape(at_once, size),
+            aligned(n_codes * beside),
+            np.zeros((2 * n_outputs, most_bins + 1), dtype=np.int64),
+            np.zeros(2 * n_outputs, dtype=np.int64),
+            np.zeros(most_bins, dtype=np.int64),
+            np.zeros(most_bins + 1, dtype=np.float32),
+            np.zeros(most_bins + 1, dtype=np.float32),
+            np.zeros(most_bins, dtype=np.float32),
+            np.zeros(most_bins + 1, dtype=np.int64),
+            np.zeros((2, most_open), dtype=np.int64),
+            np.zeros(max(most_open, most_bins), dtype=np.int64),
+            np.array([low]),
+        )  # fmt: skip
+
+
+@group
+class Round(NamedTuple):
+    """What the search of a round is given.
+
+    Attributes
+    ----------
+    first, second : ndarray
+        See `terms.Terms`.
+    totals : ndarray (n_outputs, 2) of int64
+        The sums over all samples.
+    constant : int
+        The key of the score of all samples together.
+    kind : int
+        `ahead.DISCRETE`, `REAL` or `NEWTON`.
+    l2 : float
+        For Newton votes: lambda, in units of the integers.
+    directions : ndarray (n_features,) of int64
+        The features' constraints; empty if there are none.
+    """
+
+    first: Numbers
+    second: Numbers
+    totals: Numbers
+    constant: int
+    kind: int
+    l2: float
+    directions: Integers
+
+
+@group
+class _Best(NamedTuple):
+    """The best split so far: its key, `NO_KEY` if there is none, its feature and position."""
+
+    key: int
+    feature: int
+    position: int
+
+
+class SortedSearch:
+    """The search of a run on a sorted table for its best splits.
+
+    Parameters
+    ----------
+    table : SortedTable
+    search : Search
+    first : ndarray (n_outputs, n_samples) of int64
+        First integers of the run's samples; only their signs are used.
+    """
+
+    def __init__(self, table: SortedTable, search: Search, first: np.ndarray) -> None:
+        self._table, self._search = table, search
+        self._rows = Rows.empty(first if table.has_bins else first[:1, :0])
+        if table.has_bins:
+            least = _ADDITIONS_AT_ONCE // len(self._rows.rows)
+        else:
+            least = _ELEMENTS_AT_ONCE // (table.n_samples * search.n_outputs)
+        n_columns = len(table.columns.begin) - 1
+        least = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
+        self._rooms = {
+            part: Room.empty(table, search.n_outputs, part[0]) for part in ranges(n_columns, least)
+        }
+
+    @property
+    def alone(self) -> tuple[Rows, Room] | None:
+        """Room for a search by one thread; None if it is worth several threads."""
+        if len(self._rooms) > 1:
+            return None
+        (room,) = self._rooms.values()
+        return self._rows, room
+
+    def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
+        """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
+        search, kind = self._search, KINDS[self._search.votes]
+        l2, directions = float(search.l2), search.directions
+        constant = constant_key(totals, kind, l2)
+        round_ = Round(*terms, totals, constant, kind, l2, directions)
+        if self._table.has_bins:
+            pack(*terms, totals, self._rows)
+        found: list[_Best] = []
+
+        def look(part: tuple[int, int]) -> None:
+            room = self._rooms[part]
+            found.append(_Best(*best_split(self._table.columns, self._rows, room, round_, *part)))
+
+        self._table.team.each(look, list(self._rooms))
+        best = max(found, key=lambda one: (one.key, -one.feature))
+        if constant > best.key:
+            return Cut(0, None, 0, 0, score_of(constant, kind))
+        return Cut(best.feature, best.position, 0, 0, score_of(best.key, kind))
+
+
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], Rows)")
+def pack(first, second, totals, rows):  # type: ignore[no-untyped-def]
+    """Put a round's terms into rows; `totals` (n_outputs, 2) are their sums."""
+    n_outputs = len(first)
+    for k in range(n_outputs):
+        rows.total[2 * k], rows.total[2 * k + 1] = totals[k]
+    if n_outputs == 1:
+        other = second[0] if len(second) > 0 else first[0]
+        rows.total[2] = pack_one(first[0], other, rows.rows)
+        return
+    pack_several(first, second, rows.classes, len(rows.total), rows.rows, rows.positive)
+    rows.all_positive[:] = 0
+    for i in range(len(rows.classes)):
+        rows.all_positive[rows.classes[i]] += rows.positive[i]
+
+
+@kernel("void(SortedColumns, Rows, Room, boolean, int64, int64)")
+def _add_columns(columns, own, room, is_newton, low, high):  # type: ignore[no-untyped-def]
+    """Add up the sums over the codes of columns `low` to `high`, at most as many as `room` has."""
+    codes, begin, sums, width = columns.codes, columns.begin, room.sums, room.width
+    for c in range(low, high):
+        sums[c - low, : columns.n_codes[begin[c]] * width] = 0
+    beside = room.positive_width
+    if beside > 0:
+        own_codes = codes[begin[low]]
+        add_several(own_codes, own.rows, width, sums[0])
+        if is_newton:
+            room.positive[: columns.n_codes[begin[low]] * beside] = 0
+            add_positive(own_codes, own.classes, own.positive, beside, room.positive)
+    elif high - low == _COLUMNS_OF_ONE:
+        c0, c1 = codes[begin[low]], codes[begin[low + 1]]
+        c2, c3 = codes[begin[low + 2]], codes[begin[low + 3]]
+        add_one_to_four(c0, c1, c2, c3, own.rows, sums.reshape(sums.size))
+    else:
+        for c in range(low, high):
+            add_one(codes[begin[c]], own.rows, sums[c - low])
+
+
+@kernel("void(int64[::1], int64, int64, int64, int64, int64[::1])")
+def _by_bin(sums, at, width, majority, total, into):  # type: ignore[no-untyped-def]
+    """Write an integer's sums over a feature's bins, and over missing values.
+
+    Those over the codes are `width` apart, from `at` on.
+    """
+    rest = total
+    for b in range(len(into)):
+        if b != majority:
+            into[b] = sums[np.uint64(at)]
+            rest -= into[b]
+            at += width
+    if majority >= 0:
+        into[majority] = rest
+
+
+@kernel("void(int64[::1], int64, int64, int64, int64[::1], int64[:, ::1], int64[::1], int64[::1])")
+def _sum_up(sums, at, width, majority, total, left, missing, of_bins):  # type: ignore[no-untyped-def]
+    """The sums left of the edges of a feature's bins, and over missing values."""
+    n_bins = len(of_bins) - 1
+    for k in range(len(left)):
+        _by_bin(sums, at + k, width, majority, total[k], of_bins)
+        reached, own = 0, left[k]
+        for b in range(n_bins):
+            own[b] = reached
+            reached += of_bins[b]
+        own[n_bins] = reached
+        missing[k] = of_bins[n_bins]
+
+
+@kernel("void(int64[::1], int64[::1], int64, int64[::1])")
+def _bound_agreements(a, b, missing, bounds):  # type: ignore[no-untyped-def]
+    """Add an output's part to the bounds for discrete votes."""
+    n_bins = len(bounds)
+    present, extra = a[n_bins], abs(missing)
+    for i in range(n_bins):
+        grown, more = b[i + 1] - b[i], a[i + 1] - a[i]
+        high = a[i] + ((grown + more) >> 1)  # all positive samples of the bin on the left
+        low = a[i] - ((grown - more) >> 1)
+        most = max(abs(high - (present - high)), abs(low - (present - low)))
+        bounds[i] += most + extra
+
+
+@kernel("void(int64[::1], int64[::1], float64, float64[::1])")
+def _bound_roots(a, b, extra, bounds):  # type: ignore[no-untyped-def]
+    """Add an output's part to the bounds for real votes: the rectangle is that of P and N."""
+    n_bins = len(bounds)
+    all_a, all_b = a[n_bins], b[n_bins]
+    for i in range(n_bins):
+        grown, more = b[i + 1] - b[i], a[i + 1] - a[i]
+        up, down = (grown + more) >> 1, (grown - more) >> 1
+        most = minus_root(a[i], b[i]) + minus_root(all_a - a[i], all_b - b[i])
+        x, y = a[i] + up, b[i] + up
+        most = max(most, minus_root(x, y) + minus_root(all_a - x, all_b - y))
+        x, y = a[i] - down, b[i] + down
+        most = max(most, minus_root(x, y) + minus_root(all_a - x, all_b - y))
+        x, y = a[i + 1], b[i + 1]
+        most = max(most, minus_root(x, y) + minus_root(all_a - x, all_b - y))
+        bounds[i] += most + extra
+
+
+@kernel("float32(int64)")
+def _scaled(sum_):  # type: ignore[no-untyped-def]
+    """A sum as a share of 2**62, rounded to float32."""
+    return np.float32(sum_) * _UNIT
+
+
+@kernel(
+    "void(int64[::1], int64[::1], int64[::1], float32, float32, float32[::1], float32[::1],"
+    " float32[::1])"
+)
+def _bound_gains(a, b, positive, extra, l2, by_left, by_right, inside):  # type: ignore[no-untyped-def]
+    """Add an output's part to the bounds for Newton votes.
+
+    Quotients are computed as products with a reciprocal, which the bins on both sides of an edge
+    share.
+    """
+    n_bins = len(inside)
+    all_a, all_b, one = a[n_bins], b[n_bins], np.float32(1.0)
+    for i in range(n_bins + 1):
+        by_left[i] = one / max(_scaled(b[i]) + l2, _UNIT)
+        by_right[i] = one / max(_scaled(all_b - b[i]) + l2, _UNIT)
+    for i in range(n_bins):
+        high = a[i] + positive[i]  # all positive samples of the bin on the left, or all others
+        low = a[i + 1] - positive[i]
+        x, y, z, w = _scaled(high), _scaled(all_a - high), _scaled(low), _scaled(all_a - low)
+        few, few_right = by_left[i], by_right[i]
+        many, many_right = by_left[i + 1], by_right[i + 1]
+        xx, yy, zz, ww = x * x, y * y, z * z, w * w
+        above = max(xx * few + yy * few_right, xx * many + yy * many_right)
+        below = max(zz * few + ww * few_right, zz * many + ww * many_right)
+        inside[i] += max(above, below) + extra
+
+
+@kernel("void(Room, Rows, int64[::1], Round, int64, int64, int64)")
+def _bound_bins(room, own, sums, round_, first_code, majority, n_bins):  # type: ignore[no-untyped-def]
+    """Write the keys of the most that a cut inside each bin of a feature may be worth."""
+    n_outputs, kind, bounds = len(round_.first), round_.kind, room.bounds[:n_bins]
+    bounds[:] = 0
+    inside, positive = room.inside[:n_bins], room.of_bins[: n_bins + 1]
+    inside[:] = 0.0
+    for k in range(n_outputs):
+        a, b = room.left[2 * k, : n_bins + 1], room.left[2 * k + 1, : n_bins + 1]
+        missing, other = room.missing[2 * k], room.missing[2 * k + 1]
+        if kind == DISCRETE:
+            _bound_agreements(a, b, missing, bounds)
+        elif kind == REAL:
+            _bound_roots(a, b, minus_root(missing, other), bounds.view(np.float64))
+        else:
+            if n_outputs == 1:
+                at = first_code * room.width + 2
+                _by_bin(sums, at, room.width, majority, own.total[2], positive)
+            else:
+                beside = room.positive_width
+                at, all_positive = first_code * beside + k, own.all_positive[k]
+                _by_bin(room.positive, at, beside, majority, all_positive, positive)
+            extra = np.float32(gain(missing, other, round_.l2)) * _UNIT
+            l2 = np.float32(round_.l2) * _UNIT
+            _bound_gains(a, b, positive, extra, l2, room.by_left, room.by_right, inside)
+    as_floats = bounds.view(np.float64)
+    if kind == REAL:
+        for i in range(n_bins):
+            as_floats[i] += abs(as_floats[i]) * _WIDER_ROOTS
+    elif kind == NEWTON:
+        wider = 1.0 + (_WIDER + _WIDER_BY_OUTPUT * n_outputs)
+        for i in range(n_bins):
+            as_floats[i] = (inside[i] * wider + _LEAST) / _UNIT
+    if kind != DISCRETE:
+        for i in range(n_bins):
+            bounds[i] = key_of(bounds[i])
+
+
+@kernel("boolean(_Best, int64, int64, int64)")
+def _is_better(best, key, feature, position):  # type: ignore[no-untyped-def]
+    """Whether a split is better than the best one, in the order of `contract.Cut`."""
+    if key != best.key:
+        return key > best.key
+    is_lower = position < best.position
+    return feature < best.feature or (feature == best.feature and is_lower)
+
+
+@kernel(
+    "int64(int32[::1], int64, int64[::1], int64[::1], int64, int64, int64, int64[::1], int64[::1])"
+)
+def _sum_at_cuts(order, n, first, second, before, second_before, kind, left, left_second):  # type: ignore[no-untyped-def]
+    """Write an output's sums left of the cuts after the first `n` samples; returns how many cuts.
+
+    `second` may be empty, as in `Terms`.
+    """
+    if len(second) > 0:
+        return both_left_of_cuts(order, n, first, second, before, second_before, left, left_second)
+    if kind == DISCRETE:
+        return left_of_cuts(order, n, first, before, left)
+    return with_sizes_left_of_cuts(order, n, first, before, second_before, left, left_second)
+
+
+@kernel(
+    "_Best(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
+    " float64, int64[::1], float64, int64[:, ::1], int64[::1], int64, int64)"
+)
+def _scan(  # type: ignore[no-untyped-def]
+    order,
+    n_present,
+    first,
+    second,
+    totals,
+    constant,
+    kind,
+    l2,
+    directions,
+    smoothing,
+    at_cuts,
+    all_scores,
+    low,
+    high,
+):
+    """The best split of features `low` to `high`, from the scores of all cuts.
+
+    The arguments are plain arrays: a group is passed field by field, which takes about as long as
+    the scan of a feature.
+    """
+    best = _Best(NO_KEY, -1, -1)
+    left, left_second, none = at_cuts[0], at_cuts[1], np.empty(0, dtype=np.int64)
+    is_plain = kind == DISCRETE and len(first) == 1
+    for j in range(low, high):
+        own, n = order[j], n_present[j]
+        if n == 0:  # there is no cut, and the constant is worth as much as all values missing
+            continue
+        n_cuts, present = 0, (0, 0)
+        for k in range(len(first)):
+            of_first, of_second = first[k], second[k] if len(second) > 0 else none
+            missing, missing_second = missing_sums(own, n, of_first)
+            if len(of_second) > 0:
+                missing_second, _ = missing_sums(own, n, of_second)
+            present = (totals[k, 0] - missing, totals[k, 1] - missing_second)
+            n_cuts = _sum_at_cuts(own, n - 1, of_first, of_second, 0, 0, kind, left, left_second)
+            # The last one is the threshold above all values.
+            left[n_cuts], left_second[n_cuts] = present
+            if is_plain and most_agreement(left[: n_cuts + 1], present[0], missing) <= best.key:
+                n_cuts = -1  # no score need be computed
+                break
+            lacking, scores = (missing, missing_second), all_scores[: n_cuts + 1]
+            add_scores(left, left_second, present, lacking, kind, l2, k == 0, scores)
+        if n_cuts < 0:
+            continue
+        scores = all_scores[:n_cuts]
+        if len(directions) > 0 and directions[j] != 0:
+            forbid(left, left_second, present, directions[j], kind, l2, smoothing, scores)
+        key = largest_key(scores, n_cuts, kind)
+        apart = all_scores[n_cuts] if kind == DISCRETE else key_of(all_scores[n_cuts])
+        if apart > constant and apart > key:
+            if apart > best.key:
+                best = _Best(apart, j, n - 1)
+        elif key > best.key:
+            best = _Best(key, j, position_of(own, first_with(scores, key, kind)))
+    return best
+
+
+@kernel(
+    "UniTuple(int64, 2)(int32[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
+    " int64[::1], int64, float64, int64, float64, int64[:, ::1], int64[::1], int64)"
+)
+def _look(  # type: ignore[no-untyped-def]
+    order,
+    first,
+    second,
+    left,
+    bin_,
+    n_bins,
+    missing,
+    kind,
+    l2,
+    direction,
+    smoothing,
+    at_cuts,
+    all_scores,
+    least,
+):
+    """The key of the best split inside a bin, and its place among the bin's samples.
+
+    `order` has them without the last one. If the key is below `least`, the place means nothing.
+    `left` are the sums left of the edges of the feature's bins, and `missing` those over missing
+    values, as in `Room`.
+    """
+    n_cuts = 0
+    a, b, none = at_cuts[0], at_cuts[1], np.empty(0, dtype=np.int64)
+    for k in range(len(first)):
+        of_second = second[k] if len(second) > 0 else none
+        x, y = left[2 * k, bin_], left[2 * k + 1, bin_]
+        n_cuts = _sum_at_cuts(order, len(order), first[k], of_second, x, y, kind, a, b)
+        present = (left[2 * k, n_bins], left[2 * k + 1, n_bins])
+        lacking = (missing[2 * k], missing[2 * k + 1])
+        add_scores(a, b, present, lacking, kind, l2, k == 0, all_scores[:n_cuts])
+    scores = all_scores[:n_cuts]
+    if direction != 0:
+        present = (left[0, n_bins], left[1, n_bins])
+        forbid(a, b, present, direction, kind, l2, smoothing, scores)
+    key = largest_key(scores, n_cuts, kind)
+    return key, position_of(order, first_with(scores, key, kind)) if key >= least else 0
+
+
+@kernel("_Best(SortedColumns, Rows, Room, Round, float64, int64, int64, _Best)")
+def _search_column(columns, own, room, round_, smoothing, column, number, best):  # type: ignore[no-untyped-def]
+    """The better of the best split and those of a column's features; its sums are `number`-th."""
+    # Each field is taken out of its group once: that takes as long as the search of a few bins.
+    sums, missing, left, all_scores = room.sums[number], room.missing, room.left, room.scores
+    kind, l2, directions, n_outputs = round_.kind, round_.l2, round_.directions, len(round_.first)
+    all_offset, all_n_bins, has_open = columns.offset, columns.n_bins, columns.has_open
+    width, of_bins, total = room.width, room.of_bins, own.total
+    for j in range(columns.begin[column], columns.begin[column + 1]):
+        n_bins = all_n_bins[j]
+        if n_bins == 0:  # as in `_scan`
+            continue
+        offset = all_offset[j]
+        direction = directions[j] if len(directions) > 0 else 0
+        first_code, majority = columns.first_code[j], columns.majority[j]
+        at, here = first_code * width, of_bins[: n_bins + 1]
+        _sum_up(sums, at, width, majority, total, left, missing, here)
+        # The cuts at the right edges of bins; the last one is the threshold above all values.
+        scores = all_scores[:n_bins]
+        for k in range(n_outputs):
+            a, b = left[2 * k], left[2 * k + 1]
+            present, lacking = (a[n_bins], b[n_bins]), (missing[2 * k], missing[2 * k + 1])
+            add_scores(a[1:], b[1:], present, lacking, kind, l2, k == 0, scores)
+        apart = scores[n_bins - 1] if kind == DISCRETE else key_of(scores[n_bins - 1])
+        if direction != 0:
+            present = (left[0, n_bins], left[1, n_bins])
+            forbid(left[0, 1:], left[1, 1:], present, direction, kind, l2, smoothing, scores)
+        key = largest_key(scores, n_bins - 1, kind)
+        if key != NO_KEY and key >= best.key:
+            position = offset[first_with(scores, key, kind) + 1] - 1
+            if _is_better(best, key, j, position):
+                best = _Best(key, j, position)
+        if apart > round_.constant and _is_better(best, apart, j, offset[n_bins] - 1):
+            best = _Best(apart, j, offset[n_bins] - 1)
+        if not has_open[j]:
+            continue
+        order, is_open, bounds = columns.order[j], columns.is_open[j], room.bounds[:n_bins]
+        _bound_bins(room, own, sums, round_, first_code, majority, n_bins)
+        for b in range(n_bins):
+            bounds[b] = bounds[b] if is_open[b] else NO_KEY - 1
+        largest = np.argmax(bounds)  # comes first
+        for turn in range(-1, n_bins if bounds[largest] >= best.key else -1):
+            b = largest if turn < 0 else turn
+            if turn == largest or bounds[b] < best.key:
+                continue
+            least = max(best.key, NO_KEY + 1)
+            key, place = _look(
+                order[offset[b] : offset[b + 1] - 1], round_.first, round_.second, left, b, n_bins,
+                missing, kind, l2, direction, smoothing, room.at_cuts, room.scores, least,
+            )  # fmt: skip
+            if key >= least and _is_better(best, key, j, offset[b] + place):
+                best = _Best(key, j, offset[b] + place)
+    return best
+
+
+@kernel("UniTuple(int64, 3)(SortedColumns, Rows, Room, Round, int64, int64)")
+def best_split(columns, own, room, round_, low, high):  # type: ignore[no-untyped-def]
+    """The key, the feature and the position of the best split of features `low` to `high`.
+
+    With bins, `low` and `high` are columns. The key is `NO_KEY` if there is none.
+    """
+    n_samples, at_once = columns.order.shape[1], len(room.sums)
+    smoothing = float(round_.totals[0, 1]) / float(2 * n_samples)
+    if len(columns.codes) == 0:
+        found = _scan(
+            columns.order, columns.n_present, round_.first, round_.second, round_.totals,
+            round_.constant, round_.kind, round_.l2, round_.directions, smoothing, room.at_cuts,
+            room.scores, low, high,
+        )  # fmt: skip
+        return found.key, found.feature, found.position
+    best = _Best(NO_KEY, -1, -1)
+    head = (room.last[0] - low) // at_once
+    for turn in range(-(-(high - low) // at_once)):
+        block = head if turn == 0 else (0 if turn == head else turn)
+        start = low + block * at_once
+        end = min(start + at_once, high)
+        _add_columns(columns, own, room, round_.kind == NEWTON, start, end)
+        for column in range(start, end):
+            before = best.feature
+            number = column - start
+            best = _search_column(columns, own, room, round_, smoothing, column, number, best)
+            if best.feature != before:
+                room.last[0] = column
+    return best.key, best.feature, best.position
