@@ -103,16 +103,18 @@ def coded_budget(size: Size, limit: int, threads: int) -> CodedBudget:
 
 
 def least_of_sorted(size: Size, threads: int, has_bins: bool) -> int:
-    """Bytes of the orders of all features; for each thread keys of some of them, or sums of one.
+    """Bytes of the orders and thresholds of all features; for each thread keys of some of them, or
+    sums of one.
 
-    With bins also of thresholds, codes of one byte, rows of integers, and sums over bins.
+    With bins also of codes of one byte, rows of integers, the bins' places, and sums over them.
     """
-    of_sample = 4 * size.n_features + _SAMPLE_BYTES + (size.n_outputs - 1) * _OUTPUT_BYTES
-    of_thread = max(50 * min(size.n_elements, 2**17), 32 * size.n_samples)
+    n_samples, n_features, n_outputs = size
+    of_sample = 12 * n_features + _SAMPLE_BYTES + (n_outputs - 1) * _OUTPUT_BYTES
+    of_feature, of_thread = 0, max(50 * min(size.n_elements, 2**17), 32 * n_samples)
     if has_bins:
-        of_sample += 9 * size.n_features + 16 * (size.n_outputs + 4)
-        of_thread += 5 * 2**10 * size.n_features + 2**15 * (size.n_outputs + 4)
-    return size.n_samples * of_sample + threads * of_thread + 2**20
+        of_sample += n_features + 16 * (n_outputs + 4)
+        of_feature, of_thread = 9 * _NARROW_SLOTS, of_thread + 2**14 * (n_outputs + 4)
+    return n_samples * of_sample + n_features * of_feature + threads * of_thread + 2**20
 
 
 def least_of_coded(size: Size) -> int:
