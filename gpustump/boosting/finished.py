@@ -24,4 +24,4 @@ def member_of(terms: Terms, constant: Sequence[float], search: Search) -> Member
 
 def link_of(search: Search) -> Link:
     """How the scores of a model become probabilities."""
-    return "softmax" if search.votes == "newton" and search.n_outputs > 1 else "logistic"
+    return "softmax" if search.loss == "softmax" else "logistic"

@@ -16,7 +16,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from gpustump.learners.interval import Interval
 from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
+
+LossName = Literal["exponential", "logistic", "softmax"]
 
 CONTRACT = 1
 """The version of the exactness contract. A release that makes another model of the same data with
@@ -87,17 +89,29 @@ class Search:
         return self.votes == "discrete" and self.n_outputs == 1
 
     @property
+    def loss(self) -> LossName:
+        """The loss that the votes lower."""
+        if self.votes != "newton":
+            return "exponential"
+        return "logistic" if self.n_outputs == 1 else "softmax"
+
+    @property
+    def has_second(self) -> bool:
+        """Whether the second integers are numbers of their own, not the first without their signs.
+
+        Under the exponential loss gradients and Hessians have the same sizes.
+        """
+        return self.loss != "exponential"
+
+    @property
     def n_copies(self) -> int:
         """How many times each weight counts in the first round's sum; see `in_units`."""
-        return 1 if self.votes == "newton" else self.n_outputs
+        return 1 if self.has_second else self.n_outputs
 
     @property
     def n_layers(self) -> int:
-        """How many integers an engine adds up for each sample: one or two for each output.
-
-        For discrete and real votes it is one, as the second integer is the first without its sign.
-        """
-        return self.n_outputs * (2 if self.votes == "newton" else 1)
+        """How many integers an engine adds up for each sample: one or two for each output."""
+        return self.n_outputs * (2 if self.has_second else 1)
 
 
 class Sides(NamedTuple):

@@ -70,8 +70,7 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
         How many samples lie in each region; None if that is not known.
     search : Search
     """
-    of_newton = search.votes == "newton"
-    of_softmax = of_newton and search.n_outputs > 1
+    of_softmax, of_odds = search.loss == "softmax", search.loss == "logistic"
     is_known = counts is not None and not of_softmax
     taken = [own for r, own in enumerate(factors) if counts is None or counts[r] > 0]
     majority = (
@@ -91,7 +90,7 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
                 own, others = majority[output][label], [each[output][label] for each in taken]
                 is_one_way = own in (min(others), max(others))
                 low, high = _extremes([majority], output, label, search)
-                of_majority = _moved(low, high) if of_newton else 0.0
+                of_majority = _moved(low, high) if of_odds else 0.0
             numbers.append((most, of_majority, is_one_way, low, high))
     by_field = np.asarray(numbers, dtype=np.float64).T.reshape(-1, search.n_outputs, 2)
     return Movement(*by_field)._replace(is_one_way=by_field[2] > 0.0)
@@ -102,7 +101,7 @@ def _extremes(
 ) -> tuple[float, float]:
     """The least and the largest factor of first integers, in regions with these factors."""
     own = [region[output][label] for region in taken]
-    if search.votes != "newton":
+    if search.loss == "exponential":
         return min(own), max(own)
     return min(1.0, *own), max(1.0, *own)  # u / (1 + u) changes by less than u does
 

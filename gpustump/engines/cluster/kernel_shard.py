@@ -21,7 +21,6 @@ from gpustump.engines.cluster.questions import (
     Run,
     Tally,
     Units,
-    bin_planes_of,
     counts_of,
     no_sums_by_category,
 )
@@ -149,7 +148,7 @@ class _Rows:
         self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
     ) -> None:
         self._n_samples, self._first = table.n_samples, table.layout.first
-        self._is_folded = search.votes == "newton" and bin_planes_of(search) % 4 > 0
+        self._is_folded = search.loss == "softmax"
         self._has_signs, self._loss = search.has_signs, loss_of(labels, units, search)
         self._bins = BinSums(table, self._loss.terms, search)
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)

@@ -174,7 +174,7 @@ def planes_of(search: Search) -> int:
     For each output, in this order: the sum of the positive first integers, the sum of the absolute
     values of the negative ones and, for Newton votes only, the sum of the second integers.
     """
-    return search.n_outputs * (3 if search.votes == "newton" else 2)
+    return search.n_outputs * (3 if search.has_second else 2)
 
 
 def bin_planes_of(search: Search) -> int:
@@ -183,8 +183,7 @@ def bin_planes_of(search: Search) -> int:
     The same, but that under Newton votes of one output the second integers of positive and of
     negative samples are told apart: what a step does to the first ones follows from them.
     """
-    by_label = search.votes == "newton" and search.n_outputs == 1
-    return 4 if by_label else planes_of(search)
+    return 4 if search.loss == "logistic" else planes_of(search)
 
 
 def narrowed(changes: np.ndarray, first: np.ndarray) -> Changes:
@@ -213,7 +212,7 @@ def unfolded(planes: np.ndarray, search: Search) -> np.ndarray:
     For Newton votes the search takes separate sums of second integers for samples labelled +1 and
     -1, and adds both. Here the first one holds the sum of both, and the second one is 0.
     """
-    if search.votes != "newton" or len(planes) == 4 * search.n_outputs:
+    if not search.has_second or len(planes) == 4 * search.n_outputs:
         return planes
     n_outputs, n = search.n_outputs, planes.shape[1]
     found = np.zeros((n_outputs, 4, n), dtype=np.int64)

@@ -54,7 +54,7 @@ class CodedState:
         units = in_units(sample_weight, search.n_copies)
         self._loss: Loss
         self._bins: BinSums | RowSums
-        if search.votes == "newton" and search.n_outputs > 1:
+        if search.loss == "softmax":
             loss = self._loss = SoftmaxRowsLoss(labels, units, search.n_outputs)
             self._source = CodedSums.of_rows(table, loss.rows)
             self._bins = RowSums(table, loss.rows, search)

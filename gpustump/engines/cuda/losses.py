@@ -56,7 +56,7 @@ class LossSweep:
         xp = device.xp
         self._table, self._device, self._search = table, device, search
         self._n_samples = table.n_samples
-        is_exponential = search.votes != "newton"
+        is_exponential = search.loss == "exponential"
         units = FirstWeights(device.array(sample_weight), n_outputs if is_exponential else 1)
         labels = device.array(labels)
         if n_outputs == 1:
@@ -83,11 +83,11 @@ class LossSweep:
     def weights(self) -> Array:
         """See `engines.contract.State.weights`."""
         xp, numbers = self._device.xp, self._device.xp.abs(self._numbers)
-        if self._search.votes == "newton":
+        if self._search.loss != "exponential":
             units = self._units.equal if self._units.differing is None else self._units.differing
             # An integer that came from a float is that float again.
             units = xp.asarray(units, dtype=np.float64)
-            if self._search.n_outputs == 1:
+            if self._search.loss == "logistic":
                 below = numbers + 1.0
                 numbers = (units * (numbers / below)) * (1.0 / below)
             else:
@@ -101,7 +101,7 @@ class LossSweep:
         factors = (unchanged, unchanged, unchanged)
         self._steps.write(None, clears=True)
         self._write_numbers(votes, np.asarray(factors), movement_of(factors, None, self._search))
-        if _loss_of(self._search) == "softmax":
+        if self._search.loss == "softmax":
             self._queue_following("begin_softmax")
         else:  # a factor of 1 changes nothing
             self.queue()
@@ -124,8 +124,8 @@ class LossSweep:
 
     def queue(self) -> None:
         """Queue everything that a step does to the samples and the histograms."""
-        several = "s" * (self._search.votes != "newton" and self._search.n_outputs > 1)
-        self._queue_following(f"follow_{_loss_of(self._search)}{several}", self._motion)
+        several = "s" * (self._search.loss == "exponential" and self._search.n_outputs > 1)
+        self._queue_following(f"follow_{self._search.loss}{several}", self._motion)
 
     def _queue_following(self, kernel: str, *motion: np.ndarray) -> None:
         device = self._device
@@ -154,7 +154,7 @@ class LossSweep:
             layers=self.histograms.layers[0],
             n_samples=self._n_samples,
             n_outputs=self._search.n_outputs,
-            loss=LOSSES.index(_loss_of(self._search)),
+            loss=LOSSES.index(self._search.loss),
         )
 
     def _records_of_step(self) -> tuple[np.ndarray, np.ndarray]:
@@ -167,9 +167,3 @@ class LossSweep:
             for number, name in enumerate(Movement._fields)
         }
         return motion, record(MOVEMENT, **places)
-
-
-def _loss_of(search: Search) -> str:
-    if search.votes != "newton":
-        return "exponential"
-    return "logistic" if search.n_outputs == 1 else "softmax"

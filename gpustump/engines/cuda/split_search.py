@@ -77,7 +77,7 @@ class SplitSearch(Search):
             piece_best=device.address(self._best),
             least=device.address(self._least),
             regions=device.address(self._more),
-            has_second=wanted.votes == "newton",
+            has_second=wanted.has_second,
             most_pieces=n_pieces,
             l2=wanted.l2,
         )

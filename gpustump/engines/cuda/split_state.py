@@ -140,7 +140,7 @@ class SplitState:
         xp, n_outputs = self._device.xp, self._wanted.n_outputs
         sizes, is_positive = terms & (2**63 - 1), terms < 0
         first, second = sizes, sizes
-        if self._wanted.votes == "newton":
+        if self._wanted.has_second:
             first, second, is_positive = sizes[::2], sizes[1::2], is_positive[::2]
         signed = xp.where(is_positive, first, -first)
         sums = [

@@ -146,8 +146,8 @@ class ArrayState:
 
 def loss_of(labels: Array, units: Array, search: Search) -> Loss:
     """The loss that a search's votes lower, for weights (n_samples,) in units of the integers."""
-    if search.votes != "newton":
+    if search.loss == "exponential":
         return ExponentialLoss(labels, units, search.n_outputs)
-    if search.n_outputs == 1:
+    if search.loss == "logistic":
         return LogisticLoss(labels, units)
     return SoftmaxLoss(labels, units, search.n_outputs)

@@ -53,7 +53,7 @@ class HistogramSums(ABC):
 
     def __init__(self, table: CodedTable, search: Search) -> None:
         self._table = table
-        n_planes = (4 if search.votes == "newton" else 2) * search.n_outputs
+        n_planes = (4 if search.has_second else 2) * search.n_outputs
         bundles = table.bundles
         self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
         self.sums = np.zeros((n_planes, len(table.layout.offset)), dtype=np.int64)
@@ -114,7 +114,7 @@ class BinSums(HistogramSums):
         super().__init__(table, search)
         self._terms, self._n_inside = terms, samples_of_slots(table)
         outputs = range(0, 2 * search.n_outputs, 2)
-        width = 2 if search.votes == "newton" else 1
+        width = 2 if search.has_second else 1
         # For each plane of `slices`, the histograms' plane, and which of the integers added there.
         planes = [(k + s, which) for k in outputs for which in range(width) for s in (0, 1)]
         self._planes = np.asarray(planes)

@@ -118,11 +118,12 @@ class Move(NamedTuple):
         if not all(0.0 < own < math.inf for own in factor):
             return None
         nothing = np.zeros(len(factor))
-        if search.votes != "newton":
+        if search.loss == "exponential":
             if max(factor) > _LARGEST_FACTOR:
                 return None
             return cls(majority, 0, np.asarray(factor), nothing, nothing)
-        if search.n_outputs > 1 or max(abs(math.log(own)) for own in factor) >= _LARGEST_LOGARITHM:
+        largest = max(abs(math.log(own)) for own in factor)
+        if search.loss == "softmax" or largest >= _LARGEST_LOGARITHM:
             return None
         shift = _shift(step, majority, counts, sums)
         if shift is None:

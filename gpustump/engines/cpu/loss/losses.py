@@ -13,8 +13,8 @@ from gpustump.engines.cpu.loss.softmax_loss import SoftmaxLoss
 
 def loss_of(labels: np.ndarray, units: np.ndarray, search: Search) -> LossByOutput:
     """The samples of a run; parameters as for `LossByOutput`."""
-    if search.votes != "newton":
+    if search.loss == "exponential":
         return ExponentialLoss(labels, units, search.n_outputs)
-    if search.n_outputs == 1:
+    if search.loss == "logistic":
         return LogisticLoss(labels, units)
     return SoftmaxLoss(labels, units, search.n_outputs)

@@ -77,13 +77,12 @@ class Skew:
 
     def __init__(self, layout: BinLayout, search: Search) -> None:
         self._search = search
-        self._stride = 4 if search.votes == "newton" else 2
+        self._stride = 4 if search.has_second else 2
         n_slots = len(layout.offset)
         n_inside = np.diff(layout.offset, append=0)
         self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (search.n_outputs + 4)
         self._noted = np.full((2 * search.n_outputs, n_slots), np.inf)
-        is_softmax = search.votes == "newton" and search.n_outputs > 1
-        self._least = np.zeros_like(self._noted) if is_softmax else NOT_NOTED
+        self._least = np.zeros_like(self._noted) if search.loss == "softmax" else NOT_NOTED
         self._bounds = np.ones_like(self._noted)
         self._movement: Movement | None = None
 

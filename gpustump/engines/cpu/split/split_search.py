@@ -162,7 +162,7 @@ class SplitSearch:
 
     def _outputs(self, planes: Sequence[Any] | np.ndarray) -> list[Sums]:
         """For each output the sums of the first and of the second integers, from planes."""
-        if self._search.votes == "newton":
+        if self._search.has_second:
             return [
                 Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3])
                 for k in range(0, len(planes), 4)
