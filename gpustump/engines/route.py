@@ -367,8 +367,10 @@ def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
     refusal = CODED.refusal(task)
     if refusal is not None:
         return REFERENCE, "nothing faster can train this", (f"the CPU kernels: {refusal}",)
-    if asked in ("sorted", "coded"):
-        return SORTED if asked == "sorted" else CODED, "GPUSTUMP_KERNELS asks for it", ()
+    by_name: dict[str, Engine] = {"sorted": SORTED, "coded": CODED}
+    chosen = by_name.get(asked)
+    if chosen is not None and chosen.refusal(task) is None:
+        return chosen, "GPUSTUMP_KERNELS asks for it", ()
     if task.n_rounds is not None and not is_worth_its_start(REFERENCE.seconds(task)):
         return REFERENCE, "the job is too short to load Numba for", ()
     n_additions = task.n_elements * task.search.n_outputs

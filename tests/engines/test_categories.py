@@ -268,7 +268,7 @@ def ways_of_cpu(case: Case) -> Iterator[Way]:
     yield "coded", codes.prepare(X, rows, Team(1), categorical=own)
     with pytest.MonkeyPatch.context() as patch:
         for module in (sorted_run, sorted_table):
-            patch.setattr(module, "_ELEMENTS_AT_ONCE", 64)
+            patch.setattr(module, "ELEMENTS_AT_ONCE", 64)
         patch.setattr(category_sums, "_SAMPLES_AT_ONCE", 100)
         yield "scanned, 3 threads", sorted_table.prepare(X, rows, Team(3), own)
         at_once = codes.Room(patience=0)

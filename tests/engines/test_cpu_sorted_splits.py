@@ -136,9 +136,8 @@ def test_without_any_cut_a_constant_is_found(most_bins):
     terms = Terms(first, np.abs(first))
     table = prepare(X, None, Team(1), most_bins=most_bins)
     search = SortedSearch(table, Search("stump", "newton"), first)
-    (total, size), score = totals_of(terms)[0].tolist(), 0.0
-    score = total**2 / size
-    assert search.best_cut(terms, totals_of(terms)) == Cut(0, None, 0, 0, score)
+    total, size = totals_of(terms)[0].tolist()
+    assert search.best_cut(terms, totals_of(terms)) == Cut(0, None, 0, 0, total**2 / size)
 
 
 def bins_of(table: SortedTable, j: int) -> np.ndarray:

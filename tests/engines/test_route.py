@@ -80,6 +80,14 @@ def test_more_outputs_and_pairs_of_cuts_make_a_table_large_earlier():
 
 
 @needs_numba
+def test_more_samples_than_positions_are_not_sorted_even_if_that_is_asked_for(monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "sorted")
+    for n_samples, engine in ((2**31 - 1, "sorted"), (2**31, "coded")):
+        X = np.broadcast_to(np.float32(0), (n_samples, 1))
+        assert route.choose(Task(X, n_samples, Search())).route.engine == engine
+
+
+@needs_numba
 def test_sorted_tables_that_gain_from_it_are_divided_into_bins():
     def has_bins(n_samples: int, n_features: int, **search: Any) -> bool:
         task = Task(table(n_samples, n_features), n_samples, Search(**search))

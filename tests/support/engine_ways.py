@@ -166,8 +166,9 @@ def sorted_whole(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     prepare = sorted_table.prepare
     yield "in bins", prepare(X, rows, Team(1), most_bins=254)
     with pytest.MonkeyPatch.context() as patch:
-        for own in (sorted_run, sorted_table, sorted_intervals, sorted_splits):
-            patch.setattr(own, "_ELEMENTS_AT_ONCE", 64)
+        for own in (sorted_run, sorted_table, sorted_intervals):
+            patch.setattr(own, "ELEMENTS_AT_ONCE", 64)
+        patch.setattr(sorted_splits, "_ELEMENTS_AT_ONCE", 64)
         yield "scanned, 3 threads", prepare(X, rows, Team(3))
         patch.setattr(sorted_splits, "_ADDITIONS_AT_ONCE", 1)
         yield "small bins, 3 threads", prepare(X, rows, Team(3), most_bins=254, per_bin=1)

@@ -37,13 +37,10 @@ from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
 from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
 from gpustump.engines.cpu.split.sorted_splits import SortedSearch
-from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SortedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition
-
-_ELEMENTS_AT_ONCE = 2**17
-"""Fewer elements than this are not worth another thread."""
 
 _MOST_AHEAD, _MOST_AHEAD_IN_BINS = 2**20, 2**22
 """A round of more elements, times outputs, takes about a millisecond, so making it ahead saves
@@ -90,7 +87,7 @@ class SortedState:
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._parted: Partition | Place | None = None  # whose regions these are
         self._found: Cut | None = None
-        self._pieces = ranges(table.n_samples, _ELEMENTS_AT_ONCE)
+        self._pieces = ranges(table.n_samples, ELEMENTS_AT_ONCE)
         self._take(self.loss.begin)
 
     @property

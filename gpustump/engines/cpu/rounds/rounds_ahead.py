@@ -282,6 +282,7 @@ def _choose(columns, features, sets, rows, room, numbers, rule, totals, number, 
     key, feature, position = best_split(columns, rows, room, round_, 0, len(columns.begin) - 1)
     is_set = False
     if len(sets.features) > 0:
+        # The cut's last number serves to take a key for its float, and a float for its bits.
         cut[2] = key_of(constant)
         least = cut[2:].view(np.float64)[0]
         of_set, other = best_set(sets, first, second, rule.l2, least, made.sides[number])

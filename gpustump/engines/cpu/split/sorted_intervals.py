@@ -16,11 +16,8 @@ from gpustump.engines.cpu.split.found_split import (
     fields_of,
     sign_for_missing,
 )
-from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SortedTable
 from gpustump.engines.threads import ranges
-
-_ELEMENTS_AT_ONCE = 2**17
-"""Fewer elements than this are not worth another thread."""
 
 
 class SortedIntervals:
@@ -35,7 +32,7 @@ class SortedIntervals:
 
     def __init__(self, table: SortedTable) -> None:
         self._table = table
-        self._parts = ranges(table.n_features, max(1, _ELEMENTS_AT_ONCE // table.n_samples))
+        self._parts = ranges(table.n_features, max(1, ELEMENTS_AT_ONCE // table.n_samples))
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (1, 2)."""

@@ -585,8 +585,10 @@ def _look(  # type: ignore[no-untyped-def]
 
 @kernel("_Best(SortedColumns, Rows, Room, Round, float64, int64, int64, _Best)")
 def _search_column(columns, own, room, round_, smoothing, column, number, best):  # type: ignore[no-untyped-def]
-    """The better of the best split and those of a column's features; its sums are `number`-th."""
-    # Each field is taken out of its group once: that takes as long as the search of a few bins.
+    """The better of the best split and those of a column's features.
+
+    The column's sums are those of this number in `room`.
+    """
     sums, missing, left, all_scores = room.sums[number], room.missing, room.left, room.scores
     kind, l2, directions, n_outputs = round_.kind, round_.l2, round_.directions, len(round_.first)
     all_offset, all_n_bins, has_open = columns.offset, columns.n_bins, columns.has_open

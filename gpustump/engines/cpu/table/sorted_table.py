@@ -29,7 +29,7 @@ from gpustump.engines.threads import Team, ranges
 from gpustump.learners.hypothesis import Partition
 from gpustump.learners.thresholds import midpoint
 
-_ELEMENTS_AT_ONCE = 2**17
+ELEMENTS_AT_ONCE = 2**17
 """Fewer elements than this are not worth another thread."""
 
 _SAMPLE = np.int32(2**31 - 1)
@@ -59,11 +59,11 @@ class SortedColumns(NamedTuple):
     order : ndarray (n_features, n_samples) of int32
         Samples by increasing value, missing ones last, with the sign bit as said above.
     n_present : ndarray (n_features,) of int64
+    begin : ndarray (n_columns + 1,) of int64
+        The first feature of each column; last, n_features. Without bins every feature is a column.
     codes : ndarray (n_features, n_samples) of uint8
         The columns of codes; each is in the row of its first feature. Of no rows without bins; then
         the fields below mean nothing.
-    begin : ndarray (n_columns + 1,) of int64
-        The first feature of each column; last, n_features.
     n_codes : ndarray (n_features,) of int64
         All codes of a column are below this, in the row of its first feature.
     n_bins : ndarray (n_features,) of int64
@@ -85,8 +85,8 @@ class SortedColumns(NamedTuple):
 
     order: Annotated[np.ndarray, "int32[:, ::1]"]
     n_present: Integers
-    codes: Annotated[np.ndarray, "uint8[:, ::1]"]
     begin: Integers
+    codes: Annotated[np.ndarray, "uint8[:, ::1]"]
     n_codes: Integers
     n_bins: Integers
     offset: Annotated[np.ndarray, "int64[:, ::1]"]
@@ -207,8 +207,8 @@ def prepare(
     columns = SortedColumns(
         np.empty((n_features, n_samples), dtype=np.int32),
         np.empty(n_features, dtype=np.int64),
-        np.empty((n_features if limit > 1 else 0, n_samples), dtype=np.uint8),
         np.arange(n_features + 1),
+        np.empty((n_features if limit > 1 else 0, n_samples), dtype=np.uint8),
         np.zeros(n_features, dtype=np.int64),
         np.empty(n_features, dtype=np.int64),
         np.zeros((n_features, limit + 1), dtype=np.int64),
@@ -239,7 +239,7 @@ def prepare(
         if limit > 1:
             most_open.append(_divide(columns, limit, *part))
 
-    team.each(sort, ranges(n_features, max(1, _ELEMENTS_AT_ONCE // n_samples)))
+    team.each(sort, ranges(n_features, max(1, ELEMENTS_AT_ONCE // n_samples)))
     if limit > 1:
         team.each(lambda part: _code(columns, *part), ranges(n_features, _FEATURES_AT_ONCE))
         begin = np.append(np.flatnonzero(columns.n_codes), n_features)
@@ -285,11 +285,13 @@ def _divide(columns, limit, low, high):  # type: ignore[no-untyped-def]
     return most_open
 
 
-@kernel("boolean(SortedColumns, int64, int64, int64)")
-def _fits(columns, j, first, n_codes):  # type: ignore[no-untyped-def]
+@kernel("boolean(SortedColumns, int64, int64)")
+def _fits(columns, j, first):  # type: ignore[no-untyped-def]
     """Whether a feature can share the column whose first feature is `first`."""
     majority, n_bins, offset = columns.majority[j], columns.n_bins[j], columns.offset[j]
-    if columns.majority[first] < 0 or majority < 0 or n_codes + n_bins > MOST_BINS + 2:
+    if columns.majority[first] < 0 or majority < 0:
+        return False
+    if columns.n_codes[first] + n_bins > 256:  # a code has one byte
         return False
     order, codes = columns.order[j], columns.codes[first]
     for b in range(n_bins + 1):
@@ -307,7 +309,7 @@ def _code(columns, low, high):  # type: ignore[no-untyped-def]
     for j in range(low, high):
         order, majority, n_bins = columns.order[j], columns.majority[j], columns.n_bins[j]
         offset = columns.offset[j]
-        if j == low or not _fits(columns, j, first, columns.n_codes[first]):
+        if j == low or not _fits(columns, j, first):
             first = j
             columns.n_codes[j] = 1 if majority >= 0 else 0
             if majority >= 0:
