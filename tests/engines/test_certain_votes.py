@@ -24,12 +24,17 @@ from gpustump.boosting.newton_votes import NewtonVotes, exact_factors_of, exact_
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Taken
 from gpustump.engines.contract import Totals
-from gpustump.engines.cpu.rounds import certain_votes, exact_powers
-from gpustump.engines.cpu.rounds.certain_factors import set_factors
+from gpustump.engines.cpu.rounds import certain_factors, certain_votes, exact_powers
 from gpustump.engines.cpu.rounds.certain_votes import Whole
-from gpustump.engines.cpu.rounds.exact_powers import LARGEST, certain_power, powers
+from gpustump.engines.cpu.rounds.exact_powers import LARGEST, powers
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTE_UNIT
+from tests.support.inner_functions import callable_from_python
+
+set_factors = callable_from_python(certain_factors.set_factors)
+certain_power = callable_from_python(exact_powers.certain_power)
+exponential_of = callable_from_python(exact_powers.exponential_of)
+set_votes = callable_from_python(certain_votes.set_votes)
 
 DIGITS = decimal.Context(prec=60)
 LAST = LARGEST << 36
@@ -49,7 +54,7 @@ def units_of_exponents() -> list[int]:
 def test_exponentials_are_right_within_the_error_that_is_promised():
     with decimal.localcontext(DIGITS):
         for units in units_of_exponents():
-            found, rest = exact_powers.exponential_of(units, powers())
+            found, rest = exponential_of(units, powers())
             exactly = (Decimal(units) / 2**36).exp()
             assert abs((Decimal(found) + Decimal(rest)) / exactly - 1) < Decimal(2) ** -75
             assert found + rest == found
@@ -98,7 +103,7 @@ def votes_in_kernel(votes: Any, sums: list[list[tuple[int, int]]], direction: in
     found = np.empty((3, votes.n_outputs))
     given = np.asarray(sums, dtype=np.int64)
     whole = Whole(sum(second for own in sums for _, second in own), N_SAMPLES * votes.n_outputs)
-    return certain_votes.set_votes(given, votes.plain, whole, direction, found), found
+    return set_votes(given, votes.plain, whole, direction, found), found
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -226,10 +231,10 @@ def test_signs_that_a_constraint_asks_for_are_given_where_both_sides_are_equal()
     for direction in (-1, 1):
         sums = np.asarray([[(3, 9)], [(3, 5)], [(-7, 8)]], dtype=np.int64)
         found, whole = np.empty((3, 1)), Whole(22, 9)
-        assert certain_votes.set_votes(sums, DiscreteVotes().plain, whole, direction, found)
+        assert set_votes(sums, DiscreteVotes().plain, whole, direction, found)
         assert np.sign(found[:, 0]).tolist() == [-direction, direction, -1.0]
     sums[1] = 0  # nothing is on the right
-    certain_votes.set_votes(sums, DiscreteVotes().plain, whole, 1, found)
+    set_votes(sums, DiscreteVotes().plain, whole, 1, found)
     assert np.sign(found[:, 0]).tolist() == [1.0, -1.0, -1.0]
 
 
@@ -241,7 +246,7 @@ def test_factors_and_normalisers_of_discrete_votes_are_the_hosts():
         votes = DiscreteVotes(draw.choice([1e-9, 0.1, 1.0]))
         found, factors = np.empty((3, 1)), np.empty((3, 1, 2))
         given, whole = np.asarray(sums, dtype=np.int64), Whole(weight, N_SAMPLES)
-        if not weight or not certain_votes.set_votes(given, votes.plain, whole, 0, found):
+        if not weight or not set_votes(given, votes.plain, whole, 0, found):
             continue
         alpha, sign = abs(found[0, 0]), np.sign(found[:, 0])
         agreed = sum(int(s) * own[0][0] for s, own in zip(sign, sums, strict=True))

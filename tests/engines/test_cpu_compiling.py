@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -14,7 +15,7 @@ pytest.importorskip("numba")
 
 from gpustump.engines import announcements
 from gpustump.engines.cpu.runtime import compiling
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel, record
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel, record
 
 _PLACE = record("_Place", "row", "column")
 
@@ -47,6 +48,22 @@ def test_a_group_of_other_arrays_is_refused(bad):
         _at(_Line(bad, np.asarray([1]), 0.5), 5, places)
 
 
+@inner("float64(float64)")
+def _doubled(x):  # type: ignore[no-untyped-def]
+    return 2.0 * x
+
+
+@kernel("float64(float64)")
+def _four_times(x):  # type: ignore[no-untyped-def]
+    return _doubled(_doubled(x))
+
+
+def test_kernels_call_inner_functions_and_python_cannot():
+    assert _four_times(1.5) == 6.0
+    with pytest.raises(TypeError, match="No matching definition"):
+        _doubled(1.5)
+
+
 def test_an_unknown_name_in_a_signature_is_an_error():
     with pytest.raises(AttributeError, match="Unheard"):
         kernel("void(Unheard)")(lambda unheard: None)
@@ -56,7 +73,9 @@ def test_the_stages_import_every_file_that_holds_kernels():
     compiling.load()
     importlib.import_module("gpustump.engines.cluster.kernel_shard")  # which has kernels of its own
     folder = Path(compiling.__file__).parents[1]
-    holding = [file for file in folder.rglob("*.py") if "\n@kernel(" in file.read_text()]
+    holding = [
+        file for file in folder.rglob("*.py") if re.search(r"\n@(kernel|inner)\(", file.read_text())
+    ]
     names = [".".join(file.relative_to(folder).with_suffix("").parts) for file in holding]
     assert len(names) > 5
     assert [name for name in names if f"gpustump.engines.cpu.{name}" not in sys.modules] == []
@@ -67,10 +86,10 @@ def test_compiling_is_announced_once(monkeypatch, can_be_kept):
     if not can_be_kept:
         plain = compiling._compiled
 
-        def refusing(function, signatures, *, cache):
+        def refusing(function, signatures, options, *, cache):
             if cache:
                 raise RuntimeError("cannot cache function: no locator available")
-            return plain(function, signatures, cache=False)
+            return plain(function, signatures, options, cache=False)
 
         monkeypatch.setattr(compiling, "_compiled", refusing)
     monkeypatch.setattr(compiling, "_has_compiled", False)

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump.engines.contract import NO_CUT, Cut
-from gpustump.engines.cpu.split.found_split import (
-    NOTHING,
-    STUMP,
-    Found,
-    as_cut,
-    better,
-    comes_before,
-)
+from gpustump.engines.cpu.split import found_split
+from gpustump.engines.cpu.split.found_split import NOTHING, STUMP, Found, as_cut
+from tests.support.inner_functions import callable_from_python
+
+comes_before = callable_from_python(found_split.comes_before)
+better = callable_from_python(found_split.better)
 
 CUTS = st.builds(
     Cut,

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpustump.engines.cluster.known_bins import Members
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.cpu.table.members import POSITIONS
 
 _AT_ONCE = 1024
@@ -194,7 +194,7 @@ def _merge(one, other, places, found):  # type: ignore[no-untyped-def]
                 found[row, k] = one[row, i] + other[row, j]
 
 
-@kernel("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=POSITIONS)
+@inner("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=POSITIONS)
 def _place(keys, about, bin_, places, found):  # type: ignore[no-untyped-def]
     """Put samples of a bin into units, and note each sample's place; -1 if it is in no range."""
     lows, highs, shifts, nexts = about.low, about.high, about.shift, places.next
@@ -240,7 +240,7 @@ def _count(members, about, inside):  # type: ignore[no-untyped-def]
                     inside[r] += np.int64(low <= keys[k] and keys[k] <= high)
 
 
-@kernel(
+@inner(
     "void(int64[:, ::1], int64[:, ::1], POSITION[::1], int64[::1], int64[:, ::1])",
     POSITION=POSITIONS,
 )

@@ -18,7 +18,7 @@ from gpustump.engines.cpu.histogram.histograms import (
     parts_of_columns,
     pieces_of,
 )
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.cpu.runtime.prefetching import prefetch
 from gpustump.engines.cpu.table.columns import PART_BITS, Columns, Histograms
 from gpustump.engines.threads import Team
@@ -80,7 +80,7 @@ def add_changes(
     team.each(lambda part: _add(columns, histograms, plane, *part, changes, ahead), parts)
 
 
-@kernel("int64(int64, int64, int64)")
+@inner("int64(int64, int64, int64)")
 def packed(first, second, shift):  # type: ignore[no-untyped-def]
     """Two integers in one word, the second one rounded more, as scores depend less on it.
 
@@ -101,7 +101,7 @@ def unpack_slots(words, shift, found):  # type: ignore[no-untyped-def]
             second[k] = low << (shift + ROUGHER)
 
 
-@kernel("int64(uint8[::1], uint8, uint16[::1])")
+@inner("int64(uint8[::1], uint8, uint16[::1])")
 def _list_others(regions, majority, found):  # type: ignore[no-untyped-def]
     """List the samples of a chunk that are not of a region, eight at a time; returns how many."""
     count, n_words = np.uint64(0), len(regions) // 8
@@ -184,7 +184,7 @@ def list_changes(terms, move, output, segment, changes):  # type: ignore[no-unty
             changes.amount[place] += now
 
 
-@kernel(
+@inner(
     "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint32[::1], int64[::1], int64)",
     CODE=("uint8", "uint16"),
 )
@@ -214,7 +214,7 @@ def _add_four(codes, shift, histograms, column, start, index, amount, ahead):  #
         h3[np.uint64(c3[i]) >> shift] += by
 
 
-@kernel(
+@inner(
     "void(CODE[::1], int64, int64[::1], uint32[::1], int64[::1])",
     CODE=("uint8", "uint16"),
 )
@@ -224,7 +224,7 @@ def _add_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped
         histogram[np.uint64(codes[index[t]]) >> shift] += amount[t]
 
 
-@kernel(
+@inner(
     "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, uint32[::1], int64[::1], int64)",
     CODE=("uint8", "uint16"),
 )

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step
-from gpustump.engines.cpu.runtime.compiling import Floats, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
 _LARGEST_MINORITY, _LARGEST_MINORITY_IN_CACHE = 0.6, 0.45
@@ -216,7 +216,7 @@ def add_rounded(numbers, shift, place, feature, sums, off):  # type: ignore[no-u
             off[plane, s] += float((1 << by) >> 1)
 
 
-@kernel("float64(float64, float64)")
+@inner("float64(float64, float64)")
 def spread(first, second):  # type: ignore[no-untyped-def]
     """The most that the sum of w w (1 - w) may be, given the sums A of w and B of w (1 - w).
 

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import (
@@ -239,7 +239,7 @@ class Listed(NamedTuple):
         )
 
 
-@kernel(
+@inner(
     "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint16[::1], int64[:, ::1])",
     CODE=("uint8", "uint16"),
 )
@@ -261,14 +261,14 @@ def _add_four(codes, shift, histograms, column, start, index, amount):  # type: 
         h3[np.uint64(c3[i]) >> shift] += by
 
 
-@kernel("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
+@inner("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
 def _add_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
     shift = np.uint64(shift)
     for t in range(len(index)):
         histogram[np.uint64(codes[index[t]]) >> shift] += amount[t, 0]
 
 
-@kernel(
+@inner(
     "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint16[::1], int64[:, ::1])",
     CODE=("uint8", "uint16"),
 )
@@ -287,7 +287,7 @@ def _add_pairs_to_two(codes, shift, histograms, column, start, index, amount):  
         h1[at + one] += second
 
 
-@kernel("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
+@inner("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
 def _add_pairs_to_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
     shift, one = np.uint64(shift), np.uint64(1)
     for t in range(len(index)):
@@ -296,7 +296,7 @@ def _add_pairs_to_one(codes, shift, histogram, index, amount):  # type: ignore[n
         histogram[at + one] += amount[t, 1]
 
 
-@kernel(
+@inner(
     "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, uint16[::1], int64[:, ::1])",
     CODE=("uint8", "uint16"),
 )
@@ -318,7 +318,7 @@ def _add_to(codes, shift, histograms, low, high, start, index, amount):  # type:
             _add_pairs_to_one(codes[column, start:], shift, histograms[column], index, amount)
 
 
-@kernel("void(Columns, Histograms, int64, int64, int64, int64, Listed, int64)")
+@inner("void(Columns, Histograms, int64, int64, int64, int64, Listed, int64)")
 def add_chunk(columns, histograms, plane, low, high, start, listed, chunk):  # type: ignore[no-untyped-def]
     """Add what is listed of a chunk to the histograms of the columns from `low` to `high`.
 
@@ -344,7 +344,7 @@ def add(columns, histograms, plane, low, high, listed):  # type: ignore[no-untyp
         add_chunk(columns, histograms, plane, low, high, chunk * CHUNK, listed, chunk)
 
 
-@kernel("void(int64[::1], int64[::1], Listed, int64)")
+@inner("void(int64[::1], int64[::1], Listed, int64)")
 def list_terms(first, second, listed, chunk):  # type: ignore[no-untyped-def]
     """List the integers of a chunk's samples: first ones without their signs, and second ones."""
     here = chunk * CHUNK
@@ -384,7 +384,7 @@ def add_terms(columns, terms, histograms, low, high):  # type: ignore[no-untyped
             add_chunk(columns, histograms, 2 * k, 0, n_columns, start, listed, 0)
 
 
-@kernel(
+@inner(
     "void(CODE[::1], int64, int64[::1], int64[::1], int64[::1], int64, int64)",
     CODE=("uint8", "uint16"),
 )
@@ -407,7 +407,7 @@ def _add_column(codes, shift, first, second, table, low, high):  # type: ignore[
             table[at] += abs(sizes[i])
 
 
-@kernel("void(int64[::1], int64[::1])")
+@inner("void(int64[::1], int64[::1])")
 def add_numbers(numbers, others):  # type: ignore[no-untyped-def]
     """Add numbers to others. (Numba takes long to compile `numbers += others`.)"""
     for i in range(len(others)):

@@ -45,7 +45,7 @@ from gpustump.engines.cpu.loss.softmax_rows import (
     new_tile,
     set_integers,
 )
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Histograms
 from gpustump.engines.threads import Shared
@@ -206,7 +206,7 @@ class RowSums(HistogramSums):
             sums[3::4, own] = 0
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1])")
+@inner("void(int64[::1], int64[::1], int64[::1])")
 def _set_words(first, second, words):  # type: ignore[no-untyped-def]
     half, half_of_second = 1 << (_FIRST_SHIFT - 1), 1 << (_SECOND_SHIFT - 1)
     for i in range(len(words)):
@@ -226,7 +226,7 @@ def _unpack(words, most, sums):  # type: ignore[no-untyped-def]
         nothing[s] = 0
 
 
-@kernel("void(CODE[::1], int64, int64[::1], int64, int64[::1])", CODE=("uint8", "uint16"))
+@inner("void(CODE[::1], int64, int64[::1], int64, int64[::1])", CODE=("uint8", "uint16"))
 def _add_rows(codes, shift, words, width, sums):  # type: ignore[no-untyped-def]
     """Add rows of words to a column's sums. Bins are codes without their `shift` lowest bits."""
     for i in range(len(codes)):
@@ -252,7 +252,7 @@ def _add_words(columns, rows, sums, low, high, begin, end):  # type: ignore[no-u
             _add_rows(columns.narrow[c, start:stop], 0, words, width, sums.narrow[0, c])
 
 
-@kernel("void(CODE[::1], int64, Tile, int64, int64[::1])", CODE=("uint8", "uint16"))
+@inner("void(CODE[::1], int64, Tile, int64, int64[::1])", CODE=("uint8", "uint16"))
 def _add_tile(codes, shift, tile, width, sums):  # type: ignore[no-untyped-def]
     """Add the integers of a tile of samples to a column's sums."""
     for t in range(len(codes)):
@@ -276,7 +276,7 @@ def _add_exactly(columns, rows, sums, chosen, low, high):  # type: ignore[no-unt
                 _add_tile(own, 0, tile, width, sums.narrow[0, c - n_wide])
 
 
-@kernel(
+@inner(
     "void(CODE[::1], int64, SoftmaxRows, int64[:, ::1])",
     CODE=("uint8", "uint16"),
 )

@@ -21,7 +21,7 @@ from gpustump.engines.cpu.histogram.histograms import (
 from gpustump.engines.cpu.loss.exponential_loss import advance
 from gpustump.engines.cpu.loss.loss import LossByOutput
 from gpustump.engines.cpu.loss.terms import PieceSums
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.columns import Columns, Histograms
 from gpustump.engines.threads import Shared, Team
 
@@ -65,7 +65,7 @@ def update(
     return found
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1], uint8[::1])")
+@inner("void(int64[::1], int64[::1], int64[::1], uint8[::1])")
 def _compare(before, now, growth, kind):  # type: ignore[no-untyped-def]
     """By how much the sizes of integers grew; 0 where they did not, 1 for negative ones, else 2."""
     for k in range(len(now)):
@@ -74,7 +74,7 @@ def _compare(before, now, growth, kind):  # type: ignore[no-untyped-def]
         kind[k] = np.uint8(by != 0) << np.uint8(now[k] > 0)
 
 
-@kernel("void(int64[::1], uint8[::1], Listed)")
+@inner("void(int64[::1], uint8[::1], Listed)")
 def _list_changed(growth, kind, listed):  # type: ignore[no-untyped-def]
     """List the samples of a chunk whose integers changed."""
     index, amount = listed.sample[: len(kind)], listed.amount[: len(kind)]

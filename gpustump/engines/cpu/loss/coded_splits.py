@@ -16,7 +16,7 @@ from gpustump.engines.contract import RegionSums
 from gpustump.engines.cpu.loss.offered_sums import BLOCK, add_masked, as_sums, offered_sums
 from gpustump.engines.cpu.loss.regions import ASK, largest_on_left, regions_by_code
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.threads import ranges
@@ -56,7 +56,7 @@ def coded_sums(
     return as_sums(functools.reduce(operator.add, parts), totals)
 
 
-@kernel(
+@inner(
     "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64, int64, int64, uint8[::1])",
     BITS=("int32", "int64"),
 )

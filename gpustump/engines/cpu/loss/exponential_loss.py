@@ -6,7 +6,7 @@ import numpy as np
 
 from gpustump.engines.cpu.loss.loss import LossByOutput, Piece, by_sample
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.integer_weights import FLOOR
 
 
@@ -40,7 +40,7 @@ class ExponentialLoss(LossByOutput):
         advance(self._weights, self.scores, self.terms.first, self.units, *piece)
 
 
-@kernel("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")
+@inner("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")
 def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
     """Compute the next weights and integers of an output.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpustump.engines.cpu.loss.loss import LossByOutput, Piece
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.integer_weights import FLOOR
 
 _CEILING = 1.0 / FLOOR
@@ -44,7 +44,7 @@ class LogisticLoss(LossByOutput):
         advance(self._odds, self.scores, *self.terms, self.units, *piece)
 
 
-@kernel("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
+@inner("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
 def _multiply(odds, first, regions, factors):  # type: ignore[no-untyped-def]
     """Compute the next odds, between `FLOOR` and `_CEILING`: no library flushes these to zero."""
     negative_0, negative_1, negative_2 = factors[0, 0], factors[1, 0], factors[2, 0]
@@ -59,7 +59,7 @@ def _multiply(odds, first, regions, factors):  # type: ignore[no-untyped-def]
         odds[i] = own if own > FLOOR else FLOOR
 
 
-@kernel("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
+@inner("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
 def _round_up(odds, units, first, second):  # type: ignore[no-untyped-def]
     """Compute the integers that follow from the odds; returns the sums of both."""
     total, size = 0, 0

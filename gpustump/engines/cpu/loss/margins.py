@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner
 
 CHUNK = 2048
 """How many samples go through all loops at once. What one loop writes is then still in a near cache
 when the next one reads it."""
 
 
-@kernel("float64[::1](float64[::1])")
+@inner("float64[::1](float64[::1])")
 def repeated(units):  # type: ignore[no-untyped-def]
     """An array for the units of a chunk; it is filled if all samples have the same units."""
     room = np.empty(CHUNK)
@@ -25,13 +25,13 @@ def repeated(units):  # type: ignore[no-untyped-def]
     return room
 
 
-@kernel("float64[::1](float64[::1], float64[::1], int64, int64)")
+@inner("float64[::1](float64[::1], float64[::1], int64, int64)")
 def units_of_chunk(units, room, start, end):  # type: ignore[no-untyped-def]
     """Sample weights (end - start,); `room` is what `repeated` made of them."""
     return room[: end - start] if len(units) == 1 else units[start:end]
 
 
-@kernel("int64(float64[::1], int64[::1], uint8[::1], float64[:], float64[::1])")
+@inner("int64(float64[::1], int64[::1], uint8[::1], float64[:], float64[::1])")
 def _add_and_count(scores, first, regions, votes, units):  # type: ignore[no-untyped-def]
     """Add the votes of one output; returns the sum of the units of misclassified samples.
 
@@ -48,7 +48,7 @@ def _add_and_count(scores, first, regions, votes, units):  # type: ignore[no-unt
     return misclassified
 
 
-@kernel("void(float64[::1], uint8[::1], float64[:])")
+@inner("void(float64[::1], uint8[::1], float64[:])")
 def _add(scores, regions, votes):  # type: ignore[no-untyped-def]
     on_first, on_second, on_missing = votes[0], votes[1], votes[2]
     for i in range(len(scores)):
@@ -56,7 +56,7 @@ def _add(scores, regions, votes):  # type: ignore[no-untyped-def]
         scores[i] += on_first if region == 0 else (on_second if region == 1 else on_missing)
 
 
-@kernel("void(float64[::1], int64[::1], float64[::1], uint8[::1])")
+@inner("void(float64[::1], int64[::1], float64[::1], uint8[::1])")
 def _lead(scores, first, best, right):  # type: ignore[no-untyped-def]
     """Update the largest score of the classes so far, and whether its class is the sample's."""
     for i in range(len(scores)):
@@ -65,7 +65,7 @@ def _lead(scores, first, best, right):  # type: ignore[no-untyped-def]
         best[i] = scores[i] if leads else best[i]
 
 
-@kernel("int64(uint8[::1], float64[::1])")
+@inner("int64(uint8[::1], float64[::1])")
 def _wrong(right, units):  # type: ignore[no-untyped-def]
     misclassified = 0
     for i in range(len(right)):
@@ -73,7 +73,7 @@ def _wrong(right, units):  # type: ignore[no-untyped-def]
     return misclassified
 
 
-@kernel(
+@inner(
     "int64(float64[:, ::1], int64[:, ::1], uint8[::1], float64[:, ::1], float64[::1], int64, int64)"
 )
 def add_votes(scores, first, regions, votes, units, start, end):  # type: ignore[no-untyped-def]
@@ -97,7 +97,7 @@ def add_votes(scores, first, regions, votes, units, start, end):  # type: ignore
     return _wrong(right, units)
 
 
-@kernel("void(float64[::1], uint32[::1], int64, float64[::1], uint8[::1])")
+@inner("void(float64[::1], uint32[::1], int64, float64[::1], uint8[::1])")
 def _lead_of_class(scores, classes, output, best, right):  # type: ignore[no-untyped-def]
     """The same as `_lead`, from the classes themselves."""
     own = np.uint32(output)
@@ -107,7 +107,7 @@ def _lead_of_class(scores, classes, output, best, right):  # type: ignore[no-unt
         best[i] = scores[i] if leads else best[i]
 
 
-@kernel(
+@inner(
     "int64(float64[:, ::1], uint32[::1], uint8[::1], float64[:, ::1], float64[::1], int64, int64)"
 )
 def add_votes_of_classes(scores, classes, regions, votes, units, start, end):  # type: ignore[no-untyped-def]

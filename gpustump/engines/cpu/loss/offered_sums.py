@@ -16,7 +16,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.contract import RegionSums
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
@@ -86,7 +86,7 @@ def as_sums(found: np.ndarray, totals: np.ndarray) -> list[RegionSums]:
     return [[[(a, b) for a, b in own] for own in sums] for sums in found.tolist()]
 
 
-@kernel("UniTuple(int64, 2)(int64[::1], int64[::1], int64[::1])")
+@inner("UniTuple(int64, 2)(int64[::1], int64[::1], int64[::1])")
 def _masked(first, second, mask):  # type: ignore[no-untyped-def]
     """The sums of both integers where the mask has all bits set.
 
@@ -105,9 +105,7 @@ def _masked(first, second, mask):  # type: ignore[no-untyped-def]
     return a, b
 
 
-@kernel(
-    "void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[:, :, ::1])"
-)
+@inner("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[:, :, ::1])")
 def add_masked(first, second, left, missing, n_missing, start, sums):  # type: ignore[no-untyped-def]
     """Add up a block of samples from `start` on, given masks of the left and the missing ones."""
     none = np.empty(0, dtype=np.int64)

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpustump.engines.cpu.loss.loss import LossByOutput, Piece, by_sample
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.integer_weights import FLOOR
 
 LEAST_PRODUCT = 2.0**-1000
@@ -44,7 +44,7 @@ class SoftmaxLoss(LossByOutput):
         advance(self._probabilities, self.scores, *self.terms, self.units, *piece, moves)
 
 
-@kernel("void(float64[::1], uint8[::1], float64[:], float64[::1])")
+@inner("void(float64[::1], uint8[::1], float64[:], float64[::1])")
 def _grow(probabilities, regions, factors, total):  # type: ignore[no-untyped-def]
     by_0, by_1, by_2 = factors[0], factors[1], factors[2]
     for i in range(len(probabilities)):
@@ -55,14 +55,14 @@ def _grow(probabilities, regions, factors, total):  # type: ignore[no-untyped-de
         total[i] += grown
 
 
-@kernel("void(float64[::1], float64[::1])")
+@inner("void(float64[::1], float64[::1])")
 def _divide(probabilities, total):  # type: ignore[no-untyped-def]
     for i in range(len(probabilities)):
         own = probabilities[i] / total[i]
         probabilities[i] = own if own > FLOOR else FLOOR
 
 
-@kernel("void(float64[:, ::1], uint8[::1], float64[:, :, ::1], int64, int64)")
+@inner("void(float64[:, ::1], uint8[::1], float64[:, :, ::1], int64, int64)")
 def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-untyped-def]
     """Compute the next probabilities of a chunk: products, divided by their sum in class order."""
     total = np.zeros(end - start)  # adding to 0 changes no product
@@ -72,7 +72,7 @@ def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-u
         _divide(probabilities[output][start:end], total)
 
 
-@kernel("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
+@inner("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
 def _round_up(probabilities, units, first, second):  # type: ignore[no-untyped-def]
     """Compute a class's integers, at least 1, from its probabilities; returns the sums of both."""
     total, size = 0, 0

@@ -16,7 +16,7 @@ from gpustump.engines.cpu.loss.loss import Loss, Piece
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes_of_classes, repeated, units_of_chunk
 from gpustump.engines.cpu.loss.softmax_loss import LEAST_PRODUCT
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Floats, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
 from gpustump.engines.cpu.runtime.vectors import adding, copying, dividing, multiplying
 from gpustump.engines.cpu.table.columns import aligned
 from gpustump.engines.integer_weights import FLOOR
@@ -125,7 +125,7 @@ class SoftmaxRowsLoss(Loss):
         _advance(self.rows, self.scores, regions, votes, factors.ravel(), low, sums, moves)
 
 
-@kernel("Tile(SoftmaxRows)")
+@inner("Tile(SoftmaxRows)")
 def new_tile(rows):  # type: ignore[no-untyped-def]
     """A tile for `set_integers`."""
     size = TILE * rows.width
@@ -134,7 +134,7 @@ def new_tile(rows):  # type: ignore[no-untyped-def]
     return Tile(units, np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64))
 
 
-@kernel("void(float64[::1], float64[::1], int64[::1], int64[::1])")
+@inner("void(float64[::1], float64[::1], int64[::1], int64[::1])")
 def round_up(probabilities, units, first, second):  # type: ignore[no-untyped-def]
     """Compute both integers of samples that are not of the output's class."""
     for i in range(len(probabilities)):
@@ -145,7 +145,7 @@ def round_up(probabilities, units, first, second):  # type: ignore[no-untyped-de
         second[i] = np.int64(curve if curve > 1.0 else 1.0)
 
 
-@kernel("void(float64[::1], SoftmaxRows, int64, int64, Tile)")
+@inner("void(float64[::1], SoftmaxRows, int64, int64, Tile)")
 def set_integer(probabilities, rows, sample, t, tile):  # type: ignore[no-untyped-def]
     """Correct the first integer of a sample's class; the sample is the `t`-th of the tile."""
     place = np.uint64(t * rows.width) + np.uint64(rows.classes[np.uint64(sample)])
@@ -153,7 +153,7 @@ def set_integer(probabilities, rows, sample, t, tile):  # type: ignore[no-untype
     tile.first[place] = np.int64(slope if slope > 1.0 else 1.0)
 
 
-@kernel("void(SoftmaxRows, int64, int64, Tile)")
+@inner("void(SoftmaxRows, int64, int64, Tile)")
 def set_integers(rows, start, end, tile):  # type: ignore[no-untyped-def]
     """Compute the integers of samples `start` to `end`, at most `TILE`."""
     width, n = rows.width, end - start
@@ -181,21 +181,21 @@ def _write_terms(rows, first, second):  # type: ignore[no-untyped-def]
                 second[k, start + t] = tile.second[place]
 
 
-@kernel("void(int64[::1], int64, int64[::1], int64, int64)")
+@inner("void(int64[::1], int64, int64[::1], int64, int64)")
 def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
     """Add the row that begins at `place` to the sums that begin at `at`."""
     for k in range(width // VECTOR):
         _add(sums, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
 
 
-@kernel("void(float64[::1], int64, float64[::1], int64, int64)")
+@inner("void(float64[::1], int64, float64[::1], int64, int64)")
 def copy_row(numbers, at, rows, place, width):  # type: ignore[no-untyped-def]
     """Copy the row that begins at `place` to `at`."""
     for k in range(width // VECTOR):
         _copy(numbers, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
 
 
-@kernel("void(SoftmaxRows, uint8[::1], float64[::1], int64, float64[::1])")
+@inner("void(SoftmaxRows, uint8[::1], float64[::1], int64, float64[::1])")
 def _multiply_rows(rows, regions, factors, start, totals):  # type: ignore[no-untyped-def]
     """Compute the next probabilities: products, divided by their sum in class order.
 

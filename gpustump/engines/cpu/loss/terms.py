@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import group, kernel
+from gpustump.engines.cpu.runtime.compiling import group, inner, kernel
 from gpustump.learners.hypothesis import N_REGIONS
 
 
@@ -74,7 +74,7 @@ def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.nd
     return sums
 
 
-@kernel("UniTuple(int64, 6)(int64[::1], uint8[::1])")
+@inner("UniTuple(int64, 6)(int64[::1], uint8[::1])")
 def _sums_of_one(first, regions):  # type: ignore[no-untyped-def]
     """For each region the sum of the integers, and that of their absolute values."""
     a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
@@ -90,7 +90,7 @@ def _sums_of_one(first, regions):  # type: ignore[no-untyped-def]
     return a0, b0, a1, b1, a2, b2
 
 
-@kernel("UniTuple(int64, 6)(int64[::1], int64[::1], uint8[::1])")
+@inner("UniTuple(int64, 6)(int64[::1], int64[::1], uint8[::1])")
 def _sums_of_two(first, second, regions):  # type: ignore[no-untyped-def]
     """For each region the sums of both integers."""
     a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -122,13 +122,13 @@ def add_right(scores, classes, units, sums, low, high):  # type: ignore[no-untyp
         sums[labels[i]] += own[i] & -np.int64(best == labels[i])
 
 
-@kernel("int64(float64)")
+@inner("int64(float64)")
 def _in_units(score):  # type: ignore[no-untyped-def]
     """A score as a whole number of `VOTE_UNIT`; exact."""
     return np.int64(score * (1.0 / VOTE_UNIT))
 
 
-@kernel("int64(int64, int64[::1], int64[::1], uint64)")
+@inner("int64(int64, int64[::1], int64[::1], uint64)")
 def _added(size, nodes, drops, step_bits):  # type: ignore[no-untyped-def]
     """ln(1 + exp(-x)), where x = size / 2**step_bits is the place in the table; not negative."""
     # Unsigned, as Numba would ask whether a signed index is negative.
@@ -137,19 +137,19 @@ def _added(size, nodes, drops, step_bits):  # type: ignore[no-untyped-def]
     return nodes[place] - ((drops[place] * np.int64(rest)) >> np.int64(step_bits))
 
 
-@kernel("int64(int64, int64[::1], int64[::1], uint64, int64)")
+@inner("int64(int64, int64[::1], int64[::1], uint64, int64)")
 def _loss(margin, nodes, drops, step_bits, bits):  # type: ignore[no-untyped-def]
     """ln(1 + exp(-x)) for x = margin * 2**-bits."""
     size = abs(margin)
     return _added(size, nodes, drops, step_bits) + ((size - margin) >> (bits - _LOSS_BITS + 1))
 
 
-@kernel("int64(float64, int64)")
+@inner("int64(float64, int64)")
 def _weighted(weight, loss):  # type: ignore[no-untyped-def]
     return np.int64(np.rint(weight * np.float64(loss)))
 
 
-@kernel("int64(int64, int64, int64[::1], int64[::1], uint64, int64)")
+@inner("int64(int64, int64, int64[::1], int64[::1], uint64, int64)")
 def _log_of_sum(log, term, nodes, drops, step_bits, bits):  # type: ignore[no-untyped-def]
     """ln(exp(log) + exp(term)), all in units of 2**-bits."""
     added = _added(abs(log - term), nodes, drops, step_bits)
@@ -176,7 +176,7 @@ def add_logistic(scores, classes, weights, table, bits, sums, low, high):  # typ
         sums[output] += total
 
 
-@kernel(_ADD_LOSSES.replace("LossTable, int64,", "LossTable, int64, boolean,"))
+@inner(_ADD_LOSSES.replace("LossTable, int64,", "LossTable, int64, boolean,"))
 def _add_shares(scores, classes, weights, table, bits, of_logistic, sums, low, high):  # type: ignore[no-untyped-def]
     """Add -ln of the class's share of exp(x) over all outputs: x is the score, or the logarithm of
     its logistic function."""

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable, StepTables
 from gpustump.learners.thresholds import rounded_down
@@ -147,7 +147,7 @@ def _add_up_exactly(constant: np.ndarray, tables: StepTables) -> bool:
     return bool((units == np.rint(units)).all()) and float(sums.max()) < VOTES_LIMIT
 
 
-@kernel("void(KEY[::1], KEY, int64, uint32[::1])", KEY=KEYS)
+@inner("void(KEY[::1], KEY, int64, uint32[::1])", KEY=KEYS)
 def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
     """Add a stride to the places of the rows above a threshold."""
     stride = np.uint32(stride)
@@ -155,7 +155,7 @@ def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
         places[i] += stride * np.uint32(step < keys[i])
 
 
-@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
+@inner("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
 def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Four thresholds at once: the places are read and written less often."""
     stride = np.uint32(stride)
@@ -166,7 +166,7 @@ def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         places[i] += stride * above
 
 
-@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
+@inner("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
 def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Any number of sorted thresholds, by bisection: each step is made for all rows."""
     below = np.zeros(len(places), dtype=np.uint32)
@@ -180,7 +180,7 @@ def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         places[i] += np.uint32(stride) * below[i]
 
 
-@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
+@inner("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
 def count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Add a stride to each row's place for every threshold below it."""
     done = 0
@@ -195,7 +195,7 @@ def count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         done += 1
 
 
-@kernel("void(Array(KEY, 1, 'A', readonly=True), KEY[::1])", KEY=KEYS)
+@inner("void(Array(KEY, 1, 'A', readonly=True), KEY[::1])", KEY=KEYS)
 def as_keys(bits, keys):  # type: ignore[no-untyped-def]
     """`arrays.order_keys` of floats' bit patterns: NaN above all, one key for both zeros."""
     for i in range(len(keys)):  # a loop of its own, as the values are far apart in memory
@@ -208,7 +208,7 @@ def as_keys(bits, keys):  # type: ignore[no-untyped-def]
         keys[i] = highest if key > infinity or key < -infinity else key
 
 
-@kernel("boolean(KEY[::1])", KEY=KEYS)
+@inner("boolean(KEY[::1])", KEY=KEYS)
 def _lacks_one(keys):  # type: ignore[no-untyped-def]
     """Whether a key is that of NaN, the highest of all."""
     most = keys[0]

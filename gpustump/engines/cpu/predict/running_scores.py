@@ -18,7 +18,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.predict.prediction import KEYS, as_keys, count
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.hypothesis import MISSING, Partition
 
@@ -108,7 +108,7 @@ def _regions(slices: tuple[int, ...]) -> np.ndarray:
     return np.asarray([*slices, MISSING])
 
 
-@kernel("void(float64[::1], KEY[::1])", KEY=KEYS)
+@inner("void(float64[::1], KEY[::1])", KEY=KEYS)
 def set_ends(thresholds, ends):  # type: ignore[no-untyped-def]
     """Write the key of the largest value that is not above each threshold; last, that of infinity.
 

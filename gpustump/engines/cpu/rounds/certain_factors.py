@@ -25,7 +25,7 @@ from gpustump.engines.cpu.rounds.exact_powers import (
     sum_of,
     two_floats,
 )
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.integer_weights import TOP
 from gpustump.learners.hypothesis import FIRST, N_REGIONS
 
@@ -38,7 +38,7 @@ _NEAR_A_POWER = 2.0**-48
 _FEWEST_HALVINGS = 1 - TOP.bit_length()
 
 
-@kernel("void(float64[:, ::1], Powers, float64[:, :, ::1])")
+@inner("void(float64[:, ::1], Powers, float64[:, :, ::1])")
 def _set_factors_of_odds(votes, tables, factors):  # type: ignore[no-untyped-def]
     """Newton votes: factors of odds, or of probabilities; NaN if they are in doubt."""
     n_outputs = votes.shape[1]
@@ -53,7 +53,7 @@ def _set_factors_of_odds(votes, tables, factors):  # type: ignore[no-untyped-def
                 factors[region, output, :] = certain_power(2.0 * (vote - largest), tables)
 
 
-@kernel("UniTuple(float64, 2)(int64[:, :, ::1], float64[:, ::1], Powers)")
+@inner("UniTuple(float64, 2)(int64[:, :, ::1], float64[:, ::1], Powers)")
 def _new_weight(sums, votes, tables):  # type: ignore[no-untyped-def]
     """The sum of all weights, each multiplied by exp(-y v), as the sum of two floats."""
     total, rest = 0.0, 0.0
@@ -69,7 +69,7 @@ def _new_weight(sums, votes, tables):  # type: ignore[no-untyped-def]
     return total, rest
 
 
-@kernel("int64(float64, int64)")
+@inner("int64(float64, int64)")
 def _halvings(bound, n_integers):  # type: ignore[no-untyped-def]
     """What `integer_weights.halvings_if_certain` returns; a large number in place of None."""
     fraction, halvings = math.frexp(bound / float(TOP - 2 * n_integers))
@@ -78,7 +78,7 @@ def _halvings(bound, n_integers):  # type: ignore[no-untyped-def]
     return max(np.int64(halvings), _FEWEST_HALVINGS)
 
 
-@kernel("float64(int64[:, :, ::1], float64[:, ::1], Whole, boolean, Powers, float64[:, :, ::1])")
+@inner("float64(int64[:, :, ::1], float64[:, ::1], Whole, boolean, Powers, float64[:, :, ::1])")
 def _set_factors_of_weights(sums, votes, whole, has_signs, tables, factors):  # type: ignore[no-untyped-def]
     """The exponential loss: set the factors, NaN if they are in doubt; returns the normaliser.
 
@@ -106,7 +106,7 @@ def _set_factors_of_weights(sums, votes, whole, has_signs, tables, factors):  # 
     return certain_sum(*quotient(total, rest, whole.weight), _DOUBT)
 
 
-@kernel("float64(int64[:, :, ::1], float64[:, ::1], VoteRule, Whole, Powers, float64[:, :, ::1])")
+@inner("float64(int64[:, :, ::1], float64[:, ::1], VoteRule, Whole, Powers, float64[:, :, ::1])")
 def set_factors(sums, votes, rule, whole, tables, factors):  # type: ignore[no-untyped-def]
     """Set the factors of the samples' numbers, as in `contract.Step`.
 

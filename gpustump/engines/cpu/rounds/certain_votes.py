@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.ahead import DISCRETE, NEWTON, VoteRule
-from gpustump.engines.cpu.runtime.compiling import group, kernel
+from gpustump.engines.cpu.runtime.compiling import group, inner
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -39,7 +39,7 @@ class Whole(NamedTuple):
     n_integers: int
 
 
-@kernel("float64(float64, float64)")
+@inner("float64(float64, float64)")
 def _certain(units, doubt):  # type: ignore[no-untyped-def]
     """The vote of so many units, which may be off by `doubt`; NaN if it is in doubt."""
     nearest = np.rint(units)
@@ -47,14 +47,14 @@ def _certain(units, doubt):  # type: ignore[no-untyped-def]
     return nearest * VOTE_UNIT + 0.0 if is_certain else math.nan  # turns minus zero into zero
 
 
-@kernel("float64(float64, float64, VoteRule)")
+@inner("float64(float64, float64, VoteRule)")
 def _vote_of_odds(one, other, rule):  # type: ignore[no-untyped-def]
     """The vote of two weights above 0, each of which was rounded up to four times."""
     log_odds = math.log(one / other)
     return _certain(log_odds * rule.scale, (1.0 + abs(log_odds)) * rule.scale * rule.doubt)
 
 
-@kernel("float64(int64, int64, VoteRule, Whole)")
+@inner("float64(int64, int64, VoteRule, Whole)")
 def _vote_of_region(first, second, rule, whole):  # type: ignore[no-untyped-def]
     """The real or Newton vote of a region with these sums; NaN if it is in doubt."""
     if second == 0:  # an empty region
@@ -68,7 +68,7 @@ def _vote_of_region(first, second, rule, whole):  # type: ignore[no-untyped-def]
     return _vote_of_odds(positive, float(second - first) * by + smoothing, rule)
 
 
-@kernel("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
+@inner("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
 def _set_votes_of_regions(sums, rule, whole, direction, votes):  # type: ignore[no-untyped-def]
     """Set real or Newton votes; returns whether all of them are certain."""
     is_certain = True
@@ -86,7 +86,7 @@ def _set_votes_of_regions(sums, rule, whole, direction, votes):  # type: ignore[
     return is_certain
 
 
-@kernel("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
+@inner("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
 def _set_votes_of_signs(sums, rule, whole, direction, votes):  # type: ignore[no-untyped-def]
     """Set discrete votes; returns whether they are certain. False, too, if no sign is wrong."""
     agreed = 0
@@ -111,7 +111,7 @@ def _set_votes_of_signs(sums, rule, whole, direction, votes):  # type: ignore[no
     return not math.isnan(alpha)
 
 
-@kernel("boolean(int64[:, :, ::1])")
+@inner("boolean(int64[:, :, ::1])")
 def _has_one_label_a_region(sums):  # type: ignore[no-untyped-def]
     """Whether every region holds one label only, for every output."""
     found = True
@@ -121,7 +121,7 @@ def _has_one_label_a_region(sums):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
+@inner("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")
 def set_votes(sums, rule, whole, direction, votes):  # type: ignore[no-untyped-def]
     """Set the votes of a split's regions.
 
@@ -153,7 +153,7 @@ def set_votes(sums, rule, whole, direction, votes):  # type: ignore[no-untyped-d
     return is_ordinary and is_any
 
 
-@kernel("boolean(float64[:, ::1])")
+@inner("boolean(float64[:, ::1])")
 def says_nothing_of_missing(votes):  # type: ignore[no-untyped-def]
     """Whether the left region and missing values have the same votes, as in a constant."""
     is_same = True

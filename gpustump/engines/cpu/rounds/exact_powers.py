@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import group, kernel
+from gpustump.engines.cpu.runtime.compiling import group, inner
 from gpustump.learners.step_table import VOTE_UNIT
 
 LARGEST = 16
@@ -70,7 +70,7 @@ def _in_two(exactly: Decimal) -> tuple[float, float]:
     return nearest, float(exactly - Decimal(nearest))
 
 
-@kernel("UniTuple(float64, 2)(float64)")
+@inner("UniTuple(float64, 2)(float64)")
 def _halves(x):  # type: ignore[no-untyped-def]
     """Two floats of about 26 bits each whose sum is x."""
     scaled = _SPLITTER * x
@@ -78,7 +78,7 @@ def _halves(x):  # type: ignore[no-untyped-def]
     return upper, x - upper
 
 
-@kernel("UniTuple(float64, 2)(float64, float64, float64, float64)")
+@inner("UniTuple(float64, 2)(float64, float64, float64, float64)")
 def product(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
     """(x + x_rest) * (y + y_rest) as the sum of two floats [Dekker 1971].
 
@@ -94,7 +94,7 @@ def product(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
     return nearest, rest - (nearest - found)
 
 
-@kernel("UniTuple(float64, 2)(int64)")
+@inner("UniTuple(float64, 2)(int64)")
 def _of_rest(rest):  # type: ignore[no-untyped-def]
     """exp(t) for t = rest * VOTE_UNIT below 2**-8, as the sum of two floats; error below 2**-76.
 
@@ -117,7 +117,7 @@ def _of_rest(rest):  # type: ignore[no-untyped-def]
     return nearest, small - (nearest - found)
 
 
-@kernel("UniTuple(float64, 2)(int64, Powers)")
+@inner("UniTuple(float64, 2)(int64, Powers)")
 def exponential_of(units, tables):  # type: ignore[no-untyped-def]
     """exp(units * VOTE_UNIT) as the sum of two floats, the first one the nearest to it.
 
@@ -130,7 +130,7 @@ def exponential_of(units, tables):  # type: ignore[no-untyped-def]
     return product(first, first_rest, last, last_rest)
 
 
-@kernel("float64(float64, float64, float64)")
+@inner("float64(float64, float64, float64)")
 def certain_sum(found, rest, doubt):  # type: ignore[no-untyped-def]
     """The float64 nearest to every number within found * doubt of found + rest; NaN if not all of
     them have the same."""
@@ -139,7 +139,7 @@ def certain_sum(found, rest, doubt):  # type: ignore[no-untyped-def]
     return lowest if lowest == highest else math.nan
 
 
-@kernel("float64(float64, Powers)")
+@inner("float64(float64, Powers)")
 def certain_power(x, tables):  # type: ignore[no-untyped-def]
     """The float64 nearest to exp(x), or NaN if that is in doubt; x is a multiple of the unit."""
     if not -LARGEST <= x <= LARGEST:
@@ -148,14 +148,14 @@ def certain_power(x, tables):  # type: ignore[no-untyped-def]
     return certain_sum(found, rest, tables.doubt)
 
 
-@kernel("UniTuple(float64, 2)(int64)")
+@inner("UniTuple(float64, 2)(int64)")
 def two_floats(whole):  # type: ignore[no-untyped-def]
     """A whole number of at most 62 bits as the sum of two floats."""
     nearest = float(whole)
     return nearest, float(whole - np.int64(nearest))
 
 
-@kernel("UniTuple(float64, 2)(float64, float64, float64, float64)")
+@inner("UniTuple(float64, 2)(float64, float64, float64, float64)")
 def sum_of(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
     """(x + x_rest) + (y + y_rest) as the sum of two floats; neither x nor y is negative.
 
@@ -169,7 +169,7 @@ def sum_of(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
     return nearest, rest - (nearest - found)
 
 
-@kernel("UniTuple(float64, 2)(float64, float64, int64)")
+@inner("UniTuple(float64, 2)(float64, float64, int64)")
 def quotient(x, x_rest, whole):  # type: ignore[no-untyped-def]
     """(x + x_rest) / whole as the sum of two floats, for numbers above 0; relative error below
     2**-100: what the first quotient leaves is divided once more."""

@@ -19,7 +19,7 @@ from gpustump.engines.cpu.predict.held_out_sums import (
 )
 from gpustump.engines.cpu.predict.prediction import KEYS, as_keys
 from gpustump.engines.cpu.predict.running_scores import set_ends
-from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.table.source_table import plain
 
 _NOTHING, _LOGISTIC, _SOFTMAX = range(3)
@@ -94,7 +94,7 @@ def _set_keys(bits, rows, keys):  # type: ignore[no-untyped-def]
             keys[j, i] = own[i]
 
 
-@kernel("int64(float64, boolean)")
+@inner("int64(float64, boolean)")
 def _end(threshold, is_wide):  # type: ignore[no-untyped-def]
     """The key of the largest value that is not above a threshold."""
     given = np.empty(1)
@@ -108,7 +108,7 @@ def _end(threshold, is_wide):  # type: ignore[no-untyped-def]
     return np.int64(narrow[0])
 
 
-@kernel("void(int64[::1], int64, int64, float64[:, ::1], float64[:, ::1])")
+@inner("void(int64[::1], int64, int64, float64[:, ::1], float64[:, ::1])")
 def _add_votes(keys, end, missing, votes, scores):  # type: ignore[no-untyped-def]
     """Add votes (n_regions, n_outputs) to the scores of samples with these keys."""
     for output in range(scores.shape[1]):
@@ -119,7 +119,7 @@ def _add_votes(keys, end, missing, votes, scores):  # type: ignore[no-untyped-de
             scores[i, output] += apart if key == missing else vote
 
 
-@kernel("void(uint8[::1], uint8[::1], float64[:, ::1], float64[:, ::1])")
+@inner("void(uint8[::1], uint8[::1], float64[:, ::1], float64[:, ::1])")
 def _add_votes_of_set(numbers, sides, votes, scores):  # type: ignore[no-untyped-def]
     """Add votes (n_regions, n_outputs) to the scores of samples with these categories."""
     for output in range(scores.shape[1]):
@@ -127,7 +127,7 @@ def _add_votes_of_set(numbers, sides, votes, scores):  # type: ignore[no-untyped
             scores[i, output] += votes[sides[numbers[i]], output]
 
 
-@kernel("void(HeldOut, LossTable, int64[::1], int64[::1])")
+@inner("void(HeldOut, LossTable, int64[::1], int64[::1])")
 def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
     """Add up right weights and losses."""
     scores, classes = held_out.scores, held_out.classes
@@ -139,7 +139,7 @@ def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
         add_softmax(*rest)
 
 
-@kernel("void(HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])")
+@inner("void(HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])")
 def judge(held_out, table, feature, threshold, votes, right, losses):  # type: ignore[no-untyped-def]
     """Add a round's votes to the scores, and then add up right weights and losses."""
     if held_out.kind == _NOTHING:
@@ -150,7 +150,7 @@ def judge(held_out, table, feature, threshold, votes, right, losses):  # type: i
     _add_up(held_out, table, right, losses)
 
 
-@kernel("void(HeldOut, LossTable, uint8[::1], uint8[::1], float64[:, ::1], int64[::1], int64[::1])")
+@inner("void(HeldOut, LossTable, uint8[::1], uint8[::1], float64[:, ::1], int64[::1], int64[::1])")
 def judge_set(held_out, table, numbers, sides, votes, right, losses):  # type: ignore[no-untyped-def]
     """The same for a set of categories, from the samples' numbers and each number's region."""
     if held_out.kind == _NOTHING:

@@ -44,7 +44,7 @@ from gpustump.engines.cpu.rounds.held_out_votes import (
     n_sums_of,
     nothing_held_out,
 )
-from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.found_split import STUMP
@@ -248,7 +248,7 @@ class RoundsAhead:
         return len(self._sets.features) > 0
 
 
-@kernel(
+@inner(
     "boolean(SortedColumns, Features, Sets, Numbers, VoteRule, int64[:, ::1], Choice, int64, Made)"
 )
 def _choose_offered(columns, features, sets, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
@@ -268,7 +268,7 @@ def _choose_offered(columns, features, sets, numbers, rule, totals, offered, num
     return score >= 0.0
 
 
-@kernel(
+@inner(
     "boolean(SortedColumns, Features, Sets, Rows, Room, Numbers, VoteRule, int64[:, ::1], int64,"
     " Made)"
 )
@@ -298,7 +298,7 @@ def _choose(columns, features, sets, rows, room, numbers, rule, totals, number, 
     return True
 
 
-@kernel(
+@inner(
     "boolean(SortedColumns, Features, Numbers, VoteRule, Whole, int64[::1], boolean,"
     " int64[:, :, ::1], float64[:, ::1])"
 )
@@ -316,7 +316,7 @@ def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  #
     return not (is_last and says_nothing_of_missing(votes))
 
 
-@kernel("void(Numbers, VoteRule, float64[:, ::1], float64[:, :, ::1], int64[::1])")
+@inner("void(Numbers, VoteRule, float64[:, ::1], float64[:, :, ::1], int64[::1])")
 def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
     """Update all samples by a step, and add up the sums over them."""
     own, scores, first, second, units, regions = numbers

@@ -17,6 +17,9 @@ A signature is text as Numba takes it. It may also use the names of *groups* of 
 An array's type is the text in its annotation. A name with several types, like KEY, makes a kernel
 with several versions.
 
+Python calls a `kernel`. What only kernels call is `inner`: two of three functions, which need no
+wrapper that takes Python's objects, and compiling a wrapper takes as long as a small function.
+
 Numba takes some microseconds to find the type of a group that comes from Python. So kernels for
 tables so small that a round takes less than a hundred microseconds are given plain arrays.
 
@@ -76,7 +79,7 @@ def record(name: str, *fields: str) -> np.dtype:
 
 
 def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function for these types; it runs without Python's global lock.
+    """Compile a function that Python calls for these types; it runs without Python's global lock.
 
     Indices are never checked: the shapes of a kernel's arguments must fit.
 
@@ -88,12 +91,26 @@ def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[
         versions.
     """
 
+    return _compiling(signatures, versions, no_cfunc_wrapper=True)
+
+
+def inner(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function that only kernels call, and other inner functions; see `kernel`.
+
+    Python cannot call it: that is a TypeError.
+    """
+    return _compiling(signatures, versions, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+
+
+def _compiling(
+    signatures: Sequence[str], versions: dict[str, tuple[str, ...]], **options: bool
+) -> Callable[[Callable[..., Any]], Any]:
     def compiled(function: Callable[..., Any]) -> Any:
         types = [names.type_of(text) for text in signatures for names in _versions(versions)]
         try:
-            return _compiled(function, types, cache=True)
+            return _compiled(function, types, options, cache=True)
         except (RuntimeError, OSError):  # no folder to keep it in, or a full one
-            return _compiled(function, types, cache=False)
+            return _compiled(function, types, options, cache=False)
 
     return compiled
 
@@ -115,9 +132,15 @@ def seconds_compiling() -> float:
     return sum(_seconds.values()) if _has_compiled else 0.0
 
 
-def _compiled(function: Callable[..., Any], signatures: Sequence[Any], *, cache: bool) -> Any:
-    make: Any = numba.njit(nogil=True, boundscheck=False, error_model="numpy")
-    dispatcher = make(function)
+def _compiled(
+    function: Callable[..., Any],
+    signatures: Sequence[Any],
+    options: dict[str, bool],
+    *,
+    cache: bool,
+) -> Any:
+    njit: Any = numba.njit
+    dispatcher = njit(nogil=True, boundscheck=False, error_model="numpy", **options)(function)
     if hasattr(dispatcher, "compile"):  # otherwise a plain function: Numba is switched off
         if cache:
             dispatcher._cache = KernelCache(function)
@@ -125,6 +148,8 @@ def _compiled(function: Callable[..., Any], signatures: Sequence[Any], *, cache:
             dispatcher.compile(signature)
             _notice(dispatcher)
         dispatcher.disable_compile()
+        if "no_cpython_wrapper" in options:
+            dispatcher._clear()  # what Python would call; kernels find the compiled versions
     return dispatcher
 
 

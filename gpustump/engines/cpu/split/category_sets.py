@@ -17,7 +17,7 @@ from gpustump import arrays
 from gpustump.engines.ahead import WatchedSamples
 from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY, as_numbers
 from gpustump.engines.category_search import Categories
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split.split_scores import gain
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
@@ -107,13 +107,13 @@ def _watched_numbers(features: np.ndarray, watched: WatchedSamples | None) -> np
     return np.stack([as_numbers(own) for own in values])
 
 
-@kernel("int64(int64[::1], int64)")
+@inner("int64(int64[::1], int64)")
 def column_of(columns, feature):  # type: ignore[no-untyped-def]
     """A feature's place among the categorical ones, by `Sets.columns`; -1 if it is not."""
     return columns[feature] if len(columns) > 0 else -1
 
 
-@kernel("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")
+@inner("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")
 def _add_up(numbers, first, second, sums):  # type: ignore[no-untyped-def]
     """Sums of both integers over each number, (2, N_NUMBERS).
 
@@ -137,7 +137,7 @@ def _add_up(numbers, first, second, sums):  # type: ignore[no-untyped-def]
             sums[which, number] += others[which, number]
 
 
-@kernel("int64(int64, int64, int64, int64)")
+@inner("int64(int64, int64, int64, int64)")
 def _compared(a, b, c, d):  # type: ignore[no-untyped-def]
     """-1, 0 or 1: whether a / b is below c / d, equal, or above, exactly; b and d are above 0.
 
@@ -157,7 +157,7 @@ def _compared(a, b, c, d):  # type: ignore[no-untyped-def]
         sign = -sign
 
 
-@kernel("boolean(int64, int64, float64[::1], int64[::1], int64[::1])")
+@inner("boolean(int64, int64, float64[::1], int64[::1], int64[::1])")
 def _comes_before(one, other, ratios, first, second):  # type: ignore[no-untyped-def]
     """Whether a group stands before another one: by their ratios, then by their numbers."""
     x, y = ratios[one], ratios[other]
@@ -167,7 +167,7 @@ def _comes_before(one, other, ratios, first, second):  # type: ignore[no-untyped
     return found < 0 or (found == 0 and one < other)
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1], float64[::1])")
+@inner("void(int64[::1], int64[::1], int64[::1], float64[::1])")
 def _sort(order, first, second, ratios):  # type: ignore[no-untyped-def]
     """Put groups into the order of the ratios of their sums, from whatever order they are in."""
     for own in range(len(order)):
@@ -180,7 +180,7 @@ def _sort(order, first, second, ratios):  # type: ignore[no-untyped-def]
         order[at] = own
 
 
-@kernel("void(int64[::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], float64, float64[::1])")
+@inner("void(int64[::1], int64[:, :, ::1], int64[:, ::1], int64[:, ::1], float64, float64[::1])")
 def _score_prefixes(order, sums, present, missing, l2, scores):  # type: ignore[no-untyped-def]
     """What each prefix of an order is worth, but for the whole."""
     scores[:] = 0.0  # gains are not negative, so adding to 0 changes none
@@ -194,7 +194,7 @@ def _score_prefixes(order, sums, present, missing, l2, scores):  # type: ignore[
             scores[place] += (gain(a, b, l2) + gain(whole_a - a, whole_b - b, l2)) + extra
 
 
-@kernel("float64(int64[:, ::1], int64[:, ::1], float64, float64)")
+@inner("float64(int64[:, ::1], int64[:, ::1], float64, float64)")
 def _apart(present, missing, l2, constant):  # type: ignore[no-untyped-def]
     """What it is worth to part all categories from missing values; below all scores if there are
     none, or if a constant is as good."""
@@ -206,7 +206,7 @@ def _apart(present, missing, l2, constant):  # type: ignore[no-untyped-def]
     return score if n_missing > 0 and score > constant else NO_SCORE
 
 
-@kernel(
+@inner(
     "void(Sets, int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1],"
     " int64[:, ::1])"
 )
@@ -228,7 +228,7 @@ def _sum_groups(sets, column, first, second, sums, present, missing):  # type: i
         missing[output, 1] = by_number[1, NO_CATEGORY]
 
 
-@kernel("void(Sets, int64, int64[::1], int64, uint8[::1])")
+@inner("void(Sets, int64, int64[::1], int64, uint8[::1])")
 def _send(sets, column, order, n_left, sides):  # type: ignore[no-untyped-def]
     """Give each number of a category its region: the first groups go one way; the lowest left."""
     groups, used = sets.groups[column], sets.used[column]
@@ -241,7 +241,7 @@ def _send(sets, column, order, n_left, sides):  # type: ignore[no-untyped-def]
         sides[number] = FIRST if is_chosen[groups[number]] == is_chosen[0] else SECOND
 
 
-@kernel("Tuple((float64, int64))(Sets, int64[:, ::1], int64[:, ::1], float64, float64, uint8[::1])")
+@inner("Tuple((float64, int64))(Sets, int64[:, ::1], int64[:, ::1], float64, float64, uint8[::1])")
 def best_set(sets, first, second, l2, constant, sides):  # type: ignore[no-untyped-def]
     """The score of the best set, and its feature, -1 if there is none.
 
@@ -276,7 +276,7 @@ def best_set(sets, first, second, l2, constant, sides):  # type: ignore[no-untyp
     return best, found
 
 
-@kernel("float64(uint8[::1], uint8[::1], int64[:, ::1], int64[:, ::1], float64)")
+@inner("float64(uint8[::1], uint8[::1], int64[:, ::1], int64[:, ::1], float64)")
 def score_of_set(numbers, sides, first, second, l2):  # type: ignore[no-untyped-def]
     """What a set that a round is offered is worth, from each number's region."""
     score, sums = 0.0, np.empty((2, N_NUMBERS), dtype=np.int64)
@@ -291,7 +291,7 @@ def score_of_set(numbers, sides, first, second, l2):  # type: ignore[no-untyped-
     return score
 
 
-@kernel("void(uint8[::1], uint8[::1], uint8[::1])")
+@inner("void(uint8[::1], uint8[::1], uint8[::1])")
 def mark_set(numbers, sides, regions):  # type: ignore[no-untyped-def]
     """Give samples with these numbers of categories their regions."""
     for i in range(len(numbers)):

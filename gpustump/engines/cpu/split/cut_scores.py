@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.ahead import DISCRETE, NEWTON, REAL
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.monotone_bounds import are_in_order, newton_step, odds
 from gpustump.engines.cpu.split.split_scores import gain, minus_root
 
@@ -22,7 +22,7 @@ NO_KEY = -_TOP
 """Below the keys of all scores."""
 
 
-@kernel("int64(int64)")
+@inner("int64(int64)")
 def key_of(bits):  # type: ignore[no-untyped-def]
     """The key of a float with these bits, which compares as the float does; also the inverse."""
     return bits ^ ((bits >> 63) & _TOP)
@@ -35,7 +35,7 @@ def score_of(key: int, kind: int) -> float:
     return float(np.array(key if key >= 0 else key ^ _TOP, dtype=np.int64).view(np.float64))
 
 
-@kernel("void(int64[::1], int64, int64, boolean, int64[::1])")
+@inner("void(int64[::1], int64, int64, boolean, int64[::1])")
 def _add_agreements(left, present, missing, is_first, scores):  # type: ignore[no-untyped-def]
     """Discrete votes."""
     extra = abs(missing)
@@ -44,7 +44,7 @@ def _add_agreements(left, present, missing, is_first, scores):  # type: ignore[n
         scores[i] = own if is_first else scores[i] + own
 
 
-@kernel(
+@inner(
     "void(int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), boolean, float64[::1])"
 )
 def _add_roots(first, second, present, missing, is_first, scores):  # type: ignore[no-untyped-def]
@@ -56,7 +56,7 @@ def _add_roots(first, second, present, missing, is_first, scores):  # type: igno
         scores[i] = own if is_first else scores[i] + own
 
 
-@kernel(
+@inner(
     "void(int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), float64, boolean,"
     " float64[::1])"
 )
@@ -69,7 +69,7 @@ def _add_gains(first, second, present, missing, l2, is_first, scores):  # type: 
         scores[i] = own if is_first else scores[i] + own
 
 
-@kernel(
+@inner(
     "void(int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), int64, float64, boolean,"
     " int64[::1])"
 )
@@ -88,7 +88,7 @@ def add_scores(first, second, present, missing, kind, l2, is_first, scores):  # 
         _add_gains(first, second, present, missing, l2, is_first, scores.view(np.float64))
 
 
-@kernel(
+@inner(
     "void(int64[::1], int64[::1], UniTuple(int64, 2), int64, int64, float64, float64, int64[::1])"
 )
 def forbid(first, second, present, direction, kind, l2, smoothing, scores):  # type: ignore[no-untyped-def]
@@ -110,7 +110,7 @@ def forbid(first, second, present, direction, kind, l2, smoothing, scores):  # t
             scores[i] = lowest
 
 
-@kernel("int64(int64[::1], int64, int64)")
+@inner("int64(int64[::1], int64, int64)")
 def most_agreement(left, present, missing):  # type: ignore[no-untyped-def]
     """The largest score of discrete votes for one output: that of the highest or lowest sum."""
     highest, lowest = left[0], left[0]
@@ -120,7 +120,7 @@ def most_agreement(left, present, missing):  # type: ignore[no-untyped-def]
     return max(2 * highest - present, present - 2 * lowest) + abs(missing)
 
 
-@kernel("int64(int64[::1], int64, int64)")
+@inner("int64(int64[::1], int64, int64)")
 def largest_key(scores, n, kind):  # type: ignore[no-untyped-def]
     """The largest key of the first `n` scores; `NO_KEY` if no cut is allowed."""
     largest = NO_KEY
@@ -133,7 +133,7 @@ def largest_key(scores, n, kind):  # type: ignore[no-untyped-def]
     return largest
 
 
-@kernel("int64(int64[::1], int64, int64)")
+@inner("int64(int64[::1], int64, int64)")
 def first_with(scores, key, kind):  # type: ignore[no-untyped-def]
     """The first of the scores that has this key."""
     wanted = key if kind == DISCRETE else key_of(key)

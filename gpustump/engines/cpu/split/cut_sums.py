@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner
 
 _SAMPLE = np.uint32(2**31 - 1)
 """Masks the sign bit out."""
@@ -19,7 +19,7 @@ _SIGN = np.uint32(31)
 """Where the sign bit is."""
 
 
-@kernel("int64(int32[::1], int64, int64[::1], int64, int64[::1])")
+@inner("int64(int32[::1], int64, int64[::1], int64, int64[::1])")
 def left_of_cuts(order, n, numbers, before, left):  # type: ignore[no-untyped-def]
     """Write the sums of the first `n` samples' numbers, with those `before`; returns how many."""
     reached, n_cuts = before, np.uint64(0)
@@ -31,7 +31,7 @@ def left_of_cuts(order, n, numbers, before, left):  # type: ignore[no-untyped-de
     return np.int64(n_cuts)
 
 
-@kernel("int64(int32[::1], int64, int64[::1], int64, int64, int64[::1], int64[::1])")
+@inner("int64(int32[::1], int64, int64[::1], int64, int64, int64[::1], int64[::1])")
 def with_sizes_left_of_cuts(order, n, numbers, before, size_before, left, sizes):  # type: ignore[no-untyped-def]
     """The same, with the sums of the numbers' absolute values in `sizes`."""
     reached, size, n_cuts = before, size_before, np.uint64(0)
@@ -46,7 +46,7 @@ def with_sizes_left_of_cuts(order, n, numbers, before, size_before, left, sizes)
     return np.int64(n_cuts)
 
 
-@kernel("int64(int32[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])")
+@inner("int64(int32[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])")
 def both_left_of_cuts(order, n, first, second, before, second_before, left, left_second):  # type: ignore[no-untyped-def]
     """Write the sums of two numbers of each sample; returns how many cuts there are."""
     reached, reached_second, n_cuts = before, second_before, np.uint64(0)
@@ -61,7 +61,7 @@ def both_left_of_cuts(order, n, first, second, before, second_before, left, left
     return np.int64(n_cuts)
 
 
-@kernel("UniTuple(int64, 2)(int32[::1], int64, int64[::1])")
+@inner("UniTuple(int64, 2)(int32[::1], int64, int64[::1])")
 def missing_sums(order, n_present, numbers):  # type: ignore[no-untyped-def]
     """The sum of the numbers of missing samples, and that of the absolute values."""
     reached, size = 0, 0
@@ -72,7 +72,7 @@ def missing_sums(order, n_present, numbers):  # type: ignore[no-untyped-def]
     return reached, size
 
 
-@kernel("int64(int32[::1], int64)")
+@inner("int64(int32[::1], int64)")
 def position_of(order, number):  # type: ignore[no-untyped-def]
     """The place of a cut among sorted samples; cuts are numbered from 0."""
     position = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpustump.engines.contract import NO_CUT, Cut
-from gpustump.engines.cpu.runtime.compiling import group, kernel
+from gpustump.engines.cpu.runtime.compiling import group, inner
 
 
 @group
@@ -53,7 +53,7 @@ def as_cut(found: Found) -> Cut:
     return Cut(found.feature, found.position, found.polarity, found.missing, found.agreement, after)
 
 
-@kernel("boolean(Found, Found)")
+@inner("boolean(Found, Found)")
 def comes_before(one, other):  # type: ignore[no-untyped-def]
     """Whether one split is better than another one: whether its `Cut` is larger."""
     if one.agreement != other.agreement:
@@ -67,13 +67,13 @@ def comes_before(one, other):  # type: ignore[no-untyped-def]
     return one.polarity > other.polarity
 
 
-@kernel("Found(Found, Found)")
+@inner("Found(Found, Found)")
 def better(one, other):  # type: ignore[no-untyped-def]
     """The better one of two splits."""
     return one if comes_before(one, other) else other
 
 
-@kernel("UniTuple(int64, 6)(Found)")
+@inner("UniTuple(int64, 6)(Found)")
 def fields_of(found):  # type: ignore[no-untyped-def]
     """The fields as a plain tuple, for kernels called from Python: they cannot return groups.
 
@@ -83,7 +83,7 @@ def fields_of(found):  # type: ignore[no-untyped-def]
     return agreement, feature, after, position, polarity, missing
 
 
-@kernel("int64(int64, int64)")
+@inner("int64(int64, int64)")
 def sign_for_missing(missing, present):  # type: ignore[no-untyped-def]
     """The sign of missing values: their own heavier label, or that of all samples if equal."""
     return 1 if missing > 0 or (missing == 0 and present >= 0) else -1

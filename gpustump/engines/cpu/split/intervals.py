@@ -27,7 +27,7 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, Step
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel, record
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel, record
 from gpustump.engines.cpu.split.found_split import (
     NOTHING,
     Found,
@@ -131,7 +131,7 @@ class Profile(NamedTuple):
             then >>= times
 
 
-@kernel("UniTuple(int64, 2)(Profile, int64)")
+@inner("UniTuple(int64, 2)(Profile, int64)")
 def _reach(profile, slot):  # type: ignore[no-untyped-def]
     """How far above its value at a bin's left edge, and how far below, `score_left` may be."""
     positive, negative = profile.positive[slot], profile.negative[slot]
@@ -141,7 +141,7 @@ def _reach(profile, slot):  # type: ignore[no-untyped-def]
     return up, max(down, -positive)
 
 
-@kernel("void(Profile, int64, int64, int64)")
+@inner("void(Profile, int64, int64, int64)")
 def _note(profile, slot, rise, fall):  # type: ignore[no-untyped-def]
     """Note how far the sum rises and falls inside a bin under the weights of this round."""
     profile.rise[slot], profile.fall[slot] = rise, fall

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
 from gpustump.engines.cpu.split.part_bounds import (
     NO_SCORE,
     OUTWARDS,
@@ -68,25 +68,25 @@ class Rules(NamedTuple):
     directions: Integers
 
 
-@kernel("int64(Rules, int64)")
+@inner("int64(Rules, int64)")
 def direction_of(rules, feature):  # type: ignore[no-untyped-def]
     """A feature's constraint: 1, -1, or 0 for none."""
     return rules.directions[feature] if len(rules.directions) > 0 else 0
 
 
-@kernel("float64(int64, int64, float64)")
+@inner("float64(int64, int64, float64)")
 def odds(positive, negative, smoothing):  # type: ignore[no-untyped-def]
     """The level of real votes: (P + s) / (N + s)."""
     return (float(positive) + smoothing) / (float(negative) + smoothing)
 
 
-@kernel("float64(int64, int64, float64)")
+@inner("float64(int64, int64, float64)")
 def newton_step(first, second, l2):  # type: ignore[no-untyped-def]
     """The level of Newton votes: first / (second + l2)."""
     return float(first) / max(float(second) + l2, 1.0)
 
 
-@kernel("boolean(int64, float64, float64)")
+@inner("boolean(int64, float64, float64)")
 def are_in_order(direction, left, right):  # type: ignore[no-untyped-def]
     """Whether a constraint allows these levels on the left and on the right."""
     return left <= right if direction > 0 else (left >= right if direction < 0 else True)
@@ -126,7 +126,7 @@ class Sizes(NamedTuple):
     right_y: float
 
 
-@kernel("HalfPlane(int64, int64, int64, float64)")
+@inner("HalfPlane(int64, int64, int64, float64)")
 def half_plane_of_odds(sign, positive, negative, smoothing):  # type: ignore[no-untyped-def]
     """For real votes, from the sums over all samples that have a value."""
     # If an estimate is below 0, no cut is ruled out.
@@ -136,7 +136,7 @@ def half_plane_of_odds(sign, positive, negative, smoothing):  # type: ignore[no-
     return HalfPlane(sign, smoothing, smoothing, slope, size, height)
 
 
-@kernel("HalfPlane(int64, int64, int64, int64, float64)")
+@inner("HalfPlane(int64, int64, int64, int64, float64)")
 def half_plane_of_steps(sign, first, sizes, second, l2):  # type: ignore[no-untyped-def]
     """For Newton votes; `sizes` is the sum of the absolute values of the first integers."""
     size = float(sizes) if min(sizes, second) >= 0 else np.inf
@@ -144,13 +144,13 @@ def half_plane_of_steps(sign, first, sizes, second, l2):  # type: ignore[no-unty
     return HalfPlane(sign, 0.0, l2, float(first) / height, size, height)
 
 
-@kernel("float64(HalfPlane, float64, float64)")
+@inner("float64(HalfPlane, float64, float64)")
 def distance(half, x, y):  # type: ignore[no-untyped-def]
     """The distance of a cut with sums x and y on the left; 0 or less if it is allowed."""
     return half.sign * ((x + half.shift_x) - half.slope * (y + half.shift_y))
 
 
-@kernel("float64(HalfPlane, Sizes, Sizes)")
+@inner("float64(HalfPlane, Sizes, Sizes)")
 def slack_of(half, sums, off):  # type: ignore[no-untyped-def]
     """Up to which distance a cut may be allowed, given the sizes and the errors of its sums.
 
@@ -170,7 +170,7 @@ def slack_of(half, sums, off):  # type: ignore[no-untyped-def]
     return by_rounding + ((one + two) + both) * (1.0 + OUTWARDS) / half.height
 
 
-@kernel("float64(float64[::1], float64[::1], float64, boolean)")
+@inner("float64(float64[::1], float64[::1], float64, boolean)")
 def most_allowed(value, beyond, slack, is_exact):  # type: ignore[no-untyped-def]
     """The largest value that a convex function may have in the allowed part of a polygon.
 
@@ -237,7 +237,7 @@ class LimitedStretch(NamedTuple):
     is_exact: bool
 
 
-@kernel("float64(LimitedStretch, int64, int64, int64, HalfPlane)")
+@inner("float64(LimitedStretch, int64, int64, int64, HalfPlane)")
 def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
     """The slack of the cuts inside unit `i`, where the sum x lies between `low` and `high`."""
     left = float(max(abs(low), abs(high)))
@@ -247,7 +247,7 @@ def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
     return slack_of(half, most, off)
 
 
-@kernel("boolean(LimitedStretch, int64, HalfPlane)")
+@inner("boolean(LimitedStretch, int64, HalfPlane)")
 def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     """Whether the cut at edge `i` may be allowed, given estimates.
 
@@ -263,7 +263,7 @@ def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     return distance(half, float(x), float(y)) <= slack
 
 
-@kernel("void(LimitedStretch, HalfPlane, float64[::1], float64[::1])")
+@inner("void(LimitedStretch, HalfPlane, float64[::1], float64[::1])")
 def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit the scores at edges, given estimates, and raise the bounds to those that remain."""
     for i in range(1, len(bound) + 1):
@@ -272,14 +272,14 @@ def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def
         bound[i - 1] = max(bound[i - 1], at_edge[i])
 
 
-@kernel("float64(LimitedStretch, int64, int64, int64)")
+@inner("float64(LimitedStretch, int64, int64, int64)")
 def _roots(sums, i, p, n):  # type: ignore[no-untyped-def]
     """Real votes: the least that a cut inside unit `i` adds to Z / 2, without missing values."""
     left = least_root(p, n, sums.left_x[i + 1], sums.left_y[i + 1])
     return left + least_root(sums.all_x - p, sums.all_y - n, sums.right_x[i], sums.right_y[i])
 
 
-@kernel("void(LimitedStretch, float64, float64[::1], float64[::1])")
+@inner("void(LimitedStretch, float64, float64[::1], float64[::1])")
 def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit a stretch of real votes.
 
@@ -321,7 +321,7 @@ def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
             at_edge[i] = NO_SCORE
 
 
-@kernel("float64(LimitedStretch, int64, int64, int64, float64)")
+@inner("float64(LimitedStretch, int64, int64, int64, float64)")
 def _gains(sums, i, a, b, l2):  # type: ignore[no-untyped-def]
     """Newton votes: the most that a cut inside unit `i` gains, without missing values."""
     left = most_gain(a, b, sums.left_x[i + 1], sums.left_y[i + 1], l2)
@@ -345,7 +345,7 @@ class FirstIntegers(NamedTuple):
     present: int
 
 
-@kernel("void(LimitedStretch, FirstIntegers, float64, float64[::1], float64[::1])")
+@inner("void(LimitedStretch, FirstIntegers, float64, float64[::1], float64[::1])")
 def limit_newton(sums, first, l2, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit a stretch of Newton votes; see `limit_real`."""
     half = half_plane_of_steps(sums.direction, sums.all_x, first.present, sums.all_y, l2)

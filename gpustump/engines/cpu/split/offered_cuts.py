@@ -10,7 +10,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.ahead import OfferedCuts
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.category_sets import column_of, score_of_set
 from gpustump.engines.cpu.split.monotone_bounds import are_in_order, newton_step
 from gpustump.engines.cpu.split.split_scores import gain
@@ -63,7 +63,7 @@ def _set_positions(bits, rows, order, n_present, ends, lowest, cuts):  # type: i
             cuts[number, place, 1] = low - 1
 
 
-@kernel("UniTuple(int64, 2)(int32[::1], int64, int64, int64[::1], int64[::1])")
+@inner("UniTuple(int64, 2)(int32[::1], int64, int64, int64[::1], int64[::1])")
 def _sums(order, low, high, first, second):  # type: ignore[no-untyped-def]
     """The sums of both integers over the sorted positions from `low` to before `high`."""
     a, b = 0, 0
@@ -74,7 +74,7 @@ def _sums(order, low, high, first, second):  # type: ignore[no-untyped-def]
     return a, b
 
 
-@kernel("UniTuple(int64, 6)(int32[::1], int64, int64, int64[::1], int64[::1], UniTuple(int64, 2))")
+@inner("UniTuple(int64, 6)(int32[::1], int64, int64, int64[::1], int64[::1], UniTuple(int64, 2))")
 def _region_sums(order, n_present, position, first, second, totals):  # type: ignore[no-untyped-def]
     """The sums of both integers over left, right and missing; only the smaller side is added up."""
     missing = _sums(order, n_present, len(order), first, second)
@@ -89,7 +89,7 @@ def _region_sums(order, n_present, position, first, second, totals):  # type: ig
     return left[0], left[1], right[0], right[1], missing[0], missing[1]
 
 
-@kernel(
+@inner(
     "float64(int32[::1], int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], float64, int64)"
 )
 def _score(order, n_present, position, first, second, totals, l2, direction):  # type: ignore[no-untyped-def]
@@ -107,7 +107,7 @@ def _score(order, n_present, position, first, second, totals, l2, direction):  #
     return score
 
 
-@kernel(
+@inner(
     "Tuple((int64, float64))(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1],"
     " int64[:, ::1], float64, int64[::1], int64[::1], uint8[:, ::1], int64[:, ::1], uint8[:, ::1])"
 )

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner
 
 NO_SCORE = -np.inf
 """Less than every score of real and Newton votes."""
@@ -19,13 +19,13 @@ OUTWARDS = 2.0**-40
 output."""
 
 
-@kernel("int64(float64, int64)")
+@inner("int64(float64, int64)")
 def rounded_up(share, whole):  # type: ignore[no-untyped-def]
     """A whole number not below share * whole, and not above `whole`; share is at most 1."""
     return min(whole, np.int64(share * float(whole) * (1.0 + OUTWARDS)) + 1)
 
 
-@kernel("UniTuple(int64, 2)(float64, float64, int64, int64)")
+@inner("UniTuple(int64, 2)(float64, float64, int64, int64)")
 def reach(by_positive, by_negative, positive, negative):  # type: ignore[no-untyped-def]
     """How far the signed sum inside a unit may be above its value at the left edge, and below it.
 
@@ -44,14 +44,14 @@ def reach(by_positive, by_negative, positive, negative):  # type: ignore[no-unty
     return up, down
 
 
-@kernel("float64(int64, int64, float64, float64)")
+@inner("float64(int64, int64, float64, float64)")
 def least_root(positive, negative, positive_off, negative_off):  # type: ignore[no-untyped-def]
     """The least that sqrt(P * N) may be; for exact sums the result of `split_scores.root`."""
     p, n = float(positive) - positive_off, float(negative) - negative_off
     return math.sqrt((p if p > 0.0 else 0.0) * (n if n > 0.0 else 0.0))
 
 
-@kernel("float64(int64, int64, float64, float64, float64)")
+@inner("float64(int64, int64, float64, float64, float64)")
 def most_gain(a, b, a_off, b_off, l2):  # type: ignore[no-untyped-def]
     """The most that a region may gain; for exact sums the result of `split_scores.gain`."""
     x = float(abs(a)) + a_off

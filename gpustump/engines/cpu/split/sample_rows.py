@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.cpu.runtime.vectors import adding
 
 ONE_WIDTH = 4
@@ -45,7 +45,7 @@ def _rounded_up(n_integers: int) -> int:
 _add_row_of_one, _add_vector = adding(ONE_WIDTH), adding(VECTOR)
 
 
-@kernel("int64(int64[::1], int64[::1], int64[::1])")
+@inner("int64(int64[::1], int64[::1], int64[::1])")
 def pack_one(first, second, rows):  # type: ignore[no-untyped-def]
     """The rows of a single output; returns the sum of the positive first integers.
 
@@ -61,7 +61,7 @@ def pack_one(first, second, rows):  # type: ignore[no-untyped-def]
     return all_positive
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], uint16[::1], int64, int64[::1], int64[::1])")
+@inner("void(int64[:, ::1], int64[:, ::1], uint16[::1], int64, int64[::1], int64[::1])")
 def pack_several(first, second, classes, width, rows, positive):  # type: ignore[no-untyped-def]
     """The rows of several outputs, and each sample's positive first integer.
 
@@ -78,7 +78,7 @@ def pack_several(first, second, classes, width, rows, positive):  # type: ignore
         positive[i] = first[np.uint64(classes[i]), np.uint64(i)]
 
 
-@kernel("void(uint8[::1], int64[::1], int64[::1])")
+@inner("void(uint8[::1], int64[::1], int64[::1])")
 def add_one(codes, rows, sums):  # type: ignore[no-untyped-def]
     """Add rows of a single output to the sums of a column's codes."""
     for i in range(len(codes)):
@@ -86,7 +86,7 @@ def add_one(codes, rows, sums):  # type: ignore[no-untyped-def]
         _add_row_of_one(sums, np.uint64(codes[i]) << np.uint64(2), rows, place)
 
 
-@kernel("void(uint8[::1], uint8[::1], uint8[::1], uint8[::1], int64[::1], int64[::1])")
+@inner("void(uint8[::1], uint8[::1], uint8[::1], uint8[::1], int64[::1], int64[::1])")
 def add_one_to_four(c0, c1, c2, c3, rows, sums):  # type: ignore[no-untyped-def]
     """The same for four columns; `sums` holds one column after the other."""
     size = len(sums) // 4
@@ -100,7 +100,7 @@ def add_one_to_four(c0, c1, c2, c3, rows, sums):  # type: ignore[no-untyped-def]
         _add_row_of_one(s3, np.uint64(c3[i]) << two, rows, place)
 
 
-@kernel("void(int64[::1], int64, int64[::1], int64, int64)")
+@inner("void(int64[::1], int64, int64[::1], int64, int64)")
 def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
     """Add one row, of whole vectors or of a single output."""
     if width == ONE_WIDTH:
@@ -110,13 +110,13 @@ def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
             _add_vector(sums, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
 
 
-@kernel("void(int64[::1], uint8, int64[::1], int64)")
+@inner("void(int64[::1], uint8, int64[::1], int64)")
 def _add_one_vector(sums, code, rows, sample):  # type: ignore[no-untyped-def]
     at, place = np.uint64(code) * np.uint64(VECTOR), np.uint64(sample) * np.uint64(VECTOR)
     _add_vector(sums, at, rows, place)
 
 
-@kernel("void(int64[::1], uint8, int64[::1], int64)")
+@inner("void(int64[::1], uint8, int64[::1], int64)")
 def _add_two_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
     width, one = np.uint64(2 * VECTOR), np.uint64(VECTOR)
     at, place = np.uint64(code) * width, np.uint64(sample) * width
@@ -124,7 +124,7 @@ def _add_two_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
     _add_vector(sums, at + one, rows, place + one)
 
 
-@kernel("void(int64[::1], uint8, int64[::1], int64)")
+@inner("void(int64[::1], uint8, int64[::1], int64)")
 def _add_three_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
     width, one, two = np.uint64(3 * VECTOR), np.uint64(VECTOR), np.uint64(2 * VECTOR)
     at, place = np.uint64(code) * width, np.uint64(sample) * width
@@ -133,7 +133,7 @@ def _add_three_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def
     _add_vector(sums, at + two, rows, place + two)
 
 
-@kernel("void(uint8[::1], int64[::1], int64, int64[::1])")
+@inner("void(uint8[::1], int64[::1], int64, int64[::1])")
 def add_several(codes, rows, width, sums):  # type: ignore[no-untyped-def]
     """Add rows of several outputs to the sums of a column's codes."""
     quarter = len(codes) // 4 if width <= 3 * VECTOR else 0
@@ -162,7 +162,7 @@ def add_several(codes, rows, width, sums):  # type: ignore[no-untyped-def]
         add_row(sums, np.int64(codes[i]) * width, rows, i * width, width)
 
 
-@kernel("void(uint8[::1], uint16[::1], int64[::1], int64, int64[::1])")
+@inner("void(uint8[::1], uint16[::1], int64[::1], int64, int64[::1])")
 def add_positive(codes, classes, positive, width, sums):  # type: ignore[no-untyped-def]
     """Add each sample's positive first integer to its code's sum for its output."""
     for i in range(len(codes)):

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gpustump.engines.contract import Cut, Search
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.monotone_bounds import Rules
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Outside, Slices
@@ -420,7 +420,7 @@ def _around(slices: Slices, outside: Outside, units: np.ndarray) -> tuple[np.nda
     return stretches, found
 
 
-@kernel("float64(float64[::1], int64, int64)")
+@inner("float64(float64[::1], int64, int64)")
 def _sum(numbers, start, end):  # type: ignore[no-untyped-def]
     """The sum of some numbers: four sums side by side, as an addition waits for the one before."""
     a, b, c, d, k = 0.0, 0.0, 0.0, 0.0, start
@@ -436,7 +436,7 @@ def _sum(numbers, start, end):  # type: ignore[no-untyped-def]
     return (a + b) + (c + d)
 
 
-@kernel("void(Slices, float64[::1], int64[::1], int64[::1], float64[::1], float64[::1])")
+@inner("void(Slices, float64[::1], int64[::1], int64[::1], float64[::1], float64[::1])")
 def _add_off(slices, off, units, stretches, left_off, right_off):  # type: ignore[no-untyped-def]
     """Add how far the sums over the units before and after each one are off."""
     for k in range(len(units)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, constant_cut
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.found_split import (
     NOTHING,
     STUMP,
@@ -47,7 +47,7 @@ class SortedIntervals:
         return max(found)
 
 
-@kernel("Found(int32[::1], int64[::1], int64, int64, int64, int64)")
+@inner("Found(int32[::1], int64[::1], int64, int64, int64, int64)")
 def _first_stump(order, units, present, missing, agreement, feature):  # type: ignore[no-untyped-def]
     """The first stump with an agreement, from the samples of a feature that have a value."""
     extra, vote = abs(missing), sign_for_missing(missing, present)

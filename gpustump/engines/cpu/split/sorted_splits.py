@@ -28,7 +28,7 @@ import numpy as np
 from gpustump.engines.ahead import DISCRETE, NEWTON, REAL
 from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.cpu.split.cut_scores import (
     KINDS,
     NO_KEY,
@@ -300,7 +300,7 @@ def pack(first, second, totals, rows):  # type: ignore[no-untyped-def]
         rows.all_positive[rows.classes[i]] += rows.positive[i]
 
 
-@kernel("void(SortedColumns, Rows, Room, boolean, int64, int64)")
+@inner("void(SortedColumns, Rows, Room, boolean, int64, int64)")
 def _add_columns(columns, own, room, is_newton, low, high):  # type: ignore[no-untyped-def]
     """Add up the sums over the codes of columns `low` to `high`, at most as many as `room` has."""
     codes, begin, sums, width = columns.codes, columns.begin, room.sums, room.width
@@ -322,7 +322,7 @@ def _add_columns(columns, own, room, is_newton, low, high):  # type: ignore[no-u
             add_one(codes[begin[c]], own.rows, sums[c - low])
 
 
-@kernel("void(int64[::1], int64, int64, int64, int64, int64[::1])")
+@inner("void(int64[::1], int64, int64, int64, int64, int64[::1])")
 def _by_bin(sums, at, width, majority, total, into):  # type: ignore[no-untyped-def]
     """Write an integer's sums over a feature's bins, and over missing values.
 
@@ -338,7 +338,7 @@ def _by_bin(sums, at, width, majority, total, into):  # type: ignore[no-untyped-
         into[majority] = rest
 
 
-@kernel("void(int64[::1], int64, int64, int64, int64[::1], int64[:, ::1], int64[::1], int64[::1])")
+@inner("void(int64[::1], int64, int64, int64, int64[::1], int64[:, ::1], int64[::1], int64[::1])")
 def _sum_up(sums, at, width, majority, total, left, missing, of_bins):  # type: ignore[no-untyped-def]
     """The sums left of the edges of a feature's bins, and over missing values."""
     n_bins = len(of_bins) - 1
@@ -352,7 +352,7 @@ def _sum_up(sums, at, width, majority, total, left, missing, of_bins):  # type: 
         missing[k] = of_bins[n_bins]
 
 
-@kernel("void(int64[::1], int64[::1], int64, int64[::1])")
+@inner("void(int64[::1], int64[::1], int64, int64[::1])")
 def _bound_agreements(a, b, missing, bounds):  # type: ignore[no-untyped-def]
     """Add an output's part to the bounds for discrete votes."""
     n_bins = len(bounds)
@@ -365,7 +365,7 @@ def _bound_agreements(a, b, missing, bounds):  # type: ignore[no-untyped-def]
         bounds[i] += most + extra
 
 
-@kernel("void(int64[::1], int64[::1], float64, float64[::1])")
+@inner("void(int64[::1], int64[::1], float64, float64[::1])")
 def _bound_roots(a, b, extra, bounds):  # type: ignore[no-untyped-def]
     """Add an output's part to the bounds for real votes: the rectangle is that of P and N."""
     n_bins = len(bounds)
@@ -383,13 +383,13 @@ def _bound_roots(a, b, extra, bounds):  # type: ignore[no-untyped-def]
         bounds[i] += most + extra
 
 
-@kernel("float32(int64)")
+@inner("float32(int64)")
 def _scaled(sum_):  # type: ignore[no-untyped-def]
     """A sum as a share of 2**62, rounded to float32."""
     return np.float32(sum_) * _UNIT
 
 
-@kernel(
+@inner(
     "void(int64[::1], int64[::1], int64[::1], float32, float32, float32[::1], float32[::1],"
     " float32[::1])"
 )
@@ -416,7 +416,7 @@ def _bound_gains(a, b, positive, extra, l2, by_left, by_right, inside):  # type:
         inside[i] += max(above, below) + extra
 
 
-@kernel("void(Room, Rows, int64[::1], Round, int64, int64, int64)")
+@inner("void(Room, Rows, int64[::1], Round, int64, int64, int64)")
 def _bound_bins(room, own, sums, round_, first_code, majority, n_bins):  # type: ignore[no-untyped-def]
     """Write the keys of the most that a cut inside each bin of a feature may be worth."""
     n_outputs, kind, bounds = len(round_.first), round_.kind, room.bounds[:n_bins]
@@ -454,7 +454,7 @@ def _bound_bins(room, own, sums, round_, first_code, majority, n_bins):  # type:
             bounds[i] = key_of(bounds[i])
 
 
-@kernel("boolean(_Best, int64, int64, int64)")
+@inner("boolean(_Best, int64, int64, int64)")
 def _is_better(best, key, feature, position):  # type: ignore[no-untyped-def]
     """Whether a split is better than the best one, in the order of `contract.Cut`."""
     if key != best.key:
@@ -463,7 +463,7 @@ def _is_better(best, key, feature, position):  # type: ignore[no-untyped-def]
     return feature < best.feature or (feature == best.feature and is_lower)
 
 
-@kernel(
+@inner(
     "int64(int32[::1], int64, int64[::1], int64[::1], int64, int64, int64, int64[::1], int64[::1])"
 )
 def _sum_at_cuts(order, n, first, second, before, second_before, kind, left, left_second):  # type: ignore[no-untyped-def]
@@ -478,7 +478,7 @@ def _sum_at_cuts(order, n, first, second, before, second_before, kind, left, lef
     return with_sizes_left_of_cuts(order, n, first, before, second_before, left, left_second)
 
 
-@kernel(
+@inner(
     "_Best(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
     " float64, int64[::1], float64, int64[:, ::1], int64[::1], int64, int64)"
 )
@@ -540,7 +540,7 @@ def _scan(  # type: ignore[no-untyped-def]
     return best
 
 
-@kernel(
+@inner(
     "UniTuple(int64, 2)(int32[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
     " int64[::1], int64, float64, int64, float64, int64[:, ::1], int64[::1], int64)"
 )
@@ -583,7 +583,7 @@ def _look(  # type: ignore[no-untyped-def]
     return key, position_of(order, first_with(scores, key, kind)) if key >= least else 0
 
 
-@kernel("_Best(SortedColumns, Rows, Room, Round, float64, int64, int64, _Best)")
+@inner("_Best(SortedColumns, Rows, Room, Round, float64, int64, int64, _Best)")
 def _search_column(columns, own, room, round_, smoothing, column, number, best):  # type: ignore[no-untyped-def]
     """The better of the best split and those of a column's features.
 

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import math
 
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner
 
 
-@kernel("float64(int64, int64)")
+@inner("float64(int64, int64)")
 def root(positive, negative):  # type: ignore[no-untyped-def]
     """Real votes: sqrt(P * N)."""
     return math.sqrt(float(positive) * float(negative))
 
 
-@kernel("float64(int64, int64)")
+@inner("float64(int64, int64)")
 def minus_root(first, second):  # type: ignore[no-untyped-def]
     """The same with the other sign, from the sums of the first and of the second integers."""
     return -root((second + first) >> 1, (second - first) >> 1)
 
 
-@kernel("float64(int64, int64, float64)")
+@inner("float64(int64, int64, float64)")
 def gain(first, second, l2):  # type: ignore[no-untyped-def]
     """Newton votes: first**2 / (second + l2)."""
     x = float(first)

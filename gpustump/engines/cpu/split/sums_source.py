@@ -24,7 +24,7 @@ from gpustump.engines.cpu.loss.softmax_rows import (
     set_integer,
 )
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner, kernel
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Planes, Slices
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
@@ -333,7 +333,7 @@ def _sort_parts(keys, stretches, order, samples):  # type: ignore[no-untyped-def
 # processor could not predict. With unsigned indices Numba needs no check for negative ones.
 
 
-@kernel("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
+@inner("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
 def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
     """Find where the units of a stretch begin and end."""
     start, count, position = stretches.start[t], stretches.n_samples[t], stretches.position[t]
@@ -348,7 +348,7 @@ def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
     units.n_units[t] = np.int64(u) - stretches.first[t]
 
 
-@kernel("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
+@inner("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
 def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-untyped-def]
     """Add up the sizes of samples' numbers over the units of an order, by other numbers' signs."""
     low, u, p, n = without_marks(order), np.uint64(0), 0, 0
@@ -380,7 +380,7 @@ def _add_up_terms(order, terms, stretches, low, high, units):  # type: ignore[no
                 _add_up(own, first, second, sums[plane + 2, u:], sums[plane + 3, u:])
 
 
-@kernel("void(POSITION[::1], SoftmaxRows, float64[::1], Tile)", POSITION=POSITIONS)
+@inner("void(POSITION[::1], SoftmaxRows, float64[::1], Tile)", POSITION=POSITIONS)
 def _gather(order, rows, probabilities, tile):  # type: ignore[no-untyped-def]
     """Compute the integers of at most `TILE` samples of an order."""
     mask, width = without_marks(order), rows.width
@@ -412,7 +412,7 @@ class _UnitRows(NamedTuple):
     positive: Integers
 
 
-@kernel("void(_UnitRows, SoftmaxRows, int64[:, ::1], int64, int64)")
+@inner("void(_UnitRows, SoftmaxRows, int64[:, ::1], int64, int64)")
 def _write_units(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
     """Write the sums over the `count` units from `u` on, one plane after the other."""
     width, beside = np.uint64(rows.width), np.uint64(2 * rows.n_outputs)
@@ -428,7 +428,7 @@ def _write_units(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
             n[i] = second[width * np.uint64(i)] - p[i]
 
 
-@kernel(
+@inner(
     "void(POSITION[::1], SoftmaxRows, Tile, _UnitRows, int64[:, ::1], int64)", POSITION=POSITIONS
 )
 def _add_up_rows(order, rows, tile, own, sums, first_unit):  # type: ignore[no-untyped-def]

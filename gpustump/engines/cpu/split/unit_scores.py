@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.split.monotone_bounds import (
     FirstIntegers,
     LimitedStretch,
@@ -78,14 +78,14 @@ class Scored(NamedTuple):
     unit: int
 
 
-@kernel("boolean(Slices, int64, int64, int64, int64)")
+@inner("boolean(Slices, int64, int64, int64, int64)")
 def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-untyped-def]
     """Whether the first of two cuts of equal scores wins, in the order of `contract.Cut`."""
     one, two = slices.feature[stretch], slices.feature[other]
     return one < two or (one == two and slices.last[unit] < slices.last[other_unit])
 
 
-@kernel("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
+@inner("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
 def _skew_of(slices, output, start, count, by_positive, by_negative):  # type: ignore[no-untyped-def]
     """How far one share may be ahead of the other, unit by unit: by 1 if nothing is known."""
     for i in range(count):
@@ -96,7 +96,7 @@ def _skew_of(slices, output, start, count, by_positive, by_negative):  # type: i
             by_negative[i] = slices.skew[2 * output + 1, start + i]
 
 
-@kernel("int64(Slices, int64, int64)")
+@inner("int64(Slices, int64, int64)")
 def _room(slices, low, high):  # type: ignore[no-untyped-def]
     """The largest number of units in one of the stretches `low` to `high`."""
     most = 0
@@ -105,7 +105,7 @@ def _room(slices, low, high):  # type: ignore[no-untyped-def]
     return most
 
 
-@kernel("void(int64[::1], int64, int64, int64[::1])")
+@inner("void(int64[::1], int64, int64, int64[::1])")
 def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
     """Write the sums at the edges of units to `total`; `left` is that at the first edge."""
     total[0] = left
@@ -113,7 +113,7 @@ def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
         total[i + 1] = total[i] + sums[start + i]
 
 
-@kernel("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
+@inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
 def _add_off(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Add how far the sums left and right of each edge of a stretch are off, edge by edge."""
     if len(outside.left_off) == 0:
@@ -130,7 +130,7 @@ def _add_off(slices, outside, plane, t, left, right):  # type: ignore[no-untyped
         right[count - 1 - i] += behind
 
 
-@kernel("float64(Outside, int64, int64)")
+@inner("float64(Outside, int64, int64)")
 def _missing_off(outside, plane, t):  # type: ignore[no-untyped-def]
     return outside.missing_off[plane, t] if len(outside.missing_off) > 0 else 0.0
 
@@ -197,13 +197,13 @@ def evaluate_discrete(slices, outside, rules, low, high, bound, edge):  # type: 
     return best, best_stretch, best_unit
 
 
-@kernel("float64(float64)")
+@inner("float64(float64)")
 def _outwards(score):  # type: ignore[no-untyped-def]
     """A bound computed in floating point, rounded outwards."""
     return score + abs(score) * OUTWARDS if score > NO_SCORE else NO_SCORE
 
 
-@kernel("Scored(Slices, boolean, float64[::1], int64, float64[::1], Scored)")
+@inner("Scored(Slices, boolean, float64[::1], int64, float64[::1], Scored)")
 def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[no-untyped-def]
     """The better of the best cut so far and those of stretch `t`; widens the bounds."""
     start, count = slices.first[t], slices.n_units[t]
@@ -220,7 +220,7 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
     return best
 
 
-@kernel("void(float64[::1], float64[::1], boolean)")
+@inner("void(float64[::1], float64[::1], boolean)")
 def _add_output(score, at_edge, is_first):  # type: ignore[no-untyped-def]
     """Add an output's part to the score at the right edge of each unit; the first one sets it."""
     for i in range(len(score)):
@@ -291,13 +291,13 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
     return best.score, best.stretch, best.unit
 
 
-@kernel("int64(int64[:, ::1], int64, int64)")
+@inner("int64(int64[:, ::1], int64, int64)")
 def _first(sums, plane, t):  # type: ignore[no-untyped-def]
     """Newton votes: the sum of an output's first integers, from its planes."""
     return sums[plane, t] - sums[plane + 1, t]
 
 
-@kernel("int64(int64[:, ::1], int64, int64)")
+@inner("int64(int64[:, ::1], int64, int64)")
 def _second(sums, plane, t):  # type: ignore[no-untyped-def]
     """The sum of its second integers."""
     return sums[plane + 2, t] + sums[plane + 3, t]
@@ -308,7 +308,7 @@ def _second(sums, plane, t):  # type: ignore[no-untyped-def]
 # check before the loop that none that is written overlaps another one, and makes few such checks.
 
 
-@kernel("void(int64[::1], int64[::1], int64, int64, int64[::1])")
+@inner("void(int64[::1], int64[::1], int64, int64, int64[::1])")
 def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def]
     """Write the sums of one + sign * other at the edges of units to `total`."""
     total[0] = left
@@ -316,7 +316,7 @@ def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def
         total[i + 1] = total[i] + one[i] + sign * other[i]
 
 
-@kernel("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
+@inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
 def _set_off_of_both(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Set how far the sums of a plane and the next one are off, together, left and right of each
     edge of a stretch."""
@@ -335,7 +335,7 @@ def _set_off_of_both(slices, outside, plane, t, left, right):  # type: ignore[no
         left[i + 1], right[last] = before, behind
 
 
-@kernel("void(float64[::1], float64[::1], int64[::1], int64[::1], int64[::1])")
+@inner("void(float64[::1], float64[::1], int64[::1], int64[::1], int64[::1])")
 def _set_reach(by_first, by_second, first, second, found):  # type: ignore[no-untyped-def]
     """Write how far the signed sum inside each unit may be above its value at the left edge.
 
@@ -346,7 +346,7 @@ def _set_reach(by_first, by_second, first, second, found):  # type: ignore[no-un
         found[i] = reach(by_first[i], by_second[i], max(first[i], 0), max(second[i], 0))[0]
 
 
-@kernel("void(int64, int64[::1], int64[::1], int64, float64[::1], float64[::1])")
+@inner("void(int64, int64[::1], int64[::1], int64, float64[::1], float64[::1])")
 def _set_squares(total, left, by, sign, off, found):  # type: ignore[no-untyped-def]
     """Write the square of the most that abs(total - (left + sign * by)) may be."""
     for i in range(len(found)):
@@ -354,7 +354,7 @@ def _set_squares(total, left, by, sign, off, found):  # type: ignore[no-untyped-
         found[i] = most * most
 
 
-@kernel("void(int64, int64, int64[::1], int64, float64[::1], float64, float64[::1])")
+@inner("void(int64, int64, int64[::1], int64, float64[::1], float64, float64[::1])")
 def _set_inverses(total, sign, left, more, off, l2, found):  # type: ignore[no-untyped-def]
     """Write one over the least that total + sign * (left + more) + l2 may be, but at least 1."""
     for i in range(len(found)):
@@ -362,7 +362,7 @@ def _set_inverses(total, sign, left, more, off, l2, found):  # type: ignore[no-u
         found[i] = 1.0 / max(least, 1.0)
 
 
-@kernel("void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+@inner("void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
 def _keep_larger(left, right, few, rest, many, others):  # type: ignore[no-untyped-def]
     """Replace squares on the left by the larger gain of the two corners that have these squares."""
     for i in range(len(left)):
@@ -422,7 +422,7 @@ class _Edges(NamedTuple):
     rest_b_off: Floats
 
 
-@kernel("void(_Edges, float64, float64, float64[::1])")
+@inner("void(_Edges, float64, float64, float64[::1])")
 def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
     """Write an output's part of the score at each edge, or the most that it may be."""
     a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off = edges
@@ -432,7 +432,7 @@ def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
         at_edge[i] = left + right + missing
 
 
-@kernel("void(_Edges, _Corners, float64)")
+@inner("void(_Edges, _Corners, float64)")
 def _set_corners(edges, corners, l2):  # type: ignore[no-untyped-def]
     """Write the larger gains of the corners of each unit to `highest` and `lowest`.
 

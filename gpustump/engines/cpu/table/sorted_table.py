@@ -22,7 +22,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.contract import Cut
-from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner, kernel
 from gpustump.engines.cpu.table.cuts import spread
 from gpustump.engines.cpu.table.source_table import Source, plain
 from gpustump.engines.threads import Team, ranges
@@ -285,7 +285,7 @@ def _divide(columns, limit, low, high):  # type: ignore[no-untyped-def]
     return most_open
 
 
-@kernel("boolean(SortedColumns, int64, int64)")
+@inner("boolean(SortedColumns, int64, int64)")
 def _fits(columns, j, first):  # type: ignore[no-untyped-def]
     """Whether a feature can share the column whose first feature is `first`."""
     majority, n_bins, offset = columns.majority[j], columns.n_bins[j], columns.offset[j]
