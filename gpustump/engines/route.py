@@ -36,7 +36,7 @@ from gpustump.data.readable import readable_bytes
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import Engine, Resources, Search, Task, Trainer
-from gpustump.engines.cpu.engine import CODED, KERNELS, SORTED, START_SECONDS
+from gpustump.engines.cpu.engine import CODED, KERNELS, PREDICTION, SORTED, START_SECONDS
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.reference.engine import REFERENCE
@@ -271,7 +271,7 @@ def kernels_will_train(task: Task) -> bool:
     if asked == "reference" or CODED.refusal(task) is not None:
         return False
     is_worth_it = _waited + REFERENCE.seconds(task) >= START_SECONDS
-    return asked != "auto" or is_worth_it or KERNELS.are_loaded()
+    return asked != "auto" or is_worth_it or KERNELS.are_loaded(_of_kernels(task)[0].name)
 
 
 def asked_for() -> str:
@@ -346,7 +346,7 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
             needed = readable_bytes(needs[engine.name])
             passed_over += (f"{engine.summary}: it takes {needed}",)
             engine, reason = fitting[0], f"it keeps to max_memory, {readable_bytes(limit)}"
-    if engine is not REFERENCE and not KERNELS.load():
+    if engine is not REFERENCE and not KERNELS.load(engine.name, *PREDICTION):
         return _on_host(task, resources, passed_over)  # now the kernels refuse
     return _choice("cpu", engine, reason, task, resources, passed_over)
 
@@ -371,14 +371,21 @@ def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
     chosen = by_name.get(asked)
     if chosen is not None and chosen.refusal(task) is None:
         return chosen, "GPUSTUMP_KERNELS asks for it", ()
-    if task.n_rounds is not None and not is_worth_its_start(REFERENCE.seconds(task)):
+    engine, reason = _of_kernels(task)
+    seconds = None if task.n_rounds is None else REFERENCE.seconds(task)
+    if seconds is not None and not is_worth_its_start(seconds, engine.name):
         return REFERENCE, "the job is too short to load Numba for", ()
+    return engine, reason, ()
+
+
+def _of_kernels(task: Task) -> tuple[Engine, str]:
+    """The engine whose kernels are the fastest, and why."""
     n_additions = task.n_elements * task.search.n_outputs
     most = SCANNED_ELEMENTS if task.search.learner == "interval" else SORTED_ELEMENTS
     is_small = task.n_elements <= most and n_additions <= SORTED_ADDITIONS
     if is_small or task.n_samples <= SORTED_SAMPLES:
-        return SORTED, "the table is small", ()
-    return CODED, "the table is large", ()
+        return SORTED, "the table is small"
+    return CODED, "the table is large"
 
 
 def _moved(task: Task, device: str) -> Task:

@@ -362,6 +362,28 @@ print(*sorted({"numba", "torch", "jax", "cupy", "matplotlib"} & set(sys.modules)
 """
 
 
+LOADING = """
+import sys, numpy as np
+from gpustump import AdaBoostClassifier
+X = np.random.default_rng(0).normal(size=(100, 3))
+model = AdaBoostClassifier(n_estimators=20).fit(X, X[:, 0] > 0)
+print(*sorted({"gpustump.engines.cpu.sorted", "gpustump.engines.cpu.coded"} & set(sys.modules)))
+"""
+
+
+@needs_numba
+@pytest.mark.parametrize("engine", ["sorted", "coded"])
+def test_a_fit_loads_the_kernels_of_its_own_engine_only(engine):
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "GPUSTUMP_KERNELS": engine},
+        check=True,
+    )
+    assert done.stdout.split() == [f"gpustump.engines.cpu.{engine}"]
+
+
 def test_a_small_job_imports_no_compiler_and_looks_for_no_gpu():
     environment = {k: v for k, v in os.environ.items() if k != "GPUSTUMP_KERNELS"}
     done = subprocess.run(

@@ -42,6 +42,10 @@ _MOST_FORK_SECONDS = 60.0
 """The longest that a fork waits for kernels that are being loaded or compiled."""
 
 
+PREDICTION = ("predict.prediction", "predict.running_scores", "predict.held_out_sums")
+"""The stages that a fit may need beside the one that is named like its engine."""
+
+
 class Kernels:
     """Loads the kernels in a thread of its own, so that Ctrl-C cannot leave half of Numba loaded.
 
@@ -74,9 +78,11 @@ class Kernels:
         return self._problem
 
     def are_loaded(self, *stages: str) -> bool:
-        """Whether the kernels of some stages, by default all, can be used without loading."""
-        known = (self._loading.get(stages), self._loading.get(()))
-        return any(loading is not None and loading.is_done for loading in known)
+        """Whether the kernels of some stages, by default any, can be used without loading."""
+        return any(
+            loading.is_done and (not known or {*stages} <= {*known})
+            for known, loading in self._loading.items()
+        )
 
     def load(self, *stages: str) -> bool:
         """Load the kernels of some stages, by default all; returns False if that fails.
