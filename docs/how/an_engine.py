@@ -159,10 +159,10 @@ class PlainState:
         for region, weight, label in rows:
             sums[region][0] += weight * label
             sums[region][1] += weight
-        return [[tuple(own)] for own in sums]
+        return np.asarray([[own] for own in sums])
 
     def sums_over_each(self, hypotheses):
-        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
+        return np.asarray([self.region_sums(own) for own in hypotheses])
 
     def advance(self, step):
         """Add the votes to the scores, and change the weights."""

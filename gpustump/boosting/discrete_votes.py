@@ -92,12 +92,12 @@ class DiscreteVotes:
 
     def known(self, hypothesis: AnyStump, vote: float, state: State) -> Taken:
         """A known hypothesis with its known vote, and its sums here."""
-        agreed = agreement(state.region_sums(hypothesis), signs(hypothesis))
+        agreed = agreement(state.region_sums(hypothesis).tolist(), signs(hypothesis))
         return Taken(hypothesis, vote, state.totals, agreed)
 
     def derived(self, hypothesis: AnyStump, vote: float, state: State) -> Taken:
         """A known hypothesis with the signs, the error and the vote that the samples give."""
-        sums, totals = state.region_sums(hypothesis), state.totals
+        sums, totals = state.region_sums(hypothesis).tolist(), state.totals
         polarity, missing = self._signs_of(hypothesis, sums)
         agreed = agreement(sums, (polarity, -polarity, missing))
         error = totals.wrong(agreed) / totals.weight

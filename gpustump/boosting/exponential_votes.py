@@ -106,8 +106,10 @@ class RealVotes(_ExponentialVotes):
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of each region, for each output."""
-        first, second, missing = (tuple(self._vote(*one, totals) for one in own) for own in sums)
-        return first, second, missing
+        left, right, missing = (
+            tuple(self._vote(first, second, totals) for first, second in own) for own in sums
+        )
+        return left, right, missing
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
         """Whether some region has more weight of one label than of the other, beyond rounding."""

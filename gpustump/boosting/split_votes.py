@@ -142,7 +142,7 @@ class SplitVotes:
         if not offered:
             return None
         totals, search = state.totals, self.search("stump")
-        pairs = zip(offered, state.sums_over_each(offered), strict=True)
+        pairs = zip(offered, state.sums_over_each(offered).tolist(), strict=True)
         allowed = [own for own in pairs if is_allowed(own[0].feature, own[1], totals, search)]
         if not allowed:
             return None
@@ -156,7 +156,7 @@ class SplitVotes:
         """The best cut and the votes of its regions, which may all be 0."""
         cut, totals = state.best_cut(), state.totals
         split = split_at(table, cut)
-        sums = state.region_sums(split)
+        sums = state.region_sums(split).tolist()
         if cut.position is None:
             votes = self._of_constant(sums, totals)
         else:
@@ -183,7 +183,8 @@ class SplitVotes:
 
     def known(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
         """A known split with its known votes, and its sums here."""
-        return Taken(hypothesis, vote, state.totals, sums=state.region_sums(hypothesis))
+        sums = state.region_sums(hypothesis).tolist()
+        return Taken(hypothesis, vote, state.totals, sums=sums)
 
     def derived(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
         """A known split with the votes that follow from the samples.
@@ -191,7 +192,7 @@ class SplitVotes:
         A constant votes the same everywhere. The split that separates missing values from all
         others has an empty region on the right, whose vote is 0 or the opposite of the left one's.
         """
-        sums, totals = state.region_sums(hypothesis), state.totals
+        sums, totals = state.region_sums(hypothesis).tolist(), state.totals
         if hypothesis.thresholds[0] == math.inf and vote[FIRST] == vote[SECOND]:
             votes = self._of_constant(sums, totals)
         else:

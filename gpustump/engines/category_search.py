@@ -47,7 +47,7 @@ from gpustump.engines.category_columns import (
     CategoryColumns,
     regions_of_numbers,
 )
-from gpustump.engines.contract import Cut, RegionSums, Search, Sides, with_signs
+from gpustump.engines.contract import Cut, Search, Sides, with_signs
 from gpustump.engines.threads import ranges
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.learners.hypothesis import N_REGIONS
@@ -144,15 +144,14 @@ class CategorySums(NamedTuple):
     feature: int
     by_number: np.ndarray
 
-    def in_regions(self, hypothesis: OfCategories) -> RegionSums:
-        """The sums over each region of a split of this feature."""
+    def in_regions(self, hypothesis: OfCategories) -> np.ndarray:
+        """The sums over each region of a split of this feature; see `State.region_sums`."""
         regions = regions_of_numbers(hypothesis)
-        return [self.over(np.flatnonzero(regions == own).tolist()) for own in range(N_REGIONS)]
+        return self.over([np.flatnonzero(regions == own).tolist() for own in range(N_REGIONS)])
 
-    def over(self, numbers: Sequence[int]) -> list[tuple[int, int]]:
-        """For each output the sums of both integers over some categories."""
-        chosen = self.by_number[:, :, list(numbers)].sum(axis=2)
-        return [(first, second) for first, second in chosen.tolist()]
+    def over(self, regions: Sequence[Sequence[int]]) -> np.ndarray:
+        """The sums over some categories each, (n, n_outputs, 2) of int64."""
+        return np.stack([self.by_number[:, :, list(own)].sum(axis=2) for own in regions])
 
 
 class SetSearch:
@@ -194,7 +193,7 @@ class SetSearch:
         cut = Cut(sums.feature, 0, 0, 0, found.score, categories=sides)
         if not self._search.has_signs:
             return cut
-        by_region = [sums.over(own) for own in (sides.left, sides.right, [NO_CATEGORY])]
+        by_region = sums.over([sides.left, sides.right, [NO_CATEGORY]])
         return with_signs(cut, by_region, self._search)
 
 

@@ -30,7 +30,6 @@ from gpustump.engines.category_search import Categories, CategorySums, Groups, S
 from gpustump.engines.contract import (
     Cut,
     PreparedTable,
-    RegionSums,
     Search,
     State,
     Step,
@@ -165,8 +164,8 @@ class CategoryState:
         best = self._sets.best(self._category_sums())
         return max([self._inner.best_cut(), *([] if best is None else [best])])
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """For each region and output the sums of both integers of its samples."""
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """See `engines.contract.State`."""
         sums, features = self._sums, self._table.columns.features
         # The sums are known if this round's search has asked for them.
         if sums is None or not isinstance(hypothesis, OfCategories):
@@ -176,16 +175,18 @@ class CategoryState:
         own = sums[features.index(hypothesis.feature)]
         return CategorySums(hypothesis.feature, own).in_regions(hypothesis)
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses."""
         plain = [own for own in hypotheses if not isinstance(own, OfCategories)]
         if len(plain) < len(hypotheses):
             self._category_sums()
         of_plain = iter(self._inner.sums_over_each(plain))
-        return [
-            self.region_sums(own) if isinstance(own, OfCategories) else next(of_plain)
-            for own in hypotheses
-        ]
+        return np.asarray(
+            [
+                self.region_sums(own) if isinstance(own, OfCategories) else next(of_plain)
+                for own in hypotheses
+            ]
+        )
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""

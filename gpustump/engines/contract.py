@@ -187,12 +187,12 @@ NO_CUT = Cut(0, None, 1, 1, -1)
 """Less than every other cut."""
 
 
-def with_signs(cut: Cut, sums: RegionSums, search: Search) -> Cut:
+def with_signs(cut: Cut, sums: np.ndarray, search: Search) -> Cut:
     """A split of discrete votes for one output, with the signs that its regions' sums give.
 
     A constraint decides the sign of the first region, unless the second one is empty.
     """
-    (first, _), (second, weight), (missing, _) = (own[0] for own in sums)
+    (first, _), (second, weight), (missing, _) = sums[:, 0].tolist()
     total = first + second + missing
     polarity, of_missing = sign_of(first - second), sign_of(missing or total)
     if search.monotone is not None and weight:
@@ -301,8 +301,9 @@ def discrete_step(
     return Step(hypothesis, votes, ((first[1],), (second[1],), (missing[1],)), halvings, cut)
 
 
-RegionSums = Sequence[Sequence[tuple[int, int]]]
-"""For each region and output the sums of the first and of the second integers of its samples."""
+RegionSums = Sequence[Sequence[Sequence[int]]]
+"""For each region and output the sums of the first and of the second integers of its samples, as
+Python's own numbers, whose products do not overflow: what `tolist` makes of an engine's sums."""
 
 
 class State(Protocol):
@@ -325,11 +326,14 @@ class State(Protocol):
     def best_cut(self) -> Cut:
         """The largest cut of this round's integers, in the order of `Cut`."""
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """The sums over the regions of a hypothesis, found here or elsewhere."""
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """The sums over the regions of a hypothesis, found here or elsewhere.
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
-        """`region_sums` of each of several hypotheses."""
+        (n_regions, n_outputs, 2) of int64: the sums of the first and of the second integers.
+        """
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
+        """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2)."""
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""

@@ -24,7 +24,7 @@ own score rises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -109,13 +109,13 @@ def is_allowed(feature: int, sums: RegionSums, totals: Totals, search: Search) -
     return one <= two if direction > 0 else one >= two
 
 
-def _odds_of(sums: tuple[int, int], smoothing: float) -> float:
+def _odds_of(sums: Sequence[int], smoothing: float) -> float:
     """The level of real votes, from Python's own numbers."""
     first, second = sums
     return (float((second + first) >> 1) + smoothing) / (float((second - first) >> 1) + smoothing)
 
 
-def _newton_step_of(sums: tuple[int, int], l2: float) -> float:
+def _newton_step_of(sums: Sequence[int], l2: float) -> float:
     """The level of Newton votes, from Python's own numbers."""
     first, second = sums
     return float(first) / max(float(second) + l2, 1.0)

@@ -381,7 +381,7 @@ def test_the_sums_over_a_set_are_those_of_the_samples_in_its_regions(kind):
     state = start(table, case.y, case.weights, case.votes_of_run().search("stump"))
     for fact in facts_of(case, "stump"):
         by_sample = state._inner.region_sums(fact.hypothesis)  # from the values themselves
-        assert by_sample == list(state.region_sums(fact.hypothesis))
+        assert np.array_equal(by_sample, state.region_sums(fact.hypothesis))
         if fact.step is not None:
             state.advance(fact.step)
 

@@ -17,6 +17,8 @@ import pytest
 
 pytest.importorskip("numba")
 
+from inner_functions import callable_from_python
+
 from gpustump.boosting import discrete_votes, exponential_votes
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
@@ -29,7 +31,6 @@ from gpustump.engines.cpu.rounds.certain_votes import Whole
 from gpustump.engines.cpu.rounds.exact_powers import LARGEST, powers
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTE_UNIT
-from tests.support.inner_functions import callable_from_python
 
 set_factors = callable_from_python(certain_factors.set_factors)
 certain_power = callable_from_python(exact_powers.certain_power)

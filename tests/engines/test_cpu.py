@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 
 from hard_cases import large_case
+from inner_functions import callable_from_python
 from rounds import check_level, signs
 
 from gpustump import arrays, boost
@@ -148,8 +149,9 @@ def test_runs_in_several_threads_do_not_disturb_each_other(monkeypatch):
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=5))
 @example([0.0, -0.0, 1e-46, -1e-46, 3.5e38, -3.5e38, math.inf, -math.inf, 5e-324])
 def test_running_scores_compare_with_the_thresholds_rounded_down_to_the_datas_dtype(thresholds):
+    set_ends = callable_from_python(running_scores.set_ends)
     for dtype, integer in ((np.float32, np.int32), (np.float64, np.int64)):
         ends = np.empty(len(thresholds) + 1, dtype=integer)
-        running_scores.set_ends(np.asarray(thresholds), ends)
+        set_ends(np.asarray(thresholds), ends)
         wanted = [*rounded_down(np.asarray(thresholds), np.dtype(dtype).name), np.inf]
         assert ends.tolist() == arrays.order_keys(np.asarray(wanted, dtype=dtype)).tolist()

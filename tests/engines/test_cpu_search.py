@@ -9,11 +9,11 @@ pytest.importorskip("numba")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inner_functions import callable_from_python
 
 from gpustump.engines.contract import NO_CUT, Cut
 from gpustump.engines.cpu.split import found_split
 from gpustump.engines.cpu.split.found_split import NOTHING, STUMP, Found, as_cut
-from tests.support.inner_functions import callable_from_python
 
 comes_before = callable_from_python(found_split.comes_before)
 better = callable_from_python(found_split.better)

@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("numba")
 
+from inner_functions import callable_from_python
+
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu import engine
@@ -23,6 +25,10 @@ from gpustump.engines.cpu.table.sorted_table import MOST_BINS, SortedTable, prep
 from gpustump.engines.threads import Team
 
 N_SAMPLES = 700
+
+add_several = callable_from_python(sample_rows.add_several)
+add_one_to_four = callable_from_python(sample_rows.add_one_to_four)
+add_one = callable_from_python(sample_rows.add_one)
 
 
 def mixed(random: np.random.Generator) -> np.ndarray:
@@ -204,13 +210,13 @@ def test_rows_are_added_up_by_code(n_outputs):
             np.add.at(expected[column, :, 2], own, np.maximum(first[0], 0))
     found = aligned(4 * 256 * width).reshape(4, 256 * width)
     if n_outputs == 1:
-        sample_rows.add_one_to_four(*codes, rows.rows, found.ravel())
+        add_one_to_four(*codes, rows.rows, found.ravel())
         alone = aligned(256 * width)
-        sample_rows.add_one(codes[0], rows.rows, alone)
+        add_one(codes[0], rows.rows, alone)
         assert (alone == found[0]).all()
     else:
         for own, into in zip(codes, found, strict=True):
-            sample_rows.add_several(own, rows.rows, width, into)
+            add_several(own, rows.rows, width, into)
     assert (found.reshape(expected.shape) == expected).all()
 
 

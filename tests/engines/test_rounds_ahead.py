@@ -20,6 +20,8 @@ from trainers import start
 
 pytest.importorskip("numba")
 
+from inner_functions import callable_from_python
+
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Taken
@@ -34,6 +36,10 @@ from gpustump.engines.threads import Team
 from gpustump.engines.worth_of_split import exact_score_of
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.split import Split
+
+compared = callable_from_python(category_sets._compared)
+sort = callable_from_python(category_sets._sort)
+best_set = callable_from_python(category_sets.best_set)
 
 
 class Pair(NamedTuple):
@@ -61,7 +67,7 @@ class Pair(NamedTuple):
         """The best of some splits, the first of equal ones, by the reference's sums."""
         found = []
         for split in offer:
-            sums = self.other.region_sums(split)
+            sums = self.other.region_sums(split).tolist()
             if self._is_allowed(split, sums):
                 found.append((exact_score_of(sums, self.own.search), split))
         return max(found, key=lambda one: one[0], default=None)
@@ -77,7 +83,7 @@ class Pair(NamedTuple):
 
     def step(self, split: Split) -> Taken:
         """Let the reference take a split, with the votes that follow from its sums."""
-        sums = self.other.region_sums(split)
+        sums = self.other.region_sums(split).tolist()
         votes = self.votes._of_split(split.feature, sums, self.other.totals)
         taken = Taken(split, votes, self.other.totals, sums=sums)
         if any(vote for own in votes for vote in own):
@@ -184,7 +190,7 @@ def test_ratios_of_large_sums_are_compared_exactly(a, b, c, d, k, more):
     near = (k * small, k * below, small + more, below)
     for one, of_one, other, of_other in [(a, b, c, d), near]:
         x, y = Fraction(one, of_one), Fraction(other, of_other)
-        assert category_sets._compared(one, of_one, other, of_other) == (x > y) - (x < y)
+        assert compared(one, of_one, other, of_other) == (x > y) - (x < y)
 
 
 @given(seed=st.integers(0, 2**32))
@@ -193,7 +199,7 @@ def test_groups_are_in_the_exact_order_of_their_ratios_then_of_their_numbers(see
     n, top = int(random.integers(1, 20)), int(random.choice([1, 2**30, 2**58]))
     first, second = top + random.integers(0, random.choice([4, 200]), size=(2, n))
     order = random.permutation(n)
-    category_sets._sort(order, first, second, np.empty(n))
+    sort(order, first, second, np.empty(n))
     ratios = [Fraction(int(a), int(b)) for a, b in zip(first, second, strict=True)]
     assert order.tolist() == sorted(range(n), key=ratios.__getitem__)
 
@@ -254,7 +260,7 @@ def test_the_best_set_is_that_of_the_hosts_search_whatever_was_sorted_before(n_o
     sides = np.zeros(256, dtype=np.uint8)
     totals = np.stack([samples.first.sum(axis=1), samples.second.sum(axis=1)], axis=1).tolist()
     constant = exact_score_of([totals, [(0, 0)] * n_outputs, [(0, 0)] * n_outputs], search)
-    own = category_sets.best_set(sets, samples.first, samples.second, l2, constant, sides)
+    own = best_set(sets, samples.first, samples.second, l2, constant, sides)
     cut = SetSearch(categories.groups, search).best(samples.sums)
     if cut is None:
         assert own == (-math.inf, -1)

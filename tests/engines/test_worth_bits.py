@@ -113,8 +113,9 @@ def test_levels_have_the_bits_of_pythons_own_floats_in_every_library(search, bac
 @pytest.mark.parametrize("search", LIMITED, ids=str)
 def test_levels_have_the_same_bits_in_the_kernels(search):
     pytest.importorskip("numba")
+    from inner_functions import callable_from_python
+
     from gpustump.engines.cpu.split import monotone_bounds
-    from tests.support.inner_functions import callable_from_python
 
     newton_step = callable_from_python(monotone_bounds.newton_step)
     odds = callable_from_python(monotone_bounds.odds)

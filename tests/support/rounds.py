@@ -169,7 +169,7 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
     while len(found) < case.n_rounds:
         cut, totals = state.best_cut(), state.totals
         hypothesis = hypothesis_of(search, table, cut, totals)
-        in_regions = list(state.region_sums(hypothesis))
+        in_regions = state.region_sums(hypothesis).tolist()
         _check_score(search, cut, hypothesis, in_regions)
         assert sum(second for own in in_regions for _, second in own) == totals.weight
         step = step or _next_step(votes, table, state)
@@ -195,7 +195,7 @@ def _offered(case: Case, state: State, number: int) -> dict[AnySplit, RegionSums
         )
         if feature in case.categorical:
             split = CategorySplit(feature, (0, 2), (1,))
-        found[split] = list(state.region_sums(split))
+        found[split] = state.region_sums(split).tolist()
     return found
 
 
@@ -262,10 +262,12 @@ def check_facts(
         assert state.totals == fact.totals, where
         assert state.smallest_weight() == fact.smallest_weight, where
         assert np.array_equal(to_numpy(state.weights), fact.weights), where
-        assert list(state.sums_over_each(list(fact.offered))) == list(fact.offered.values()), where
+        assert state.sums_over_each(list(fact.offered)).tolist() == list(fact.offered.values()), (
+            where
+        )
         found = hypothesis_of(search, table, fact.cut, fact.totals)
         assert found == fact.hypothesis, where
-        assert list(state.region_sums(fact.hypothesis)) == fact.region_sums, where
+        assert state.region_sums(fact.hypothesis).tolist() == fact.region_sums, where
         if fact.step is not None:
             state.advance(fact.step)
 

@@ -20,7 +20,7 @@ from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import Together, shard_of
 from gpustump.engines.cluster.state import ClusterState, start
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.contract import Cut, Search, Step, Totals
 from gpustump.engines.cpu.table.cuts import codable
 from gpustump.learners.hypothesis import Partition
 
@@ -141,10 +141,10 @@ class InOrder:
     def best_cut(self) -> Cut:
         return self.state.best_cut()
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
         return self.state.region_sums(hypothesis)
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         return self.state.sums_over_each(hypotheses)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:

@@ -130,7 +130,7 @@ class ArrayShard:
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""
         with arrays.computing_on(self._table.X):
-            return np.asarray(self._state.region_sums(hypothesis), dtype=np.int64)
+            return self._state.region_sums(hypothesis)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""

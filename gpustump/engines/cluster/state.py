@@ -21,11 +21,11 @@ from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.questions import Changes, Majority, Run, Tally, unfolded
 from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.cluster.table import ClusterTable
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
+from gpustump.engines.contract import Cut, Search, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, add_rounded, move_slots
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.threads import Team
-from gpustump.learners.hypothesis import Partition
+from gpustump.learners.hypothesis import N_REGIONS, Partition
 
 _LARGEST_MINORITY = 0.4
 """If a step's smaller regions hold a larger share of the samples, all samples are added up. On one
@@ -90,27 +90,30 @@ class ClusterState:
     def best_cut(self) -> Cut:
         """The largest cut."""
         self._source.begin_round()
-        totals = [(first, second) for first, second in self._by_output.tolist()]
-        cut = self._split.best(self._source, self._bins, totals)
+        cut = self._split.best(self._source, self._bins, self._by_output)
         if cut.position is not None and cut.position + 1 < self._n_present(cut.feature):
             self._table.note_threshold(cut.feature, cut.position, self._source)
         self._found = (split_at(self._table, cut), cut)
         return cut
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """For each region and output the sums of both integers of its samples."""
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """See `engines.contract.State`."""
         if self._found is not None and self._found[0] == hypothesis:
             known = self._split.sums_of(self._found[1])
             if known is not None:
                 return known
-        return _as_tuples(np.sum(self._shards.ask("region_sums", hypothesis), axis=0))
+        return self._added("region_sums", hypothesis)
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, by one message."""
         if not hypotheses:
-            return []
-        found = np.sum(self._shards.ask("sums_over_each", tuple(hypotheses)), axis=0)
-        return [_as_tuples(own) for own in found]
+            return np.zeros((0, N_REGIONS, self._run.search.n_outputs, 2), dtype=np.int64)
+        return self._added("sums_over_each", tuple(hypotheses))
+
+    def _added(self, question: str, argument: object) -> np.ndarray:
+        """The sum of the shards' answers."""
+        answers: list[np.ndarray] = self._shards.ask(question, argument)
+        return functools.reduce(np.add, answers)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `category_table.SummingState`."""
@@ -141,11 +144,6 @@ class ClusterState:
 
     def _n_present(self, feature: int) -> int:
         return self._table.n_samples - int(self._table.n_missing[feature])
-
-
-def _as_tuples(sums: np.ndarray) -> RegionSums:
-    """Sums (n_regions, n_outputs, 2) as Python's own numbers."""
-    return [[(first, second) for first, second in own] for own in sums.tolist()]
 
 
 class _Bins:

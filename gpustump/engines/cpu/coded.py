@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
+from gpustump.engines.contract import Cut, Search, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.histogram.estimates import is_worth_following
@@ -93,24 +93,22 @@ class CodedState:
         if self._is_behind:
             self._bins.add_up(lambda low, high: None)
             self._is_behind = False
-        totals = [(first, second) for first, second in self._sums.totals.tolist()]
-        cut = self._finder.best(self._source, self._bins, totals)
+        cut = self._finder.best(self._source, self._bins, self._sums.totals)
         if self._pairs is not None:
             return self._pairs.best(self._bins.sums, cut)
         self._found = (split_at(self._table, cut), cut)
         return cut
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """For each region and output the sums of both integers of its samples."""
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """See `engines.contract.State`."""
         if self._found is not None and self._found[0] == hypothesis:
             known = self._finder.sums_of(self._found[1])
             if known is not None:
                 return known
         self._regions.mark(hypothesis)
-        whole = (0, self._table.n_samples)
-        return _as_tuples(region_sums(self._loss.terms, self._regions.found, *whole))
+        return region_sums(self._loss.terms, self._regions.found, 0, self._table.n_samples)
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, in one pass over the samples."""
         return coded_sums(self._table, hypotheses, self._loss.terms, self._sums.totals)
 
@@ -167,7 +165,3 @@ class CodedState:
 
         bring_up_to_date(make)
         return functools.reduce(operator.add, found)
-
-
-def _as_tuples(sums: np.ndarray) -> RegionSums:
-    return [[(a, b) for a, b in own] for own in sums.tolist()]

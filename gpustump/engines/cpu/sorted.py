@@ -20,7 +20,6 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import (
     Cut,
-    RegionSums,
     Search,
     Step,
     Totals,
@@ -109,17 +108,16 @@ class SortedState:
             self._found = with_signs(cut, self.region_sums(split_at(self.table, cut)), self.search)
         return self._found
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """For each region and output the sums of both integers of its samples."""
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """See `engines.contract.State`."""
         found = self._found
         is_found = found is not None and self.table.has_cut(found, hypothesis)
         self._part(hypothesis, found if is_found else None)
         terms, regions = self.loss.terms, self.regions
         by_piece = (region_sums(terms, regions, *piece) for piece in self._pieces)
-        sums = functools.reduce(operator.add, by_piece).tolist()
-        return [[(first, second) for first, second in own] for own in sums]
+        return functools.reduce(operator.add, by_piece)
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, in one pass over the samples."""
         terms, totals = self.loss.terms, self.sums.totals
         return offered_sums(self.table.source, hypotheses, terms, totals, self.table.team)

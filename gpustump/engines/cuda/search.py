@@ -14,7 +14,7 @@ import numpy as np
 
 from gpustump.arrays.libraries import Array
 from gpustump.engines.category_search import CategorySums
-from gpustump.engines.contract import RegionSums, Totals
+from gpustump.engines.contract import Totals
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.category_sums import SumsByCategory
 from gpustump.engines.cuda.device import THREADS, blocks_for
@@ -205,7 +205,7 @@ class Search(ABC):
         """See `engines.category_table.SummingState`."""
         return self._by_category.read(self.found().rest[self._n_more :])
 
-    def sums_in_regions(self, hypothesis: OfCategories) -> RegionSums:
+    def sums_in_regions(self, hypothesis: OfCategories) -> np.ndarray:
         """The sums over the regions of a split of a categorical feature."""
         features = [*self._table.categories]
         own = self.category_sums()[features.index(hypothesis.feature)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpustump.engines.category_columns import NO_CATEGORY
-from gpustump.engines.contract import Cut, RegionSums
+from gpustump.engines.contract import Cut
 from gpustump.engines.contract import Search as Wanted
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
@@ -88,10 +88,10 @@ class SplitSearch(Search):
             self._splits, shared=_WEIGHING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
 
-    def sums_at(self, cuts: Sequence[Cut]) -> list[RegionSums]:
+    def sums_at(self, cuts: Sequence[Cut]) -> list[np.ndarray]:
         """The sums over the regions of some cuts of features that are not categorical."""
         self.found()  # the sums over bins must be those of this round
-        orders, found = self._table.orders, list[RegionSums]()
+        orders, found = self._table.orders, list[np.ndarray]()
         with self._device.active():
             while len(found) < len(cuts):
                 left = cuts[len(found) :]
@@ -100,7 +100,7 @@ class SplitSearch(Search):
                 found += self._summed(ready)
         return found
 
-    def _summed(self, cuts: Sequence[Cut]) -> list[RegionSums]:
+    def _summed(self, cuts: Sequence[Cut]) -> list[np.ndarray]:
         """As `sums_at`, for features whose orders are on the device."""
         device, xp = self._device, self._device.xp
         places = device.array(np.asarray([(cut.feature, cut.position) for cut in cuts]))
@@ -109,13 +109,9 @@ class SplitSearch(Search):
             "sum_cuts", len(cuts), THREADS, places, len(cuts), self._prepared, self._splits, sums,
             shared=layout.TRIPLE.itemsize * THREADS,
         )  # fmt: skip
-        return [self._by_region(own) for own in device.sent(sums)()]
+        return [*device.sent(sums)().reshape(-1, N_REGIONS, self._n_outputs, 2)]
 
-    def _by_region(self, words: np.ndarray) -> RegionSums:
-        by_region = words.reshape(N_REGIONS, self._n_outputs, 2)
-        return [[(first, second) for first, second in own] for own in by_region.tolist()]
-
-    def region_sums(self) -> RegionSums:
+    def region_sums(self) -> np.ndarray:
         """The sums over the regions of the last round's best cut.
 
         If there is no cut, all samples with a value of the first feature are in the first region.
@@ -125,7 +121,7 @@ class SplitSearch(Search):
         by_region = found.rest[: self._n_more].reshape(N_REGIONS, self._n_outputs, 2).copy()
         if found.best.score == NO_SCORE and 0 in self._table.categories:
             by_region[FIRST] = self.category_sums()[0, ..., :NO_CATEGORY].sum(axis=-1)
-        return self._by_region(by_region)
+        return by_region
 
     def _queue_scan(self, n_blocks: int) -> None:
         device, threads = self._device, min(_FINISHING_THREADS, self._device.most_threads)

@@ -14,7 +14,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
+from gpustump.engines.contract import Cut, Search, Step, Totals, split_at
 from gpustump.engines.cuda.losses import LossSweep
 from gpustump.engines.cuda.search import NO_SCORE, Best, Found
 from gpustump.engines.cuda.split_search import SplitSearch
@@ -74,8 +74,8 @@ class SplitState:
             self._best = self._larger(self._found().best, self._search.region_sums())
         return self._best
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """For each region and output the sums of both integers of its samples."""
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """See `engines.contract.State`."""
         if self._table.has_categories_of(hypothesis):
             return self._search.sums_in_regions(hypothesis)
         cut = self.best_cut()
@@ -87,14 +87,16 @@ class SplitState:
         with self._device.active():
             return self._sums_over(self._regions(hypothesis))
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses; cuts are added up by one launch."""
         cuts = [self._table.cut_of(hypothesis) for hypothesis in hypotheses]
         found = iter(self._search.sums_at([cut for cut in cuts if cut is not None]))
-        return [
-            self.region_sums(hypothesis) if cut is None else next(found)
-            for hypothesis, cut in zip(hypotheses, cuts, strict=True)
-        ]
+        return np.asarray(
+            [
+                self.region_sums(hypothesis) if cut is None else next(found)
+                for hypothesis, cut in zip(hypotheses, cuts, strict=True)
+            ]
+        )
 
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""
@@ -117,25 +119,22 @@ class SplitState:
         self._sweep.queue()
         self._search.queue()
 
-    def _larger(self, best: Best, sums: RegionSums) -> Cut:
+    def _larger(self, best: Best, sums: np.ndarray) -> Cut:
         """The best split, or the constant if that is better."""
-        together = [
-            (sum(first for first, _ in own), sum(second for _, second in own))
-            for own in zip(*sums, strict=True)
-        ]
-        nothing = [(0, 0)] * len(together)
-        at_once = exact_score_of([together, nothing, nothing], self._wanted)
+        together = np.zeros_like(sums)
+        together[0] = sums.sum(axis=0)
+        at_once = exact_score_of(together.tolist(), self._wanted)
         constant = Cut(0, None, 0, 0, at_once)
         if best.score == NO_SCORE:
             return constant
-        score = exact_score_of(sums, self._wanted)
+        score = exact_score_of(sums.tolist(), self._wanted)
         return max(Cut(best.feature, best.position, 0, 0, score), constant)
 
     def _regions(self, hypothesis: Partition) -> Array:
         values = self._table.values(hypothesis.feature)
         return self._device.array(regions(hypothesis, values)).astype(np.uint8)
 
-    def _sums_over(self, region: Array) -> RegionSums:
+    def _sums_over(self, region: Array) -> np.ndarray:
         terms = self._sweep.histograms.terms[:, : self._table.n_samples]
         xp, n_outputs = self._device.xp, self._wanted.n_outputs
         sizes, is_positive = terms & (2**63 - 1), terms < 0
@@ -149,9 +148,8 @@ class SplitState:
             for k in range(n_outputs)
             for part in (signed, second)
         ]
-        found = arrays.integers(xp.stack(sums))
-        pairs = list(zip(found[::2], found[1::2], strict=True))
-        return [pairs[n * n_outputs : (n + 1) * n_outputs] for n in range(N_REGIONS)]
+        found = np.asarray(arrays.integers(xp.stack(sums)))
+        return found.reshape(N_REGIONS, n_outputs, 2)
 
     def _found(self) -> Found:
         return self._search.found()

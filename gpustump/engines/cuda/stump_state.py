@@ -16,7 +16,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, constant_cut, sign_of
+from gpustump.engines.contract import Cut, Search, Step, Totals, constant_cut, sign_of
 from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE, Found
 from gpustump.engines.cuda.stump_search import StumpSearch
@@ -84,8 +84,8 @@ class StumpState:
         cut = Cut(best.feature, best.position, best.detail, missing, best.score, best.after)
         return max(cut, constant)
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """For each region the sum of its signed weights, and the sum of its weights."""
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """See `engines.contract.State`."""
         if self._table.has_categories_of(hypothesis):
             return self._search.sums_in_regions(hypothesis)
         with self._device.active():
@@ -98,13 +98,13 @@ class StumpState:
                 for r in range(N_REGIONS)
                 for is_positive in (False, True)
             ]
-            found = arrays.integers(xp.stack(sums))
-        weights = zip(found[::2], found[1::2], strict=True)
-        return [[(positive - negative, positive + negative)] for negative, positive in weights]
+            found = np.asarray(arrays.integers(xp.stack(sums))).reshape(N_REGIONS, 1, 2)
+        negative, positive = found[..., 0], found[..., 1]
+        return np.stack([positive - negative, positive + negative], axis=2)
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses."""
-        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
+        return np.asarray([self.region_sums(hypothesis) for hypothesis in hypotheses])
 
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""

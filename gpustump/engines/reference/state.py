@@ -13,7 +13,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.contract import Cut, Search, Step, Totals
 from gpustump.engines.monotone import limit_of
 from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
@@ -88,8 +88,8 @@ class ArrayState:
         limit = limit_of(self._search, weight, self._table.n_samples)
         return best_split(self._table, integers, worth_of(self._search), limit)
 
-    def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """For each region and output the sums of both integers of its samples."""
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """See `engines.contract.State`."""
         xp, region = self._xp, self._regions(hypothesis)
         integers = self.integers().outputs
         sums = [
@@ -98,13 +98,12 @@ class ArrayState:
             for own in integers
             for part in (own.first, second_of(own))
         ]
-        found = arrays.integers(xp.stack(sums))
-        pairs = list(zip(found[::2], found[1::2], strict=True))
-        return [pairs[n * len(integers) : (n + 1) * len(integers)] for n in range(N_REGIONS)]
+        found = np.asarray(arrays.integers(xp.stack(sums)))
+        return found.reshape(N_REGIONS, len(integers), 2)
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses."""
-        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
+        return np.asarray([self.region_sums(hypothesis) for hypothesis in hypotheses])
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""

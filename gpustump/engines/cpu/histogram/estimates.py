@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.contract import Cut, RegionSums, Search, Step
+from gpustump.engines.contract import Cut, Search, Step
 from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
@@ -98,7 +98,7 @@ class Move(NamedTuple):
 
     @classmethod
     def of(
-        cls, step: Step, counts: np.ndarray, sums: RegionSums, search: Search
+        cls, step: Step, counts: np.ndarray, sums: np.ndarray, search: Search
     ) -> Move | None:  # fmt: skip
         """What a step does to its largest region; None if that cannot be estimated well.
 
@@ -107,8 +107,8 @@ class Move(NamedTuple):
         step : Step
         counts : ndarray (n_regions,) of int64
             How many samples lie in each region.
-        sums : tuple
-            The sums over the regions before the step, as `contract.RegionSums`.
+        sums : ndarray (n_regions, n_outputs, 2) of int64
+            The sums over the regions before the step.
         search : Search
         """
         majority = int(np.argmax(counts))
@@ -133,7 +133,7 @@ class Move(NamedTuple):
         return cls(majority, shift, nothing + 1.0, slope, slope * slope / np.minimum(1.0, by))
 
 
-def _shift(step: Step, majority: int, counts: np.ndarray, sums: RegionSums) -> int | None:
+def _shift(step: Step, majority: int, counts: np.ndarray, sums: np.ndarray) -> int | None:
     """The least shift with which the sums of the minority's changes fit into a word.
 
     If a region's odds are multiplied by f, an integer changes by at most max(f, 1 / f) - 1 times
@@ -143,7 +143,7 @@ def _shift(step: Step, majority: int, counts: np.ndarray, sums: RegionSums) -> i
     growth = [max(max(f, 1.0 / f) for f in factors[0]) - 1.0 for factors in step.factors]
     n_minority = int(counts.sum() - counts[majority])
     most = 4.0 * n_minority + 1.0
-    for region, own in enumerate(sums):
+    for region, own in enumerate(sums.tolist()):
         if region != majority:
             most += (growth[region] + growth[majority]) * float(own[0][1]) * (1.0 + _ROUNDING)
     free = (2.0 ** (62 - SECOND_BITS), 2.0 ** (SECOND_BITS - 2))

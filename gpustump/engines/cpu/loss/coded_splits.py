@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.contract import RegionSums
-from gpustump.engines.cpu.loss.offered_sums import BLOCK, add_masked, as_sums, offered_sums
+from gpustump.engines.cpu.loss.offered_sums import BLOCK, add_masked, offered_sums, with_rest
 from gpustump.engines.cpu.loss.regions import ASK, largest_on_left, regions_by_code
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
@@ -28,7 +27,7 @@ _ELEMENTS_AT_ONCE = 2**17
 
 def coded_sums(
     table: CodedTable, splits: Sequence[Partition], terms: Terms, totals: np.ndarray
-) -> list[RegionSums]:
+) -> np.ndarray:
     """What `offered_sums` returns, for splits of features that are not categorical."""
     if not (splits and table.source.is_plain):
         return offered_sums(table.source, splits, terms, totals, table.team)
@@ -53,7 +52,7 @@ def coded_sums(
 
     at_once = max(BLOCK, _ELEMENTS_AT_ONCE // len(splits))
     table.team.each(add, ranges(table.n_samples, at_once))
-    return as_sums(functools.reduce(operator.add, parts), totals)
+    return with_rest(functools.reduce(operator.add, parts), totals)
 
 
 @inner(

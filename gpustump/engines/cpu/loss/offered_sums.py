@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.contract import RegionSums
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.source_table import Source
@@ -31,8 +30,8 @@ _ELEMENTS_AT_ONCE = 2**17
 
 def offered_sums(
     source: Source, splits: Sequence[Partition], terms: Terms, totals: np.ndarray, team: Team
-) -> list[RegionSums]:
-    """The sums over the regions of each split.
+) -> np.ndarray:
+    """The sums over the regions of each split, (n_splits, n_regions, n_outputs, 2) of int64.
 
     Parameters
     ----------
@@ -44,8 +43,9 @@ def offered_sums(
         The sums over all samples.
     team : Team
     """
+    shape = (len(splits), N_REGIONS, len(terms.first), 2)
     if not splits:
-        return []
+        return np.zeros(shape, dtype=np.int64)
     values, rows, columns = _values_of(source, [split.feature for split in splits])
     dtype = arrays.dtype_name(values)
     thresholds = np.asarray([split.thresholds[0] for split in splits])
@@ -53,7 +53,6 @@ def offered_sums(
     bits = values.view("int" + dtype.removeprefix("float"))
     lowest, infinity = -arrays.missing_key(dtype) - 1, np.asarray(np.inf, dtype)
     limits = lowest, int(infinity.view(bits.dtype))
-    shape = (len(splits), N_REGIONS, len(terms.first), 2)
     parts: list[np.ndarray] = []
 
     def add(piece: tuple[int, int]) -> None:
@@ -62,7 +61,7 @@ def offered_sums(
         parts.append(sums)
 
     team.each(add, ranges(source.n_samples, max(BLOCK, _ELEMENTS_AT_ONCE // len(splits))))
-    return as_sums(functools.reduce(operator.add, parts), totals)
+    return with_rest(functools.reduce(operator.add, parts), totals)
 
 
 def _values_of(
@@ -80,10 +79,10 @@ def _values_of(
     return picked, np.empty(0, dtype=np.int64), np.arange(len(features), dtype=np.int64)
 
 
-def as_sums(found: np.ndarray, totals: np.ndarray) -> list[RegionSums]:
-    """The sums over all regions, from those over the left region and over missing values."""
+def with_rest(found: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Set the sums over the right regions, from those over the left ones and missing values."""
     found[:, SECOND] = totals - found[:, FIRST] - found[:, MISSING]
-    return [[[(a, b) for a, b in own] for own in sums] for sums in found.tolist()]
+    return found
 
 
 @inner("UniTuple(int64, 2)(int64[::1], int64[::1], int64[::1])")

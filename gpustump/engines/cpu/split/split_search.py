@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, constant_cut, with_signs
+from gpustump.engines.contract import Cut, Search, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
 from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Evaluator, SumsSource
 from gpustump.engines.cpu.split.skew import Skew
@@ -67,25 +67,25 @@ class SplitSearch:
         self._skew = Skew(layout, search)
         self._evaluator = Evaluator.of(search)
         self._team = team
-        self._found: tuple[Cut, RegionSums] | None = None
+        self._found: tuple[Cut, np.ndarray] | None = None
 
-    def best(self, source: SumsSource, bins: Bins, totals: Sequence[tuple[int, int]]) -> Cut:
+    def best(self, source: SumsSource, bins: Bins, totals: np.ndarray) -> Cut:
         """The largest cut.
 
         Parameters
         ----------
         source : SumsSource
         bins : Bins
-        totals : sequence of (int, int)
-            For each output the sums of the first and of the second integers of all samples.
+        totals : ndarray (n_outputs, 2) of int64
+            The sums of the first and of the second integers of all samples.
         """
         layout = self._layout
         expected = bins.look()
         skew = self._skew.bounds(bins.sums, bins.off, expected)
-        constant = self._constant(totals)
+        constant = self._constant(totals.tolist())
         evaluator = self._evaluator
         if self._search.monotone is not None:
-            evaluator = evaluator.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
+            evaluator = evaluator.smoothed(smoothing_of(int(totals[0, 1]), self._counts.n_samples))
         found = BestSplit(source, evaluator, constant, self._team)
 
         def exact_edges(features: np.ndarray | None) -> Edges:
@@ -104,7 +104,7 @@ class SplitSearch:
         self._found = self._around(found.best, bins.sums)
         return found.best.cut if self._found is None else self._found[0]
 
-    def sums_of(self, cut: Cut | None) -> RegionSums | None:
+    def sums_of(self, cut: Cut | None) -> np.ndarray | None:
         """The sums over the regions of the cut that was found last; None for any other."""
         found = self._found
         return found[1] if found is not None and cut is not None and found[0] == cut else None
@@ -130,7 +130,7 @@ class SplitSearch:
         self._skew.follow(step, None if known is None else known[0])
         return known
 
-    def _constant(self, totals: Sequence[tuple[int, int]]) -> Cut:
+    def _constant(self, totals: Sequence[Sequence[int]]) -> Cut:
         """The constant, which leaves all samples together."""
         if self._search.has_signs:
             return constant_cut(totals[0][0])
@@ -172,7 +172,7 @@ class SplitSearch:
             for k in range(0, len(planes), 2)
         ]
 
-    def _around(self, best: Best, sums: np.ndarray) -> tuple[Cut, RegionSums] | None:
+    def _around(self, best: Best, sums: np.ndarray) -> tuple[Cut, np.ndarray] | None:
         """A split, whose feature's sums are exact, and the sums over its regions."""
         cut, left = best
         if left is None:
@@ -180,6 +180,6 @@ class SplitSearch:
         slots = self._layout.slots(cut.feature)
         present, missing = sums[:, slots].sum(axis=1), sums[:, slots.stop]
         on_left = left()
-        parts = (own.tolist() for own in (on_left, present - on_left, missing))
-        found = [[(a, b) for a, b in self._outputs(part)] for part in parts]
+        parts = (on_left, present - on_left, missing)
+        found = np.asarray([self._outputs(own) for own in parts])
         return with_signs(cut, found, self._search) if self._search.has_signs else cut, found
