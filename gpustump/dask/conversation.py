@@ -13,12 +13,13 @@ import pickle
 import selectors
 import socket
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from distributed.comm.core import connect
+from distributed.comm.addressing import get_address_host
 
-from gpustump.dask.lines import got, put, taken_over, unpacked
+from gpustump.dask.lines import connected, got, put, unpacked
 from gpustump.dask.worker import LINE, UnknownShardError
 
 _LOOK_AGAIN = 2.0
@@ -198,32 +199,24 @@ class Conversation:
     def _open_lines(self, workers: Sequence[str]) -> None:
         """Open the lines to some workers that have none, where there can be lines."""
         new = [worker for worker in workers if worker not in self._lines]
-        self._lines |= dict(zip(new, self.client.sync(self._new_lines, new), strict=True))
-        for worker in new:
-            line = self._lines[worker]
-            if line is None:
-                continue
-            try:
-                line.settimeout(_FIRST_WORD)
-                got(line)
-                line.settimeout(_STALLED)
-            except OSError:
-                line.close()
-                self._lines[worker] = None
+        places = self.client.sync(self._places, new)
+        with ThreadPoolExecutor(len(new)) as at_once:  # a firewall may let each wait in vain
+            self._lines |= dict(zip(new, at_once.map(_line_to, new, places), strict=True))
 
-    async def _new_lines(self, workers: Sequence[str]) -> list[socket.socket | None]:
-        return await asyncio.gather(*map(self._new_line, workers))
+    async def _places(self, workers: Sequence[str]) -> list[tuple[int, bytes] | None]:
+        return await asyncio.gather(*map(self._place, workers))
 
-    async def _new_line(self, worker: str) -> socket.socket | None:
+    async def _place(self, worker: str) -> tuple[int, bytes] | None:
+        """The port at which a worker listens, and the secret; None if it does not."""
         if not worker.startswith("tcp://") or not await self._reaches(worker):
             return None
         try:
-            comm = await connect(worker, **self.client.connection_args)
-            # A worker that does not know the fit closes the connection at once.
-            await comm.write({"op": self.name + LINE, "reply": False, "close": True})
-        except (TimeoutError, OSError):
+            asked = getattr(self.client.rpc(worker), self.name + LINE)()
+            told = await asyncio.wait_for(asked, _FIRST_WORD)
+        except (TimeoutError, OSError, EOFError):
             return None
-        return taken_over(comm)
+        # A worker that does not know the fit answers with something else.
+        return (told["port"], told["secret"]) if isinstance(told, dict) and "port" in told else None
 
     def _count(self, payload: bytes, answer: Any) -> None:
         if answer is not GONE:
@@ -298,6 +291,14 @@ class Conversation:
         except (TimeoutError, OSError):
             return worker not in await self._workers()  # if it is gone, others may be reached
         return True
+
+
+def _line_to(worker: str, place: tuple[int, bytes] | None) -> socket.socket | None:
+    """A line to a worker that listens at this place; None if there can be none."""
+    if place is None:
+        return None
+    host = get_address_host(worker)
+    return connected(host, *place, first_word=_FIRST_WORD, stalled=_STALLED)
 
 
 def _payloads(messages: Sequence[Message]) -> list[bytes]:

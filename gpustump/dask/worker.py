@@ -23,15 +23,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed import Status, Worker, get_worker
+from distributed import Worker, get_worker
+from distributed.comm.addressing import get_address_host
 from distributed.protocol.serialize import to_serialize
 
 from gpustump.dask.categories import Asked
 from gpustump.dask.holding import Holding, Store
-from gpustump.dask.lines import got, packed, put, taken_over
+from gpustump.dask.lines import accepted, got, listening, packed, put
 from gpustump.dask.partitions import Part, Summary
 
 _IDLE_SECONDS = 1800.0
+
+_LISTENS = 10.0
+"""Seconds for which a worker waits for a line that it was asked for."""
 
 LINE = "-line"
 """Ends the name of the messages that ask for a line; the first part is the fit's name."""
@@ -109,7 +113,7 @@ class Host:
         self._holdings: dict[str, Holding] = {}
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=fit)
-        self._lines: list[socket.socket] = []
+        self._sockets: list[socket.socket] = []
         self._heard, self._is_closed = threading.Event(), False
         worker.handlers[fit] = self._answer
         worker.handlers[fit + LINE] = self._open_line
@@ -133,9 +137,9 @@ class Host:
             worker.handlers.pop(self._fit, None)
             worker.handlers.pop(self._fit + LINE, None)
         self._heard.set()
-        for line in self._lines:
+        for own in self._sockets:
             with contextlib.suppress(OSError):  # it may be closed
-                line.shutdown(socket.SHUT_RDWR)  # ends its thread
+                own.shutdown(socket.SHUT_RDWR)  # ends its thread
         with self._lock:
             for holding in self._holdings.values():
                 holding.close()
@@ -151,21 +155,26 @@ class Host:
         array = np.frombuffer(b"".join(found), dtype=np.uint8)  # bytes would take longer
         return {"packed": to_serialize(array)}
 
-    async def _open_line(self, comm: Any) -> Status:
-        """Answer all that comes by a connection in a thread of its own."""
-        line = taken_over(comm)
-        if line is not None:
-            self._lines.append(line)
-            threading.Thread(target=self._serve, args=(line,), name=self._fit, daemon=True).start()
-        return Status.dont_reply
+    async def _open_line(self) -> dict[str, Any]:
+        """Listen for a line in a thread of its own, and tell where; an empty answer if not."""
+        worker = self._worker()
+        found = None if worker is None else listening(get_address_host(worker.address))
+        if found is None:
+            return {}
+        self._sockets.append(found[0])
+        threading.Thread(target=self._serve, args=found, name=self._fit, daemon=True).start()
+        return {"port": found[0].getsockname()[1], "secret": found[1]}
 
-    def _serve(self, line: socket.socket) -> None:
-        with line, contextlib.suppress(OSError):  # until the line is closed
-            put(line, [])
-            while True:
-                payload = got(line)
-                self._heard.set()
-                put(line, self._called(payload))
+    def _serve(self, listener: socket.socket, secret: bytes) -> None:
+        with contextlib.suppress(OSError):  # until the line is closed
+            with listener:
+                line = accepted(listener, secret, _LISTENS)
+            self._sockets.append(line)
+            with line:
+                while not self._is_closed:
+                    payload = got(line)
+                    self._heard.set()
+                    put(line, self._called(payload))
 
     def _called(self, payload: bytes | memoryview) -> list[bytes | memoryview]:
         """The answer to a message: true and the answer, or false and the error."""

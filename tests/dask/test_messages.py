@@ -18,7 +18,7 @@ from sklearn.datasets import load_breast_cancer
 from gpustump import AdaBoostClassifier
 from gpustump.dask import DaskAdaBoostClassifier, conversation, worker
 from gpustump.dask.conversation import Conversation
-from gpustump.dask.lines import got, packed, put, taken_over, unpacked
+from gpustump.dask.lines import accepted, connected, got, listening, packed, put, unpacked
 
 
 @pytest.mark.parametrize("offset", [0, 1, 3])
@@ -56,20 +56,37 @@ def test_a_line_brings_messages_of_any_length_and_says_when_it_is_closed():
             got(there)
 
 
-class _Encrypted:
-    """A connection whose stream is not a plain one."""
+def test_a_caller_with_a_wrong_secret_is_turned_away_and_the_right_one_comes_through():
+    listener, secret = listening("127.0.0.1")
+    port, lines = listener.getsockname()[1], []
+    with listener:
+        worker = threading.Thread(target=lambda: lines.append(accepted(listener, secret, 10.0)))
+        worker.start()
+        about = {"first_word": 5.0, "stalled": 5.0}
+        assert connected("127.0.0.1", port, bytes(len(secret)), **about) is None
+        here = connected("127.0.0.1", port, secret, **about)
+        worker.join()
+    with here, lines[0] as there:
+        put(here, [b"called"])
+        assert got(there).tobytes() == b"called"
 
-    stream = object()
-    is_closed = False
 
-    def abort(self) -> None:
-        self.is_closed = True
+def test_a_worker_with_a_wrong_secret_is_not_spoken_to():
+    listener, secret = listening("127.0.0.1")
+    other = secret[:-1] + bytes([secret[-1] ^ 1])
+    with listener:
+        worker = threading.Thread(target=lambda: accepted(listener, other, 10.0).close())
+        worker.start()
+        where = "127.0.0.1", listener.getsockname()[1]
+        assert connected(*where, secret, first_word=5.0, stalled=5.0) is None
+        worker.join()
 
 
-def test_only_plain_sockets_become_lines():
-    comm = _Encrypted()
-    assert taken_over(comm) is None
-    assert comm.is_closed
+def test_where_nothing_listens_there_is_no_line():
+    listener, secret = listening("127.0.0.1")
+    port = listener.getsockname()[1]
+    listener.close()
+    assert connected("127.0.0.1", port, secret, first_word=5.0, stalled=5.0) is None
 
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -87,7 +104,7 @@ def test_the_model_is_the_same_with_and_without_lines(processes, monkeypatch, ha
 
     monkeypatch.setattr(Conversation, "_passed_on", noted)
     if not has_lines:
-        monkeypatch.setattr(conversation, "taken_over", lambda comm: comm.abort())
+        monkeypatch.setattr(conversation, "connected", lambda *_, **__: None)
     there = DaskAdaBoostClassifier(client=processes, n_estimators=5).fit(*spread(X, Y))
     here = AdaBoostClassifier(n_estimators=5).fit(X, Y)
     assert there.model_.digest() == here.model_.digest()
