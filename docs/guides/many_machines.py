@@ -119,5 +119,4 @@ client.close()
 #   on them, and training goes on to the same digest. `cluster_.n_lost` counts such events.
 #
 # :doc:`/cluster` says how much memory workers need, how large partitions should be, and what is
-# different with several GPUs. `gpustump train 'part-*.parquet' --target label --dask` does all of
-# this without Python.
+# different with several GPUs.

@@ -10,7 +10,6 @@ shown.
     input/      from data files to what a model takes
     output/     what the commands print and write
     checkpoint  `train --checkpoint`: training that may be interrupted
-    on_dask/    `train --dask`: training on the workers of a cluster
     errors      errors that the user can mend, as messages of one line
     wording     names, values and counts as messages show them
     interruptions  Ctrl-C

@@ -72,30 +72,6 @@ tables:
   at once if the file becomes shorter.
 """
 
-DASK_TEXT = """\
-on Dask workers (the extra 'dask' brings Dask):
-  gpustump train 'part-*.parquet' --target label --dask
-  gpustump train 'part-*.parquet' --target label --dask tcp://host:8786
-
-  DATA                one or several files, or patterns in quotes: * and ? within a name, ** for
-                      folders. Together they are one table, in the order given; the files of a
-                      pattern are sorted by name, 2 before 10. All need the same columns. The
-                      workers read them, so each worker must find them under the same names.
-                      Standard input (-) is for one machine.
-  workers             Without an address, worker processes of one thread are started here, one for
-                      each core or --jobs of them, and stopped at the end. An address is that of a
-                      running scheduler; its workers need the same gpustump. The scheduler must
-                      answer within 30 seconds, or within the time that the environment variable
-                      DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT gives, such as 5s.
-  model               The same as on one machine for the same rows, whatever the number of workers.
-                      Labels and weights of all rows are sent here, so that the same rows are held
-                      out.
-  --device cuda       each worker's own GPU; the workers need CuPy
-  --max-memory        the limit for all that a fit keeps on each worker, the table included; values
-                      that do not fit go to files there
-  not available       --weak-learner interval, --report
-"""
-
 CHECKPOINT_TEXT = """\
 training that may be interrupted:
   gpustump train table.csv --target label --checkpoint run.json
@@ -248,8 +224,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         hint = suggestion(name, options) if name.startswith("-") else ""
         command.error(f"unexpected argument {quoted(unknown[0])}{hint and '.' + hint}")
     _refuse_two_dashes(arguments, command)
-    if arguments.command == "train":
-        _name_files(arguments, command)
     return arguments
 
 
@@ -261,17 +235,6 @@ def _refuse_two_dashes(arguments: argparse.Namespace, command: argparse.Argument
         if action.nargs is None and is_lost:
             name = action.option_strings[-1] if action.option_strings else action.metavar
             command.error(f"argument {name}: -- is not a value")
-
-
-def _name_files(arguments: argparse.Namespace, command: argparse.ArgumentParser) -> None:
-    """Set `data` to the first file, and `files` to all; several are for --dask only."""
-    arguments.files = arguments.data
-    if len(arguments.files) > 1 and arguments.dask is None:
-        command.error(
-            f"DATA is one file, but {len(arguments.files)} are given; only with --dask are several "
-            "files one table"
-        )
-    arguments.data = arguments.files[0] if arguments.files else None
 
 
 def _parsers() -> tuple[Parser, dict[str, Parser]]:
@@ -287,9 +250,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
         "train": (
             "train a model on a table",
             TRAIN_TEXT,
-            "\n".join(
-                [BOOSTING_TEXT, TABLES_TEXT, CHECKPOINT_TEXT, DASK_TEXT, TEXT_TEXT, COLUMNS_TEXT]
-            ),
+            "\n".join([BOOSTING_TEXT, TABLES_TEXT, CHECKPOINT_TEXT, TEXT_TEXT, COLUMNS_TEXT]),
         ),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
         "explain": (
@@ -330,7 +291,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", nargs="*", help=f"{DATA_HELP}; several with --dask")
+    add("data", metavar="DATA", nargs="?", help=DATA_HELP)
     add("--target", metavar="COLUMN", help="the column that holds the labels")
     add("--weight", metavar="COLUMN", help="a column of sample weights; not used as a feature")
     add(
@@ -360,18 +321,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "(default: 0)",
     )
     _add_device(parser)
-    add(
-        "--dask",
-        metavar="ADDRESS",
-        nargs="?",
-        const="",
-        type=_scheduler,
-        help="train on Dask workers: those of the scheduler at this address, such as "
-        "tcp://host:8786; without an address, on processes that are started here",
-    )
-    _add_resources(
-        parser, "threads on the CPU; with --dask, worker processes (default: one for each core)"
-    )
+    _add_resources(parser)
     how_much = parser.add_mutually_exclusive_group()
     how_much.add_argument("--quiet", action="store_true", help="print errors only")
     how_much.add_argument(
@@ -658,8 +608,9 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_resources(parser: argparse.ArgumentParser, jobs: str) -> None:
-    parser.add_argument("--jobs", metavar="N", type=_whole(1), help=jobs)
+def _add_resources(parser: argparse.ArgumentParser) -> None:
+    help_of_jobs = "threads on the CPU (default: one for each core)"
+    parser.add_argument("--jobs", metavar="N", type=_whole(1), help=help_of_jobs)
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
@@ -711,7 +662,7 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
         "(default: all)",
     )
     _add_device(parser)
-    _add_resources(parser, "threads on the CPU (default: one for each core)")
+    _add_resources(parser)
     add("--quiet", action="store_true", help="print errors only; the exit code tells the outcome")
 
 
@@ -890,16 +841,6 @@ def _weak_learner(text: str) -> str:
     except ValueError as error:
         message = str(error).removeprefix("weak_learner ").rstrip(".")
         raise argparse.ArgumentTypeError(message) from error
-
-
-def _scheduler(text: str) -> str:
-    """The address of a scheduler. A file name after --dask is probably DATA in the wrong place."""
-    if text and not re.fullmatch(r"([a-z]+://)?[^\s/]+:\d{1,5}/?|[a-z]+://[^\s/]+.*", text):
-        raise argparse.ArgumentTypeError(
-            f"must be the address of a scheduler, such as tcp://host:8786; got {quoted(text)}. If "
-            "that is DATA, write it before --dask"
-        )
-    return text
 
 
 def _device(text: str) -> str:

@@ -259,9 +259,11 @@ def described_shares(method: Method) -> list[tuple[str, str]]:
     return [("bags", f"{text},"), ("", ended)]
 
 
-def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedClassifier:
+def estimator(method: Method, **more: Any) -> BoostedClassifier:
     """The estimator for a method; `more` are its other parameters."""
-    adaboost, logitboost = _estimators(on_dask)
+    from gpustump.estimators.adaboost import AdaBoostClassifier
+    from gpustump.estimators.logitboost import LogitBoostClassifier
+
     more |= {
         "n_estimators": method.rounds,
         "learning_rate": method.learning_rate,
@@ -273,23 +275,14 @@ def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedC
     }
     found: BoostedClassifier
     if method.loss == "logistic":
-        own = {"l2_regularization": method.l2, "smoothing_rounds": method.smoothing_rounds}
-        found = logitboost(**own, **more)
+        own: dict[str, Any] = {
+            "l2_regularization": method.l2,
+            "smoothing_rounds": method.smoothing_rounds,
+        }
+        found = LogitBoostClassifier(**own, **more)
     else:
-        found = adaboost(votes=method.votes, weak_learner=method.weak_learner, **more)
+        found = AdaBoostClassifier(votes=method.votes, weak_learner=method.weak_learner, **more)
     return found
-
-
-def _estimators(on_dask: bool) -> tuple[Any, Any]:
-    """AdaBoost and LogitBoost, for one machine or for a cluster."""
-    if on_dask:
-        from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
-
-        return DaskAdaBoostClassifier, DaskLogitBoostClassifier
-    from gpustump.estimators.adaboost import AdaBoostClassifier
-    from gpustump.estimators.logitboost import LogitBoostClassifier
-
-    return AdaBoostClassifier, LogitBoostClassifier
 
 
 def _words(method: Method, n_classes: int) -> Iterator[str]:

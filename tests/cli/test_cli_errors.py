@@ -191,7 +191,7 @@ def test_options_that_make_no_sense_are_refused(command, options):
         (["--nope"], "the following arguments are required: COMMAND (see gpustump --help)"),
         (
             ["train", "a.npy", "b.npy"],
-            "DATA is one file, but 2 are given; only with --dask are several files one table",
+            "unexpected argument 'b.npy'",
         ),
         (["train", "table.npy"], "--target COLUMN is needed"),
         (["train", "table.npz"], "--target COLUMN is needed: which column holds the labels? "),

@@ -63,8 +63,8 @@ def wrong_commands() -> Iterator[list[str]]:
 
 
 def options_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """All but --help, which needs no test, and --dask, which starts processes."""
-    return [a for a in parser._actions if a.option_strings and a.dest not in ("help", "dask")]
+    """All but --help, which needs no test."""
+    return [a for a in parser._actions if a.option_strings and a.dest != "help"]
 
 
 def with_value(option: argparse.Action, value: str) -> list[str]:

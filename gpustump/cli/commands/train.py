@@ -1,7 +1,5 @@
 """`gpustump train`: train a model on a table, judge it on held-out rows, write it to a file.
 
-With --dask the rows are on the workers of a cluster; see `on_dask`.
-
 Everything that can be refused is refused before the training: the output files, the device, the
 columns, the target, the split. The model is written first, then the summary and the report.
 """
@@ -13,7 +11,6 @@ import contextlib
 import importlib.util
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -71,19 +68,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace) -> None:
     method = method_of(arguments)
-    if arguments.dask is None:
-        _check_outputs(arguments, arguments.files)
-        check_device_option(arguments.device)
-        before = rounds_in(arguments.checkpoint)
-        _finish(_trained(method, arguments), method, arguments, before)
-        return
-    from gpustump.cli.on_dask.training import checked_files, fitted
-
-    files = checked_files(method, arguments)
-    _check_outputs(arguments, files)
+    _check_outputs(arguments)
+    check_device_option(arguments.device)
     before = rounds_in(arguments.checkpoint)
-    with fitted(method, arguments, files) as found:
-        _finish(found, method, arguments, before)
+    _finish(_trained(method, arguments), method, arguments, before)
 
 
 def _finish(
@@ -123,10 +111,11 @@ def _show(lines: list[str], arguments: argparse.Namespace) -> None:
         print("\n".join(lines), file=stream, flush=True)
 
 
-def _check_outputs(arguments: argparse.Namespace, inputs: Sequence[str]) -> None:
+def _check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse files that cannot be written, or should not be replaced, before the table is read."""
+    inputs = () if arguments.data is None else (arguments.data,)
     model = OutputFile("--output", arguments.output)
-    check_output(model, inputs=tuple(inputs))
+    check_output(model, inputs=inputs)
     check_model_output(model, force=arguments.force)
     report = OutputFile("--report", arguments.report or "")
     outputs = [model] if arguments.report is None else [model, report]
@@ -134,7 +123,7 @@ def _check_outputs(arguments: argparse.Namespace, inputs: Sequence[str]) -> None
     if arguments.report is None:
         return
     check_ending(report, (".html", ".htm"))
-    check_output(report, inputs=tuple(inputs))
+    check_output(report, inputs=inputs)
     check_different_files(report, model)
     check_replaced_file(report, REPORT, force=arguments.force)
     html_report.check_libraries()

@@ -48,17 +48,13 @@ def find_index(table: InputTable) -> Finding:
     return Finding(nameless | index.left_out, (*warnings, *index.warnings))
 
 
-def may_be_index(position: int, name: str) -> bool:
-    """Whether a column with this position and name may be an index."""
-    small = name.strip().lower()
-    return small in INDEX_NAMES and (position == 0 or small == "__index_level_0__")
-
-
 def _index(table: InputTable) -> Finding:
     if not table.named:
         return Finding(frozenset(), ())
     for position, column in enumerate(table.columns):
-        if not may_be_index(position, column.name) or isinstance(column, UnreadColumn):
+        small = column.name.strip().lower()
+        is_place = position == 0 or small == "__index_level_0__"
+        if small not in INDEX_NAMES or not is_place or isinstance(column, UnreadColumn):
             continue
         shown = f"column {quoted(column.name)}"
         first = _first_row_number(column.numbers()) if column.kind == "number" else None

@@ -25,29 +25,9 @@ def read_parquet(path: str, request: Request) -> InputTable:
         path,
         request,
         "Parquet",
-        lambda names: _parquet_rows(path, names, request.rows),
+        lambda names: pl.read_parquet(path, columns=names, glob=False, hive_partitioning=False),
         lambda: pl.read_parquet_schema(path),
     )
-
-
-def _parquet_rows(path: str, names: list[str], rows: tuple[int, int] | None) -> Any:
-    import polars as pl
-
-    if rows is None:
-        return pl.read_parquet(path, columns=names, glob=False, hive_partitioning=False)
-    start, end = rows
-    plan = pl.scan_parquet(path, glob=False, hive_partitioning=False).slice(start, end - start)
-    return plan.select(names).collect()
-
-
-def parquet_number_columns(path: str) -> frozenset[str]:
-    """The names of the columns that hold numbers in a Parquet file."""
-    import_polars(path)
-    import polars as pl
-
-    with explained(path, "Parquet"), _silent_stderr():
-        schema = pl.read_parquet_schema(path)
-    return frozenset(name for name, dtype in schema.items() if dtype.is_numeric())
 
 
 def read_ipc(path: str, request: Request) -> InputTable:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gpustump.cli.errors import InputError
 from gpustump.cli.input.file_state import FileState, check_unchanged
-from gpustump.cli.input.input_table import InputTable, table_of
+from gpustump.cli.input.input_table import InputTable
 from gpustump.cli.input.lost_pages import explain_lost_pages
 from gpustump.cli.input.requests import Request
 from gpustump.cli.input.standard_input import table_file
@@ -96,8 +96,6 @@ def _read_arrays(path: str, request: Request) -> InputTable:
 
     read = numpy_files.read_npy if path.lower().endswith(".npy") else numpy_files.read_npz
     table = read(path)
-    if request.rows is not None and table.matrix is not None:
-        table = table_of(path, table.matrix[slice(*request.rows)], None)
     if table.columns:
         request.choose(table)
     return table

@@ -70,11 +70,7 @@ class Request:
         Says which columns are wanted, given a table that has their names but no rows. It raises
         an InputError if the file lacks what is needed.
     text : TextOptions
-    rows : tuple of int, or None
-        The first row, and the one after the last; None for all. Only for formats in which rows can
-        be read separately: Parquet and .npy.
     """
 
     choose: Callable[[InputTable], Wanted] = everything
     text: TextOptions = TextOptions()
-    rows: tuple[int, int] | None = None

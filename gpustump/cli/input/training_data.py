@@ -9,7 +9,6 @@ import argparse
 import math
 import sys
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,7 +49,6 @@ class TrainingData:
     ----------
     source, target : str
     X : ndarray (n_rows, n_features)
-        Without rows if these are elsewhere, on the workers of a cluster.
     y : ndarray (n_rows,)
     weights : ndarray (n_rows,) or None
     encoding : Encoding
@@ -242,35 +240,11 @@ def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
                 )
         return breast_cancer()
 
-    return read_data_file(arguments.data, arguments), arguments.target
+    return _file_of(arguments), arguments.target
 
 
-def read_data_file(
-    path: str,
-    arguments: argparse.Namespace,
-    *,
-    rows: tuple[int, int] | None = None,
-    skips: Callable[[InputTable, Choice], frozenset[int]] = lambda header, choice: frozenset(),
-    may_be_empty: bool = False,
-) -> InputTable:
-    """What a file holds, where the user's words for missing values are missing.
-
-    Parameters
-    ----------
-    path : str
-    arguments : argparse.Namespace
-    rows : tuple of int, optional
-        As `Request` has it.
-    skips : callable, optional
-        Says which columns are not read beside those that are dropped.
-    may_be_empty : bool
-        Whether a file without rows is accepted.
-
-    Raises
-    ------
-    InputError
-        If it is not as the options say.
-    """
+def _file_of(arguments: argparse.Namespace) -> InputTable:
+    """What the file holds, where the user's words for missing values are missing."""
 
     def choose(header: InputTable) -> Wanted:
         if arguments.target is None:
@@ -278,12 +252,11 @@ def read_data_file(
         choice = choice_of(header, arguments.target, arguments)
         kinds = dict.fromkeys(choice.forced.text, TEXT)
         kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
-        skipped = choice.dropped | skips(header, choice)
-        return Wanted(skipped - {choice.target_at, choice.weight_at}, kinds)
+        return Wanted(choice.dropped - {choice.target_at, choice.weight_at}, kinds)
 
     words = _missing_words(arguments)
     text = TextOptions(arguments.encoding, None, arguments.decimal, words)
-    table = read_table(path, Request(choose, text, rows), may_be_empty=may_be_empty)
+    table = read_table(arguments.data, Request(choose, text))
     without = without_words(table, words)
     assert isinstance(without, InputTable)
     columns = tuple(

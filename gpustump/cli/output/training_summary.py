@@ -18,7 +18,7 @@ from gpustump.cli.wording import label_text, percent
 from gpustump.data.columns import UNITS
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import VoteKind
-from gpustump.data.readable import counted, listed, readable_bytes, shortened, thousands
+from gpustump.data.readable import counted, listed, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 from gpustump.theory.proportions import effective_size, wilson_interval
@@ -26,7 +26,6 @@ from gpustump.theory.proportions import effective_size, wilson_interval
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
     from gpustump.boosting.votes import AnyRound
-    from gpustump.dask import Use
     from gpustump.estimators.boosted import BoostedClassifier
 
 FEATURES_SHOWN = 8
@@ -90,7 +89,6 @@ def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tup
         *_about_rounds(training),
         *_about_held_out(training),
         *_about_features(training),
-        *_about_cluster(training),
         *(_about_route(training) if with_route else []),
         *_about_time(training),
         ("digest", training.model.digest()),
@@ -409,18 +407,6 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     if len(order) > FEATURES_SHOWN:
         lines.append(f"and {counted(len(order) - FEATURES_SHOWN, 'feature')} with less")
     return [("" if k else "most votes", line) for k, line in enumerate(lines)]
-
-
-def _about_cluster(training: FinishedTraining) -> list[tuple[str, str]]:
-    """The workers of a training on a cluster, the bytes sent, and how many workers were lost."""
-    use: Use | None = getattr(training.classifier, "cluster_", None)
-    if use is None:
-        return []
-    return [
-        ("workers", thousands(use.n_workers)),
-        ("traffic", f"{readable_bytes(round(use.round_bytes))} per worker and round"),
-        ("workers lost", thousands(use.n_lost)),
-    ]
 
 
 def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
