@@ -1,10 +1,10 @@
 """Lines to workers: bare sockets for the messages of a fit.
 
 A message to two workers and back takes 1.3 ms by way of Dask's servers, and 1.7 ms if each answers
-with 600 kB; by bare sockets 0.2 ms and 0.7 ms. For each line a worker
-listens at a port of its own, which it tells with a secret in answer to a call of Dask's. Each end
-shows its half of the secret before the other unpickles anything. Encrypted connections, and those
-within one process, are left to Dask.
+with 600 kB; by bare sockets 0.2 ms and 0.7 ms. For each line a worker listens at a port of its own,
+which it tells with a secret in answer to a call of Dask's. Each end shows its half of the secret
+before the other unpickles anything. Encrypted connections, and those within one process, are left
+to Dask.
 """
 
 from __future__ import annotations
