@@ -175,7 +175,7 @@ assert found.same
 print(found)
 
 # %%
-# It can be exported to C, SQL, ONNX or plain Python, with the same scores and labels, to the last
+# It can be exported to C, SQL or ONNX, with the same scores and labels, to the last
 # bit. Here is the beginning of the SQL:
 
 query = exports.to_sql(glass.model_, "duckdb", table="applicants")

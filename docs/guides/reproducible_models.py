@@ -172,17 +172,8 @@ temporary.cleanup()
 # -------
 #
 # A model can be used outside Python. Votes are whole multiples of 2\ :sup:`-36`, so exports add up
-# integers, and their scores and labels are those of the model, bit for bit. As plain Python:
-
-module = {}
-exec(exports.to_python(model), module)
-row = X.iloc[0].to_dict()
-assert module["predict"](row) == model.predict(X)[0]
-(score,) = module["scores"](row)
-assert score * 2.0**-36 == model.decision_function(X)[0]
-
-# %%
-# As SQL, run by the SQLite that Python brings:
+# integers, and their scores and labels are those of the model, bit for bit. As SQL, run by
+# the SQLite that Python brings:
 
 database = sqlite3.connect(":memory:")
 X.to_sql("patients", database, index=False)
@@ -196,11 +187,10 @@ assert (np.array(scores) * 2.0**-36 == model.decision_function(X)).all()
 
 header = exports.to_c(model, "cancer")
 for name, text in {
-    "Python": exports.to_python(model),
     "SQL": exports.to_sql(model, "sqlite"),
     "C": header,
 }.items():
-    print(f"{name:6} {len(text) / 1000:5.1f} kB", digest in text)
+    print(f"{name:3} {len(text) / 1000:5.1f} kB", digest in text)
 print(*header.splitlines()[:5], sep="\n")
 
 # %%

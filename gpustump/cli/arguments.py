@@ -168,7 +168,6 @@ bits. The columns are those of the table that the model was trained on, text and
   --to onnx    a graph for any ONNX runtime (.onnx); text is a separate input
   --to c       one header of C99 without dependencies (.h)
   --to sql     one SELECT (.sql), for --dialect sqlite, duckdb or postgresql
-  --to python  one file of plain Python (.py)
 
 Without --to, the ending of OUT decides.
 """
@@ -176,7 +175,7 @@ Without --to, the ending of OUT decides.
 TOP = 20
 """How many features of a row are shown one by one, unless --top gives another number."""
 
-LANGUAGES = ("onnx", "c", "sql", "python")
+LANGUAGES = ("onnx", "c", "sql")
 """What a model can be exported to."""
 
 CATEGORY_LIMIT = 64
@@ -260,7 +259,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
         ),
         "inspect": ("show a model as rules, and as a picture", INSPECT_TEXT, None),
         "audit": ("derive a model again from its training table", AUDIT_TEXT, TABLES_TEXT),
-        "export": ("write a model as ONNX, C, SQL or plain Python", EXPORT_TEXT, None),
+        "export": ("write a model as ONNX, C or SQL", EXPORT_TEXT, None),
         "devices": ("list devices, libraries and engines, and why some cannot be used", None, None),
     }
     parsers = {
@@ -673,7 +672,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         "--to",
         metavar="LANGUAGE",
         type=_one_of(LANGUAGES),
-        help="onnx, c, sql or python (default: as the ending of OUT says)",
+        help="onnx, c or sql (default: as the ending of OUT says)",
     )
     add(
         "-o",

@@ -1,4 +1,4 @@
-"""A model in other languages: ONNX, C, SQL and plain Python, with the scores of the model itself.
+"""A model in other languages: ONNX, C and SQL, with the scores of the model itself.
 
     tables         the columns that a model reads, and what each value adds, in whole numbers
     header_lines   the lines at the top of every export
@@ -10,8 +10,6 @@
     sql_select     one SELECT
     sql_dialects   where the databases' SQL differs
     sql_text       CASE expressions and sums that stay shallow
-    python_code    one file of Python without dependencies
-    python_functions  its functions
 
 Votes are whole multiples of 2**-36. An export adds them up as integers, so a score is the same
 number everywhere, and so is the label. Probabilities need an exponential, which differs in the last
@@ -23,7 +21,6 @@ stays text. See docs/exports.md.
 
 from gpustump.exports.c_header import to_c
 from gpustump.exports.onnx_graph import to_onnx
-from gpustump.exports.python_code import to_python
 from gpustump.exports.sql_select import to_sql
 
-__all__ = ["to_c", "to_onnx", "to_python", "to_sql"]
+__all__ = ["to_c", "to_onnx", "to_sql"]

@@ -11,9 +11,9 @@ from command import command_fixture, run_process  # noqa: F401
 
 from gpustump import StumpEnsemble
 from gpustump.arrays.extras import how_to_install
-from gpustump.exports import to_c, to_python, to_sql
+from gpustump.exports import to_c, to_sql
 
-ENDINGS = {"onnx": "onnx", "c": "h", "sql": "sql", "python": "py"}
+ENDINGS = {"onnx": "onnx", "c": "h", "sql": "sql"}
 
 
 @pytest.fixture
@@ -44,7 +44,6 @@ def test_the_ending_of_the_file_tells_the_language_and_an_export_is_replaced(com
 
 
 def test_an_export_is_what_the_function_of_that_name_returns(command, model):
-    assert command.succeeds("export", "model.json", "--to", "python").out == to_python(model)
     assert command.succeeds("export", "model.json", "--to", "c", "--name", "risk").out == to_c(
         model, "risk"
     )
@@ -90,13 +89,13 @@ def test_text_of_a_csv_file_is_text_in_the_query(command):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-o", "model.txt"), "--to is needed: onnx, c, sql, python; or let the name of --output"),
+        (("-o", "model.txt"), "--to is needed: onnx, c, sql; or let the name of --output"),
         ((), "--to is needed"),
         (("--to", "c", "-o", "model.py"), "'model.py' must end in .h; --force takes any name"),
-        (("--to", "cobol"), "--to: must be onnx or c or sql or python; got 'cobol'"),
+        (("--to", "cobol"), "--to: must be onnx or c or sql; got 'cobol'"),
         (("--to", "onnx"), "ONNX is not text; give the name of a file that ends in .onnx"),
         (("--to", "c", "--table", "t"), "--table is for --to sql."),
-        (("--to", "python", "--name", "t"), "--name is for --to c and sql."),
+        (("-o", "m.onnx", "--name", "t"), "--name is for --to c and sql."),
         (("--to", "c", "--name", "1st"), "name must be 1 to 63 letters, digits and _"),
         (("--to", "sql", "--table", ""), "no column or table in SQL can be called ''"),
         (

@@ -193,7 +193,7 @@ def test_flushing_subnormal_numbers_keeps_category_0():
             X = rows.astype(dtype)
             fresh = StumpEnsemble(DISCRETE.members, 2)  # its tables are not made yet
             np.testing.assert_array_equal(fresh.decision_function(X), by_sets(DISCRETE, X)[:, 0])
-            answer = exported.by_python(fresh, X).scores
+            answer = exported.by_sqlite(fresh, X).scores
             np.testing.assert_array_equal(answer, by_sets(DISCRETE, X)[:, 0] * 2.0**36)
     finally:
         torch.set_flush_denormal(False)

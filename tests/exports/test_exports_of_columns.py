@@ -26,14 +26,6 @@ def wanted() -> dict[int, Answers]:
     return {id(model): expected(model, frame()) for model in MODELS.values()}
 
 
-def test_python_takes_rows_as_sequences_and_as_mappings(model, wanted):
-    assert_same(exported.rows_by_python(model, rows()), wanted[id(model)])
-    named = [dict(zip(reversed(NAMES), reversed(row), strict=True)) for row in rows()]
-    assert_same(exported.rows_by_python(model, named), wanted[id(model)])
-    numbers = [[number_of(value) for value in row] for row in rows()]
-    assert_same(exported.rows_by_python(model, numbers), wanted[id(model)])
-
-
 def test_c_finds_the_code_of_text(model, wanted, tmp_path):
     library = exported.Compiled([model], tmp_path)
     text = [1, 2, 7]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 import sqlite3
@@ -18,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
-from gpustump.exports import to_c, to_onnx, to_python, to_sql
+from gpustump.exports import to_c, to_onnx, to_sql
 from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.model.encoding import Encoding, InputColumn
 
@@ -80,16 +79,6 @@ def wanted() -> Answers:
     names = [column.name for column in MODEL.encoding.columns]
     frame = pl.DataFrame(table(), schema=names, orient="row")
     return expected(MODEL, frame)
-
-
-def test_python_holds_only_ascii_and_answers(wanted: Answers) -> None:
-    source = to_python(MODEL)
-    assert source.isascii()
-    assert source.isprintable() is False
-    assert {character for character in source if not character.isprintable()} == {"\n"}
-    allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.FunctionDef)
-    assert all(isinstance(node, allowed) for node in ast.parse(source).body)
-    assert_same(exported.rows_by_python(MODEL, table()), wanted)
 
 
 def test_c_holds_only_ascii_and_answers(wanted: Answers, tmp_path: Path) -> None:
@@ -174,12 +163,10 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(TEXT, min_size=2, max_size=4, unique=True))
-def test_no_text_escapes_from_python_and_sqlite(texts: list[str]) -> None:
+def test_no_text_escapes_from_sqlite(texts: list[str]) -> None:
+    pl = pytest.importorskip("polars")
     model = hostile_model(tuple(texts))
     rows = [[float(k)] * len(texts) + [text] for k, text in enumerate([*texts, "other"])]
-    module = exported.python_module(model)
-    wanted = [module["scores"](row) for row in rows]
-    assert module["CLASSES"] == tuple(texts)
     if any("\0" in text for text in texts):
         with pytest.raises(ValueError, match="can be called"):
             to_sql(model, "sqlite")
@@ -193,7 +180,9 @@ def test_no_text_escapes_from_python_and_sqlite(texts: list[str]) -> None:
         connection.execute(f"INSERT INTO data VALUES ({', '.join('?' * len(row))})", row)
     found = connection.execute(to_sql(model, "sqlite")).fetchall()
     connection.close()
-    assert [list(row[-1 - model.n_outputs : -1]) for row in found] == wanted
+    frame = pl.DataFrame(rows, schema=[own.name for own in model.encoding.columns], orient="row")
+    wanted = expected(model, frame).scores.reshape(len(rows), -1)
+    assert [list(row[-1 - model.n_outputs : -1]) for row in found] == wanted.tolist()
     assert all(row[-1] in texts for row in found)
 
 
@@ -212,7 +201,7 @@ def test_what_a_language_cannot_hold_is_refused() -> None:
         to_sql(wide)
 
 
-@pytest.mark.parametrize("export", [to_c, to_onnx, to_python, to_sql])
+@pytest.mark.parametrize("export", [to_c, to_onnx, to_sql])
 def test_what_is_no_model_or_none_that_a_file_holds_is_refused(export: Any) -> None:
     if export is to_onnx:
         pytest.importorskip("onnx")
@@ -286,19 +275,6 @@ def test_a_table_that_has_a_column_of_the_result_is_an_error(dialect: str, taken
     (row,) = connection.execute(to_sql(model, dialect, name="new", probabilities=True)).fetchall()
     assert row[:4] == (-1.0, -5, 2**36, 1)
     connection.close()
-
-
-def test_python_refuses_rows_that_it_would_misread() -> None:
-    module = exported.python_module(MODEL)
-    n_columns = len(MODEL.encoding.columns)
-    with pytest.raises(ValueError, match=f"a row has {n_columns} values; got 3"):
-        module["predict"]([1.0, 2.0, 3.0])
-    with pytest.raises(TypeError, match="holds numbers; got '1'"):
-        module["predict"](["1"] * n_columns)
-    with pytest.raises(TypeError, match=r"holds text; got 1\.0"):
-        module["predict"]([1.0] * n_columns)
-    with pytest.raises(KeyError):
-        module["predict"]({"text": "a"})
 
 
 def test_sqlite_gives_no_answer_for_text_in_a_column_of_numbers() -> None:

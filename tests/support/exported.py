@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from gpustump import StumpEnsemble
-from gpustump.exports import to_c, to_onnx, to_python, to_sql
+from gpustump.exports import to_c, to_onnx, to_sql
 from gpustump.model.class_labels import label_array
 
 FLAGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
@@ -54,29 +54,6 @@ def assert_same(found: Answers, wanted: Answers) -> None:
 
 def as_doubles(X: np.ndarray) -> np.ndarray:
     return X.astype(np.float64)
-
-
-# --- Python
-
-
-def python_module(model: StumpEnsemble) -> dict[str, Any]:
-    module: dict[str, Any] = {}
-    exec(compile(to_python(model), "exported.py", "exec"), module)
-    return module
-
-
-def by_python(model: StumpEnsemble, X: np.ndarray) -> Answers:
-    return rows_by_python(model, as_doubles(X).tolist())
-
-
-def rows_by_python(model: StumpEnsemble, rows: Sequence[Any]) -> Answers:
-    module = python_module(model)
-    scores = np.asarray([module["scores"](row) for row in rows], dtype=np.int64)
-    return Answers(
-        [module["predict"](row) for row in rows],
-        scores[:, 0] if model.is_binary else scores,
-        np.asarray([module["predict_proba"](row) for row in rows]),
-    )
 
 
 # --- C
@@ -267,7 +244,6 @@ def by_onnx(model: StumpEnsemble, X: np.ndarray, dtype: str | None = None) -> An
 
 
 TARGETS: dict[str, Callable[[StumpEnsemble, np.ndarray], Answers]] = {
-    "python": by_python,
     "sqlite": by_sqlite,
     "duckdb": by_duckdb,
     "onnx": by_onnx,

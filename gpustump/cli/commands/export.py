@@ -1,4 +1,4 @@
-"""`gpustump export`: write a model as ONNX, C, SQL or plain Python."""
+"""`gpustump export`: write a model as ONNX, C or SQL."""
 
 from __future__ import annotations
 
@@ -122,18 +122,11 @@ def _to_sql(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
     return to_sql(model, **options).encode()
 
 
-def _to_python(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
-    from gpustump.exports import to_python
-
-    return to_python(model, **options).encode()
-
-
 _LANGUAGES = {
     "onnx": _Language(".onnx", b"\x12\x08gpustump", ("dtype",), _to_onnx),
     "c": _Language(".h", b"gpustump export, C,", ("name",), _to_c),
     "sql": _Language(
         ".sql", b"gpustump export, SQL", ("name", "dialect", "table", "proba"), _to_sql
     ),
-    "python": _Language(".py", b"gpustump export, Python,", (), _to_python),
 }
 """By the names of --to."""
