@@ -81,7 +81,7 @@ class Kernels:
         """Whether the kernels of some stages, by default any, can be used without loading."""
         return any(
             loading.is_done and (not known or {*stages} <= {*known})
-            for known, loading in self._loading.items()
+            for known, loading in [*self._loading.items()]  # another thread may add one
         )
 
     def load(self, *stages: str) -> bool:
