@@ -13,10 +13,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from gpustump import exports as exports
-    from gpustump import losses as losses
     from gpustump import plots as plots
     from gpustump import theory as theory
-    from gpustump import weak_learnability as weak_learnability
     from gpustump.arrays.devices import Device as Device
     from gpustump.arrays.devices import DeviceError as DeviceError
     from gpustump.arrays.devices import devices as devices
@@ -78,7 +76,7 @@ _HOMES = {
 }
 """The module that defines each public name."""
 
-_MODULES = ("exports", "losses", "plots", "theory", "weak_learnability")
+_MODULES = ("exports", "plots", "theory")
 """Modules with public names of their own, such as `gpustump.plots.overview`."""
 
 __all__ = [

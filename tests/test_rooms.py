@@ -40,7 +40,7 @@ FORBIDDEN = [
     ("arrays/order_keys.py", "import gpustump.learners.stump"),
     ("learners/stump.py", "from gpustump.engines import contract"),
     ("boosting/votes.py", "from gpustump.estimators import AdaBoostClassifier"),
-    ("theory/bounds.py", "from gpustump import losses"),
+    ("theory/margins.py", "from gpustump import plots"),
     ("model/ensemble.py", "from gpustump import StumpEnsemble"),  # through the root
     (
         "model/explanation.py",

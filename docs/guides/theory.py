@@ -33,7 +33,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from gpustump import AdaBoostClassifier, boost, fit_stump, plots, theory
-from gpustump.weak_learnability import make_intervals, random_distribution
+from gpustump.theory import make_intervals, random_distribution
 
 rng = np.random.default_rng(0)
 errors = []

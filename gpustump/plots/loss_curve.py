@@ -112,7 +112,7 @@ def weighted_loss(
     Notes
     -----
     F_j(b) of Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, 10.1.1, from
-    `gpustump.losses.weighted_losses`; Z and the gain are those of `gpustump.losses.split_scores`.
+    `gpustump.theory.weighted_losses`; Z and the gain are those of `gpustump.theory.split_scores`.
     The curve is exact, with steps at the values of the samples. Long tails are cut off, and a text
     counts the values there. The mark is the split that training chooses on this feature. If all
     values are on one side of it, or it is out of view, the mark is at the edge. For real and Newton

@@ -12,7 +12,7 @@
     weak_learnability   the functions that stumps learn weakly, and samples of them
     arguments           checks that these files share
 
-This package exports the functions of the first five files. Each states its theorem and source.
+Each function states its theorem and source.
 """
 
 from gpustump.theory.generalisation import (
@@ -22,23 +22,37 @@ from gpustump.theory.generalisation import (
     weak_learning_samples,
 )
 from gpustump.theory.growth import interval_growth, stump_growth
+from gpustump.theory.loss_curve import Losses, weighted_losses
 from gpustump.theory.margins import class_margins, normalised_margins, share_below
 from gpustump.theory.round_losses import RoundLosses, losses_by_round
+from gpustump.theory.split_scores import SplitScores, split_scores
 from gpustump.theory.training_error import bounds_of_rounds, edge_bounds, training_bounds
+from gpustump.theory.weak_learnability import (
+    IntervalFunction,
+    make_intervals,
+    random_distribution,
+)
 
 __all__ = [
+    "IntervalFunction",
+    "Losses",
     "RoundLosses",
+    "SplitScores",
     "bounds_of_rounds",
     "class_margins",
     "edge_bounds",
     "interval_growth",
     "losses_by_round",
+    "make_intervals",
     "margin_bound",
     "normalised_margins",
+    "random_distribution",
     "share_below",
+    "split_scores",
     "stump_growth",
     "training_bounds",
     "vc_bound",
     "vc_bound_if_consistent",
     "weak_learning_samples",
+    "weighted_losses",
 ]

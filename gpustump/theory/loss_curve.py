@@ -42,7 +42,7 @@ class Losses:
 
     Examples
     --------
-    >>> from gpustump.losses import weighted_losses
+    >>> from gpustump.theory import weighted_losses
     >>> found = weighted_losses([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1])
     >>> found.values.tolist()
     [1.0, 2.0, 4.0, 5.0]
@@ -78,7 +78,7 @@ class Losses:
 
         Examples
         --------
-        >>> from gpustump.losses import weighted_losses
+        >>> from gpustump.theory import weighted_losses
         >>> weighted_losses([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1]).least()
         (3.0, 1, 0.25)
         """

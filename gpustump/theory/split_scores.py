@@ -70,7 +70,7 @@ class SplitScores:
 
     Examples
     --------
-    >>> from gpustump.losses import split_scores
+    >>> from gpustump.theory import split_scores
     >>> found = split_scores([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1], votes="newton")
     >>> found.thresholds.tolist()
     [-inf, 1.5, 3.0, 4.5, inf]

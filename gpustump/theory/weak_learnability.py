@@ -51,7 +51,7 @@ class IntervalFunction:
 
     Examples
     --------
-    >>> from gpustump.weak_learnability import IntervalFunction
+    >>> from gpustump.theory import IntervalFunction
     >>> function = IntervalFunction(feature=0, low=2.0, high=3.0, polarity=1)
     >>> function.labels([[1], [2], [3], [4]]).tolist()
     [-1, 1, 1, -1]
@@ -91,7 +91,7 @@ class IntervalFunction:
 
         Examples
         --------
-        >>> from gpustump.weak_learnability import IntervalFunction
+        >>> from gpustump.theory import IntervalFunction
         >>> function = IntervalFunction(feature=1, low=2.0, high=3.0, polarity=-1)
         >>> function.labels([[0.0, 1.0], [0.0, 2.5]]).tolist()
         [1, -1]
@@ -108,7 +108,7 @@ class IntervalFunction:
 
         Examples
         --------
-        >>> from gpustump.weak_learnability import IntervalFunction
+        >>> from gpustump.theory import IntervalFunction
         >>> function = IntervalFunction(feature=0, low=2.0, high=3.0, polarity=1)
         >>> function.regions([[1.0], [2.0], [4.0], [float("nan")]]).tolist()
         [0, 1, 2, 2]
@@ -209,7 +209,7 @@ def random_distribution(
     Examples
     --------
     >>> from gpustump import fit_stump
-    >>> from gpustump.weak_learnability import IntervalFunction, random_distribution
+    >>> from gpustump.theory import IntervalFunction, random_distribution
     >>> X = [[1], [2], [3]]
     >>> function = IntervalFunction(feature=0, low=2.0, high=2.0, polarity=1)
     >>> weights = random_distribution(function, X, kind="thirds")

@@ -10,7 +10,7 @@ from backends import Backend
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gpustump import fit_stump
-from gpustump.losses import split_scores
+from gpustump.theory import split_scores
 
 KINDS = [("real", 0.0), ("newton", 0.0), ("newton", 1.5)]
 
