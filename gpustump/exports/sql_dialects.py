@@ -209,7 +209,7 @@ def moment(value: float, kind: str, dialect: Dialect) -> str:
     except OverflowError:
         at = None
     if at is None or (kind == "time" and at.date() != _START.date()):
-        raise ValueError(f"SQL has no {kind} for the threshold {value!r}; export to Python or C.")
+        raise ValueError(f"SQL has no {kind} for the threshold {value!r}; export to ONNX or C.")
     if kind == "date":
         found = f"'{at.date().isoformat()}'"
     elif kind == "time":
