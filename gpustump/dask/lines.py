@@ -31,7 +31,6 @@ _PARTS_AT_ONCE = 512
 
 _CAN_SEND_PARTS = hasattr(socket.socket, "sendmsg")  # not on Windows, where there are no lines
 
-
 _HALF = 32
 """Bytes of the secret that each end shows the other."""
 

@@ -282,26 +282,17 @@ def _with_target(
     missing = target_of(table, choice).missing()
     n_missing = int(np.count_nonzero(missing))
     if n_missing == len(missing):
-        raise empty_target(table.source, choice)
+        raise InputError(f"{table.source}: the target {quoted(choice.target)} is empty.")
     known = table.with_rows(~missing) if n_missing else table
     if n_missing and not arguments.drop_missing_target:
         target_labels(target_of(known, choice), table.source)  # first what no option mends
-        raise missing_target(table.source, n_missing, table.n_rows, int(np.argmax(missing)))
+        first = int(np.argmax(missing)) + 1
+        raise InputError(
+            f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
+            f"{thousands(table.n_rows)}, first in row {thousands(first)}; leave them out with "
+            "--drop-missing-target."
+        )
     return known, n_missing
-
-
-def empty_target(source: str, choice: Choice) -> InputError:
-    """The error of a target without any value."""
-    return InputError(f"{source}: the target {quoted(choice.target)} is empty.")
-
-
-def missing_target(source: str, n_missing: int, n_rows: int, first: int) -> InputError:
-    """The error of rows without a target, the first of which is row `first`, counted from 0."""
-    return InputError(
-        f"{source}: the target is missing in {counted(n_missing, 'row')} of "
-        f"{thousands(n_rows)}, first in row {thousands(first + 1)}; leave them out with "
-        "--drop-missing-target."
-    )
 
 
 def without_columns(table: InputTable, positions: set[int | None]) -> InputTable:

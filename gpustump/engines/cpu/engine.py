@@ -41,7 +41,6 @@ START_SECONDS = 0.5
 _MOST_FORK_SECONDS = 60.0
 """The longest that a fork waits for kernels that are being loaded or compiled."""
 
-
 PREDICTION = ("predict.prediction", "predict.running_scores", "predict.held_out_sums")
 """The stages that a fit may need beside the one that is named like its engine."""
 

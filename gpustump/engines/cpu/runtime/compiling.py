@@ -17,8 +17,8 @@ A signature is text as Numba takes it. It may also use the names of *groups* of 
 An array's type is the text in its annotation. A name with several types, like KEY, makes a kernel
 with several versions.
 
-Python calls a `kernel`. What only kernels call is `inner`: two of three functions, which need no
-wrapper that takes Python's objects, and compiling a wrapper takes as long as a small function.
+Python calls a `kernel`. What only kernels call is `inner`, as are two of three functions here: they
+get no wrapper that takes Python's objects, which would take a tenth of a second to compile.
 
 Numba takes some microseconds to find the type of a group that comes from Python. So kernels for
 tables so small that a round takes less than a hundred microseconds are given plain arrays.
@@ -90,7 +90,6 @@ def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[
         For each name with several types that the signatures use, its types in the order of the
         versions.
     """
-
     return _compiling(signatures, versions, no_cfunc_wrapper=True)
 
 
