@@ -78,7 +78,7 @@ FITS: dict[str, Callable[[], Fit]] = {
     ),
     "bags": _of(AdaBoostClassifier, n_bags=3, n_estimators=5),
     "bags, 3 classes": _of(LogitBoostClassifier, 3, n_bags=2, n_estimators=5),
-    "glass box": _of(GlassBoxClassifier, n_estimators=60, n_iter_no_change=4),
+    "glass box": _of(GlassBoxClassifier, n_estimators=60, n_iter_no_change=4, random_state=0),
     "smoothing": _of(LogitBoostClassifier, smoothing_rounds=5, n_estimators=8),
     "smoothing, 3 classes": _of(
         LogitBoostClassifier, 3, smoothing_rounds=3, multi_class="one_vs_rest", n_estimators=6
