@@ -54,6 +54,8 @@ class VoteRule(NamedTuple):
     l2 : float
     largest_step : float
         Bound of the quotient's absolute value.
+    is_quantity : bool
+        Whether Newton votes are those of a quantity: residuals lose them.
     """
 
     kind: int
@@ -61,6 +63,15 @@ class VoteRule(NamedTuple):
     doubt: float
     l2: float = 0.0
     largest_step: float = 0.0
+    is_quantity: bool = False
+
+
+LARGEST_SQUARE, LOW_BITS = 2.0**20, 30
+"""Of a quantity, larger squares of residuals count as the first number; targets that are trained on
+lie between -1 and 1. So many bits of a weighted square are added up apart from the others."""
+
+NO_TARGETS = np.zeros(0)
+"""For held-out samples that have classes."""
 
 
 class WatchedLoss(NamedTuple):
@@ -69,17 +80,20 @@ class WatchedLoss(NamedTuple):
     Attributes
     ----------
     kind : str
-        The name of the method there, "logistic" or "softmax".
+        The name of the method there, "logistic" or "softmax"; or "squared", for a quantity.
     weights : ndarray (n_held_out,) of float64
     table : tuple
-        An `engines.held_out.LossTable`.
+        An `engines.held_out.LossTable`; of a quantity it is not used.
     bits : int
+    targets : ndarray (n_held_out,) of float64
+        Of a quantity; otherwise empty.
     """
 
-    kind: Literal["logistic", "softmax"]
+    kind: Literal["logistic", "softmax", "squared"]
     weights: np.ndarray
     table: tuple[np.ndarray, np.ndarray, int]
     bits: int
+    targets: np.ndarray = NO_TARGETS
 
 
 class WatchedSamples(NamedTuple):
@@ -93,8 +107,9 @@ class WatchedSamples(NamedTuple):
     scores : ndarray (n_held_out, n_outputs) of float64
         Each round's votes are added to them.
     classes, units : ndarray (n_held_out,) of int64
-        As for `engines.held_out.held_out_sums`.
+        As for `engines.held_out.held_out_sums`; of a quantity empty.
     n_classes : int
+        0 for a quantity.
     loss : WatchedLoss
     """
 
@@ -147,13 +162,14 @@ class MadeRounds:
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     scores : ndarray (n_rounds,) of float64
         What the cut was worth; int64 for discrete votes.
-    misclassified : ndarray (n_rounds,) of int64
+    error : ndarray (n_rounds,) of int64
         As in `contract.Totals`, after the round.
     right : ndarray (n_rounds, n_classes) of int64
         For each class the integer weight of the held-out samples that are classified right after
-        the round; (n_rounds, 0) if none are watched.
+        the round; (n_rounds, 0) for a quantity, or if none are watched.
     losses : ndarray (n_rounds, n_sums) of int64
-        The sums of the losses of the held-out samples after the round.
+        The sums of the losses of the held-out samples after the round; (n_rounds, 0) if none are
+        watched.
     sides : ndarray (n_rounds, N_NUMBERS) of uint8
         For sets of categories, as `OfferedCuts.sides`; (n_rounds, 0) if no feature is categorical.
     weights : ndarray (n_rounds,) of int64
@@ -166,7 +182,7 @@ class MadeRounds:
     thresholds: np.ndarray
     votes: np.ndarray
     scores: np.ndarray
-    misclassified: np.ndarray
+    error: np.ndarray
     right: np.ndarray
     losses: np.ndarray
     sides: np.ndarray

@@ -33,11 +33,18 @@ from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 
-LossName = Literal["exponential", "logistic", "softmax"]
+QuantityLoss = Literal["squared"]
+"""The losses of a target that is a quantity."""
+
+LossName = Literal["exponential", "logistic", "softmax"] | QuantityLoss
 
 CONTRACT = 1
 """The version of the exactness contract. A release that makes another model of the same data with
 the same parameters has a higher number, and does not go on from rounds of an earlier one."""
+
+
+_ROOM_FOR_RESIDUALS = 8
+"""The largest mean absolute residual for which sums of gradients are certain to fit."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,9 @@ class Search:
     monotone : tuple (n_features,) of int, or None
         Each feature's constraint, 1, -1 or 0, for stumps and one output; see `monotone`. None if
         there is none.
+    quantity : str or None
+        The loss of a target that is a quantity; it has Newton votes and one output. None for
+        classes, whose loss follows from the votes and the number of outputs.
 
     Raises
     ------
@@ -70,6 +80,7 @@ class Search:
     n_outputs: int = 1
     l2: float = 0.0
     monotone: tuple[int, ...] | None = None
+    quantity: QuantityLoss | None = None
 
     def __post_init__(self) -> None:
         if self.monotone is not None and (self.learner != "stump" or self.n_outputs != 1):
@@ -91,6 +102,8 @@ class Search:
     @property
     def loss(self) -> LossName:
         """The loss that the votes lower."""
+        if self.quantity is not None:
+            return self.quantity
         if self.votes != "newton":
             return "exponential"
         return "logistic" if self.n_outputs == 1 else "softmax"
@@ -105,7 +118,13 @@ class Search:
 
     @property
     def n_copies(self) -> int:
-        """How many times each weight counts in the first round's sum; see `in_units`."""
+        """How many times each weight counts in the first round's sum; see `in_units`.
+
+        Gradients of a quantity are weights times residuals, whose mean absolute value is at most 1
+        where boosting starts and ends, and may be somewhat larger between two known rounds.
+        """
+        if self.quantity is not None:
+            return _ROOM_FOR_RESIDUALS
         return 1 if self.has_second else self.n_outputs
 
     @property
@@ -221,8 +240,9 @@ class Totals(NamedTuple):
     weight : int
         The sum of the second integers of all outputs. For discrete and real votes they are the
         weights.
-    misclassified : int
-        The weight, in the first round's integers, of the samples that the score gets wrong.
+    error : int
+        The weight, in the first round's integers, of the samples that the score gets wrong. For a
+        quantity the sum of these weights times the squared residuals, each product rounded.
     first_weight : int
         The first round's sum of the integer weights.
     n_samples : int
@@ -230,14 +250,14 @@ class Totals(NamedTuple):
 
     signed: int
     weight: int
-    misclassified: int
+    error: int
     first_weight: int
     n_samples: int
 
     @property
     def training_error(self) -> float:
-        """Share of the first round's weight that the score gets wrong."""
-        return self.misclassified / self.first_weight
+        """Share of the first round's weight that the score gets wrong, or mean squared residual."""
+        return self.error / self.first_weight
 
     def wrong(self, agreement: int) -> int:
         """The weight that a hypothesis of this agreement gets wrong."""
@@ -253,8 +273,8 @@ RegionVotes = tuple[OutputNumbers, OutputNumbers, OutputNumbers]
 OutputFactors = tuple[tuple[float, float], ...]
 """For each output two factors: for samples with the label -1, and for those with the label +1."""
 
-RegionFactors = tuple[OutputFactors, OutputFactors, OutputFactors]
-"""For each region the factors of the outputs."""
+RegionFactors = tuple[OutputFactors, ...]
+"""For each region the factors of the outputs; none where a loss needs none."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +289,7 @@ class Step:
         What is added to the scores.
     factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
         What a weight, odds or a probability is multiplied by; equal for both labels in a softmax.
+        Empty for squared loss, whose residuals lose the votes.
     halvings : int
         All factors contain 2**-halvings, which keeps the sum of the integers in range.
     cut : Cut or None
@@ -476,7 +497,8 @@ class Engine(Protocol):
         table : object
             What `prepare` has returned.
         labels : array (n_samples,)
-            -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+            -1.0 or 1.0, float64; with more outputs than one the number of the class, int64. For a
+            quantity the targets: whole multiples of `VOTE_UNIT` from -1 to 1.
         sample_weight : array (n_samples,) of float64
             Positive.
         search : Search

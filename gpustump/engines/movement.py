@@ -70,6 +70,9 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
         How many samples lie in each region; None if that is not known.
     search : Search
     """
+    if search.quantity is not None:  # residuals change by a difference, and shares by any amount
+        unknown = np.zeros((1, 2))
+        return Movement(unknown + 1.0, unknown + 1.0, unknown > 0.0, unknown, unknown)
     of_softmax, of_odds = search.loss == "softmax", search.loss == "logistic"
     is_known = counts is not None and not of_softmax
     taken = [own for r, own in enumerate(factors) if counts is None or counts[r] > 0]

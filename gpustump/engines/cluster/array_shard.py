@@ -97,7 +97,7 @@ class ArrayShard:
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
-        labels = self.samples.labels(run.search.n_outputs, run.positive)
+        labels = self.samples.labels(run.search, run.positive)
         units = scaled(self.samples.weights, run.exponent)
         with arrays.computing_on(self._table.X):
             self._state = ArrayState(
@@ -151,7 +151,7 @@ class ArrayShard:
     def _tally(self, bins: np.ndarray | Changes) -> Tally:
         totals = self._state.integers().totals
         numbers = [part for own in totals for part in own]
-        numbers.append(self._state.totals.misclassified)
+        numbers.append(self._state.totals.error)
         by_category = no_sums_by_category(self._search)
         if self._columns is not None:
             by_category = self._state.category_sums(self._columns)

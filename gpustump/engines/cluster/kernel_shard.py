@@ -29,6 +29,7 @@ from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.histogram.estimates import Move, round_to_fit
+from gpustump.engines.cpu.loss.loss import LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import mark_by_value
 from gpustump.engines.cpu.loss.terms import PieceSums, Terms, region_sums
@@ -80,7 +81,7 @@ class KernelShard:
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
-        labels = self.samples.labels(run.search.n_outputs, run.positive)
+        labels = self.samples.labels(run.search, run.positive)
         units = scaled(self.samples.weights, run.exponent)
         self._rows, self._search = _Rows(self._table, labels, units, run.search), run.search
         return self._tally(self._rows.bin_sums())
@@ -148,7 +149,7 @@ class _Rows:
         self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
     ) -> None:
         self._n_samples, self._first = table.n_samples, table.layout.first
-        self._is_folded = search.loss == "softmax"
+        self._is_folded = search.loss in ("softmax", "squared")
         self._has_signs, self._loss = search.has_signs, loss_of(labels, units, search)
         self._bins = BinSums(table, self._loss.terms, search)
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
@@ -172,6 +173,7 @@ class _Rows:
     def advance(self, step: Step, majority: Majority | None) -> np.ndarray | Changes:
         work = functools.partial(self._loss.advance, step, self.regions)
         if self._has_signs and step.halvings == 0:
+            assert isinstance(self._loss, LossByOutput)
             found = self._bins.update(self._loss, step, self.regions)
             self._sums = functools.reduce(operator.add, found)
             return self.bin_sums()

@@ -13,6 +13,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import hidden
+from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import scaled, scaled_total
 from gpustump.engines.threads import ranges
 
@@ -29,7 +30,7 @@ class Samples:
     values : ndarray (n_features, n_rows) of float32 or float64
         One feature after the other; it may be an array in a mapped file.
     classes : ndarray (n_samples,) of int64
-        The number of each sample's class.
+        The number of each sample's class. Of a quantity each sample's target, float64.
     weights : ndarray (n_samples,) of float64
         Positive.
     rows : ndarray (n_samples,) of int64, or None
@@ -73,9 +74,9 @@ class Samples:
             np.add.at(found, self.classes[low:high], units)
         return [int(own) for own in found]
 
-    def labels(self, n_outputs: int, positive: int) -> np.ndarray:
-        """The labels as `contract.PreparedTable.start` takes them; see `questions.Run`."""
-        if n_outputs > 1:
+    def labels(self, search: Search, positive: int) -> np.ndarray:
+        """The labels as `contract.Engine.start` takes them; see `questions.Run`."""
+        if search.n_outputs > 1 or search.quantity is not None:
             return self.classes
         signs: np.ndarray = np.where(self.classes == positive, 1.0, -1.0)
         return signs

@@ -76,7 +76,7 @@ class ClusterState:
     def totals(self) -> Totals:
         """Sums over all samples."""
         first, second = (int(own) for own in self._by_output.sum(axis=0))
-        return Totals(first, second, self._misclassified, self._first_weight, self._table.n_samples)
+        return Totals(first, second, self._error, self._first_weight, self._table.n_samples)
 
     @property
     def weights(self) -> Any:
@@ -140,7 +140,7 @@ class ClusterState:
         self._codes_of_shard = self._table.n_samples * self._table.n_features // len(tallies)
         self._bins.take([own.bins for own in tallies], self._run.search)
         self._by_category = functools.reduce(np.add, (own.categories for own in tallies))
-        self._by_output, self._misclassified = numbers[:-1].reshape(-1, 2), int(numbers[-1])
+        self._by_output, self._error = numbers[:-1].reshape(-1, 2), int(numbers[-1])
 
     def _n_present(self, feature: int) -> int:
         return self._table.n_samples - int(self._table.n_missing[feature])

@@ -19,6 +19,7 @@ from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.histogram.estimates import is_worth_following
 from gpustump.engines.cpu.histogram.histograms import pieces_of
+from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
 from gpustump.engines.cpu.histogram.row_sums import RowSums
 from gpustump.engines.cpu.loss.coded_splits import coded_sums
 from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
@@ -58,12 +59,20 @@ class CodedState:
             loss = self._loss = SoftmaxRowsLoss(labels, units, search.n_outputs)
             self._source = CodedSums.of_rows(table, loss.rows)
             self._bins = RowSums(table, loss.rows, search)
+        elif search.loss == "squared":
+            self._loss = loss_of(labels, units, search)
+            self._bins = ResidualSums(table, self._loss, search)
+            self._source = CodedSums.of_terms(table, self._loss.terms)
+            if len(self._loss.units) == 1:
+                unit = int(self._loss.units[0])
+                self._source = CodedSums.of_residuals(table, self._loss.terms, unit)
         else:
             self._loss = loss_of(labels, units, search)
             self._source = CodedSums.of_terms(table, self._loss.terms)
             self._bins = BinSums(table, self._loss.terms, search)
         self._regions = CodedRegions(table)
-        counts = Counts(table.n_samples, table.n_missing)
+        least = int(units.min()) if search.loss == "squared" else 1
+        counts = Counts(table.n_samples, table.n_missing, least)
         self._finder = SplitSearch(table.layout, counts, search, table.team)
         self._pairs: IntervalSearch | None = None
         if search.learner == "interval":
@@ -76,8 +85,8 @@ class CodedState:
     def totals(self) -> Totals:
         """Sums over all samples."""
         first, second = self._sums.totals.sum(axis=0).tolist()
-        misclassified, n_samples = self._sums.misclassified, self._table.n_samples
-        return Totals(first, second, misclassified, self._loss.first_weight, n_samples)
+        error, n_samples = self._sums.error, self._table.n_samples
+        return Totals(first, second, error, self._loss.first_weight, n_samples)
 
     @property
     def weights(self) -> np.ndarray:
@@ -131,6 +140,9 @@ class CodedState:
             self._sums = self._taken(work, self._each)
             return
         was_behind, self._is_behind = self._is_behind, False
+        if isinstance(self._bins, ResidualSums) and not was_behind:
+            self._sums = self._bins.step(step, regions)
+            return
         follow = self._bins.add_up
         if known is not None:
             assert isinstance(self._bins, BinSums)  # under a softmax nothing is known

@@ -181,6 +181,6 @@ class SortedState:
     def _total(self, sums: PieceSums) -> None:
         """Set the sums over all samples."""
         self.sums = sums
-        *numbers, misclassified = sums.numbers.tolist()
-        rest = (misclassified, self.loss.first_weight, self.table.n_samples)
+        *numbers, error = sums.numbers.tolist()
+        rest = (error, self.loss.first_weight, self.table.n_samples)
         self.totals = Totals(sum(numbers[::2]), sum(numbers[1::2]), *rest)

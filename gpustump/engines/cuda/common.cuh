@@ -140,12 +140,12 @@ __device__ inline void add_to(int64* sum, int64 by) {
 struct Sums {
   int64 signed_weight;  // the first integers, each with the sign of its label
   int64 weight;         // the second ones: the same without the sign, except for Newton votes
-  int64 misclassified;  // the first round's weight of the samples that the score gets wrong
+  int64 error;          // see `contract.Totals`
   int64 smallest;       // the smallest second integer
   __device__ void append(const Sums& other) {
     signed_weight += other.signed_weight;
     weight += other.weight;
-    misclassified += other.misclassified;
+    error += other.error;
     if (other.smallest < smallest) smallest = other.smallest;
   }
 };
@@ -156,7 +156,7 @@ struct Sums {
 __device__ inline void add_to(Sums* all, const Sums& own) {
   add_to(&all->signed_weight, own.signed_weight);
   add_to(&all->weight, own.weight);
-  add_to(&all->misclassified, own.misclassified);
+  add_to(&all->error, own.error);
   atomicMin(&all->smallest, own.smallest);
 }
 

@@ -1,4 +1,4 @@
-// The integers that follow from a sample's weights, odds or probabilities.
+// The integers that follow from a sample's weights, odds, probabilities or residual.
 //
 // The numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
 // operation on the same operands.
@@ -6,11 +6,12 @@
 #ifndef GPUSTUMP_INTEGERS
 #define GPUSTUMP_INTEGERS
 
-enum Loss : int64 { EXPONENTIAL, LOGISTIC, SOFTMAX };
+enum Loss : int64 { EXPONENTIAL, LOGISTIC, SOFTMAX, SQUARED };
 
 // The vectors of a run.
 struct LossSamples {
-  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities, with the label's sign
+  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities, with the label's sign;
+                    // of a quantity the residuals
   double* scores;   // (n_outputs, n_samples)
   const int64* first_weights;  // sample weights in units of the integers; null if all are equal
   int64 equal_weight;
@@ -49,10 +50,15 @@ __device__ inline Integers of_probability(double number, double weight) {
   return {int64(slope > 1.0 ? slope : 1.0), int64(curve > 1.0 ? curve : 1.0), positive};
 }
 
+__device__ inline Integers of_residual(double residual, double weight) {
+  return {int64(rint(weight * fabs(residual))), int64(weight), residual > 0.0};
+}
+
 __device__ inline Integers integers_of(const LossSamples& samples, int64 k, int64 i) {
   double number = samples.numbers[k * samples.n_samples + i];
   if (samples.loss == EXPONENTIAL) return of_weight(number);
   double weight = double(weight_of(samples, i));
+  if (samples.loss == SQUARED) return of_residual(number, weight);
   return samples.loss == LOGISTIC ? of_odds(number, weight) : of_probability(number, weight);
 }
 

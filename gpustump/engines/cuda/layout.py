@@ -60,7 +60,7 @@ def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
 
 
 # Of `common.cuh`.
-SUMS = _record("signed_weight", "weight", "misclassified", "smallest")
+SUMS = _record("signed_weight", "weight", "error", "smallest")
 STEP = _record(
     "codes", "width_bits", "feature", "first_sample", "n_samples", "regions", "cut_bin",
     "is_inside", "low_bin", "is_low_inside", "round", "marks", "order", "begin", "end", "low_begin",
@@ -110,7 +110,7 @@ EFFECT = _record(
 GROUP = _record("first_feature", "n_features", "width_bits", "first_byte", "first_block")
 
 # Of `integers.cuh`.
-LOSSES = ("exponential", "logistic", "softmax")
+LOSSES = ("exponential", "logistic", "softmax", "squared")
 LOSS_SAMPLES = _record(
     "numbers", "scores", "first_weights", "equal_weight", "sums", ("layers", LAYERS), "n_samples",
     "n_outputs", "loss",

@@ -1,5 +1,5 @@
 // A round's pass over the samples for real, Newton and shared votes: what a step does to weights,
-// odds or probabilities and to scores, and the integers that follow from them.
+// odds, probabilities or residuals and to scores, and the integers that follow from them.
 //
 // Operations and their order are those of `engines.reference`. A step changes the integers of
 // nearly all samples, so `add` gets the whole integers in every round, not their changes.
@@ -64,8 +64,17 @@ __device__ inline Sums write(const LossSamples& samples, int64 k, int64 i, const
   return {own.is_positive ? own.first : -own.first, own.second, 0, own.second};
 }
 
+// Losses of classes: the error is the weight of the samples that the scores get wrong.
+struct OfClasses {
+  template <bool IS_ONE>
+  static __device__ int64 error(const LossSamples& samples, const Motion& motion, int region,
+                                int64 i, const First& known) {
+    return vote<IS_ONE>(samples, motion, region, i, known);
+  }
+};
+
 template <bool IS_ONE>
-struct ExponentialLoss {
+struct ExponentialLoss : OfClasses {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i, const First& known) {
     const int64 n_outputs = IS_ONE ? 1 : samples.n_outputs;
@@ -84,7 +93,7 @@ struct ExponentialLoss {
   }
 };
 
-struct LogisticLoss {
+struct LogisticLoss : OfClasses {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i, const First& known) {
     bool positive = known.number > 0.0;
@@ -97,7 +106,7 @@ struct LogisticLoss {
   }
 };
 
-struct SoftmaxLoss {
+struct SoftmaxLoss : OfClasses {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i, const First& known) {
     double total = 0.0;  // adding to 0 changes no product
@@ -130,6 +139,22 @@ struct SoftmaxLoss {
   }
 };
 
+// Of a quantity: a step subtracts a vote from each residual. The error is the weighted square.
+struct SquaredLoss {
+  static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
+                              int64 i, const First& known) {
+    double residual = known.number - motion.votes[region];
+    samples.numbers[i] = residual;
+    return write(samples, 0, i, of_residual(residual, double(weight_of(samples, i))));
+  }
+  template <bool IS_ONE>
+  static __device__ int64 error(const LossSamples& samples, const Motion&, int, int64 i,
+                                const First&) {
+    double residual = samples.numbers[i];
+    return int64(rint(double(weight_of(samples, i)) * (residual * residual)));
+  }
+};
+
 // IS_ONE  whether there is one output: then the kernel takes fewer registers.
 template <class Followed, bool IS_ONE>
 __device__ void follow(const Step& step, const Motion& motion, const LossSamples& samples) {
@@ -140,7 +165,7 @@ __device__ void follow(const Step& step, const Motion& motion, const LossSamples
     const First known = {samples.numbers[i], samples.scores[i]};
     int region = region_of(step, i);
     Sums own = Followed::move(samples, motion, region, i, known);
-    own.misclassified = vote<IS_ONE>(samples, motion, region, i, known);
+    own.error = Followed::template error<IS_ONE>(samples, motion, region, i, known);
     mine.append(own);
   }
   combine(mine, reinterpret_cast<Sums*>(shared));
@@ -158,6 +183,7 @@ FOLLOW(KERNEL_OF_64_REGISTERS, exponential, ExponentialLoss<true>, true)
 FOLLOW(KERNEL_OF_128_REGISTERS, exponentials, ExponentialLoss<false>, false)
 FOLLOW(KERNEL_OF_80_REGISTERS, logistic, LogisticLoss, true)
 FOLLOW(KERNEL_OF_128_REGISTERS, softmax, SoftmaxLoss, false)
+FOLLOW(KERNEL_OF_80_REGISTERS, squared, SquaredLoss, true)
 
 // The integers of a softmax before the first step: dividing equal probabilities by their sum could
 // change their last bit.
@@ -166,7 +192,7 @@ KERNEL_OF_128_REGISTERS begin_softmax(const Step* step, const LossSamples sample
   Sums mine = NO_SUMS;
   FOR_GRID(i, 0, samples.n_samples) {
     Sums own = SoftmaxLoss::integers(samples, i);
-    own.misclassified = samples.numbers[i] > 0.0 ? 0 : weight_of(samples, i);
+    own.error = samples.numbers[i] > 0.0 ? 0 : weight_of(samples, i);
     mine.append(own);
   }
   combine(mine, reinterpret_cast<Sums*>(shared));

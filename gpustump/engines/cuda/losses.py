@@ -1,7 +1,7 @@
 """A round's pass over the samples for real, Newton and shared votes, by `losses.cu`.
 
 All state is stored output by output, (n_outputs, n_samples). No label is stored: it is the sign of
-the sample's weight, odds or probability.
+the sample's weight, odds or probability. Of a quantity the residuals are stored.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import RegionFactors, Search, Step
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, SUMS, record
@@ -57,14 +57,16 @@ class LossSweep:
         self._table, self._device, self._search = table, device, search
         self._n_samples = table.n_samples
         is_exponential = search.loss == "exponential"
-        units = FirstWeights(device.array(sample_weight), n_outputs if is_exponential else 1)
+        units = FirstWeights(device.array(sample_weight), search.n_copies)
         labels = device.array(labels)
-        if n_outputs == 1:
+        if search.quantity is not None or n_outputs == 1:
             signs = labels.reshape(1, -1)
         else:
             classes = xp.arange(n_outputs, dtype=np.int64).reshape(-1, 1)
             signs = xp.where(labels.reshape(1, -1) == classes, 1.0, -1.0)
-        if is_exponential:
+        if search.quantity is not None:
+            self._numbers = signs + 0.0  # a copy: steps change it
+        elif is_exponential:
             self._numbers = signs * units.as_floats
         else:
             self._numbers = signs * (1.0 if n_outputs == 1 else 1.0 / n_outputs)
@@ -87,7 +89,9 @@ class LossSweep:
             units = self._units.equal if self._units.differing is None else self._units.differing
             # An integer that came from a float is that float again.
             units = xp.asarray(units, dtype=np.float64)
-            if self._search.loss == "logistic":
+            if self._search.quantity is not None:
+                numbers = units + xp.zeros_like(numbers)
+            elif self._search.loss == "logistic":
                 below = numbers + 1.0
                 numbers = (units * (numbers / below)) * (1.0 / below)
             else:
@@ -98,9 +102,9 @@ class LossSweep:
         """Queue the first round's integers, and their sums."""
         votes = np.zeros((N_REGIONS, self._search.n_outputs))
         unchanged = ((1.0, 1.0),) * self._search.n_outputs
-        factors = (unchanged, unchanged, unchanged)
+        factors = (unchanged, unchanged, unchanged) if self._search.quantity is None else ()
         self._steps.write(None, clears=True)
-        self._write_numbers(votes, np.asarray(factors), movement_of(factors, None, self._search))
+        self._write_numbers(votes, factors, movement_of(factors, None, self._search))
         if self._search.loss == "softmax":
             self._queue_following("begin_softmax")
         else:  # a factor of 1 changes nothing
@@ -120,7 +124,7 @@ class LossSweep:
         counts = None if cut is None else self._table.counts_of_regions(cut)
         self._steps.write(cut, regions, clears=True)
         movement = movement_of(step.factors, counts, self._search)
-        self._write_numbers(np.asarray(step.votes), np.asarray(step.factors), movement)
+        self._write_numbers(np.asarray(step.votes), step.factors, movement)
 
     def queue(self) -> None:
         """Queue everything that a step does to the samples and the histograms."""
@@ -137,8 +141,9 @@ class LossSweep:
             )  # fmt: skip
         self.histograms.queue_adding()
 
-    def _write_numbers(self, votes: np.ndarray, factors: np.ndarray, movement: Movement) -> None:
-        numbers = (votes, factors, *movement)
+    def _write_numbers(self, votes: np.ndarray, factors: RegionFactors, movement: Movement) -> None:
+        of_regions = np.asarray(factors) if factors else np.zeros(2 * votes.size)
+        numbers = (votes, of_regions, *movement)
         self._numbers_of_step[:] = np.concatenate([np.ravel(part) for part in numbers])
 
     def _record(self) -> np.ndarray:

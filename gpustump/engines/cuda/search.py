@@ -89,12 +89,12 @@ class Sums(NamedTuple):
 
     signed_weight: int
     weight: int
-    misclassified: int
+    error: int
     smallest: int
 
     def totals(self, first_weight: int, n_samples: int) -> Totals:
         """The `Totals` of a state with these sums."""
-        return Totals(self.signed_weight, self.weight, self.misclassified, first_weight, n_samples)
+        return Totals(self.signed_weight, self.weight, self.error, first_weight, n_samples)
 
 
 class Found(NamedTuple):

@@ -22,6 +22,7 @@ from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.logistic_loss import LogisticLoss
 from gpustump.engines.reference.softmax_loss import SoftmaxLoss
 from gpustump.engines.reference.split_scan import best_split
+from gpustump.engines.reference.squared_loss import SquaredLoss
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ArrayTable
 from gpustump.engines.worth import worth_of
@@ -35,7 +36,8 @@ class ArrayState:
     ----------
     table : ArrayTable
     labels : array (n_samples,)
-        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64. For a
+        quantity the targets.
     units : array (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
     search : Search
@@ -57,11 +59,10 @@ class ArrayState:
         """Sums over all samples."""
         if self._totals is None:
             first, second = map(sum, zip(*self.integers().totals, strict=True))
-            counted = self._xp.where(self._is_wrong(), self._loss.first_weights, 0)
             self._totals = Totals(
                 signed=first,
                 weight=second,
-                misclassified=int(self._xp.sum(counted)),
+                error=self._error(),
                 first_weight=self._first_weight,
                 n_samples=self._table.n_samples,
             )
@@ -131,6 +132,12 @@ class ArrayState:
     def _regions(self, hypothesis: Partition) -> Array:
         return regions(hypothesis, self._table.values(hypothesis.feature))
 
+    def _error(self) -> int:
+        """The weight of the samples that the scores get wrong, or that of squared residuals."""
+        if isinstance(self._loss, SquaredLoss):
+            return self._loss.error()
+        return int(self._xp.sum(self._xp.where(self._is_wrong(), self._loss.first_weights, 0)))
+
     def _is_wrong(self) -> Array:
         """Whether the scores misclassify each sample; of equal scores the first class wins."""
         if len(self._scores) == 1:
@@ -149,4 +156,6 @@ def loss_of(labels: Array, units: Array, search: Search) -> Loss:
         return ExponentialLoss(labels, units, search.n_outputs)
     if search.loss == "logistic":
         return LogisticLoss(labels, units)
+    if search.loss == "squared":
+        return SquaredLoss(labels, units)
     return SoftmaxLoss(labels, units, search.n_outputs)

@@ -102,7 +102,7 @@ def unpack_slots(words, shift, found):  # type: ignore[no-untyped-def]
 
 
 @inner("int64(uint8[::1], uint8, uint16[::1])")
-def _list_others(regions, majority, found):  # type: ignore[no-untyped-def]
+def list_others(regions, majority, found):  # type: ignore[no-untyped-def]
     """List the samples of a chunk that are not of a region, eight at a time; returns how many."""
     count, n_words = np.uint64(0), len(regions) // 8
     words = regions[: 8 * n_words].view(np.uint64)
@@ -143,7 +143,7 @@ def list_minority(terms, regions, move, output, segment, changes):  # type: igno
     found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
     front, back = np.uint64(begin), np.uint64(stop - 1)
     for start in range(begin, stop, _AT_ONCE):
-        for k in range(_list_others(regions[start : min(start + _AT_ONCE, stop)], majority, found)):
+        for k in range(list_others(regions[start : min(start + _AT_ONCE, stop)], majority, found)):
             i = start + np.int64(found[k])
             own = first[i]
             is_positive = np.uint64(own > 0)

@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     regions : ndarray (n_samples_of_piece,) of uint8
     votes : ndarray (n_regions, n_outputs) of float64
     factors : ndarray (n_regions, n_outputs, 2) of float64
-        For samples with the label -1, and with the label +1.
+        For samples with the label -1, and with the label +1; empty for squared loss.
     low : int
         The piece's first sample.
     sums : ndarray (2 * n_outputs + 1,) of int64
@@ -102,7 +102,7 @@ class Loss(ABC):
             `learners.hypothesis.FIRST`, `SECOND` or `MISSING`.
         low, high : int
         """
-        votes, factors = np.array(step.votes), np.array(step.factors)
+        votes, factors = np.array(step.votes), np.array(step.factors, dtype=np.float64)
         sums = np.zeros(2 * len(self.scores) + 1, dtype=np.int64)
         self._take(Piece(regions[low:high], votes, factors, low, sums), moves=True)
         return PieceSums(sums)

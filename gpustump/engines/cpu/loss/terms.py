@@ -34,8 +34,8 @@ class PieceSums:
     Attributes
     ----------
     numbers : ndarray (2 * n_outputs + 1,) of int64
-        For each output the sums of the first and of the second integers; then the sum of the first
-        round's integer weights of the samples that the scores get wrong.
+        For each output the sums of the first and of the second integers; then the error, see
+        `contract.Totals`.
     """
 
     numbers: np.ndarray
@@ -46,8 +46,8 @@ class PieceSums:
         return self.numbers[:-1].reshape(-1, 2)
 
     @property
-    def misclassified(self) -> int:
-        """The sum of the first round's weights of the samples that the scores get wrong."""
+    def error(self) -> int:
+        """See `contract.Totals`."""
         return int(self.numbers[-1])
 
     def __add__(self, other: PieceSums) -> PieceSums:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpustump.engines.ahead import LARGEST_SQUARE, LOW_BITS
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.step_table import VOTE_UNIT
@@ -29,6 +30,10 @@ _LOSS_BITS = 32
 
 _TILE = 256
 """Samples whose intermediate numbers stay in the nearest cache."""
+
+
+_UPPER, _OF_UPPER = 2.0**LOW_BITS, 2.0**-LOW_BITS
+"""The unit of the upper parts of weighted squares, and one over it."""
 
 
 @group
@@ -154,6 +159,21 @@ def _log_of_sum(log, term, nodes, drops, step_bits, bits):  # type: ignore[no-un
     """ln(exp(log) + exp(term)), all in units of 2**-bits."""
     added = _added(abs(log - term), nodes, drops, step_bits)
     return max(log, term) + (added << (bits - _LOSS_BITS))
+
+
+@inner("void(float64[:, ::1], float64[::1], float64[::1], int64[::1])")
+def add_squared(scores, targets, weights, sums):  # type: ignore[no-untyped-def]
+    """Add the upper and the lower parts of the weighted squares of a quantity's residuals."""
+    upper_total, lower_total = 0, 0
+    for i in range(len(scores)):
+        residual = targets[i] - scores[i, 0]
+        square = residual * residual
+        weighted = (square if square < LARGEST_SQUARE else LARGEST_SQUARE) * weights[i]
+        upper = np.floor(weighted * _OF_UPPER)
+        upper_total += np.int64(upper)
+        lower_total += np.int64(np.rint(weighted - upper * _UPPER))
+    sums[0] += upper_total
+    sums[1] += lower_total
 
 
 _ADD_LOSSES = (

@@ -124,6 +124,8 @@ def set_factors(sums, votes, rule, whole, tables, factors):  # type: ignore[no-u
     float
         The normaliser, 1 for Newton votes; NaN if it, or a factor, is in doubt.
     """
+    if rule.is_quantity:  # no number is multiplied
+        return 1.0
     normaliser = 1.0
     if rule.kind == NEWTON:
         _set_factors_of_odds(votes, tables, factors)

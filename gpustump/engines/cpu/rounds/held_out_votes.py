@@ -16,14 +16,15 @@ from gpustump.engines.cpu.predict.held_out_sums import (
     add_logistic,
     add_right,
     add_softmax,
+    add_squared,
 )
 from gpustump.engines.cpu.predict.prediction import KEYS, as_keys
 from gpustump.engines.cpu.predict.running_scores import set_ends
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.table.source_table import plain
 
-_NOTHING, _LOGISTIC, _SOFTMAX = range(3)
-_KINDS = {"logistic": _LOGISTIC, "softmax": _SOFTMAX}
+_NOTHING, _LOGISTIC, _SOFTMAX, _SQUARED = range(4)
+_KINDS = {"logistic": _LOGISTIC, "softmax": _SOFTMAX, "squared": _SQUARED}
 """Losses, as the kernels take them."""
 
 
@@ -38,7 +39,7 @@ class HeldOut(NamedTuple):
         Whether the keys are those of float64.
     scores : ndarray (n_held_out, n_outputs) of float64
     classes, units : ndarray (n_held_out,) of int64
-    weights : ndarray (n_held_out,) of float64
+    weights, targets : ndarray (n_held_out,) of float64
     kind, bits : int
         Of the loss. If there are no held-out samples, the kind is `_NOTHING`, and arrays are empty.
     """
@@ -49,6 +50,7 @@ class HeldOut(NamedTuple):
     classes: Integers
     units: Integers
     weights: Floats
+    targets: Floats
     kind: int
     bits: int
 
@@ -58,7 +60,7 @@ def nothing_held_out() -> tuple[HeldOut, LossTable]:
     floats, columns = np.zeros(0), np.zeros((0, 0))
     integers, keys = floats.astype(np.int64), columns.astype(np.int64)
     none = HeldOut(
-        keys, True, columns, integers, integers, floats, _NOTHING, bits=0
+        keys, True, columns, integers, integers, floats, floats, _NOTHING, bits=0
     )  # fmt: skip
     return none, LossTable(integers, integers, 0)
 
@@ -72,13 +74,15 @@ def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
     loss = watched.loss
     found = HeldOut(
         keys, is_wide, watched.scores, watched.classes, watched.units, loss.weights,
-        _KINDS[loss.kind], loss.bits,
+        loss.targets, _KINDS[loss.kind], loss.bits,
     )  # fmt: skip
     return found, LossTable(*loss.table)
 
 
 def n_sums_of(watched: WatchedSamples) -> int:
     """How many sums of losses there are after a round."""
+    if watched.loss.kind == "squared":
+        return 2
     return int(watched.scores.shape[1]) if watched.loss.kind == "logistic" else 1
 
 
@@ -131,6 +135,9 @@ def _add_votes_of_set(numbers, sides, votes, scores):  # type: ignore[no-untyped
 def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
     """Add up right weights and losses."""
     scores, classes = held_out.scores, held_out.classes
+    if held_out.kind == _SQUARED:
+        add_squared(scores, held_out.targets, held_out.weights, losses)
+        return
     add_right(scores, classes, held_out.units, right, 0, len(scores))
     rest = (scores, classes, held_out.weights, table, held_out.bits, losses, 0, len(scores))
     if held_out.kind == _LOGISTIC:

@@ -30,9 +30,11 @@ from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Search
 from gpustump.engines.cpu.loss.exponential_loss import advance as advance_weights
 from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
-from gpustump.engines.cpu.loss.loss import LossByOutput
+from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
 from gpustump.engines.cpu.loss.regions import mark_by_position
 from gpustump.engines.cpu.loss.softmax_loss import advance as advance_probabilities
+from gpustump.engines.cpu.loss.squared_loss import SquaredLoss
+from gpustump.engines.cpu.loss.squared_loss import advance as advance_residuals
 from gpustump.engines.cpu.loss.terms import PieceSums, sum_regions
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
 from gpustump.engines.cpu.rounds.certain_votes import Whole, says_nothing_of_missing, set_votes
@@ -79,7 +81,7 @@ class Numbers(NamedTuple):
     Attributes
     ----------
     own : ndarray (n_outputs, n_samples) of float64
-        Weights, odds, or probabilities.
+        Weights, odds, probabilities, or residuals.
     scores : ndarray (n_outputs, n_samples) of float64
     first, second : ndarray (n_outputs, n_samples) of int64
         The integers of the present round; see `terms.Terms`.
@@ -150,7 +152,7 @@ class SortedRun(Protocol):
 
     table: SortedTable
     search: Search
-    loss: LossByOutput
+    loss: Loss
     sums: PieceSums
     regions: np.ndarray
 
@@ -197,6 +199,7 @@ class RoundsAhead:
         """Make `n_rounds` rounds, or fewer; see `engines.ahead.Ahead.make`."""
         run = self._run
         loss, sums = run.loss, run.sums.numbers
+        assert isinstance(loss, LossByOutput | SquaredLoss)
         n_outputs = len(loss.terms.first)
         n_classes, n_sums = self._shape
         made = Made(
@@ -320,7 +323,9 @@ def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  #
 def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
     """Update all samples by a step, and add up the sums over them."""
     own, scores, first, second, units, regions = numbers
-    if rule.kind != NEWTON:
+    if rule.is_quantity:
+        advance_residuals(own[0], first, second, units, regions, votes, 0, sums)
+    elif rule.kind != NEWTON:
         advance_weights(own, scores, first, units, regions, votes, factors, 0, sums)
     elif len(own) == 1:
         advance_odds(own[0], scores, first, second, units, regions, votes, factors, 0, sums)

@@ -61,11 +61,14 @@ class Rules(NamedTuple):
         For real votes: the smoothing of their levels; see `monotone.smoothing_of`.
     directions : ndarray (n_features,) of int64
         The features' constraints; empty if there are none.
+    least : int
+        The smallest second integer that a sample may have.
     """
 
     l2: float
     smoothing: float
     directions: Integers
+    least: int
 
 
 @inner("int64(Rules, int64)")
@@ -345,17 +348,18 @@ class FirstIntegers(NamedTuple):
     present: int
 
 
-@inner("void(LimitedStretch, FirstIntegers, float64, float64[::1], float64[::1])")
-def limit_newton(sums, first, l2, at_edge, bound):  # type: ignore[no-untyped-def]
+@inner("void(LimitedStretch, FirstIntegers, Rules, float64[::1], float64[::1])")
+def limit_newton(sums, first, rules, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit a stretch of Newton votes; see `limit_real`."""
+    l2, least = rules.l2, rules.least
     half = half_plane_of_steps(sums.direction, sums.all_x, first.present, sums.all_y, l2)
     value, beyond = np.empty(4), np.empty(4)
     for i in range(len(bound)):
         above, below = reach(
             sums.by_positive[i], sums.by_negative[i], max(first.up[i], 0), max(first.down[i], 0)
         )
-        # A cut inside leaves a sample on either side, whose second integer is above 0.
-        few, many = sums.y[i] + 1, sums.y[i + 1] - 1
+        # A cut inside leaves a sample on either side.
+        few, many = sums.y[i] + least, sums.y[i + 1] - least
         for k in range(4):
             a = sums.x[i] + above if k == 0 or k == 1 else sums.x[i] - below
             b = few if k == 0 or k == 3 else many

@@ -27,7 +27,15 @@ from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.monotone_bounds import Rules
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
-from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Outside, Slices
+from gpustump.engines.cpu.split.slices import (
+    EXACT,
+    NO_SPREAD,
+    UNKNOWN,
+    Answer,
+    FloatPlanes,
+    Outside,
+    Slices,
+)
 from gpustump.engines.cpu.split.unit_scores import (
     NO_AGREEMENT,
     Agreed,
@@ -106,9 +114,9 @@ class Evaluator:
     rules: Rules
 
     @classmethod
-    def of(cls, search: Search) -> Evaluator:
-        """For a search."""
-        rules = Rules(float(search.l2), 0.0, search.directions)
+    def of(cls, search: Search, least: int = 1) -> Evaluator:
+        """For a search, given the smallest second integer that a sample may have."""
+        rules = Rules(float(search.l2), 0.0, search.directions, least)
         by_votes = {"discrete": evaluate_discrete, "real": evaluate_real, "newton": evaluate_newton}
         dtype = np.dtype(np.int64 if search.votes == "discrete" else np.float64)
         return cls(by_votes[search.votes], dtype, rules)
@@ -194,11 +202,12 @@ class Edges(NamedTuple):
     def of(
         cls, sums: np.ndarray, layout: BinLayout, off: FloatPlanes = EXACT,
         features: np.ndarray | None = None, skew: FloatPlanes = UNKNOWN,
+        spread: np.ndarray = NO_SPREAD,
     ) -> Edges:  # fmt: skip
         """From the sums over all slots, (n_planes, n_slots), for some features or all of them.
 
-        `off`, of the same shape, are their largest errors; `EXACT` if they are exact. `skew` is
-        that of `Slices`.
+        `off`, of the same shape, are their largest errors; `EXACT` if they are exact. `skew` and
+        `spread` are those of `Slices`.
         """
         first, n_bins = layout.first, layout.n_bins
         if features is None:
@@ -206,7 +215,7 @@ class Edges(NamedTuple):
         else:
             first, n_bins = first[features], n_bins[features]
         slices = Slices(
-            features, first, n_bins, sums, off, skew, layout.last, layout.has_inner_split
+            features, first, n_bins, sums, off, skew, layout.last, layout.has_inner_split, spread
         )
         outside = Outside.empty(len(sums), len(features), is_exact=not len(off))
         _enclose(slices, outside)

@@ -17,13 +17,16 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group
+from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group
 
 Planes = Annotated[np.ndarray, "int64[:, ::1]"]
 FloatPlanes = Annotated[np.ndarray, "float64[:, ::1]"]
 
 UNKNOWN = np.zeros((0, 0))
 """For `Slices.skew`: nothing is known."""
+
+NO_SPREAD = np.zeros(0)
+"""For `Slices.spread`: nothing is known."""
 
 EXACT = np.zeros((0, 0))
 """For `Slices.off` and those of `Outside`: no sum is off."""
@@ -54,6 +57,9 @@ class Slices(NamedTuple):
         The sorted position of a unit's last sample.
     is_open : ndarray (n_units,) of uint8
         Whether there may be cuts inside the unit.
+    spread : ndarray (n_units,) of float64
+        Of a quantity, how far the sum of first integers at a cut inside a unit may be from the line
+        between those at its edges; see `histogram.residual_sums`. `NO_SPREAD` if that is not known.
     """
 
     feature: Integers
@@ -64,6 +70,7 @@ class Slices(NamedTuple):
     skew: FloatPlanes
     last: Integers
     is_open: Bytes
+    spread: Floats = NO_SPREAD
 
 
 @group

@@ -6,15 +6,19 @@ fewer samples. So the rows may be spread over many machines as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gpustump.engines.contract import Cut, Search, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
+from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
 from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Evaluator, SumsSource
 from gpustump.engines.cpu.split.skew import Skew
+from gpustump.engines.cpu.split.slices import NO_SPREAD, UNKNOWN, Slices
+from gpustump.engines.cpu.split.spread import note_spread
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.monotone import smoothing_of
 from gpustump.engines.threads import Team
@@ -43,10 +47,13 @@ class Counts(NamedTuple):
     ----------
     n_samples : int
     n_missing : ndarray (n_features,) of int64
+    least : int
+        The smallest second integer that a sample may have.
     """
 
     n_samples: int
     n_missing: np.ndarray
+    least: int = 1
 
 
 class SplitSearch:
@@ -64,8 +71,8 @@ class SplitSearch:
         self._layout, self._counts, self._search = layout, counts, search
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
-        self._skew = Skew(layout, search)
-        self._evaluator = Evaluator.of(search)
+        self._skew = None if search.loss == "squared" else Skew(layout, search)
+        self._evaluator = Evaluator.of(search, counts.least)
         self._team = team
         self._found: tuple[Cut, np.ndarray] | None = None
 
@@ -80,8 +87,12 @@ class SplitSearch:
             The sums of the first and of the second integers of all samples.
         """
         layout = self._layout
-        expected = bins.look()
-        skew = self._skew.bounds(bins.sums, bins.off, expected)
+        expected, skew, spread = bins.look(), UNKNOWN, NO_SPREAD
+        if self._skew is None:
+            spread = bins.spread if isinstance(bins, ResidualSums) else NO_SPREAD
+            learn: Callable[[np.ndarray, Slices], None] = functools.partial(_note_spread, spread)
+        else:
+            skew, learn = self._skew.bounds(bins.sums, bins.off, expected), self._skew.learn
         constant = self._constant(totals.tolist())
         evaluator = self._evaluator
         if self._search.monotone is not None:
@@ -89,18 +100,16 @@ class SplitSearch:
         found = BestSplit(source, evaluator, constant, self._team)
 
         def exact_edges(features: np.ndarray | None) -> Edges:
-            edges = Edges.of(bins.sums, layout, features=features, skew=skew)
+            edges = Edges.of(bins.sums, layout, features=features, skew=skew, spread=spread)
             if self._may_be_apart:
                 self._offer_apart(found, edges, constant.score)
             return edges
 
         if bins.is_exact:
-            found.search(exact_edges(None), self._skew.learn)
+            found.search(exact_edges(None), learn)
         else:
-            edges = Edges.of(bins.sums, layout, bins.off, skew=skew)
-            found.search_estimates(
-                edges, lambda features: exact_edges(bins.renew(features)), self._skew.learn
-            )
+            edges = Edges.of(bins.sums, layout, bins.off, skew=skew, spread=spread)
+            found.search_estimates(edges, lambda features: exact_edges(bins.renew(features)), learn)
         self._found = self._around(found.best, bins.sums)
         return found.best.cut if self._found is None else self._found[0]
 
@@ -117,9 +126,12 @@ class SplitSearch:
         (ndarray (n_regions,) of int64, Move) or None
             How many samples lie in each region, and what the step does to the largest one. None if
             the step's cut is not the one that was found last, if `Move.of` gives no estimate, or
-            for discrete votes of one output, whose sums stay exact.
+            for discrete votes of one output and squared loss, whose sums are updated otherwise.
         """
         sums, known = self.sums_of(step.cut), None
+        if self._skew is None:
+            self._found = None
+            return None
         if self._search.has_signs:
             sums = None
         if step.cut is not None and sums is not None:
@@ -183,3 +195,8 @@ class SplitSearch:
         parts = (on_left, present - on_left, missing)
         found = np.asarray([self._outputs(own) for own in parts])
         return with_signs(cut, found, self._search) if self._search.has_signs else cut, found
+
+
+def _note_spread(spread: np.ndarray, slots: np.ndarray, units: Slices) -> None:
+    if len(spread):
+        note_spread(slots, units, spread)

@@ -104,6 +104,15 @@ class CodedSums:
         return cls(table, add_up, (4 if len(terms.second) else 2) * len(terms.first))
 
     @classmethod
+    def of_residuals(cls, table: CodedTable, terms: Terms, unit: int) -> CodedSums:
+        """From first integers alone, as all second integers are `unit`."""
+
+        def add_up(order: np.ndarray, *rest: object) -> None:
+            _add_up_residuals(order, terms.first[0], unit, *rest)
+
+        return cls(table, add_up, 4)
+
+    @classmethod
     def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedSums:
         """From the probabilities of several classes, which determine these integers."""
 
@@ -378,6 +387,35 @@ def _add_up_terms(order, terms, stretches, low, high, units):  # type: ignore[no
             if has_second:
                 second = terms.second[k]
                 _add_up(own, first, second, sums[plane + 2, u:], sums[plane + 3, u:])
+
+
+@kernel(
+    "void(POSITION[::1], int64[::1], int64, Stretches, int64, int64, _Units)", POSITION=POSITIONS
+)
+def _add_up_residuals(order, first, unit, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """The same for one output whose second integers are all `unit`."""
+    mask = without_marks(order)
+    for t in range(low, high):
+        start, count = stretches.start[t], stretches.n_samples[t]
+        own, position = order[start : start + count], stretches.position[t]
+        u, begin, p, n = np.uint64(stretches.first[t]), 0, 0, 0
+        for k in range(count):
+            marked = own[k]
+            amount = first[np.uint64(marked & mask)]
+            p += max(amount, 0)
+            n += max(-amount, 0)
+            is_last = marked >= 0
+            units.begin[u] = start + begin
+            units.last[u] = position + k
+            units.is_open[u] = np.uint8(units.are_parts) & np.uint8(k > begin)
+            units.sums[0, u], units.sums[1, u] = p, n
+            units.sums[2, u] = unit * (k + 1 - begin)
+            goes_on = np.int64(marked < 0)
+            p &= -goes_on
+            n &= -goes_on
+            u += np.uint64(is_last)
+            begin = k + 1 if is_last else begin
+        units.n_units[t] = np.int64(u) - stretches.first[t]
 
 
 @inner("void(POSITION[::1], SoftmaxRows, float64[::1], Tile)", POSITION=POSITIONS)

@@ -49,6 +49,9 @@ from gpustump.engines.integer_weights import TOP
 NO_AGREEMENT = -1
 """Less than every agreement."""
 
+_MOST_REACH = float(TOP // 2)
+"""A bin's sums are below this, and sums of it and of others do not overflow."""
+
 _EVALUATED = "Slices, Outside, Rules, int64, int64"
 """Types of the first arguments of `evaluate_...`, which return fields of `Agreed` or `Scored`."""
 
@@ -432,12 +435,13 @@ def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
         at_edge[i] = left + right + missing
 
 
-@inner("void(_Edges, _Corners, float64)")
-def _set_corners(edges, corners, l2):  # type: ignore[no-untyped-def]
+@inner("void(_Edges, _Corners, Rules)")
+def _set_corners(edges, corners, rules):  # type: ignore[no-untyped-def]
     """Write the larger gains of the corners of each unit to `highest` and `lowest`.
 
-    A cut inside leaves a sample on either side, whose second integer is above 0.
+    A cut inside leaves a sample on either side.
     """
+    l2, least = rules.l2, rules.least
     a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off = edges
     above, below, highest, rest_highest, lowest, rest_lowest, few, rest, many, others = corners
     n = len(highest)
@@ -446,12 +450,49 @@ def _set_corners(edges, corners, l2):  # type: ignore[no-untyped-def]
     _set_squares(all_a, a[:n], above, 1, ar, rest_highest)
     _set_squares(0, a[:n], below, -1, al, lowest)
     _set_squares(all_a, a[:n], below, -1, ar, rest_lowest)
-    _set_inverses(0, 1, b[:n], 1, bl, l2, few)
-    _set_inverses(all_b, -1, b[:n], 1, br, l2, rest)
-    _set_inverses(0, 1, b[1 : n + 1], -1, bl, l2, many)
-    _set_inverses(all_b, -1, b[1 : n + 1], -1, br, l2, others)
+    _set_inverses(0, 1, b[:n], least, bl, l2, few)
+    _set_inverses(all_b, -1, b[:n], least, br, l2, rest)
+    _set_inverses(0, 1, b[1 : n + 1], -least, bl, l2, many)
+    _set_inverses(all_b, -1, b[1 : n + 1], -least, br, l2, others)
     _keep_larger(highest, rest_highest, few, rest, many, others)
     _keep_larger(lowest, rest_lowest, few, rest, many, others)
+
+
+@inner("float64(_Edges, int64, int64, int64, float64)")
+def _corner_of_band(edges, i, x, y, l2):  # type: ignore[no-untyped-def]
+    """The most that a cut inside unit `i` gains with the sums x and y on its left.
+
+    What is left for the other side is computed from integers: as floats, large sums would cancel.
+    """
+    left = float(abs(x)) + edges.a_off[i + 1]
+    right = float(abs(edges.all_a - x)) + edges.rest_a_off[i]
+    few = max(float(y) - edges.b_off[i + 1] + l2, 1.0)
+    rest = max(float(edges.all_b - y) - edges.rest_b_off[i] + l2, 1.0)
+    return left * left / few + right * right / rest
+
+
+@inner("void(_Edges, float64[::1], Rules, float64[::1], float64[::1])")
+def _keep_within_bands(edges, spread, rules, highest, lowest):  # type: ignore[no-untyped-def]
+    """Lower the gains of corners to those in the band around each unit's diagonal.
+
+    The sum at a cut is at most its unit's `spread` away from the line between the edges. A cut
+    leaves a sample on either side, so the band begins and ends at the smallest second integer.
+    """
+    a, b, least, l2 = edges.a, edges.b, rules.least, rules.l2
+    for i in range(len(highest)):
+        y0, y9 = b[i] + least, b[i + 1] - least
+        slope = abs(float(a[i + 1] - a[i])) / max(float(b[i + 1] - b[i]), 1.0)
+        by = np.int64(min(spread[i] + slope * float(least), _MOST_REACH)) + 1
+        above = max(
+            _corner_of_band(edges, i, a[i] + by, y0, l2),
+            _corner_of_band(edges, i, a[i + 1] + by, y9, l2),
+        )
+        below = max(
+            _corner_of_band(edges, i, a[i] - by, y0, l2),
+            _corner_of_band(edges, i, a[i + 1] - by, y9, l2),
+        )
+        most = max(above, below) * (1.0 + OUTWARDS)
+        highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
 
 
 @kernel(f"Tuple((float64, int64, int64))({_EVALUATED}, float64[::1], float64[::1])")
@@ -504,8 +545,11 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
             _set_gains(edges, missing, l2, at_edge)
             _set_reach(by_positive, by_negative, up, down, corners.above)
             _set_reach(by_negative, by_positive, down, up, corners.below)
-            _set_corners(edges, corners, l2)
+            _set_corners(edges, corners, rules)
             highest, lowest = corners.highest, corners.lowest
+            if len(slices.spread) > 0:
+                spread = slices.spread[start : start + count]
+                _keep_within_bands(edges, spread, rules, highest, lowest)
             for i in range(count):
                 corner = max(highest[i], lowest[i]) + missing
                 own[i] += corner if is_exact else max(corner, at_edge[i + 1])
@@ -516,7 +560,7 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
                     rest_a_off, rest_b_off, is_exact,
                 )  # fmt: skip
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
-                limit_newton(limited, FirstIntegers(up, down, sizes), l2, at_edge, own)
+                limit_newton(limited, FirstIntegers(up, down, sizes), rules, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
         if len(edge) > 0:
             for i in range(count):

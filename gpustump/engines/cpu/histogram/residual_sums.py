@@ -1,0 +1,251 @@
+"""The sums over all bins in a run of squared loss, updated by what each step changes.
+
+A step subtracts a vote from the residuals of each region. So it changes the sum G of a bin's first
+integers by minus the vote of the largest region, the *majority*, times the bin's sum H of weights,
+which never changes; and by the rest for each sample of the other regions, the *minority*, which are
+listed and added up. If all weights are one power of two that makes all products with residuals
+whole numbers, sums stay exact. Otherwise each sample's first integer is rounded, and the sums are
+estimates that are off by a few units for each sample and step.
+
+A search also asks how far the sum at a cut inside a bin may be from those at the bin's edges. Let
+the cut have the sum A of first integers and the sum B of weights on its left in the bin. The
+*spread* D of a bin bounds abs(A - B G / H). A step that moves all samples of a bin alike does not
+change A - B G / H, as A and G lose the same vote times B and H. What the minority adds to a bin
+changes it: let amounts of one sign add up to F, and none be more than m times its weight. Then a
+cut with the weight B on its left has at most min(F, m B) of them there, so A - B G / H changes by
+at most F (1 - F / (m H)). So
+
+    min(G, 0) - D <= A <= max(G, 0) + D.
+
+With Q, the sum of all weighted squared residuals, abs(A) is also at most sqrt(H Q), by the
+inequality of Cauchy and Schwarz. The parts of a bin that a search has asked for tell its spread
+anew (`split.spread`).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import numpy as np
+
+from gpustump.engines.contract import Search, Step
+from gpustump.engines.cpu.histogram.bin_sums import BinSums
+from gpustump.engines.cpu.histogram.changes import Changes, list_others
+from gpustump.engines.cpu.histogram.histograms import slot_sums
+from gpustump.engines.cpu.loss.loss import Loss
+from gpustump.engines.cpu.loss.terms import PieceSums
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.table.codes import CodedTable
+from gpustump.engines.integer_weights import TOP
+from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.step_table import VOTE_UNIT
+
+_UNIT_BITS = 36
+"""`VOTE_UNIT` is 2**-36."""
+
+_AT_ONCE = 8192
+"""How many samples' regions are read at once."""
+
+_OUTWARDS = 2.0**-40
+"""By what share bounds in floating point are widened."""
+
+_OF_SAMPLE, _OF_PRODUCT = 4.0, 2.0**-50
+"""More than the rounding of a sample's first integers before and after a step, in units; and than
+the relative error of the products in them."""
+
+_PLANES = np.asarray([(0, 0), (1, 0)])
+
+
+class ResidualSums(BinSums):
+    """The sums of one run.
+
+    Parameters
+    ----------
+    table : CodedTable
+    loss : Loss
+        The run's samples, of squared loss.
+    search : Search
+
+    Attributes
+    ----------
+    spread : ndarray (n_slots,) of float64
+        That of each bin.
+    """
+
+    def __init__(self, table: CodedTable, loss: Loss, search: Search) -> None:
+        super().__init__(table, loss.terms, search)
+        self._loss = loss
+        unit = int(loss.units[0])
+        self._stays_exact = len(loss.units) == 1 and unit % 2**_UNIT_BITS == 0
+        self.spread = np.zeros(self.sums.shape[1])
+
+    def step(self, step: Step, regions: np.ndarray) -> PieceSums:
+        """Update the samples and the sums by a step; returns the sums over all samples.
+
+        Parameters
+        ----------
+        step : Step
+        regions : ndarray (n_samples,) of uint8
+        """
+        self.look()
+        counts = np.zeros(N_REGIONS, dtype=np.int64)
+        _count(regions, counts)
+        majority = int(np.argmax(counts))
+        votes = np.asarray(step.votes)[:, 0]
+        found = self._listed(step, regions, votes, majority)
+        into = self._words()
+        self._add_listed(into)
+        table = self._table
+        words = slot_sums(into, _PLANES, table.bundles, table.layout, table.team)
+        total = functools.reduce(operator.add, found)
+        squares = float(total.error) + len(regions)
+        most = float(np.abs(votes - votes[majority]).max())
+        _move(
+            self.sums, self.off[0], self.spread, words, self._n_inside, votes[majority], most,
+            self._stays_exact, squares,
+        )  # fmt: skip
+        self.is_exact = self._stays_exact
+        sizes = (self.sums[0] + self.sums[1].astype(np.float64))[: len(self.spread)]
+        if np.add.reduceat(sizes, table.layout.first).max() >= TOP:  # sums of bounds may overflow
+            self.add_up(lambda low, high: None)
+        return total
+
+    def _listed(
+        self, step: Step, regions: np.ndarray, votes: np.ndarray, majority: int
+    ) -> list[PieceSums]:
+        """Update all samples, and list those of the minority with what they add besides."""
+        columns, team, (first,) = self._table.columns, self._table.team, self._terms.first
+        if not self._changes:
+            self._changes = [Changes.empty(columns.n_samples, team)]
+        (changes,) = self._changes
+        size, found = changes.segment, list[PieceSums]()
+        grows = (votes < votes[majority]).astype(np.uint8)
+
+        def take(segment: int) -> None:
+            _list_before(first, regions, majority, grows, segment, changes)
+            low, high = segment * size, min((segment + 1) * size, columns.n_samples)
+            found.append(self._loss.advance(step, regions, low, high))
+            _add_after(first, self._loss.units, votes[majority], segment, changes)
+
+        team.each(take, range(len(changes.n_front)))
+        return found
+
+    def _take_sums(self) -> None:
+        super()._take_sums()
+        self._note(np.arange(self._table.n_features), np.full_like(self.spread, np.inf))
+
+    def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
+        super()._renew(columns, features)
+        self._note(features, self.spread)
+
+    def _note(self, features: np.ndarray, spread: np.ndarray) -> None:
+        """Note what sums of positive and of negative samples say of some features."""
+        for feature in features.tolist():
+            own = self._slots(feature)
+            sums = self.sums[:, own]
+            sums[2] += sums[3]
+            sums[3] = 0
+            self.spread[own] = np.minimum(spread[own], np.maximum(sums[0], sums[1]))
+
+
+@kernel("void(uint8[::1], int64[::1])")
+def _count(regions, counts):  # type: ignore[no-untyped-def]
+    """Count the samples of each region."""
+    second, missing = 0, 0
+    for i in range(len(regions)):
+        second += np.int64(regions[i] == 1)
+        missing += np.int64(regions[i] == 2)
+    counts[0], counts[1], counts[2] = len(regions) - second - missing, second, missing
+
+
+@kernel("void(int64[::1], uint8[::1], int64, uint8[::1], int64, Changes)")
+def _list_before(first, regions, majority, grows, segment, changes):  # type: ignore[no-untyped-def]
+    """List a segment's samples of the minority with minus their first integers before the step.
+
+    `grows` (n_regions,) says which regions' samples are listed at the front.
+    """
+    begin = segment * changes.segment
+    stop = min(begin + changes.segment, len(first))
+    found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
+    front, back = np.uint64(begin), np.uint64(stop - 1)
+    for start in range(begin, stop, _AT_ONCE):
+        here = regions[start : min(start + _AT_ONCE, stop)]
+        for k in range(list_others(here, np.uint8(majority), found)):
+            i = start + np.int64(found[k])
+            is_front = np.uint64(grows[regions[i]])
+            place = front if is_front else back
+            changes.sample[place] = i - begin
+            changes.amount[place] = -first[i]
+            front += is_front
+            back -= np.uint64(1) - is_front
+    changes.n_front[segment] = front - np.uint64(begin)
+    changes.n_back[segment] = np.uint64(stop - 1) - back
+
+
+@kernel("void(int64[::1], float64[::1], float64, int64, Changes)")
+def _add_after(first, units, vote, segment, changes):  # type: ignore[no-untyped-def]
+    """Make the amounts what a step adds besides the majority's vote."""
+    begin = segment * changes.segment
+    stop = min(begin + changes.segment, len(first))
+    differ, by = len(units) > 1, np.int64(np.rint(units[0] * vote))
+    for part in range(2):
+        low = begin if part == 0 else stop - changes.n_back[segment]
+        high = begin + changes.n_front[segment] if part == 0 else stop
+        for place in range(low, high):
+            i = np.uint64(begin) + np.uint64(changes.sample[place])
+            own = np.int64(np.rint(units[i] * vote)) if differ else by
+            changes.amount[place] += first[i] + own
+
+
+@inner("float64(float64, float64, int64)")
+def _most_of(second, squares, n_inside):  # type: ignore[no-untyped-def]
+    """The most that the absolute first integers of a bin may add up to."""
+    return np.sqrt(second * squares) * (1.0 + _OUTWARDS) + n_inside + 1.0
+
+
+@kernel(
+    "void(int64[:, ::1], float64[::1], float64[::1], int64[:, ::1], int64[::1], float64, float64,"
+    " boolean, float64)"
+)
+def _move(sums, off, spread, words, n_inside, vote, most_apart, stays_exact, squares):  # type: ignore[no-untyped-def]
+    """Update the sums over slots, and what is known of them, by a step.
+
+    Parameters
+    ----------
+    sums : ndarray (n_planes, n_slots) of int64
+        The planes of `slices`. The first two differ by the sum of the first integers, and bound how
+        far the sum at a cut may be above that at the left edge, and below it.
+    off, spread : ndarray (n_slots,) of float64
+    words : ndarray (2, n_slots) of int64
+        What the minority adds: samples that were listed at the front, and at the back.
+    n_inside : ndarray (n_slots,) of int64
+    vote : float
+        The majority's.
+    most_apart : float
+        The most by which another vote differs from it.
+    stays_exact : bool
+    squares : float
+        At least the sum of all weighted squared residuals after the step.
+    """
+    units = np.int64(vote / VOTE_UNIT)
+    for s in range(sums.shape[1]):
+        second = sums[2, s]
+        grown, fallen = abs(float(words[0, s])), abs(float(words[1, s]))
+        room = most_apart * float(second) + 1.0
+        moved = grown * max(0.0, 1.0 - grown / room) + fallen * max(0.0, 1.0 - fallen / room)
+        most = _most_of(float(second), squares, n_inside[s])
+        if stays_exact:
+            lost = (second >> _UNIT_BITS) * units
+        else:
+            lost = np.int64(np.rint(float(second) * vote))
+            error = most + abs(vote) * float(second) + grown + fallen
+            error = error * _OF_PRODUCT + _OF_SAMPLE * (n_inside[s] + 1.0)
+            off[s] = (off[s] + error) * (1.0 + _OUTWARDS)
+            moved = moved * (1.0 + _OUTWARDS) + error
+        total = sums[0, s] - sums[1, s] + words[0, s] + words[1, s] - lost
+        own = spread[s] = (spread[s] + moved) * (1.0 + _OUTWARDS)
+        above = min(float(max(total, 0)) + own, most) * (1.0 + _OUTWARDS)
+        below = min(float(max(-total, 0)) + own, most) * (1.0 + _OUTWARDS)
+        sums[0, s] = max(np.int64(above) + 1, np.int64(below) + 1 + total)
+        sums[1, s] = sums[0, s] - total

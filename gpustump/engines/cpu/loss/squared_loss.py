@@ -1,0 +1,85 @@
+"""The squared loss of a quantity in kernels: see `engines.reference.squared_loss`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cpu.loss.loss import Loss, Piece
+from gpustump.engines.cpu.loss.margins import CHUNK, repeated, units_of_chunk
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
+
+
+class SquaredLoss(Loss):
+    """The residuals of a run.
+
+    Parameters
+    ----------
+    targets : ndarray (n_samples,) of float64
+        Whole multiples of `VOTE_UNIT` from -1 to 1.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    """
+
+    def __init__(self, targets: np.ndarray, units: np.ndarray) -> None:
+        super().__init__(units, 1)
+        self._residuals = np.array(targets, dtype=np.float64)
+        second = units.astype(np.int64).reshape(1, -1)
+        self._terms = Terms(np.empty_like(second), second)
+
+    @property
+    def terms(self) -> Terms:
+        """See `Loss`; the second integers are the weights, in all rounds."""
+        return self._terms
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The residuals, (1, n_samples)."""
+        return self._residuals.reshape(1, -1)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weights in units of the integers, (n_samples,)."""
+        found: np.ndarray = self._terms.second[0].astype(np.float64)
+        return found
+
+    def _take(self, piece: Piece, *, moves: bool) -> None:  # a vote of 0 moves no residual
+        regions, votes, _, low, sums = piece
+        advance(self._residuals, *self._terms, self.units, regions, votes, low, sums)
+
+
+@inner("UniTuple(int64, 3)(float64[::1], float64[::1], uint8[::1], float64[:], int64[::1])")
+def _subtract(residuals, units, regions, votes, first):  # type: ignore[no-untyped-def]
+    """Compute the next residuals and first integers.
+
+    Returns the sums of both integers, and that of the weighted squares.
+    """
+    on_first, on_second, on_missing = votes[0], votes[1], votes[2]
+    total, size, error = 0, 0, 0
+    for i in range(len(residuals)):
+        region = regions[i]
+        vote = on_first if region == 0 else (on_second if region == 1 else on_missing)
+        residual = residuals[i] - vote
+        residuals[i] = residual
+        whole = np.int64(np.rint(units[i] * residual))
+        first[i] = whole
+        total += whole
+        size += np.int64(units[i])
+        error += np.int64(np.rint(units[i] * (residual * residual)))
+    return total, size, error
+
+
+@kernel(
+    "void(float64[::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1], float64[:, ::1],"
+    " int64, int64[::1])"
+)
+def advance(residuals, first, second, units, regions, votes, low, sums):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples; see `Loss._take`."""
+    room = repeated(units)
+    for at in range(0, len(regions), CHUNK):
+        here = regions[at : at + CHUNK]
+        start, end = low + at, low + at + len(here)
+        of_chunk = units_of_chunk(units, room, start, end)
+        found = _subtract(residuals[start:end], of_chunk, here, votes[:, 0], first[0, start:end])
+        for k in range(3):
+            sums[k] += found[k]
