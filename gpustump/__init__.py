@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
     from gpustump.estimators import GlassBoxClassifier as GlassBoxClassifier
+    from gpustump.estimators import GlassBoxRegressor as GlassBoxRegressor
     from gpustump.estimators import LogitBoostClassifier as LogitBoostClassifier
+    from gpustump.estimators import StumpBoostingRegressor as StumpBoostingRegressor
     from gpustump.estimators.audit import audit as audit
     from gpustump.estimators.audit_result import Audit as Audit
     from gpustump.learners.category_split import CategorySplit as CategorySplit
@@ -56,6 +58,7 @@ _HOMES = {
     "Device": "arrays.devices",
     "DeviceError": "arrays.devices",
     "GlassBoxClassifier": "estimators",
+    "GlassBoxRegressor": "estimators",
     "Interval": "learners.interval",
     "LogitBoostClassifier": "estimators",
     "Member": "model.members",
@@ -66,6 +69,7 @@ _HOMES = {
     "Split": "learners.split",
     "StepTable": "learners.step_table",
     "Stump": "learners.stump",
+    "StumpBoostingRegressor": "estimators",
     "StumpEnsemble": "model.ensemble",
     "VotedSplit": "boosting.one_hypothesis",
     "audit": "estimators.audit",
@@ -91,6 +95,7 @@ __all__ = [
     "Device",
     "DeviceError",
     "GlassBoxClassifier",
+    "GlassBoxRegressor",
     "Interval",
     "LogitBoostClassifier",
     "Member",
@@ -101,6 +106,7 @@ __all__ = [
     "Split",
     "StepTable",
     "Stump",
+    "StumpBoostingRegressor",
     "StumpEnsemble",
     "VotedSplit",
     "audit",

@@ -36,7 +36,7 @@ from gpustump.boosting.rounds import Callback
 from gpustump.boosting.run_logs import RunLog
 from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings, Trained, train
 from gpustump.boosting.votes import AnyRound
-from gpustump.engines.contract import Search, Task
+from gpustump.engines.contract import Task
 from gpustump.engines.route import asked_for, kernels_will_train, why_not_on_gpu
 from gpustump.engines.threads import Team, threads_of
 
@@ -197,9 +197,8 @@ def _go_side_by_side(
     is_free = nobody_looks and settings.resources.max_memory is None
     if not (is_free and arrays.library_name(X) == "numpy" and asked_for() != "cuda"):
         return False
-    search = Search(settings.learner, settings.votes.kind, settings.n_outputs(n_classes))
     n_rounds = settings.n_rounds_of(n_classes)
-    task = Task(X, X.shape[0], search, n_rounds, settings.categorical)
+    task = Task(X, X.shape[0], settings.search(n_classes), n_rounds, settings.categorical)
     if n_elements < (_SMALL if _are_made_ahead(task) else _MEDIUM):
         return False
     n_threads = threads_of(settings.resources.n_jobs)

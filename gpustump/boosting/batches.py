@@ -161,7 +161,7 @@ class Columns:
     def parts(self, low: int, high: int) -> Parts | None:
         """See `Source`."""
         right, losses = self.made.right, self.made.losses
-        return Parts(right[low:high], losses[low:high]) if right.shape[1] else None
+        return Parts(right[low:high], losses[low:high]) if losses.shape[1] else None
 
 
 @dataclass(frozen=True)

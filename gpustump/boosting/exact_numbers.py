@@ -18,6 +18,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+from gpustump.engines.ahead import NEWTON_DOUBT
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 
 _LOG_ERROR = 2.0**-46
@@ -61,6 +62,38 @@ def nearest_vote(exactly: Fraction) -> float:
     if abs(exactly) > VOTES_LIMIT:
         return math.inf if exactly > 0 else -math.inf
     return round(exactly / Fraction(VOTE_UNIT)) * VOTE_UNIT
+
+
+def newton_vote(first: int, second: int, l2: float, rate: float, most: float = math.inf) -> float:
+    """The multiple of `VOTE_UNIT` nearest to rate * A / (B + lambda); 0 in an empty region.
+
+    The quotient is bounded by -most and most. It is computed in float64, with five roundings, and
+    with fractions if that leaves a doubt which multiple is nearest.
+
+    Parameters
+    ----------
+    first, second : int
+        A and B, a region's sums of first and of second integers.
+    l2 : float
+        Lambda, in units of the integers.
+    rate, most : float
+    """
+    if second == 0:
+        return 0.0
+    units = max(-most, min(most, first / (second + l2))) * (rate / VOTE_UNIT)
+    if abs(units) < 2.0**40:
+        nearest = round(units)
+        if abs(units - nearest) + abs(units) * NEWTON_DOUBT < 0.5:
+            return nearest * VOTE_UNIT
+    return exact_newton_vote(first, second, l2, rate, most)
+
+
+def exact_newton_vote(first: int, second: int, l2: float, rate: float, most: float) -> float:
+    """The vote of `newton_vote` in a region that is not empty, computed with fractions."""
+    step = first / (second + Fraction(l2))
+    if math.isfinite(most):
+        step = max(Fraction(-most), min(Fraction(most), step))
+    return nearest_vote(Fraction(rate) * step)
 
 
 def exponential(x: float) -> Decimal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from gpustump.boosting.batches import Terms
 from gpustump.data.parameters import Link
 from gpustump.engines.contract import Search
 from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.target_scale import TargetScale
+from gpustump.model.bags import Bags
 from gpustump.model.members import Member, RegionMember
 
 
@@ -22,6 +25,26 @@ def member_of(terms: Terms, constant: Sequence[float], search: Search) -> Member
     return RegionMember(tuple(terms.hypotheses), votes, np.asarray(constant, dtype=np.float64))
 
 
+def in_unit_of_target(
+    members: Sequence[RegionMember], bags: Bags | None, scale: TargetScale
+) -> tuple[tuple[RegionMember, ...], Bags | None]:
+    """The members of a quantity's model, and its bags, in the unit of the targets."""
+
+    def constant(learnt: Sequence[float]) -> tuple[float, ...]:
+        return tuple(scale.constant(np.asarray(learnt)).tolist())
+
+    found = tuple(
+        RegionMember(own.splits, scale.votes(own.votes), scale.constant(own.constant))
+        for own in members
+    )
+    if bags is None:
+        return found, None
+    constants = tuple(tuple(map(constant, of_member)) for of_member in bags.constants)
+    return found, replace(bags, constants=constants)
+
+
 def link_of(search: Search) -> Link:
-    """How the scores of a model become probabilities."""
+    """What the scores of a model mean."""
+    if search.quantity is not None:
+        return "identity"
     return "softmax" if search.loss == "softmax" else "logistic"

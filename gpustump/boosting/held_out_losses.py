@@ -1,4 +1,4 @@
-"""Mean losses of held-out samples, negated: the logistic, the log-loss and the exponential loss.
+"""Mean losses of held-out samples, negated: logistic, log-loss, exponential, and squared error.
 
 A sample's loss comes from a table (`loss_tables`). Sums of losses are sums of integers, so they do
 not depend on their order, and each mean is rounded once. The unit of these integers is fixed: it
@@ -8,16 +8,24 @@ samples.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
+import numpy as np
+
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.held_out_samples import UNIT_BITS, Watched, weight_of
+from gpustump.boosting.held_out_samples import (
+    UNIT_BITS,
+    HeldOutTargets,
+    Watched,
+    weight_of,
+)
 from gpustump.boosting.loss_tables import BAND_BITS, LOSS_BITS, ExponentialTable, LogisticTable
-from gpustump.engines.ahead import WatchedLoss
+from gpustump.engines.ahead import LARGEST_SQUARE, LOW_BITS, WatchedLoss
 from gpustump.engines.held_out import HeldOutSums
 
 
@@ -288,6 +296,55 @@ class NegativeExponentialLoss:
             return -(sum(parts) / ((len(parts) * total) << (_SUM_BITS + BAND_BITS)))
         except OverflowError:
             return -math.inf
+
+
+@dataclass(frozen=True)
+class NegativeSquaredError:
+    """Minus the mean squared error of a quantity; an `AdditiveScorer`.
+
+    A weighted square is computed in float64 and rounded to a whole number of units of the weights.
+    Such numbers may have 82 bits, so they are added up in two parts. The mean is rounded once; its
+    error is below n_held_out * 2**-61 where squares are at most 1.
+    """
+
+    held_out: HeldOutTargets
+
+    is_additive: ClassVar[Literal[True]] = True
+
+    def __call__(self, scores: Array) -> float:
+        return self.value(self.parts(scores), self.totals)
+
+    @functools.cached_property
+    def totals(self) -> list[int]:
+        """The integer weight, as the only item."""
+        return [weight_of(self.held_out)]
+
+    @property
+    def watched(self) -> WatchedLoss:
+        """The loss for engines that make rounds ahead, on the host."""
+        weights = arrays.to_host(self.held_out.weights.values).astype(np.float64)
+        nodes = np.zeros(0, dtype=np.int64)
+        targets = arrays.to_host(self.held_out.targets)
+        return WatchedLoss("squared", weights, (nodes, nodes, 0), 0, targets)
+
+    def parts(self, scores: Array) -> list[int]:
+        """The sums of the upper and of the lower parts of the weighted squares."""
+        with arrays.computing_on(scores):
+            xp = arrays.namespace_of(scores)
+            residuals = self.held_out.targets - scores
+            most = arrays.scalar(LARGEST_SQUARE, residuals)
+            weights = xp.astype(self.held_out.weights.values, xp.float64)
+            weighted = xp.minimum(residuals * residuals, most) * weights
+            upper = xp.floor(weighted * 2.0**-LOW_BITS)
+            lower = xp.round(weighted - upper * 2.0**LOW_BITS)
+            sums = [xp.sum(xp.astype(part, xp.int64)) for part in (upper, lower)]
+            return arrays.integers(xp.stack(sums))
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (upper, lower), (total,) = parts, totals
+        return -(((upper << LOW_BITS) + lower) / total)
 
 
 _SUM_BITS = 512

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -79,7 +79,7 @@ def error_of(right_weight: int, weight: int) -> float:
     return (weight - right_weight) / weight
 
 
-def weight_of(held_out: Watched) -> int:
+def weight_of(held_out: Watched | HeldOutTargets) -> int:
     """The integer weight of these samples; it adds up over groups of samples."""
     values = held_out.weights.values
     with arrays.computing_on(values):
@@ -178,6 +178,22 @@ class HeldOutClasses:
     def error(self, scores: Array) -> float:
         """The share of the weight that is classified wrongly."""
         return _error(self, scores)
+
+
+@dataclass(frozen=True)
+class HeldOutTargets:
+    """Targets and weights of the held-out samples of a quantity.
+
+    Attributes
+    ----------
+    targets : array (n_held_out,) of float64
+        As boosting learns them.
+    weights : IntegerWeights
+    """
+
+    targets: Array
+    weights: IntegerWeights
+    sums: ClassVar[None] = None
 
 
 def _right_weight(held_out: Watched, scores: Array) -> int:

@@ -24,9 +24,15 @@ from gpustump.arrays import Array
 from gpustump.boosting.held_out_losses import (
     NegativeExponentialLoss,
     NegativeLogLoss,
+    NegativeSquaredError,
     log_losses,
 )
-from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
+from gpustump.boosting.held_out_samples import (
+    HeldOut,
+    HeldOutClasses,
+    HeldOutTargets,
+    Watched,
+)
 from gpustump.boosting.held_out_shares import Accuracy, BalancedAccuracy, ByClass, RocAuc
 from gpustump.data.parameters import Link, Scoring
 
@@ -34,6 +40,7 @@ __all__ = [
     "AdditiveScorer",
     "HeldOut",
     "HeldOutClasses",
+    "HeldOutTargets",
     "Scorer",
     "Watched",
     "additive_scorer",
@@ -75,7 +82,7 @@ Value = Callable[[Sequence[int], Sequence[int]], float]
 """A function from parts and totals to a score; see `AdditiveScorer`."""
 
 
-def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scorer:
+def scorer(scoring: Scoring, held_out: Watched | HeldOutTargets, link: Link = "logistic") -> Scorer:
     """The function that computes a score of the held-out samples.
 
     Parameters
@@ -92,10 +99,11 @@ def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scor
         * "balanced_accuracy": the mean of the recalls of all classes.
         * "roc_auc": the area under the ROC curve; for K outputs the mean of the areas of each class
           against the rest, on the score of its output.
+        * "neg_mean_squared_error": of a quantity, as boosting learns it.
 
         y is 1 for the sample's class, and -1 for the others.
-    held_out : HeldOut or HeldOutClasses
-        One output, or K.
+    held_out : HeldOut, HeldOutClasses or HeldOutTargets
+        One output, or K, or a quantity.
     link : str
         How scores become probabilities, "logistic" or "softmax"; one output is logistic.
 
@@ -112,6 +120,8 @@ def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scor
         If "balanced_accuracy" or "roc_auc" is asked for and a class has no held-out samples, or if
         one output is to have the link "softmax".
     """
+    if isinstance(held_out, HeldOutTargets):
+        return NegativeSquaredError(held_out)
     if scoring != "roc_auc":
         found = additive_scorer(scoring, held_out, link)
         check_classes(scoring, found.totals)

@@ -16,8 +16,8 @@ import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.boosting.batches import Parts
-from gpustump.boosting.held_out_losses import NegativeLogLoss
-from gpustump.boosting.held_out_samples import Watched, error_of, weight_of
+from gpustump.boosting.held_out_losses import NegativeLogLoss, NegativeSquaredError
+from gpustump.boosting.held_out_samples import HeldOutTargets, Watched, error_of, weight_of
 from gpustump.boosting.held_out_scores import AdditiveScorer, Scorer, check_classes, value_of
 from gpustump.data.parameters import Scoring
 from gpustump.engines.ahead import WatchedSamples
@@ -26,7 +26,10 @@ from gpustump.learners.hypothesis import Partition
 
 
 class Judgement(NamedTuple):
-    """The score of a model on held-out samples, greater is better, and its error on them."""
+    """The score of a model on held-out samples, greater is better, and its error on them.
+
+    The error of a quantity is the mean squared one.
+    """
 
     score: float
     error: float
@@ -58,8 +61,8 @@ class LocalJudge:
         The whole table, of which no copy is made.
     rows : array (n_held_out,) of int, or None
         The rows of X to watch; None for all.
-    held_out : Watched
-        Their labels and weights.
+    held_out : Watched or HeldOutTargets
+        Their labels or targets, and weights.
     scorer : Scorer
         For these samples. If they are one group of several, it is made by `additive_scorer`.
     constant : sequence of float
@@ -74,7 +77,7 @@ class LocalJudge:
         self,
         X: Array,
         rows: Array | None,
-        held_out: Watched,
+        held_out: Watched | HeldOutTargets,
         scorer: Scorer,
         constant: Sequence[float] = (0.0,),
         n_jobs: int | None = None,
@@ -92,12 +95,18 @@ class LocalJudge:
     def judged(self) -> Judgement:
         """The score and the error of the model so far on these samples."""
         scores = self._now()
+        score = self._scorer(scores)
+        if isinstance(self._held_out, HeldOutTargets):
+            return Judgement(score, -score)
         right = self._held_out.right_weight(scores)
-        return Judgement(self._scorer(scores), error_of(right, self._weight))
+        return Judgement(score, error_of(right, self._weight))
 
     def watched(self) -> WatchedSamples | None:
         """The samples for engines that make rounds ahead; None if these cannot watch them."""
         place, sums, own = self._scores.on_host(), self._held_out.sums, self._scorer
+        if place is not None and isinstance(own, NegativeSquaredError):
+            nothing = np.zeros(0, dtype=np.int64)
+            return WatchedSamples(*place, nothing, nothing, 0, own.watched)
         if place is None or sums is None or not isinstance(own, NegativeLogLoss):
             return None
         loss = own.watched
@@ -113,6 +122,8 @@ class LocalJudge:
         """
         value, totals = self._additive().value, self._additive().totals
         scores = [value(losses, totals) for losses in parts.losses.tolist()]
+        if isinstance(self._held_out, HeldOutTargets):
+            return scores, [-score for score in scores]
         weight, right = self._weight, parts.right.sum(axis=1).tolist()  # weights are below 2**62
         return scores, [error_of(own, weight) for own in right]
 
@@ -124,6 +135,7 @@ class LocalJudge:
     def parts(self) -> list[int]:
         """The weight that is classified right, then the score's parts, of the model so far."""
         scores = self._now()
+        assert not isinstance(self._held_out, HeldOutTargets)
         return [self._held_out.right_weight(scores), *self._additive().parts(scores)]
 
     def _additive(self) -> AdditiveScorer:

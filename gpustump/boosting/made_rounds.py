@@ -70,7 +70,7 @@ class MadeSplits:
             map(_of_regions, made.votes.tolist()),
             map(self.rule.recorded, made.scores.tolist(), made.weights.tolist()),
             made.normalisers.tolist() if has_bound else [None] * len(made.features),
-            (misclassified / self.first_weight for misclassified in made.misclassified.tolist()),
+            (error / self.first_weight for error in made.error.tolist()),
             map(self.rule.bound, products.tolist()),
             strict=True,
         )
@@ -116,7 +116,7 @@ class MadeStumps:
             (agreement / (2 * weight) for agreement, weight in pairs),
             self.votes(made),
             made.normalisers.tolist(),
-            (misclassified / self.first_weight for misclassified in made.misclassified.tolist()),
+            (error / self.first_weight for error in made.error.tolist()),
             products.tolist(),
             strict=True,
         )

@@ -14,11 +14,10 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.exact_numbers import EXACT, exponential, nearest_vote, vote_of
+from gpustump.boosting.exact_numbers import EXACT, exponential, newton_vote, vote_of
 from gpustump.boosting.quick_exponentials import DoubtError, certain_power, exponentials
 from gpustump.boosting.votes import Change, Taken
 from gpustump.engines.ahead import NEWTON, NEWTON_DOUBT, VoteRule
@@ -147,27 +146,8 @@ class NewtonVotes:
         """None: no normaliser bounds the training error."""
 
     def _vote(self, first: int, second: int) -> float:
-        """The multiple of `VOTE_UNIT` nearest to learning_rate / 2 * A / (B + lambda).
-
-        A quotient in float64, which is rounded five times, is used if it leaves no doubt which
-        multiple is nearest.
-        """
-        if second == 0:  # an empty region
-            return 0.0
-        step = max(-LARGEST_STEP, min(LARGEST_STEP, first / (second + self.l2)))
-        units = step * (self.learning_rate / (2 * VOTE_UNIT))
-        if abs(units) < 2.0**40:
-            nearest = round(units)
-            if abs(units - nearest) + abs(units) * NEWTON_DOUBT < 0.5:
-                return nearest * VOTE_UNIT
-        return exact_vote(self, first, second)
-
-
-def exact_vote(votes: NewtonVotes, first: int, second: int) -> float:
-    """The vote of `NewtonVotes` in a region that is not empty, computed with fractions."""
-    step = first / (second + Fraction(votes.l2))
-    bounded = max(Fraction(-LARGEST_STEP), min(Fraction(LARGEST_STEP), step))
-    return nearest_vote(Fraction(votes.learning_rate) / 2 * bounded)
+        """The multiple of `VOTE_UNIT` nearest to learning_rate / 2 * A / (B + lambda)."""
+        return newton_vote(first, second, self.l2, self.learning_rate / 2, LARGEST_STEP)
 
 
 def _of_odds(votes: RegionVotes) -> RegionFactors:

@@ -252,11 +252,12 @@ class Boosting(Iterator[Any]):
         from gpustump.model.ensemble import StumpEnsemble
 
         n_outputs = len(self.constant)
+        labels = (-1, 1) if n_outputs == 1 else tuple(range(n_outputs))
         terms = joined([own.terms if isinstance(own, Batch) else own for own in self._model])
         return StumpEnsemble(
             (member_of(terms, self.constant, self._search),),
             self._table.n_features,
-            (-1, 1) if n_outputs == 1 else tuple(range(n_outputs)),
+            labels if self._search.quantity is None else (),
             link=self.link,
         )
 

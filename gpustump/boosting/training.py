@@ -21,7 +21,13 @@ from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.batches import Batch, Rounds
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
-from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched, scorer
+from gpustump.boosting.held_out_scores import (
+    HeldOut,
+    HeldOutClasses,
+    HeldOutTargets,
+    Watched,
+    scorer,
+)
 from gpustump.boosting.judging import LocalJudge
 from gpustump.boosting.looking_ahead import Watcher
 from gpustump.boosting.observing import Observer, SoFar, Unobserved
@@ -50,7 +56,8 @@ class Samples:
     rows : array (n_samples,) of int, or None
         None for all rows.
     classes : array (n_samples,) of int64
-        Each sample's class, from 0.
+        Each sample's class, from 0. Of a quantity each sample's target, float64, as boosting
+        learns it; see `learners.target_scale`.
     weights : array (n_samples,) of float64
         Positive.
     """
@@ -141,12 +148,18 @@ class Settings:
         return replace(self, smoothing=replace(self.smoothing, bag=number))
 
     def n_outputs(self, n_classes: int) -> int:
-        """How many outputs a run has."""
+        """How many outputs a run has; a quantity, which has 0 classes, has one."""
         return n_classes if n_classes > 2 and self.multi_class == "shared" else 1
 
     def n_runs(self, n_classes: int) -> int:
         """One for each class against the rest; otherwise one."""
-        return 1 if n_classes == 2 or self.n_outputs(n_classes) > 1 else n_classes
+        return 1 if n_classes <= 2 or self.n_outputs(n_classes) > 1 else n_classes
+
+    def search(self, n_classes: int) -> Search:
+        """What the rounds of a run look for, as far as it follows from the parameters alone."""
+        votes = self.votes
+        n_outputs = self.n_outputs(n_classes)
+        return Search(self.learner, votes.kind, n_outputs, quantity=votes.quantity)
 
     def refuse_constrained_classes(self, n_classes: int) -> None:
         """Refuse monotone constraints for more than two classes.
@@ -256,6 +269,7 @@ def train(
         The whole table; `samples` says which rows are trained on.
     samples : Samples
     n_classes : int
+        0 for a quantity.
     settings : Settings
     device : str
         As `devices.check_device` allows. With "auto" training moves to the CPU, with a warning, if
@@ -406,7 +420,7 @@ def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
     with Bar(sum(n_rounds), shown=shown, note=note, done=sum(n_done)) as bar:
         for number, own in enumerate(before):
             positive = number if job.n_runs == job.n_classes else 1
-            target = Target(positive, job.n_outputs, votes)
+            target = Target(positive, job.n_outputs, votes, is_quantity=job.n_classes == 0)
             boosting = ground.boosting(target, settings, own)
             watch = ground.watch(boosting, target, settings)
             observer.run_begins(number)
@@ -499,7 +513,7 @@ def _note(route: Route, table: PreparedTable) -> str:
 
 
 class Target(NamedTuple):
-    """What a run learns, one class against the rest or all classes at once, and how it votes.
+    """What a run learns, and how it votes: a class against the rest, all classes, or a quantity.
 
     Attributes
     ----------
@@ -507,19 +521,25 @@ class Target(NamedTuple):
         The class whose label is 1, with one output.
     n_outputs : int
     votes : Votes
+    is_quantity : bool
     """
 
     positive: int
     n_outputs: int
     votes: Votes
+    is_quantity: bool = False
 
     def labels(self, samples: Samples) -> Array:
         """The labels as `Engine.start` takes them."""
-        return samples.classes if self.n_outputs > 1 else samples.signs(self.positive)
+        if self.is_quantity or self.n_outputs > 1:
+            return samples.classes
+        return samples.signs(self.positive)
 
-    def watched(self, samples: Samples, n_jobs: int | None) -> Watched:
+    def watched(self, samples: Samples, n_jobs: int | None) -> Watched | HeldOutTargets:
         """Held-out samples in the form that the scores take."""
         labels, weights = self.labels(samples), IntegerWeights.of(samples.weights)
+        if self.is_quantity:
+            return HeldOutTargets(labels, weights)
         if self.n_outputs > 1:
             sums = held_out_sums(labels, weights.values, self.n_outputs, n_jobs)
             return HeldOutClasses(labels, weights, self.n_outputs, sums=sums)

@@ -13,6 +13,7 @@ from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
+from gpustump.boosting.squared_votes import SquaredVotes
 from gpustump.boosting.votes import Votes
 from gpustump.data.callers import caller_level
 from gpustump.data.parameters import (
@@ -22,6 +23,7 @@ from gpustump.data.parameters import (
     check_real,
     check_vote_kind,
 )
+from gpustump.engines.contract import QuantityLoss
 from gpustump.engines.integer_weights import unit_exponent
 
 
@@ -40,12 +42,15 @@ class VoteSettings:
         that depends on the number of outputs.
     monotone : tuple (n_features,) of int, or None
         Each feature's constraint; see `Search`.
+    quantity : str or None
+        The loss of a target that is a quantity, with Newton votes; None for classes.
     """
 
     kind: VoteKind = "discrete"
     learning_rate: float = 1.0
     l2_regularization: float | None = 0.0
     monotone: tuple[int, ...] | None = None
+    quantity: QuantityLoss | None = None
 
     @classmethod
     def checked(
@@ -79,9 +84,9 @@ class VoteSettings:
         """Warn if lambda shrinks all Newton votes because the sample weights are small.
 
         A sample of weight w adds w/4 to B at most, so B is at most a quarter of all weights, for a
-        region of all samples. Lambda is large against the weights if it is more than a tenth of
-        that. With few samples it is so whatever the weights are; they are the reason if their mean
-        is below a tenth.
+        region of all samples. (Of a quantity a sample adds w.) Lambda is large against the weights
+        if it is more than a tenth of that. With few samples it is so whatever the weights are; they
+        are the reason if their mean is below a tenth.
 
         Parameters
         ----------
@@ -89,7 +94,7 @@ class VoteSettings:
             Of the sample weights.
         n_samples, n_outputs : int
         """
-        l2, most = self.l2_of(n_outputs), mean * n_samples / 4
+        l2, most = self.l2_of(n_outputs), mean * n_samples * (0.25 if self.quantity is None else 1)
         if mean >= 0.1 or l2 <= most / 10:
             return
         warn(
@@ -105,6 +110,8 @@ class VoteSettings:
 
         def exponent() -> int:
             with arrays.computing_on(sample_weight):
+                if self.quantity is not None:
+                    return SquaredVotes.exponent_of(sample_weight)
                 return unit_exponent(sample_weight)
 
         return self.votes_in_units(exponent, n_outputs)
@@ -113,6 +120,11 @@ class VoteSettings:
         """The same, given a function that returns `unit_exponent` of the weights; called only if
         needed."""
         rate = self.learning_rate
+        if self.quantity is not None:
+            squared = SquaredVotes.of(
+                exponent(), learning_rate=rate, l2_regularization=self.l2_of(1)
+            )
+            return SplitVotes(squared, self.monotone)
         if self.kind == "newton":
             l2 = self.l2_of(n_outputs)
             newton = NewtonVotes.of(

@@ -75,10 +75,10 @@ def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndar
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
     union = union_of(labels)
     classes, _ = encode(union, union)
-    if earlier is not None and not np.array_equal(classes, earlier.classes):
+    if earlier is not None and not np.array_equal(classes, earlier.target.classes):
         raise ValueError(
             f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
-            f"hold those of the earlier fit, {listed(earlier.classes.tolist())}."
+            f"hold those of the earlier fit, {listed(earlier.target.classes.tolist())}."
         )
     return classes
 

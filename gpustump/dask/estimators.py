@@ -16,7 +16,7 @@ from gpustump.dask.fitting import Kept, Request, Use, fit
 from gpustump.dask.partitions import Collection, example_of, is_frame, with_whole_rows
 from gpustump.dask.prediction import accuracy, applied, is_lazy
 from gpustump.data.class_weights import check_class_weight
-from gpustump.data.parameters import Learner, MultiClass, Scoring, VoteKind
+from gpustump.data.parameters import ClassScoring, Learner, MultiClass, VoteKind
 from gpustump.estimators.adaboost import AdaBoostClassifier
 from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.callbacks import with_callbacks
@@ -29,6 +29,7 @@ from gpustump.estimators.categorical import (
 from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint, settings_of
 from gpustump.estimators.fitted import Data, Learnt
 from gpustump.estimators.logitboost import LogitBoostClassifier
+from gpustump.estimators.target_domain import TargetDomain
 from gpustump.estimators.validation_data import Validation, naming
 
 _KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
@@ -125,12 +126,12 @@ class DaskClassifier(BoostedClassifier):
         request = Request(
             collection, settings, asked, earlier, _KINDS[self.device],
             check_class_weight(self.class_weight),
-            lambda own, classes: self._observed(learner, given, own, classes),
+            lambda own, classes: self._observed(learner, given, own, TargetDomain(classes)),
             None if checkpoint is None else self._kept(checkpoint, learner, settings),
             columns, learner._decided,
         )  # fmt: skip
         found = fit(self.client_, request)
-        learnt = Learnt(found.trained, found.classes, found.splits, found.fingerprint)
+        learnt = Learnt(found.trained, TargetDomain(found.classes), found.splits, found.fingerprint)
         self._take_over(learner, learnt, settings)
         self.cluster_ = found.use
         return self
@@ -410,7 +411,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
-        scoring: Scoring = "loss",
+        scoring: ClassScoring = "loss",
         tol: float = 0.0,
         warm_start: bool = False,
         verbose: int = 0,
@@ -498,7 +499,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
-        scoring: Scoring = "neg_log_loss",
+        scoring: ClassScoring = "neg_log_loss",
         tol: float = 0.0,
         warm_start: bool = False,
         verbose: int = 0,

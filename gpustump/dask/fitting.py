@@ -40,7 +40,6 @@ from gpustump.data.labels import plain_labels, warn_of_odd_classes
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
-from gpustump.engines.contract import Search
 from gpustump.engines.route import Route
 from gpustump.estimators.categorical import Categories
 from gpustump.estimators.checkpointing import (
@@ -323,7 +322,7 @@ class _Fit:
         sampled = None
         if settings.smoothing is not None:
             sampled = _sampled_values(shards, np.dtype(types.compared), self.n_features)
-        planned = Search("stump", settings.votes.kind, settings.n_outputs(n_classes))
+        planned = replace(settings.search(n_classes), learner="stump")
         table = ClusterTable.prepared(
             None, shards, types, planned, n_samples, categorical=settings.categorical
         )

@@ -35,6 +35,7 @@ from gpustump.engines.category_columns import numbers_of
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import answer, shard_of
+from gpustump.engines.contract import Search
 from gpustump.engines.cpu.table.cuts import codable
 from gpustump.engines.held_out import held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights, scaled
@@ -544,6 +545,6 @@ def _watched(samples: Samples, weights: IntegerWeights, about: Watch, n_threads:
     if about.n_outputs > 1:
         sums = held_out_sums(samples.classes, weights.values, about.n_outputs, n_threads)
         return HeldOutClasses(samples.classes, weights, about.n_outputs, sums=sums)
-    y = samples.labels(1, about.positive)
+    y = samples.labels(Search(), about.positive)
     classes = (y > 0).astype(np.int64)
     return HeldOut(y, weights, sums=held_out_sums(classes, weights.values, 2, n_threads))

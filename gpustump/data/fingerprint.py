@@ -29,6 +29,7 @@ from gpustump.data.labels import check_labels, plain_labels
 from gpustump.data.readable import listed, shown
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
+from gpustump.data.targets import check_targets
 
 LEAF_ROWS = 4096
 """Few enough that the ends of a partition are a short message, and enough that hashing a leaf costs
@@ -128,14 +129,18 @@ class Fingerprint:
         return found or ["the values differ"]
 
 
-def fingerprint_of(X: Any, y: Any, sample_weight: Any = None) -> Fingerprint:
-    """The fingerprint of a table with its labels and weights.
+def fingerprint_of(
+    X: Any, y: Any, sample_weight: Any = None, *, of_quantity: bool = False
+) -> Fingerprint:
+    """The fingerprint of a table with its labels, or targets, and weights.
 
     Parameters
     ----------
     X : array or frame (n_samples, n_features)
     y : array (n_samples,)
     sample_weight : array (n_samples,), optional
+    of_quantity : bool
+        Whether y holds a quantity, and not labels of classes.
 
     Returns
     -------
@@ -158,8 +163,10 @@ def fingerprint_of(X: Any, y: Any, sample_weight: Any = None) -> Fingerprint:
     """
     X = check_table(X)
     with arrays.computing_on(X):
-        labels = arrays.to_host(check_labels(y, X))
         weights = all_weights(sample_weight, X)
+        if of_quantity:
+            return joined([leaves_of(X, arrays.to_host(check_targets(y, X)), weights)], ())
+        labels = arrays.to_host(check_labels(y, X))
     classes, numbers = np.unique(labels, return_inverse=True)
     return joined([leaves_of(X, numbers, weights)], plain_labels(classes))
 
@@ -202,8 +209,8 @@ def leaves_of(X: Array, numbers: np.ndarray, weights: np.ndarray, first_row: int
     ----------
     X : array (n_rows, n_features)
         As `check_table` returns it.
-    numbers : ndarray (n_rows,) of int64
-        The number of each row's class, among the classes of the whole table.
+    numbers : ndarray (n_rows,)
+        The number of each row's class, among the classes of the whole table; or its target.
     weights : ndarray (n_rows,) of float64
     first_row : int
         The number of the first row in the whole table.

@@ -44,16 +44,17 @@ MultiClass = Literal["one_vs_rest", "shared"]
 
 MULTI_CLASS: tuple[MultiClass, ...] = get_args(MultiClass)
 
-Scoring = Literal[
+ClassScoring = Literal[
     "loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy", "neg_exponential_loss"
 ]
-"""What early stopping watches; see `boosting.held_out_scores`."""
+Scoring = ClassScoring | Literal["neg_mean_squared_error"]
+"""What early stopping watches; see `boosting.held_out_scores`. The last one is for quantities."""
 
-SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
+SCORINGS: tuple[ClassScoring, ...] = get_args(ClassScoring)
 
-Link = Literal["logistic", "softmax"]
-"""How the scores F of a model become probabilities: 1 / (1 + exp(-2 F)) for each output, or
-exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs."""
+Link = Literal["logistic", "softmax", "identity"]
+"""What the scores F of a model mean: probabilities 1 / (1 + exp(-2 F)) for each output, or
+exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs; or a quantity, in its own unit."""
 
 LINKS: tuple[Link, ...] = get_args(Link)
 
@@ -121,12 +122,17 @@ def check_vote_kind(votes: Any, choices: tuple[VoteKind, ...] = VOTE_KINDS) -> V
     return _one_of(choices, votes, "votes")
 
 
+def check_quantity_loss(loss: Any) -> str:
+    """The loss of a quantity, by its name."""
+    return _one_of(("squared_error",), loss, "loss")
+
+
 def check_multi_class(multi_class: Any) -> MultiClass:
     """How more than two classes are boosted, by its name."""
     return _one_of(MULTI_CLASS, multi_class, "multi_class")
 
 
-def check_scoring(scoring: Any) -> Scoring:
+def check_scoring(scoring: Any) -> ClassScoring:
     """What early stopping watches, by its name."""
     if callable(scoring):
         raise TypeError(
@@ -147,6 +153,8 @@ def _one_of(choices: tuple[_Choice, ...], value: Any, name: str) -> _Choice:
 def _listed(choices: tuple[str, ...]) -> str:
     """The choices in words: 'a', 'b' or 'c'."""
     *others, last = map(repr, choices)
+    if not others:
+        return last
     return f"{', '.join(others)} or {last}"
 
 

@@ -3,9 +3,12 @@
 adaboost         AdaBoostClassifier: parameters, and what scikit-learn's AdaBoost offers
 logitboost       LogitBoostClassifier: parameters
 glass_box        GlassBoxClassifier: LogitBoostClassifier with other defaults
+regressors       StumpBoostingRegressor and GlassBoxRegressor: the same for quantities
 boosted          what all boosters share: a fit with its settings, warm starts, rounds
 one_stump        DecisionStumpClassifier: the best stump alone
-fitted           what all share: checking tables, fitting, predictions
+classifying      what all classifiers share: labels, probabilities, scores
+fitted           what all share: checking tables, fitting, explanations
+target_domain    what a target may be: one of some classes, or a quantity
 categorical      which features are categorical, and how their categories are numbered
 validation_data  which samples a fit, or a bag, trains on and watches: drawn or passed ones
 held_out_split   which samples early stopping draws, and whether a warm start may watch them again
@@ -23,10 +26,13 @@ from gpustump.estimators.adaboost import AdaBoostClassifier
 from gpustump.estimators.glass_box import GlassBoxClassifier
 from gpustump.estimators.logitboost import LogitBoostClassifier
 from gpustump.estimators.one_stump import DecisionStumpClassifier
+from gpustump.estimators.regressors import GlassBoxRegressor, StumpBoostingRegressor
 
 __all__ = [
     "AdaBoostClassifier",
     "DecisionStumpClassifier",
     "GlassBoxClassifier",
+    "GlassBoxRegressor",
     "LogitBoostClassifier",
+    "StumpBoostingRegressor",
 ]

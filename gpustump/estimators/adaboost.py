@@ -15,9 +15,9 @@ from gpustump.boosting.rounds import Callback
 from gpustump.boosting.training import Settings
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.data.parameters import (
+    ClassScoring,
     Learner,
     MultiClass,
-    Scoring,
     VoteKind,
     check_learner,
     check_vote_kind,
@@ -254,7 +254,7 @@ class AdaBoostClassifier(BoostedClassifier):
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
-        scoring: Scoring = "loss",
+        scoring: ClassScoring = "loss",
         tol: float = 0.0,
         warm_start: bool = False,
         verbose: int = 0,

@@ -29,9 +29,8 @@ from gpustump.data.fingerprint import Fingerprint, fingerprint_of
 from gpustump.data.frames import with_columns
 from gpustump.data.labels import plain_labels
 from gpustump.data.parameters import check_count
-from gpustump.engines.contract import Search
 from gpustump.estimators.audit_result import Audit, HeadDifference
-from gpustump.estimators.fitted import Data, DeviceName, Prepared, StumpClassifier, model_of
+from gpustump.estimators.fitted import Data, DeviceName, Prepared, StumpEstimator, model_of
 from gpustump.estimators.recorded import FINGERPRINT, Recorded, of_estimator, recorded
 from gpustump.estimators.validation_data import NOTHING, Asked, Validation
 from gpustump.model import model_file
@@ -192,6 +191,11 @@ def recorded_fit(model: StumpEnsemble, estimator: Any = None) -> Recorded:
     ValueError, TypeError
         If nothing is known, or nothing that can be used.
     """
+    if model.is_regression:
+        raise ValueError(
+            "the model predicts a quantity, and such models cannot be audited yet. Fits are "
+            "deterministic: fit the estimator again, and compare both models' digest()."
+        )
     if estimator is not None:
         return _from_estimator(estimator, model)
     known = recorded(model.details)
@@ -282,7 +286,7 @@ class _Found(NamedTuple):
     """What is known before the rounds are compared."""
 
     model: StumpEnsemble
-    estimator: StumpClassifier
+    estimator: StumpEstimator
     ready: Prepared
     depth: Depth
     data_differences: tuple[str, ...] | None
@@ -306,7 +310,7 @@ def _compared(found: _Found, device: str) -> Audit:
     model, ready = found.model, found.ready
     audited: list[AuditedRuns] = []
     for bag, (share, claimed) in enumerate(zip(ready.shares, claims_of(model), strict=True)):
-        n_classes = len(ready.classes)
+        n_classes = ready.target.n_classes
         training = Training(
             ready.X, share.samples, n_classes, ready.settings, check_device(device), share.held_out
         )
@@ -331,7 +335,7 @@ def _compared(found: _Found, device: str) -> Audit:
 
 def _derived_model(trained: Sequence[Trained], ready: Prepared) -> StumpEnsemble:
     """The model that the data give."""
-    return model_of(trained, ready.classes, vars(ready.learner))
+    return model_of(trained, ready.target, vars(ready.learner))
 
 
 def _from_estimator(estimator: Any, model: StumpEnsemble) -> Recorded:
@@ -345,7 +349,7 @@ def _from_estimator(estimator: Any, model: StumpEnsemble) -> Recorded:
 
 
 def _asked(
-    estimator: StumpClassifier,
+    estimator: StumpEstimator,
     known: Recorded,
     validation: Validation | None,
     model: StumpEnsemble,
@@ -439,7 +443,7 @@ def _other_head(model: StumpEnsemble, ready: Prepared) -> HeadDifference | None:
     n_features = int(ready.X.shape[1])
     if n_features != model.n_features:
         return HeadDifference("features", model.n_features, n_features)
-    classes = plain_labels(ready.classes)
+    classes = plain_labels(ready.target.classes)
     if model_file.canonical(list(classes)) != model_file.canonical(list(model.classes)):
         return HeadDifference("classes", model.classes, classes)
     names = vars(ready.learner).get("feature_names_in_")
@@ -455,7 +459,7 @@ def _other_kind(model: StumpEnsemble, settings: Settings) -> HeadDifference | No
     """Whether the model is of another kind than the parameters make."""
     n_classes = len(model.classes)
     n_outputs, n_runs = settings.n_outputs(n_classes), settings.n_runs(n_classes)
-    search = Search(settings.learner, settings.votes.kind, n_outputs)
+    search = settings.search(n_classes)
     wanted = (
         "signs" if search.has_signs else "region votes", n_runs, n_outputs, link_of(search),
     )  # fmt: skip

@@ -25,6 +25,7 @@ from gpustump.data.monotone import ARGUMENT, Constraints, check_monotone
 from gpustump.data.parameters import (
     MANY_BAGS,
     MOST_BAGS,
+    ClassScoring,
     Learner,
     MultiClass,
     Scoring,
@@ -36,26 +37,25 @@ from gpustump.data.parameters import (
 from gpustump.engines.contract import Search
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint
+from gpustump.estimators.classifying import StumpClassifier
 from gpustump.estimators.curves import Curve, curves_of
-from gpustump.estimators.fitted import Data, Learnt, StumpClassifier
+from gpustump.estimators.fitted import Data, Learnt, StumpEstimator
 from gpustump.estimators.held_out_split import Earlier, Watching, refuse_bad_random_state
+from gpustump.estimators.target_domain import TargetDomain
 from gpustump.estimators.validation_data import Asked, Note, Validation, watching_settings
 from gpustump.learners.step_table import VOTES_LIMIT
 
 
-class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
+class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     """The base class of all boosting estimators; a subclass says what the regions vote."""
 
     n_estimators: int | None
     learning_rate: float
-    multi_class: MultiClass
-    class_weight: Any
     n_bags: int | None
     random_state: Any
     device: str
     n_iter_no_change: int | None
     validation_fraction: float
-    scoring: Scoring
     tol: float
     warm_start: bool
     verbose: int
@@ -67,8 +67,218 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
 
     _search: Search
     _runs: tuple[Run, ...]
+    _target: TargetDomain
     _splits: tuple[Note, ...]
     n_estimators_: int
+
+    def _asked_for(
+        self, validation: Validation | None = None
+    ) -> tuple[Settings, Asked, Sequence[Earlier] | None]:
+        """The checked parameters, what the fit watches, and for each bag the earlier fit that a
+        warm start goes on from (None without one)."""
+        settings = self._settings()
+        if validation is not None:
+            validation = validation._replace(scoring=self._scoring())
+            settings = watching_settings(settings, validation.scoring)
+        n_bags = self._most_bags()
+        is_usual = self.n_bags is None and not self._goes_on
+        asked = Asked(self._watching(settings, n_bags, validation), validation, is_usual)
+        earlier = self._earlier(n_bags)
+        if earlier is not None:
+            self._refuse_other_votes(settings, earlier[0])
+            n_done = max(len(run.rounds) for run in self._runs)
+            n_rounds = settings.n_rounds_of(earlier[0].target.n_classes)
+            if n_rounds < n_done:
+                raise ValueError(
+                    f"n_estimators={n_rounds} is less than the {n_done} rounds already "
+                    "made; with warm_start=True it can only grow."
+                )
+        return settings, asked, earlier
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a fit goes on from an earlier one."""
+        return self.warm_start and hasattr(self, "model_")
+
+    def _most_bags(self) -> int:
+        """The number of bags; the largest one that n_bags=None may stand for."""
+        if self.n_bags is not None:
+            return check_count(self.n_bags, "n_bags", most=MOST_BAGS)
+        return len(self._splits) if self._goes_on else MANY_BAGS
+
+    def _watching(
+        self, settings: Settings, n_bags: int, validation: Validation | None
+    ) -> list[Watching | None]:
+        """What each bag holds out. (A single training holds out only what it watches.)"""
+        if n_bags == 1 and (settings.stopping is None or validation is not None):
+            return [None]
+        share = self._checked_fraction()
+        state = self.random_state if n_bags == 1 else check_random_state(self.random_state)
+        return [Watching(share, state, self._scoring())] * n_bags
+
+    def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
+        """Refuse a warm start with another kind of votes, or for other outputs."""
+        n_outputs = settings.n_outputs(earlier.target.n_classes)
+        asked, before = (settings.votes.kind, n_outputs), earlier.search
+        if asked != (before.votes, before.n_outputs):
+            n_classes = earlier.target.n_classes
+            found = _described(before.votes, before.n_outputs, n_classes)
+            wanted = _described(*asked, n_classes)
+            raise ValueError(
+                f"warm_start=True goes on from rounds of {found}, but now the parameters ask for "
+                f"{wanted}. Keep them as they were, or fit anew with warm_start=False."
+            )
+
+    def _earlier(self, n_bags: int) -> list[Earlier] | None:
+        """For each bag the earlier fit; None if this fit starts from the beginning."""
+        if not self._goes_on:
+            return None
+        if n_bags != len(self._splits):
+            raise ValueError(
+                f"n_bags is {n_bags}, but with warm_start=True it must be {len(self._splits)}, as "
+                "in the earlier fit."
+            )
+        runs = list(zip(*[iter(self._runs)] * (len(self._runs) // n_bags), strict=True))
+        return [
+            Earlier(own, self._target, split, self._search)
+            for own, split in zip(runs, self._splits, strict=True)
+        ]
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of rounds that the model keeps; the largest of several runs."""
+        check_is_fitted(self)
+        return max(len(run.rounds) for run in self._runs)
+
+    @property
+    def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
+        """For each run the records of its rounds; with bags, the runs of the first bag come
+        first."""
+        check_is_fitted(self)
+        return tuple(tuple(run.rounds) for run in self._runs)
+
+    @property
+    def stop_reasons_(self) -> tuple[str, ...]:
+        """For each run why it ended; see `Boosting`."""
+        check_is_fitted(self)
+        return tuple(run.stop_reason for run in self._runs)
+
+    @property
+    def held_out_scores_(self) -> tuple[tuple[float, ...], ...]:
+        """For each run the score of the held-out samples after each round; see `scoring`."""
+        check_is_fitted(self)
+        return tuple(run.held_out_scores for run in self._runs)
+
+    @property
+    def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
+        """For each run the held-out error after each round."""
+        check_is_fitted(self)
+        return tuple(run.held_out_errors for run in self._runs)
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, Curve]]:
+        """The numbers of each round as curves, by data set and metric; see `AdaBoostClassifier`."""
+        check_is_fitted(self)
+        split = self._splits[0]
+        scoring = None if split is None else split.scoring
+        labels = plain_labels(self._target.classes)
+        return curves_of(self._runs, labels, scoring, len(self._splits))
+
+    def _checkpoint(self) -> FitCheckpoint | None:
+        return FitCheckpoint.of(check_checkpoint(self.checkpoint))
+
+    def _take_over(self, learner: StumpEstimator, learnt: Learnt, settings: Settings) -> None:
+        n_outputs = settings.n_outputs(learnt.target.n_classes)
+        runs = [run for bag in learnt.trained for run in bag.runs]
+        for text in _unwanted_ends(runs, settings.votes, n_outputs):
+            warnings.warn(text, stacklevel=caller_level())
+        super()._take_over(learner, learnt, settings)
+
+    def _settings(self) -> Settings:
+        """The parameters, checked."""
+        check_checkpoint(self.checkpoint)
+        refuse_bad_random_state(self.random_state)
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
+        is_flag = isinstance(self.verbose, bool)
+        verbose = int(self.verbose) if is_flag else check_count(self.verbose, "verbose", least=0)
+        n_smoothing = self._n_smoothing()
+        return Settings(
+            n_rounds=self._n_rounds_asked_for(),
+            votes=self._votes(check_real(self.learning_rate, "learning_rate", above=0.0)),
+            multi_class=self._multi_class(),
+            learner=self._learner(),
+            stopping=self._stopping(),
+            callback=self.callback,
+            resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
+            show_progress=verbose > 0,
+            announces_route=verbose > 1,
+            smoothing=Smoothing(n_smoothing) if n_smoothing else None,
+        )
+
+    def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
+        """The settings with the features' constraints."""
+        names = getattr(self, "feature_names_in_", None)
+        constraints = check_monotone(self.monotonic_cst, self.n_features_in_, names)
+        if constraints is None:
+            return settings
+        if settings.learner == "interval":
+            raise ValueError(
+                f"{ARGUMENT} is for stumps: an interval rises and falls again. Take "
+                f"weak_learner='stump', or leave {ARGUMENT} out."
+            )
+        if earlier is not None:
+            _refuse_tighter(constraints, earlier[0].search.monotone)
+        return replace(settings, votes=replace(settings.votes, monotone=constraints))
+
+    def _votes(self, learning_rate: float) -> VoteSettings:
+        """What regions vote; the other parameters of votes are checked here."""
+        raise NotImplementedError
+
+    def _n_rounds_asked_for(self) -> int | None:
+        """The largest number of rounds of a run; None if the number of classes decides it."""
+        return check_count(self.n_estimators, "n_estimators")
+
+    def _n_smoothing(self) -> int:
+        """How many rounds of a run are smoothing rounds."""
+        return 0
+
+    def _multi_class(self) -> MultiClass:
+        """How more than two classes are boosted."""
+        return "shared"
+
+    def _scoring(self) -> Scoring:
+        """What early stopping watches."""
+        raise NotImplementedError
+
+    def _learner(self) -> Learner:
+        """The hypotheses that a round may choose from."""
+        return "stump"
+
+    def _stopping(self) -> Stopping | None:
+        """When to stop early; the parameters are checked even where they are not used."""
+        scoring = self._scoring()
+        tol = check_real(self.tol, "tol", least=0.0)
+        if self.n_iter_no_change is None:
+            return None
+        patience = check_count(self.n_iter_no_change, "n_iter_no_change")
+        self._checked_fraction()
+        return Stopping(patience, tol, scoring, self._n_smoothing())
+
+    def _checked_fraction(self) -> float:
+        """The share that is held out."""
+        share = check_real(self.validation_fraction, "validation_fraction", above=0.0)
+        if share >= 1.0:
+            raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
+        return share
+
+
+class BoostedClassifier(BoostedEstimator, StumpClassifier):
+    """The base class of all boosting classifiers."""
+
+    multi_class: MultiClass
+    class_weight: Any
+    scoring: ClassScoring
 
     @with_callbacks
     def fit(
@@ -147,197 +357,11 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         self._fit(Data(X, y, sample_weight, self.device, asked, earlier, weighting), settings)
         return self
 
-    def _asked_for(
-        self, validation: Validation | None = None
-    ) -> tuple[Settings, Asked, Sequence[Earlier] | None]:
-        """The checked parameters, what the fit watches, and for each bag the earlier fit that a
-        warm start goes on from (None without one)."""
-        settings = self._settings()
-        if validation is not None:
-            validation = validation._replace(scoring=check_scoring(self.scoring))
-            settings = watching_settings(settings, validation.scoring)
-        n_bags = self._most_bags()
-        is_usual = self.n_bags is None and not self._goes_on
-        asked = Asked(self._watching(settings, n_bags, validation), validation, is_usual)
-        earlier = self._earlier(n_bags)
-        if earlier is not None:
-            self._refuse_other_votes(settings, earlier[0])
-            n_done = max(len(run.rounds) for run in self._runs)
-            n_rounds = settings.n_rounds_of(len(self.classes_))
-            if n_rounds < n_done:
-                raise ValueError(
-                    f"n_estimators={n_rounds} is less than the {n_done} rounds already "
-                    "made; with warm_start=True it can only grow."
-                )
-        return settings, asked, earlier
+    def _multi_class(self) -> MultiClass:
+        return check_multi_class(self.multi_class)
 
-    @property
-    def _goes_on(self) -> bool:
-        """Whether a fit goes on from an earlier one."""
-        return self.warm_start and hasattr(self, "model_")
-
-    def _most_bags(self) -> int:
-        """The number of bags; the largest one that n_bags=None may stand for."""
-        if self.n_bags is not None:
-            return check_count(self.n_bags, "n_bags", most=MOST_BAGS)
-        return len(self._splits) if self._goes_on else MANY_BAGS
-
-    def _watching(
-        self, settings: Settings, n_bags: int, validation: Validation | None
-    ) -> list[Watching | None]:
-        """What each bag holds out. (A single training holds out only what it watches.)"""
-        if n_bags == 1 and (settings.stopping is None or validation is not None):
-            return [None]
-        share = self._checked_fraction()
-        state = self.random_state if n_bags == 1 else check_random_state(self.random_state)
-        return [Watching(share, state, check_scoring(self.scoring))] * n_bags
-
-    def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
-        """Refuse a warm start with another kind of votes, or for other outputs."""
-        n_outputs = settings.n_outputs(len(earlier.classes))
-        asked, before = (settings.votes.kind, n_outputs), earlier.search
-        if asked != (before.votes, before.n_outputs):
-            n_classes = len(earlier.classes)
-            found = _described(before.votes, before.n_outputs, n_classes)
-            wanted = _described(*asked, n_classes)
-            raise ValueError(
-                f"warm_start=True goes on from rounds of {found}, but now the parameters ask for "
-                f"{wanted}. Keep them as they were, or fit anew with warm_start=False."
-            )
-
-    def _earlier(self, n_bags: int) -> list[Earlier] | None:
-        """For each bag the earlier fit; None if this fit starts from the beginning."""
-        if not self._goes_on:
-            return None
-        if n_bags != len(self._splits):
-            raise ValueError(
-                f"n_bags is {n_bags}, but with warm_start=True it must be {len(self._splits)}, as "
-                "in the earlier fit."
-            )
-        runs = list(zip(*[iter(self._runs)] * (len(self._runs) // n_bags), strict=True))
-        return [
-            Earlier(own, self.classes_, split, self._search)
-            for own, split in zip(runs, self._splits, strict=True)
-        ]
-
-    @property
-    def n_iter_(self) -> int:
-        """The number of rounds that the model keeps; the largest of several runs."""
-        check_is_fitted(self)
-        return max(len(run.rounds) for run in self._runs)
-
-    @property
-    def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
-        """For each run the records of its rounds; with bags, the runs of the first bag come
-        first."""
-        check_is_fitted(self)
-        return tuple(tuple(run.rounds) for run in self._runs)
-
-    @property
-    def stop_reasons_(self) -> tuple[str, ...]:
-        """For each run why it ended; see `Boosting`."""
-        check_is_fitted(self)
-        return tuple(run.stop_reason for run in self._runs)
-
-    @property
-    def held_out_scores_(self) -> tuple[tuple[float, ...], ...]:
-        """For each run the score of the held-out samples after each round; see `scoring`."""
-        check_is_fitted(self)
-        return tuple(run.held_out_scores for run in self._runs)
-
-    @property
-    def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
-        """For each run the held-out error after each round."""
-        check_is_fitted(self)
-        return tuple(run.held_out_errors for run in self._runs)
-
-    @property
-    def evals_result_(self) -> dict[str, dict[str, Curve]]:
-        """The numbers of each round as curves, by data set and metric; see `AdaBoostClassifier`."""
-        check_is_fitted(self)
-        split = self._splits[0]
-        scoring = None if split is None else split.scoring
-        return curves_of(self._runs, plain_labels(self.classes_), scoring, len(self._splits))
-
-    def _checkpoint(self) -> FitCheckpoint | None:
-        return FitCheckpoint.of(check_checkpoint(self.checkpoint))
-
-    def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
-        n_outputs = settings.n_outputs(len(learnt.classes))
-        runs = [run for bag in learnt.trained for run in bag.runs]
-        for text in _unwanted_ends(runs, settings.votes, n_outputs):
-            warnings.warn(text, stacklevel=caller_level())
-        super()._take_over(learner, learnt, settings)
-
-    def _settings(self) -> Settings:
-        """The parameters, checked."""
-        check_checkpoint(self.checkpoint)
-        refuse_bad_random_state(self.random_state)
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
-        is_flag = isinstance(self.verbose, bool)
-        verbose = int(self.verbose) if is_flag else check_count(self.verbose, "verbose", least=0)
-        n_smoothing = self._n_smoothing()
-        return Settings(
-            n_rounds=self._n_rounds_asked_for(),
-            votes=self._votes(check_real(self.learning_rate, "learning_rate", above=0.0)),
-            multi_class=check_multi_class(self.multi_class),
-            learner=self._learner(),
-            stopping=self._stopping(),
-            callback=self.callback,
-            resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
-            show_progress=verbose > 0,
-            announces_route=verbose > 1,
-            smoothing=Smoothing(n_smoothing) if n_smoothing else None,
-        )
-
-    def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
-        """The settings with the features' constraints."""
-        names = getattr(self, "feature_names_in_", None)
-        constraints = check_monotone(self.monotonic_cst, self.n_features_in_, names)
-        if constraints is None:
-            return settings
-        if settings.learner == "interval":
-            raise ValueError(
-                f"{ARGUMENT} is for stumps: an interval rises and falls again. Take "
-                f"weak_learner='stump', or leave {ARGUMENT} out."
-            )
-        if earlier is not None:
-            _refuse_tighter(constraints, earlier[0].search.monotone)
-        return replace(settings, votes=replace(settings.votes, monotone=constraints))
-
-    def _votes(self, learning_rate: float) -> VoteSettings:
-        """What regions vote; the other parameters of votes are checked here."""
-        raise NotImplementedError
-
-    def _n_rounds_asked_for(self) -> int | None:
-        """The largest number of rounds of a run; None if the number of classes decides it."""
-        return check_count(self.n_estimators, "n_estimators")
-
-    def _n_smoothing(self) -> int:
-        """How many rounds of a run are smoothing rounds."""
-        return 0
-
-    def _learner(self) -> Learner:
-        """The hypotheses that a round may choose from."""
-        return "stump"
-
-    def _stopping(self) -> Stopping | None:
-        """When to stop early; the parameters are checked even where they are not used."""
-        scoring = check_scoring(self.scoring)
-        tol = check_real(self.tol, "tol", least=0.0)
-        if self.n_iter_no_change is None:
-            return None
-        patience = check_count(self.n_iter_no_change, "n_iter_no_change")
-        self._checked_fraction()
-        return Stopping(patience, tol, scoring, self._n_smoothing())
-
-    def _checked_fraction(self) -> float:
-        """The share that is held out."""
-        share = check_real(self.validation_fraction, "validation_fraction", above=0.0)
-        if share >= 1.0:
-            raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
-        return share
+    def _scoring(self) -> ClassScoring:
+        return check_scoring(self.scoring)
 
 
 def _unwanted_ends(runs: Sequence[Run], votes: VoteSettings, n_outputs: int) -> Iterator[str]:
@@ -361,10 +385,11 @@ def _unwanted_ends(runs: Sequence[Run], votes: VoteSettings, n_outputs: int) -> 
             f"{votes.learning_rate:g} is too small{l2 if votes.kind == 'newton' else ''}."
         )
     if nothing := ends.count("no edge"):
+        does = "tells the classes apart" if votes.quantity is None else "lowers the error"
         yield (
-            f"{_some(nothing, runs)} made no round, as no cut of any feature tells the classes "
-            "apart: the scores are the same for all rows. Check that the features vary, and that "
-            "their rows are in the order of the labels."
+            f"{_some(nothing, runs)} made no round, as no cut of any feature {does}: the scores "
+            "are the same for all rows. Check that the features vary, and that their rows are in "
+            "the order of the labels."
         )
 
 
@@ -389,7 +414,7 @@ def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:
 
 def _described(votes: str, n_outputs: int, n_classes: int) -> str:
     name = "Newton" if votes == "newton" else votes
-    if n_classes == 2:
+    if n_classes <= 2:
         return f"{name} votes"
     how = "shared" if n_outputs > 1 else "one_vs_rest"
     return f"{name} votes with multi_class={how!r}"

@@ -35,7 +35,7 @@ from gpustump.data import monotone
 from gpustump.data.fingerprint import Fingerprint, fingerprint_of
 from gpustump.data.readable import counted, listed, shown
 from gpustump.engines.announcements import announce
-from gpustump.engines.contract import CONTRACT, Search
+from gpustump.engines.contract import CONTRACT
 from gpustump.estimators.categorical import Categories
 from gpustump.estimators.deciding import deciding_parameters
 from gpustump.estimators.held_out_split import Provided, Split
@@ -190,9 +190,8 @@ def kept_shares(
 
 def outline_of(settings: Settings, n_classes: int, n_features: int, n_bags: int) -> Outline:
     """The form of the rounds in a fit's checkpoint."""
-    search = Search(settings.learner, settings.votes.kind, settings.n_outputs(n_classes))
     return Outline(
-        search,
+        settings.search(n_classes),
         n_features,
         n_bags,
         settings.n_runs(n_classes),
@@ -231,7 +230,9 @@ def settings_of(
     }
 
 
-def fingerprints_of(X: Any, data: Any, checked: Any) -> dict[str, Fingerprint]:
+def fingerprints_of(
+    X: Any, data: Any, checked: Any, *, of_quantity: bool
+) -> dict[str, Fingerprint]:
     """The fingerprints of the rows that a fit is given.
 
     Parameters
@@ -242,13 +243,16 @@ def fingerprints_of(X: Any, data: Any, checked: Any) -> dict[str, Fingerprint]:
         What `fit` is given.
     checked : callable
         From a table as the caller passes it to an array with the features of X.
+    of_quantity : bool
     """
-    found = {TRAINED: fingerprint_of(X, data.y, data.sample_weight)}
+    found = {TRAINED: fingerprint_of(X, data.y, data.sample_weight, of_quantity=of_quantity)}
     validation = data.asked.validation
     if validation is not None:
         with naming("X_val and y_val"):
             own = checked(validation.X)
-            found[WATCHED] = fingerprint_of(own, validation.y, validation.sample_weight)
+            found[WATCHED] = fingerprint_of(
+                own, validation.y, validation.sample_weight, of_quantity=of_quantity
+            )
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpustump.boosting.rounds import Callback
-from gpustump.data.parameters import GLASS_BOX, MultiClass, Scoring
+from gpustump.data.parameters import GLASS_BOX, ClassScoring, MultiClass
 from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.fitted import DeviceName
 from gpustump.estimators.logitboost import LogitBoostClassifier
@@ -114,7 +114,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
         device: DeviceName = "auto",
         n_iter_no_change: int | None = GLASS_BOX.n_iter_no_change,
         validation_fraction: float = GLASS_BOX.validation_fraction,
-        scoring: Scoring = "neg_log_loss",
+        scoring: ClassScoring = "neg_log_loss",
         tol: float = GLASS_BOX.tol,
         warm_start: bool = False,
         verbose: int = 0,

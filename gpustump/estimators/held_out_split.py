@@ -24,6 +24,7 @@ from gpustump.data.parameters import Scoring
 from gpustump.data.readable import listed
 from gpustump.engines.contract import Search
 from gpustump.estimators.stratified import Strata
+from gpustump.estimators.target_domain import TargetDomain
 
 OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
 """Scores that are not defined for samples of one class only."""
@@ -63,7 +64,7 @@ class Earlier(NamedTuple):
     """What a warm start goes on from."""
 
     runs: tuple[Run, ...]
-    classes: np.ndarray
+    target: TargetDomain
     split: Split | Provided | None
     search: Search
 
@@ -98,15 +99,15 @@ class Population:
 
     Attributes
     ----------
-    classes : ndarray (n_samples,) of int64
-        The number of each sample's class.
+    targets : ndarray (n_samples,)
+        The number of each sample's class, int64; of a quantity the samples' targets.
     rows : ndarray (n_samples,) of int64, or None
         The row of the table that each sample is; None if they are all rows.
     names : ndarray (n_classes,)
-        The labels of the classes.
+        The labels of the classes; none for a quantity.
     """
 
-    classes: np.ndarray
+    targets: np.ndarray
     rows: np.ndarray | None
     names: np.ndarray
 
@@ -117,9 +118,14 @@ class Population:
         return cls(arrays.to_host(samples.classes), rows, names)
 
     @functools.cached_property
+    def classes(self) -> np.ndarray:
+        """The number of each sample's class; a quantity is drawn as if all had one class."""
+        return self.targets if len(self.names) else np.zeros(len(self.targets), dtype=np.int64)
+
+    @functools.cached_property
     def fingerprint(self) -> str:
         """What distinguishes these samples from others."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.classes).tobytes())
+        digest = hashlib.sha256(np.ascontiguousarray(self.targets).tobytes())
         if self.rows is not None:
             digest.update(np.ascontiguousarray(self.rows).tobytes())
         return digest.hexdigest()
@@ -130,6 +136,8 @@ class Population:
 
     def warn_of_lone_samples(self) -> None:
         """Warn of classes with one sample, which is trained on and never watched."""
+        if not len(self.names):
+            return
         names = self.names[self.classes[self._strata.lone]].tolist()
         if names:
             is_one = len(names) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpustump.boosting.rounds import Callback
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.data.parameters import MultiClass, Scoring, check_count, check_real
+from gpustump.data.parameters import ClassScoring, MultiClass, check_count, check_real
 from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.fitted import DeviceName
@@ -189,7 +189,7 @@ class LogitBoostClassifier(BoostedClassifier):
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
-        scoring: Scoring = "neg_log_loss",
+        scoring: ClassScoring = "neg_log_loss",
         tol: float = 0.0,
         warm_start: bool = False,
         verbose: int = 0,

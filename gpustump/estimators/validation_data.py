@@ -24,7 +24,6 @@ from gpustump.boosting.bags import Share
 from gpustump.boosting.early_stopping import Stopping
 from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings
 from gpustump.data.input_arrays import check_same_device
-from gpustump.data.labels import check_labels, numbers_among
 from gpustump.data.parameters import Scoring, usual_bags
 from gpustump.data.sample_weights import check_weights
 from gpustump.estimators.held_out_split import (
@@ -37,6 +36,7 @@ from gpustump.estimators.held_out_split import (
     refuse_other_scoring,
     split_samples,
 )
+from gpustump.estimators.target_domain import TargetDomain
 
 _Rows = TypeVar("_Rows")
 
@@ -106,18 +106,18 @@ Note = Split | Provided | None
 
 
 class TrainingTable(NamedTuple):
-    """The table that a fit trains on, its classes, and how another table like it is checked.
+    """The table that a fit trains on, its targets, and how another table like it is checked.
 
     Attributes
     ----------
     X : array (n_samples, n_features)
-    classes : ndarray (n_classes,)
+    target : TargetDomain
     checked : callable
         From a table as the caller passes it to an array with the features of X.
     """
 
     X: Array
-    classes: np.ndarray
+    target: TargetDomain
     checked: Callable[[Any], Array]
 
 
@@ -132,10 +132,10 @@ def shares_of(
         If rows to watch are not as described, or cannot be drawn; or if a warm start cannot watch
         them. The message names the argument.
     """
-    asked = asked.suiting(int(samples.classes.shape[0]), len(table.classes))
+    asked = asked.suiting(int(samples.classes.shape[0]), table.target.n_classes)
     validation = asked.validation
     rows = None if validation is None else _held_out_rows(table, validation)
-    population = Population.of(samples, table.classes) if any(asked.drawn) else None
+    population = Population.of(samples, table.target.classes) if any(asked.drawn) else None
 
     def drawn(watching: Watching, own: Earlier | None) -> tuple[Share[Samples], Split]:
         assert population is not None
@@ -249,11 +249,10 @@ def _held_out_rows(table: TrainingTable, validation: Validation) -> HeldOutRows:
     with arrays.computing_on(X):
         weights, rows = check_weights(validation.sample_weight, X, "sample_weight_val")
         with naming("y_val"):
-            labels = arrays.to_host(check_labels(validation.y, X))
-            taken = None if rows is None else arrays.to_host(rows)
-            numbers = numbers_among(table.classes.tolist(), labels, taken)
-    refuse_absent_classes(validation.scoring, table.classes, numbers)
-    return HeldOutRows(Samples(rows, numbers, weights), X)
+            values = table.target.learnt_values(validation.y, X, rows)
+    if table.target.n_classes:
+        refuse_absent_classes(validation.scoring, table.target.classes, arrays.to_host(values))
+    return HeldOutRows(Samples(rows, values, weights), X)
 
 
 @contextlib.contextmanager

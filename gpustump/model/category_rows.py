@@ -22,7 +22,7 @@ from gpustump.learners.category_split import (
 from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories
 from gpustump.model import region_rows, stump_rows
 from gpustump.model.members import AnyMember, Member, RegionMember
-from gpustump.model.row_rules import Row, Rule, columns_of, refuse_others
+from gpustump.model.row_rules import UNSIGNED_ZERO_VOTE, Row, Rule, columns_of, refuse_others
 
 SET_FIELDS = ["categories", "other categories"]
 """The columns that version 4 has besides those of versions 2 and 3: the sets left and right."""
@@ -67,17 +67,17 @@ def checked_member(rows: Any, fields: list[str], n_features: int) -> Member:
 
 
 def checked_region_member(
-    rows: Any, constant: Any, n_outputs: int, n_features: int
+    rows: Any, constant: Any, n_outputs: int, n_features: int, vote: Rule = UNSIGNED_ZERO_VOTE
 ) -> RegionMember:
     """The member in rows whose regions have votes of their own; see `region_rows`, also errors."""
     base, sets = _parted(rows, [*region_rows.fields_of(n_outputs), *SET_FIELDS])
-    member = region_rows.checked_member(base, constant, n_outputs, n_features)
+    member = region_rows.checked_member(base, constant, n_outputs, n_features, vote)
     splits = [
         split if own is None else CategorySplit(split.feature, *own)
         for split, own in zip(member.splits, sets, strict=True)
     ]
     member = replace(member, splits=tuple(splits))
-    region_rows.check_sums(member)
+    region_rows.check_sums(member, vote)
     return member
 
 

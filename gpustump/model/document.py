@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, NamedTuple
 
-from gpustump.data.parameters import LINKS, Link
+from gpustump.data.parameters import Link
 from gpustump.data.readable import is_text, shown
 from gpustump.learners.interval import Interval
 from gpustump.model import category_rows, model_file, region_rows, stump_rows
@@ -23,7 +23,7 @@ from gpustump.model.bags import Bags
 from gpustump.model.class_labels import Label, check_classes
 from gpustump.model.members import Member, Members, RegionMember
 from gpustump.model.model_file import ModelFileError, ModelText
-from gpustump.model.row_rules import UNSIGNED_ZERO_VOTE, Rule
+from gpustump.model.row_rules import UNSIGNED_ZERO_NUMBER, UNSIGNED_ZERO_VOTE, Rule
 from gpustump.model.stump_rows import INTERVAL_FIELDS, STUMP_FIELDS
 
 MOST_UNLISTED_FEATURES = 1_000_000
@@ -205,7 +205,12 @@ def _check(document: Mapping[str, Any]) -> Members:
     model = document["model"]
     _check_parts(model, document["version"])
     _check_n_features(document)
-    check_classes(model["classes"])
+    if model.get("link") != "identity":
+        check_classes(model["classes"])
+    elif model["classes"] != []:
+        raise ValueError(
+            f"classes must be empty where link is 'identity'; got {shown(model['classes'])}."
+        )
     _check_names(document["feature_names"], model["n_features"])
     if "missing_learnt" in document:
         _check_missing_learnt(document["missing_learnt"], model["n_features"])
@@ -237,8 +242,15 @@ def _bags_of(document: Mapping[str, Any]) -> Bags | None:
     if type(found) is not dict or set(found) != {"sizes", "constants"}:
         raise ValueError(f"bags must be an object of constants, sizes; got {shown(found)}.")
     sizes = _nested(found["sizes"], 2, "bags: sizes", _BAG_SIZE)
-    constants = _nested(found["constants"], 3, "bags: constants", UNSIGNED_ZERO_VOTE)
+    rule = _vote_rule(document["model"])
+    constants = _nested(found["constants"], 3, "bags: constants", rule)
     return Bags(sizes, constants)
+
+
+def _vote_rule(model: Mapping[str, Any]) -> Rule:
+    """What votes and constants must be."""
+    of_quantity = model.get("link") == "identity"
+    return UNSIGNED_ZERO_NUMBER if of_quantity else UNSIGNED_ZERO_VOTE
 
 
 _BAG_SIZE = Rule("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
@@ -366,7 +378,8 @@ def _members_with_categories(model: Mapping[str, Any], fields: list[str]) -> tup
 def _checked_region_members(model: Mapping[str, Any], version: int) -> tuple[RegionMember, ...]:
     """The members of a model whose regions have votes of their own: version 3, or 4."""
     n_outputs = _n_outputs(model)
-    _check_link(model["link"], n_outputs)
+    if model["link"] != "identity":
+        _check_link(model["link"], n_outputs)
     outputs = _outputs_of_a_member(model["stump_fields"], n_outputs, version)
     checked = region_rows.checked_member
     checked = category_rows.checked_region_member if version == 4 else checked
@@ -380,13 +393,14 @@ def _checked_region_members(model: Mapping[str, Any], version: int) -> tuple[Reg
     found = []
     for place, (rows, constant) in enumerate(zip(members, constants, strict=True)):
         with _naming_member(place):
-            found.append(checked(rows, constant, outputs, model["n_features"]))
+            rule = _vote_rule(model)
+            found.append(checked(rows, constant, outputs, model["n_features"], rule))
     return tuple(found)
 
 
 def _n_outputs(model: Mapping[str, Any]) -> int:
     n_classes = len(model["classes"])
-    return 1 if n_classes == 2 else n_classes
+    return 1 if n_classes in (0, 2) else n_classes
 
 
 def _outputs_of_a_member(fields: Any, n_outputs: int, version: int) -> int:
@@ -403,7 +417,7 @@ def _outputs_of_a_member(fields: Any, n_outputs: int, version: int) -> int:
 
 
 def _check_link(link: Any, n_outputs: int) -> None:
-    allowed = LINKS if n_outputs > 1 else LINKS[:1]
+    allowed = ("logistic", "softmax") if n_outputs > 1 else ("logistic",)
     if type(link) is not str or link not in allowed:
         raise ValueError(
             f"link must be {' or '.join(map(repr, allowed))} for {max(2, n_outputs)} classes; got "

@@ -10,7 +10,7 @@ import difflib
 import itertools
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -27,6 +27,7 @@ from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
 from gpustump.data.parameters import LINKS, Link, check_count, check_real
+from gpustump.data.readable import counted
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.learners.kinds import OfCategories
@@ -57,21 +58,21 @@ INTERCEPT = "(intercept)"
 
 @dataclass(frozen=True, repr=False)
 class StumpEnsemble:
-    """A boosted-stump classifier.
+    """A model of boosted stumps: a classifier, or a regression of a quantity.
 
     Attributes
     ----------
     members : tuple of Member, or tuple of RegionMember
         For two classes one, whose score is positive for the second class. Otherwise one for each
         class against the rest, or a single `RegionMember` with an output for each class: then all
-        classes share its splits.
+        classes share its splits. For a quantity one `RegionMember`, whose score is the prediction.
     n_features : int
     classes : tuple of bool, int, float or str
-        The labels, in the order of the outputs; (-1, +1) by default.
+        The labels, in the order of the outputs; (-1, +1) by default. Empty for a quantity.
     feature_names : tuple of str, or None
-    link : "logistic" or "softmax"
+    link : "logistic", "softmax" or "identity"
         Keyword only. How probabilities follow from scores; see `probabilities_of`. "softmax" is for
-        more than two classes, and for members of type `RegionMember`.
+        more than two classes, and for members of type `RegionMember`. "identity" is for a quantity.
     missing_learnt : tuple of bool, or None
         Keyword only. For each feature whether values were missing in training, so that the votes
         for missing values there were learnt; None if unknown. Not part of the digest.
@@ -192,13 +193,23 @@ class StumpEnsemble:
         return len(self.classes) == 2
 
     @property
+    def is_regression(self) -> bool:
+        """Whether the score is a quantity, and there are no classes."""
+        return self.link == "identity"
+
+    @property
+    def has_one_score(self) -> bool:
+        """Whether a sample has one score, and not one for each class."""
+        return self.is_binary or self.is_regression
+
+    @property
     def used_features(self) -> frozenset[int]:
         """The features of all stumps that are not constant."""
         return frozenset().union(*(member.used_features for member in self.members))
 
     @property
     def n_outputs(self) -> int:
-        """The number of scores of a sample: 1 for two classes, else one for each class."""
+        """The number of scores of a sample: one for each class; 1 for two, and for a quantity."""
         return sum(member.n_outputs for member in self.members)
 
     @property
@@ -229,7 +240,7 @@ class StumpEnsemble:
         -------
         array of float64, in the library and on the device of X
             (n_samples,) for two classes, positive if the second one is predicted. For more,
-            (n_samples, n_classes).
+            (n_samples, n_classes). For a quantity the predictions, (n_samples,).
 
         Raises
         ------
@@ -265,8 +276,8 @@ class StumpEnsemble:
             self._warn_of_missing(lacking)
         return scores
 
-    def predict(self, X: Array) -> Array:
-        """The predicted label of each sample, (n_samples,); see `labels_of`.
+    def predict(self, X: Array, *, n_jobs: int | None = None) -> Array:
+        """The predicted label, or quantity, of each sample, (n_samples,); see `labels_of`.
 
         If a value is missing in a feature that had no missing values in training, the sample still
         gets a label, perhaps with a large score. A warning says so. X, errors and warnings are
@@ -280,7 +291,8 @@ class StumpEnsemble:
         >>> model.predict([[1.5], [4.9]]).tolist()
         ['no', 'yes']
         """
-        return self.labels_of(self.decision_function(X))
+        scores = self.decision_function(X, n_jobs=n_jobs)
+        return scores if self.is_regression else self.labels_of(scores)
 
     def predict_proba(self, X: Array) -> Array:
         """Class probabilities (n_samples, n_classes), float64. See `probabilities_of`.
@@ -325,7 +337,8 @@ class StumpEnsemble:
         >>> [labels.tolist() for labels in model.staged_predict(X)]
         [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
         """
-        return map(self.labels_of, self.staged_decision_function(X))
+        stages = self.staged_decision_function(X)
+        return stages if self.is_regression else map(self.labels_of, stages)
 
     def staged_predict_proba(self, X: Array) -> Iterator[Array]:
         """`predict_proba` after 1, 2, ... rounds.
@@ -376,6 +389,7 @@ class StumpEnsemble:
         >>> model.class_indices(np.asarray([-0.5, 0.0, 0.5])).tolist()
         [0, 0, 1]
         """
+        self.refuse_quantity()
         return class_scores.class_indices(scores)
 
     def probabilities_of(self, scores: Array) -> Array:
@@ -394,6 +408,7 @@ class StumpEnsemble:
         >>> model.probabilities_of(np.asarray([-0.5, 0.0, 2.0])).round(3).tolist()
         [[0.731, 0.269], [0.5, 0.5], [0.018, 0.982]]
         """
+        self.refuse_quantity()
         return class_scores.probabilities(scores, self.link)
 
     def log_probabilities_of(self, scores: Array) -> Array:
@@ -408,7 +423,29 @@ class StumpEnsemble:
         >>> model.log_probabilities_of(np.asarray([0.0, 1000.0])).round(3).tolist()
         [[-0.693, -0.693], [-2000.0, 0.0]]
         """
+        self.refuse_quantity()
         return class_scores.log_probabilities(scores, self.link)
+
+    def refuse_quantity(self) -> None:
+        """Refuse a question about classes if there are none.
+
+        Raises
+        ------
+        TypeError
+            If the model predicts a quantity.
+
+        Examples
+        --------
+        >>> from gpustump import StumpBoostingRegressor
+        >>> model = StumpBoostingRegressor(n_estimators=1).fit([[1], [2]], [0.5, 1.5]).model_
+        >>> model.refuse_quantity()
+        Traceback (most recent call last):
+        TypeError: this model predicts a quantity: it has no classes and no probabilities.
+        """
+        if self.is_regression:
+            raise TypeError(
+                "this model predicts a quantity: it has no classes and no probabilities."
+            )
 
     @property
     def intercepts(self) -> tuple[float, ...]:
@@ -535,7 +572,7 @@ class StumpEnsemble:
         X = self.checked(X)
         with arrays.computing_on(X):
             parts = explanation.contributions(X, *self.additive.tables, self.n_features)
-            return parts[:, 0, :] if self.is_binary else parts
+            return parts[:, 0, :] if self.has_one_score else parts
 
     @property
     def contribution_names(self) -> tuple[str, ...]:
@@ -545,7 +582,7 @@ class StumpEnsemble:
         """
         names = self.feature_names or tuple(f"x{j}" for j in range(self.n_features))
         parts = (*names, INTERCEPT)
-        if self.is_binary:
+        if self.has_one_score:
             return parts
         return tuple(f"{label}: {part}" for label in self.classes for part in parts)
 
@@ -654,6 +691,12 @@ class StumpEnsemble:
         >>> model.output_index("top")
         2
         """
+        if self.is_regression:
+            if label is not None:
+                raise ValueError(
+                    f"label must be left out, as this model predicts a quantity; got {label!r}."
+                )
+            return 0
         if self.is_binary:
             if label is not None and label != self.classes[1]:
                 raise ValueError(
@@ -800,17 +843,62 @@ class StumpEnsemble:
         >>> low.shape, bool((low <= high).all())
         ((2, 2), True)
         """
-        if self.bags is None:
-            raise ValueError(
-                "predict_proba_interval needs a bagged model; train with n_bags=8, for instance."
+        self.refuse_quantity()
+        return self._ends(X, coverage, self.probabilities_of)
+
+    def predict_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
+        """For each prediction of a quantity a range that holds the predictions of most bags.
+
+        Its width shows how much the prediction depends on which samples were drawn for training. It
+        says nothing of how far a target lies from its prediction. With 8 bags it is a rough
+        measure.
+
+        Parameters
+        ----------
+        X, coverage
+            As for `predict_proba_interval`.
+
+        Returns
+        -------
+        array of float64 (n_samples,)
+            The lower ends, in the library and on the device of X.
+        array of float64 (n_samples,)
+            The upper ends.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model is not bagged or has classes, or X or coverage is not as described.
+
+        Examples
+        --------
+        >>> from gpustump import GlassBoxRegressor
+        >>> X, y = [[value] for value in range(20)], [value % 7 for value in range(20)]
+        >>> reg = GlassBoxRegressor(n_bags=3, n_estimators=5, random_state=0).fit(X, y)
+        >>> low, high = reg.model_.predict_interval([[3], [15]])
+        >>> low.shape, bool((low <= high).all())
+        ((2,), True)
+        """
+        if not self.is_regression:
+            raise TypeError(
+                "this model predicts classes; predict_proba_interval has the range of each "
+                "probability."
             )
+        return self._ends(X, coverage, lambda scores: scores)
+
+    def _ends(
+        self, X: Array, coverage: float, predicted: Callable[[Array], Array]
+    ) -> tuple[Array, Array]:
+        """The quantiles, over the bags, of what is predicted from their scores."""
+        if self.bags is None:
+            raise ValueError("intervals need a bagged model; train with n_bags=8, for instance.")
         share = check_real(coverage, "coverage", above=0.0)
         if share > 1.0:
             raise ValueError(f"coverage must be above 0 and at most 1; got {coverage!r}.")
         X = self.checked(X)
         with arrays.computing_on(X):
             scores = [bag._read(bag.additive.scores(X)) for bag in self.bag_models]
-            found = [arrays.to_host(self.probabilities_of(own)) for own in scores]
+            found = [arrays.to_host(predicted(own)) for own in scores]
             ends = np.quantile(np.stack(found), [(1 - share) / 2, (1 + share) / 2], axis=0)
             low, high = (moved_to_device_of(end, X) for end in ends)
             return low, high
@@ -1013,7 +1101,7 @@ class StumpEnsemble:
 
     def _read(self, scores: Array) -> Array:
         """Decision values from the additive model's outputs (n_samples, n_outputs)."""
-        return scores[:, 0] if self.is_binary else scores
+        return scores[:, 0] if self.has_one_score else scores
 
 
 def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
@@ -1021,9 +1109,9 @@ def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
     kinds = sorted({type(member).__name__ for member in members})
     if len(kinds) > 1:
         raise TypeError(f"members must be of one type; got {' and '.join(kinds)}.")
-    wanted = 1 if n_classes == 2 else n_classes
+    wanted = 1 if n_classes in (0, 2) else n_classes
     outputs = [member.n_outputs for member in members]
-    if n_classes < 1 or outputs not in ([1] * wanted, [wanted]):
+    if outputs not in ([1] * wanted, [wanted]):
         outputs_found = "" if set(outputs) <= {1} else f" with {listed(outputs)} outputs"
         raise ValueError(
             f"members must be {wanted} for {n_classes} classes; got {len(members)}{outputs_found}."
@@ -1032,7 +1120,14 @@ def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
 
 def _check_link(link: Link, model: StumpEnsemble) -> None:
     if link not in LINKS:
-        raise ValueError(f"link must be 'logistic' or 'softmax'; got {link!r}.")
+        raise ValueError(f"link must be 'logistic', 'softmax' or 'identity'; got {link!r}.")
+    if (link == "identity") != (not model.classes):
+        raise ValueError(
+            "link must be 'identity' for a quantity, which has no classes, and only for that; got "
+            f"{link!r} and {counted(len(model.classes), 'class', 'classes')}."
+        )
+    if link == "identity" and _are_discrete(model.members):
+        raise ValueError("members must be of type RegionMember for a quantity.")
     if link == "softmax" and model.is_binary:
         raise ValueError(
             "link must be 'logistic' for two classes, which have one score; got 'softmax'."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -11,12 +12,13 @@ from gpustump.data.readable import shown
 from gpustump.learners.hypothesis import FIRST, N_REGIONS, SECOND
 from gpustump.learners.kinds import OfCategories
 from gpustump.learners.split import Split
-from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
+from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.model.members import RegionMember
 from gpustump.model.row_rules import (
     THRESHOLD,
     UNSIGNED_ZERO_VOTE,
     Row,
+    Rule,
     as_text,
     columns_of,
     feature_rule,
@@ -47,8 +49,19 @@ def rows_of(member: RegionMember) -> list[Row]:
     ]
 
 
-def checked_member(rows: Any, constant: Any, n_outputs: int, n_features: int) -> RegionMember:
+def checked_member(
+    rows: Any, constant: Any, n_outputs: int, n_features: int, vote: Rule = UNSIGNED_ZERO_VOTE
+) -> RegionMember:
     """The member in a file's rows, after checking every value.
+
+    Parameters
+    ----------
+    rows, constant
+        As the file holds them.
+    n_outputs, n_features : int
+    vote : Rule
+        What votes and constants must be: `UNSIGNED_ZERO_VOTE`, or `UNSIGNED_ZERO_NUMBER` for a
+        quantity.
 
     Raises
     ------
@@ -56,55 +69,73 @@ def checked_member(rows: Any, constant: Any, n_outputs: int, n_features: int) ->
         If a stump or the constant is wrong. The message names the first such stump, counted from 0,
         and says what is wrong.
     """
-    _check_constant(constant, n_outputs)
+    _check_constant(constant, n_outputs, vote)
     columns = columns_of(rows, fields_of(n_outputs))
     rules = {"feature": feature_rule(n_features), "threshold": THRESHOLD}
     for name, values in columns.items():
-        refuse_others(name, values, rules.get(name, UNSIGNED_ZERO_VOTE))
+        refuse_others(name, values, rules.get(name, vote))
     features, thresholds, *votes = columns.values()
     table = np.asarray(votes, dtype=np.float64).T.reshape(len(rows), N_REGIONS, n_outputs)
     member = RegionMember(
         tuple(map(Split, features, map(float, thresholds))), table, np.asarray(constant)
     )
-    check_sums(member)
+    check_sums(member, vote)
     return member
 
 
-def _check_constant(constant: Any, n_outputs: int) -> None:
+def _check_constant(constant: Any, n_outputs: int, vote: Rule) -> None:
     if type(constant) is not list or len(constant) != n_outputs:
         found = f"{len(constant)} values" if type(constant) is list else shown(constant)
         raise ValueError(f"its constant must be a list of {n_outputs} numbers; got {found}.")
     for place, value in enumerate(constant):
-        if not UNSIGNED_ZERO_VOTE.is_right(value):
-            raise ValueError(
-                f"its constant {place} must be {UNSIGNED_ZERO_VOTE.wanted}; got {shown(value)}."
-            )
+        if not vote.is_right(value):
+            raise ValueError(f"its constant {place} must be {vote.wanted}; got {shown(value)}.")
 
 
-def check_sums(member: RegionMember) -> None:
+def check_sums(member: RegionMember, vote: Rule = UNSIGNED_ZERO_VOTE) -> None:
     """Refuse votes whose sums could be rounded.
 
     A score adds one region's vote of each split. A step table starts from the votes on the right
     and adds the differences between left and right, threshold by threshold. With categories it also
     adds differences to the votes for missing values. Take the largest of these numbers for each
     split: if they and the constant add up to the limit at most, float64 holds every such sum
-    exactly, in any order.
+    exactly, in any order. The limit is 2**53 units; the unit of a quantity is the largest power of
+    two of which all votes and the constant are whole multiples.
     """
-    votes, constant = _units(member.votes), _units(member.constant)
+    unit = VOTE_UNIT if vote is UNSIGNED_ZERO_VOTE else _unit_of(member)
+    votes, constant = _units(member.votes, unit), _units(member.constant, unit)
     largest = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))
     of_categories = [isinstance(split, OfCategories) for split in member.splits]
     largest[of_categories] = np.maximum(largest, np.ptp(votes, axis=1))[of_categories]
     for output, (start, own) in enumerate(zip(constant.tolist(), largest.T.tolist(), strict=True)):
-        total = (abs(start) + sum(own)) * Fraction(VOTE_UNIT)
-        if total > VOTES_LIMIT:
+        total = (abs(start) + sum(own)) * Fraction(unit)
+        limit = unit * _MOST_UNITS
+        if total > limit:
             raise ValueError(
-                f"the votes of output {output} must add up to {VOTES_LIMIT:.0f} at most, so that "
+                f"the votes of output {output} must add up to {limit:.17g} at most, so that "
                 "every score is exact: the absolute constant, and for each stump the largest "
                 "absolute vote or the difference between two regions; their sum is "
                 f"{float(total):.17g}."
             )
 
 
-def _units(votes: np.ndarray) -> np.ndarray:
-    """Checked votes as whole numbers of units, int64: float64 may round their differences."""
-    return (votes / VOTE_UNIT).astype(np.int64)
+_MOST_UNITS = 2**53
+"""`VOTES_LIMIT` in units."""
+
+
+def _units(votes: np.ndarray, unit: float) -> np.ndarray:
+    """Checked votes as whole numbers of units, int64: float64 may round their differences.
+
+    More than 2**53 units of a quantity count as one more than that.
+    """
+    return np.clip(votes / unit, -_MOST_UNITS - 2, _MOST_UNITS + 2).astype(np.int64)
+
+
+def _unit_of(member: RegionMember) -> float:
+    """The largest power of two of which all votes and constants are whole multiples; 1 if all are
+    0."""
+    numbers = np.concatenate([member.votes.ravel(), member.constant])
+    mantissas, exponents = np.frexp(numbers[numbers != 0.0])
+    digits = np.ldexp(mantissas, 53).astype(np.int64)
+    _, lowest = np.frexp((digits & -digits).astype(np.float64))
+    return math.ldexp(1.0, int((exponents + lowest).min()) - 54) if len(digits) else 1.0

@@ -82,6 +82,14 @@ UNSIGNED_ZERO_VOTE = Rule(
 """A vote as `RegionMember` holds it: without -0.0, which would change the digest."""
 
 
+UNSIGNED_ZERO_NUMBER = Rule(
+    "a finite float; zero as 0.0",
+    lambda value: is_finite(value) and (value != 0.0 or math.copysign(1.0, value) == 1.0),
+)
+"""A vote for a quantity, in its own unit. What sums of votes hold exactly is checked for all of
+them together."""
+
+
 def as_text(value: float) -> float | str:
     """A number as a file holds it: an infinite one is text."""
     return value if math.isfinite(value) else str(value)

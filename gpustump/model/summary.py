@@ -28,10 +28,10 @@ def line_of(model: StumpEnsemble) -> str:
     """A model in one line of some hundred characters."""
     sizes = [len(member) for member in model.members]
     rounds = "+".join(map(str, sizes)) if len(sizes) <= _LABELS else str(sum(sizes))
+    target = "a quantity" if model.is_regression else f"classes {_labels(model)}"
     return (
         f"StumpEnsemble of {rounds} stump{'' if rounds == '1' else 's'} on "
-        f"{counted(model.n_features, 'feature')} for classes "
-        f"{_labels(model)}; digest {_digest(model)[:12]}"
+        f"{counted(model.n_features, 'feature')} for {target}; digest {_digest(model)[:12]}"
     )
 
 
@@ -40,11 +40,11 @@ def html_of(model: StumpEnsemble) -> str:
     used = model.used_features
     rows = [
         ("rounds", f"{model.n_rounds}"),
-        ("classes", _labels(model)),
+        ("predicts", "a quantity") if model.is_regression else ("classes", _labels(model)),
         ("features", f"{len(used)} used of {model.n_features}"),
         ("digest", _digest(model)),
     ]
-    if not model.is_binary:
+    if not model.has_one_score:
         shared = ", shared by all classes" if model.is_shared else ""
         rows.insert(1, ("stumps", f"{sum(map(len, model.members))}{shared}"))
     lines = [_row(name, html.escape(text)) for name, text in rows]

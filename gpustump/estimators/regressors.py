@@ -1,0 +1,481 @@
+"""Boosted stumps for quantities: L2Boost as an estimator, and a glass box of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.rounds import Callback
+from gpustump.boosting.squared_votes import SquaredVotes
+from gpustump.boosting.training import Samples, Settings
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import AnyRound, RegionRound
+from gpustump.data.parameters import (
+    GLASS_BOX,
+    Scoring,
+    check_count,
+    check_quantity_loss,
+    check_real,
+)
+from gpustump.data.sample_weights import check_weights
+from gpustump.data.targets import check_targets
+from gpustump.estimators.boosted import BoostedEstimator
+from gpustump.estimators.callbacks import with_callbacks
+from gpustump.estimators.checkpointing import CheckpointName
+from gpustump.estimators.curves import Curve
+from gpustump.estimators.fitted import Data, DeviceName
+from gpustump.estimators.target_domain import TargetDomain
+from gpustump.estimators.validation_data import Validation
+from gpustump.learners.target_scale import TargetScale, scaled_beside
+
+Loss = Literal["squared_error"]
+
+
+class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
+    """L2Boost with exact decision stumps: an additive model of a quantity, the same everywhere.
+
+    Each round finds the split that lowers the squared error most, and each region votes its mean
+    residual, shrunk by the learning rate [Friedman 2001; Buehlmann and Yu 2003]. Predictions start
+    from the mean of the targets. The model is a sum of one step function for each feature.
+
+    Parameters
+    ----------
+    loss : "squared_error"
+        What the rounds lower.
+    n_estimators : int
+        The largest number of rounds.
+    learning_rate : float
+        Shrinks every vote; above 0 and at most 1.
+    l2_regularization : float
+        Shrinks the votes of regions with few samples; not negative. A region votes learning_rate *
+        A/(B + l2_regularization), where A is the sum of weight * residual over its samples, and B
+        that of the weights. So it is on the scale of the sample weights.
+    smoothing_rounds : int
+        How many rounds at the beginning choose among a few random cuts only, which makes shape
+        functions smoother; see `LogitBoostClassifier`. 0 for none.
+    categorical_features : None, "from_dtype", or array-like of bool, int or str
+        Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
+        of a frame that hold text or categories. A stump sends the best set of categories left
+        [Fisher 1958]. See `LogitBoostClassifier`.
+    n_bags : int or None
+        How many models are averaged, each trained on its own share of the samples. None for 12 with
+        up to 100,000 samples, otherwise 6.
+    random_state : int, RandomState or None
+        Draws the samples that are held out. With None each fit draws others.
+    device : str
+        Where to train: "auto", "cpu", "cuda", "cuda:1". The model does not depend on it.
+    n_iter_no_change : int or None
+        Stop after this many rounds without a better score of the held-out samples. None for no
+        early stopping.
+    validation_fraction : float
+        The share of the samples that is held out for early stopping, or that each bag leaves out.
+    tol : float
+        A held-out score counts as better if it is higher by more than this share of the mean
+        squared distance from the mean of the training targets; not negative.
+    warm_start : bool
+        Let the next `fit` go on from the rounds already made. The targets must then lie in the
+        range of the first fit.
+    verbose : int
+        1 shows a progress bar; 2 also says where the model is trained, and why.
+    callback : callable or None
+        Called with each `RegionRound`; if it returns something true, the run ends.
+    monotonic_cst : array-like (n_features,) of int, dict or None
+        Monotone constraints: 1 for a feature whose rise must not lower the prediction, -1 for one
+        whose rise must not raise it, 0 for none.
+    n_jobs : int or None
+        Threads on the CPU; None and -1 stand for all that this process may use.
+    max_memory : int, str or None
+        How many bytes a fit may take besides X: 2_000_000_000, "500 MB", "2 GiB".
+    block_bytes : int or None
+        How many bytes of temporary arrays the reference engine may take at once.
+    checkpoint : None, str, path-like or Checkpoint
+        A file that keeps the rounds while they are made; if it exists, `fit` goes on from it.
+
+    Attributes
+    ----------
+    model_ : StumpEnsemble
+        The model itself, free of any array library: `digest()`, `save(path)`, `load(path)`. All of
+        its numbers are in the unit of the targets.
+    rounds_ : tuple of tuple of RegionRound
+        For each run (one, or one for each bag) the record of each round: the split, its votes in
+        the unit of the targets, its gain as `score`, and the mean squared error after it as
+        `training_error`.
+    held_out_scores_, held_out_errors_ : tuple of tuple of float
+        For each run minus the mean squared error of the held-out samples after each round, and that
+        error.
+    is_categorical_, device_, route_, stop_reasons_, n_iter_, n_estimators_, evals_result_
+        As for `AdaBoostClassifier`.
+    feature_importances_, n_features_in_, feature_names_in_
+        As for `AdaBoostClassifier`.
+
+    Notes
+    -----
+    Targets are rounded to whole multiples of a power of two, 2**-36 of their range or less (or the
+    last digit that the largest of them has). Then residuals and votes are such multiples, too, and
+    all sums are exact: every engine, device and number of threads gives the same model. A target
+    that lies far from all others makes the range large, and the rounding with it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gpustump import StumpBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = StumpBoostingRegressor(n_estimators=100).fit(X, y)
+    >>> round(reg.score(X, y), 3)
+    0.562
+    >>> first = reg.rounds_[0][0]
+    >>> first.stump.feature, [round(vote, 3) for (vote,) in first.votes]
+    (8, [-3.867, 5.026, 0.0])
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Loss = "squared_error",
+        n_estimators: int = 200,
+        learning_rate: float = 0.1,
+        l2_regularization: float = 0.0,
+        smoothing_rounds: int = 0,
+        categorical_features: Any = None,
+        n_bags: int | None = 1,
+        random_state: Any = None,
+        device: DeviceName = "auto",
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        tol: float = 0.0,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        monotonic_cst: Any = None,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        block_bytes: int | None = None,
+        checkpoint: CheckpointName = None,
+    ) -> None:
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.l2_regularization = l2_regularization
+        self.smoothing_rounds = smoothing_rounds
+        self.categorical_features = categorical_features
+        self.n_bags = n_bags
+        self.random_state = random_state
+        self.device = device
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.monotonic_cst = monotonic_cst
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.block_bytes = block_bytes
+        self.checkpoint = checkpoint
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Array,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        X_val: Array | None = None,
+        y_val: Array | None = None,
+        sample_weight_val: Array | None = None,
+    ) -> Self:
+        """Train on a table.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+            Of any array library, or a frame of pandas, polars or pyarrow. NaN means missing.
+        y : array (n_samples,)
+            Real numbers, finite and below 2**1000 in absolute value.
+        sample_weight : array (n_samples,), optional
+            Finite, not negative, not all zero. Samples of weight zero take no part.
+        X_val : array or frame (n_val, n_features), optional
+            Rows to watch: they are scored after each round, and nothing of X is held out. If
+            `n_iter_no_change` is given, they decide when to stop early.
+        y_val : array (n_val,), optional
+            Their targets.
+        sample_weight_val : array (n_val,), optional
+            Their weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data or a parameter is not as described; the message names it and what was found.
+        DeviceError
+            If `device` asks for a GPU that cannot be used.
+        OSError
+            If the file of `checkpoint` cannot be read or written.
+
+        Examples
+        --------
+        >>> from gpustump import StumpBoostingRegressor
+        >>> X, y = [[1], [2], [3], [4]], [1.0, 1.5, 3.0, 3.5]
+        >>> reg = StumpBoostingRegressor(n_estimators=1, learning_rate=1.0).fit(X, y)
+        >>> reg.predict([[0], [9]]).tolist()
+        [1.25, 3.25]
+        """
+        validation = Validation.of(X_val, y_val, sample_weight_val)
+        settings, asked, earlier = self._asked_for(validation)
+        self._fit(Data(X, y, sample_weight, self.device, asked, earlier), settings)
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """The predicted target of each sample, float64 (n_samples,), in X's library.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with the features seen in `fit`, or lacks a column.
+
+        Examples
+        --------
+        >>> from gpustump import StumpBoostingRegressor
+        >>> X, y = [[1], [2], [3], [4]], [1.0, 1.5, 3.0, 3.5]
+        >>> reg = StumpBoostingRegressor(n_estimators=2, learning_rate=1.0).fit(X, y)
+        >>> reg.predict(X).tolist()
+        [1.0, 1.3333333333430346, 3.3333333333139308, 3.3333333333139308]
+        """
+        check_is_fitted(self)
+        return self.model_.predict(self._table(X), n_jobs=self.n_jobs)
+
+    def staged_predict(self, X: Array) -> Iterator[Array]:
+        """`predict` after 1, 2, ... rounds.
+
+        Examples
+        --------
+        >>> from gpustump import StumpBoostingRegressor
+        >>> X, y = [[1], [2], [3], [4]], [1.0, 1.5, 3.0, 3.5]
+        >>> reg = StumpBoostingRegressor(n_estimators=2).fit(X, y)
+        >>> [predicted.round(3).tolist() for predicted in reg.staged_predict([[1], [4]])]
+        [[2.15, 2.35], [2.06, 2.44]]
+        """
+        check_is_fitted(self)
+        yield from self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs)
+
+    def predict_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
+        """For each prediction a range that holds the predictions of most bags.
+
+        Parameters, result and errors are those of `StumpEnsemble.predict_interval`; X may be a
+        frame.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from gpustump import GlassBoxRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> reg = GlassBoxRegressor(n_bags=4, n_estimators=20, random_state=0).fit(X, y)
+        >>> low, high = reg.predict_interval(X[:3], coverage=1.0)
+        >>> bool((low <= reg.predict(X[:3])).all() and (reg.predict(X[:3]) <= high).all())
+        True
+        """
+        check_is_fitted(self)
+        return self.model_.predict_interval(self._table(X), coverage)
+
+    def score(self, X: Array, y: Array, sample_weight: Array | None = None) -> float:
+        """The coefficient of determination, R2, of the predictions, as in scikit-learn.
+
+        Examples
+        --------
+        >>> from gpustump import StumpBoostingRegressor
+        >>> X, y = [[1], [2], [3], [4]], [1.0, 1.5, 3.0, 3.5]
+        >>> reg = StumpBoostingRegressor(n_estimators=50).fit(X, y)
+        >>> round(reg.score(X, y), 4)
+        0.9988
+        """
+        predicted = self.predict(X)
+        with arrays.computing_on(predicted):
+            targets = arrays.to_host(check_targets(y, predicted))
+        weight = arrays.to_host(sample_weight) if arrays.is_array(sample_weight) else sample_weight
+        return float(r2_score(targets, arrays.to_host(predicted), sample_weight=weight))
+
+    @property
+    def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
+        """For each run the records of its rounds, in the unit of the targets."""
+        scale = self._scale
+        return tuple(tuple(_in_unit(one, scale) for one in run) for run in super().rounds_)
+
+    @property
+    def held_out_scores_(self) -> tuple[tuple[float, ...], ...]:
+        """For each run minus the mean squared error of the held-out samples after each round."""
+        return self._squared(super().held_out_scores_)
+
+    @property
+    def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
+        """For each run the mean squared error of the held-out samples after each round."""
+        return self._squared(super().held_out_errors_)
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, Curve]]:
+        """The mean squared error of each round as curves, by data set."""
+        square = self._scale.square
+
+        def curve(learnt: Curve) -> Curve:
+            assert isinstance(learnt, list)
+            return [error * square for error in learnt]
+
+        found = super().evals_result_
+        return {name: {_ERROR: curve(own["error"])} for name, own in found.items()}
+
+    @property
+    def _scale(self) -> TargetScale:
+        """The scale of the targets."""
+        check_is_fitted(self)
+        found = self._target.scale
+        assert found is not None
+        return found
+
+    def _squared(self, learnt: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+        """Squared errors in the square of the targets' unit."""
+        square = self._scale.square
+        return tuple(tuple(own * square for own in run) for run in learnt)
+
+    def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:
+        with arrays.computing_on(X):
+            weights, rows = check_weights(data.sample_weight, X)
+            targets = arrays.picked(check_targets(data.y, X), rows)
+            if data.earlier is None:
+                target = TargetDomain.of_quantity(TargetScale.of(targets))
+            else:
+                target = data.earlier[0].target
+            assert target.scale is not None
+            learnt = scaled_beside(targets, target.scale, X)
+            xp = arrays.namespace_of(learnt)
+            largest = float(xp.max(xp.abs(learnt)))
+        if largest > 1.0:
+            low, high = target.scale.range
+            raise ValueError(
+                "with warm_start=True the targets must lie in the range of the first fit, "
+                f"{low:.6g} to {high:.6g}; y holds others. Fit anew with warm_start=False."
+            )
+        return Samples(rows, learnt, weights), target
+
+    def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:
+        """A callback is told of rounds in the unit of the targets, and `tol` is a share."""
+        scale, callback, stopping = target.scale, settings.callback, settings.stopping
+        assert scale is not None
+        if callback is not None:
+            settings = replace(settings, callback=lambda record: callback(_in_unit(record, scale)))
+        if stopping is not None and stopping.tol:
+            tol = stopping.tol * SquaredVotes.variance(samples.classes, samples.weights)
+            settings = replace(settings, stopping=replace(stopping, tol=tol))
+        return settings
+
+    def _n_smoothing(self) -> int:
+        return check_count(self.smoothing_rounds, "smoothing_rounds", least=0)
+
+    def _scoring(self) -> Scoring:
+        return "neg_mean_squared_error"
+
+    def _votes(self, learning_rate: float) -> VoteSettings:
+        check_quantity_loss(self.loss)
+        if learning_rate > 1.0:
+            raise ValueError(
+                f"learning_rate must be at most 1 for the squared error; got {learning_rate!r}."
+            )
+        l2 = check_real(self.l2_regularization, "l2_regularization", least=0.0)
+        return VoteSettings("newton", learning_rate, l2, quantity="squared")
+
+
+class GlassBoxRegressor(StumpBoostingRegressor):
+    """`StumpBoostingRegressor` with bags, smoothing rounds and early stopping by default.
+
+    The model is a sum of one step function for each feature, like the main effects of interpret's
+    Explainable Boosting Machine [Lou, Caruana and Gehrke 2012]. `plots.overview` draws all of it,
+    with the spread of the bags, and `explain` says what each feature adds to each prediction.
+
+    Parameters and attributes are those of `StumpBoostingRegressor`, where they are described; only
+    the defaults differ. They are those of `GlassBoxClassifier`, with a lambda of 1 and a smaller
+    `tol`, as a share of the variance is a large part of a small error.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gpustump import GlassBoxRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = GlassBoxRegressor(random_state=0, device="cpu").fit(X, y)
+    >>> reg.model_.n_bags, round(reg.score(X, y), 2)
+    (12, 0.57)
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Loss = "squared_error",
+        n_estimators: int = GLASS_BOX.n_estimators,
+        learning_rate: float = GLASS_BOX.learning_rate,
+        l2_regularization: float = 1.0,
+        smoothing_rounds: int = GLASS_BOX.smoothing_rounds,
+        categorical_features: Any = None,
+        n_bags: int | None = None,
+        random_state: Any = None,
+        device: DeviceName = "auto",
+        n_iter_no_change: int | None = GLASS_BOX.n_iter_no_change,
+        validation_fraction: float = GLASS_BOX.validation_fraction,
+        tol: float = 1e-5,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        monotonic_cst: Any = None,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        block_bytes: int | None = None,
+        checkpoint: CheckpointName = None,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            n_estimators=n_estimators,
+            learning_rate=learning_rate,
+            l2_regularization=l2_regularization,
+            smoothing_rounds=smoothing_rounds,
+            categorical_features=categorical_features,
+            n_bags=n_bags,
+            random_state=random_state,
+            device=device,
+            n_iter_no_change=n_iter_no_change,
+            validation_fraction=validation_fraction,
+            tol=tol,
+            warm_start=warm_start,
+            verbose=verbose,
+            callback=callback,
+            monotonic_cst=monotonic_cst,
+            n_jobs=n_jobs,
+            max_memory=max_memory,
+            block_bytes=block_bytes,
+            checkpoint=checkpoint,
+        )
+
+
+_ERROR = "mean_squared_error"
+
+
+def _in_unit(record: AnyRound, scale: TargetScale) -> RegionRound:
+    """The record of a round in the unit of the targets."""
+    assert isinstance(record, RegionRound)
+    size = scale.size
+    votes: Any = tuple(tuple(vote * size for vote in own) for own in record.votes)
+    return replace(
+        record,
+        votes=votes,
+        score=record.score * scale.square,
+        training_error=record.training_error * scale.square,
+    )
