@@ -146,6 +146,11 @@ def export_tables(model: Any) -> ExportTables:
         too large; or of labels that no file holds.
     """
     found = model_of(model)
+    if found.is_regression:
+        raise ValueError(
+            "the model predicts a quantity, and exports are for classes so far. Its file is plain "
+            "JSON, which StumpEnsemble.load reads wherever gpustump is installed."
+        )
     check_classes(list(found.classes))
     constant, tables = found.additive.tables
     of_feature = {

@@ -16,6 +16,7 @@ from gpustump.plots.one_row import (
     amount_text,
     bars_of,
     name_axis,
+    name_of_score,
     row_score,
     score_text,
     table_of_row,
@@ -128,7 +129,7 @@ def _write_score(ax: Axes, row: RowScore, names: list[str]) -> None:
     """The score below a line, as the sum that it is, and all names."""
     ax.axhline(len(names) - 0.5, color=style.ink(), linewidth=0.8, gid="sum")
     _write(ax, (0.0, len(names)), row.score.value, fontsize="small", fontweight="bold", ha="left")
-    ax.set_yticks(range(len(names) + 1), [*names, "score"])
+    ax.set_yticks(range(len(names) + 1), [*names, name_of_score(row)])
     ax.get_yticklabels()[-1].set_fontweight("bold")
     ax.set_ylim(len(names) + 0.5, -0.6)
     ax.tick_params(axis="y", length=0)

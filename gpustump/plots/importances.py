@@ -134,7 +134,7 @@ def draw_shares(
     ax.set_ylim(max(len(chosen), 3) - 0.45, -0.55)
     ax.tick_params(axis="y", length=0)
     ax.spines["bottom"].set_visible(False)
-    of = "" if model.is_binary else ", all classes"
+    of = "" if model.has_one_score else ", all classes"
     what = f"share of the votes{of}" if len(kinds) == 1 else f"share{of}"
     if contributions is not None and len(kinds) == 1:
         style.legend_above(ax, [], [], title="contributions are the same in all rows")

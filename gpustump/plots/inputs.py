@@ -22,6 +22,9 @@ from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots.style import words
 from gpustump.theory.arguments import weights_of as weights_of
 
+PREDICTION = "prediction"
+"""What the score of a quantity is called."""
+
 
 class Samples(NamedTuple):
     """A table, and the weights of its samples.
@@ -77,7 +80,9 @@ def column_of(X: Array, feature: int) -> np.ndarray:
 
 
 def alone(model: StumpEnsemble, output: int) -> StumpEnsemble:
-    """A model of one output, for two classes, without its bags."""
+    """A model of one output, for two classes or a quantity, without its bags."""
+    if model.is_regression:
+        return replace(model, bags=None)
     members = (model.output_member(output),)
     return replace(model, members=members, classes=(-1, 1), link="logistic", bags=None)
 
@@ -152,5 +157,12 @@ def class_name(label: Label) -> str:
 
 
 def score_name(model: StumpEnsemble, label: Label | None) -> str:
-    """The class that a member's score is for: the second of two, or the one with this label."""
+    """The class that a member's score is for: the second of two, or the one with this label.
+
+    Raises
+    ------
+    TypeError
+        If the model predicts a quantity.
+    """
+    model.refuse_quantity()
     return class_name(model.classes[1 if model.is_binary else model.output_index(label)])

@@ -83,6 +83,7 @@ class JudgedSamples:
             If they are not valid.
         """
         ensemble = model_of(model)
+        ensemble.refuse_quantity()
         X = inputs.table_of(model, X)
         true = class_numbers(ensemble.classes, y, X)
         units = inputs.weights_of(sample_weight, X)

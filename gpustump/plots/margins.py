@@ -88,6 +88,7 @@ def margin_distribution(
     ('normalised margin', 3)
     """
     ensemble = model_of(model)
+    ensemble.refuse_quantity()
     _check_label(ensemble, label)
     chosen = _chosen(rounds, ensemble, label)
     X = inputs.table_of(model, X)

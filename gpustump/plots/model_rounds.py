@@ -56,7 +56,8 @@ def draw_rounds(
         ax.set_ylabel(f"error{whose}")
     elif run:
         _draw_records(ax, run)
-        ax.set_ylabel(f"training error{whose}")
+        squared = "mean squared error" if model.is_regression else None
+        ax.set_ylabel(squared or f"training error{whose}")
     else:
         _draw_line(ax, member.term_importances, _SIZES, "size of the votes")
         ax.set_ylim(bottom=0)
@@ -68,7 +69,7 @@ def draw_rounds(
 
 def _whose(model: StumpEnsemble, number: int) -> str:
     """Whose error it is, for the label of the axis."""
-    if model.is_binary:
+    if model.has_one_score:
         return ""
     if model.is_shared:
         return f", all {len(model.classes)} classes"
@@ -134,7 +135,7 @@ def _draw_bags(
             values, name, top = _of_class(one.members[number], run)
             if len(values):
                 found.append(np.asarray(values, dtype=np.float64))
-                what = name
+                what = "mean squared error" if model.is_regression and run else name
         if not found:
             continue
         longest = max(map(len, found))

@@ -89,7 +89,8 @@ class RowScore:
         The number of all columns.
     intercept, score : Amount
         The score is the sum of the intercept and of all amounts, bit for bit.
-    predicted : label
+    predicted : label or None
+        None for a quantity, whose prediction is the score; there are no probabilities then.
     probabilities : ndarray (n_classes,) of float64
     probabilities_of_bags : ndarray (n_bags, n_classes) of float64
     """
@@ -172,8 +173,8 @@ def row_score(
         The class whose score it is. None for the only score, or that of the class predicted.
     """
     scores = arrays.to_host(model.decision_function(table))
-    predicted = model.classes[int(model.class_indices(scores)[0])]
-    if label is None and not model.is_binary:
+    predicted = None if model.is_regression else _predicted(model, scores)
+    if label is None and not model.has_one_score:
         label = predicted
     number = model.output_index(label)
     of_bags = np.zeros((0, model.n_outputs, model.n_features + 1))
@@ -181,6 +182,12 @@ def row_score(
         of_bags = np.stack([_parts(bag, table) for bag in model.bag_models])
     parts, of_bags_here = _parts(model, table)[number], of_bags[:, number]
     scores_of_bags = of_bags.sum(axis=-1)
+    probabilities = of_their_own = np.zeros((0, 0))
+    if not model.is_regression:
+        probabilities = model.probabilities_of(scores)[0]
+        of_their_own = model.probabilities_of(
+            scores_of_bags[:, 0] if model.is_binary else scores_of_bags
+        )
     return RowScore(
         model,
         _values(table),
@@ -190,9 +197,14 @@ def row_score(
         Amount(float(parts[-1]), of_bags_here[:, -1]),
         Amount(float(scores.reshape(model.n_outputs)[number]), scores_of_bags[:, number]),
         predicted,
-        model.probabilities_of(scores)[0],
-        model.probabilities_of(scores_of_bags[:, 0] if model.is_binary else scores_of_bags),
+        probabilities,
+        of_their_own,
     )
+
+
+def _predicted(model: StumpEnsemble, scores: np.ndarray) -> Label:
+    """The class that is predicted for the only row."""
+    return model.classes[int(model.class_indices(scores)[0])]
 
 
 def _parts(model: StumpEnsemble, table: Array) -> np.ndarray:
@@ -229,6 +241,11 @@ def _known_text(value: float, kind: str) -> str | None:
     return temporal_text(round(value) if kind == "duration" else value, kind)
 
 
+def name_of_score(row: RowScore) -> str:
+    """What the sum of all bars is called."""
+    return inputs.PREDICTION if row.model.is_regression else "score"
+
+
 def bars_of(row: RowScore, limit: int) -> list[Bar]:
     """The columns that add or take away most, and the sum of the others."""
     shown, others = row.split(limit)
@@ -258,6 +275,8 @@ def amount_text(amount: float) -> str:
 
 def score_text(row: RowScore) -> str:
     """Whose score it is, and in which unit."""
+    if row.model.is_regression:
+        return inputs.PREDICTION
     return f"score of {inputs.score_name(row.model, row.label)}, {UNITS[row.model.link]}"
 
 
@@ -274,7 +293,11 @@ def name_axis(ax: Axes, text: str) -> None:
 
 
 def write_prediction(ax: Axes, row: RowScore) -> None:
-    """Write above the axes which class is predicted, and its probability."""
+    """Write above the axes what is predicted: a quantity, or a class and its probability."""
+    if row.predicted is None:
+        text = f"predicted: {style.number_text(row.score.value)}"
+        style.legend_above(ax, [], [], title=text)
+        return
     probability = float(row.probabilities[row.model.classes.index(row.predicted)])
     share = f"{probability:.3f}" if probability < 0.9995 else "> 0.999"
     text = f"predicted: {inputs.class_name(row.predicted)}, probability {share}"

@@ -126,15 +126,17 @@ def _title(model: StumpEnsemble) -> str:
     counts = [f"{len(member):,}" for member in model.members]
     if len(set(counts)) == 1:
         rounds = f"{counts[0]} round{'s' * (counts[0] != '1')}"
-        rounds += "" if model.is_binary or model.is_shared else " for each class"
+        is_one = model.has_one_score or model.is_shared
+        rounds += "" if is_one else " for each class"
     else:
         rounds = " + ".join(counts[:_NAMED]) + " + …" * (len(counts) > _NAMED) + " rounds"
     if model.n_bags > 1:
         rounds = f"{model.n_bags} bags · {rounds} in all"
     classes = ", ".join(style.words(label, 16) for label in model.classes[:_NAMED])
     classes += ", …" if len(model.classes) > _NAMED else ""
+    target = "a quantity" if model.is_regression else f"classes {classes}"
     text = (
         f"{rounds} · {len(model.used_features):,} of {model.n_features:,} features · "
-        f"classes {classes} · digest {model.digest()[:12]}"
+        f"{target} · digest {model.digest()[:12]}"
     )
     return "\n".join(textwrap.wrap(text, _LINE, break_long_words=False))

@@ -88,6 +88,7 @@ def decision_regions(
     ('feature 0', 'feature 1')
     """
     ensemble = model_of(model)
+    ensemble.refuse_quantity()
     pair = inputs.feature_pair(features, ensemble.feature_index)
     if X is None and y is not None:
         raise ValueError("y is given without X; give both, or X alone.")

@@ -123,6 +123,7 @@ def error_curve(
             "classifier must be a fitted AdaBoostClassifier or LogitBoostClassifier, which has "
             f"rounds_ to draw; got {type(classifier).__name__}."
         )
+    model.refuse_quantity()
     number = _number(model, label, has_samples=X is not None)
     if (X is None) != (y is None):
         raise ValueError("X and y must be given together: the held-out samples and their labels.")

@@ -232,7 +232,7 @@ def draw_panels(
     for ax in grid:
         turn_texts_inwards(ax)
     line = "\n" if len(columns) <= _COLUMNS else " "  # one row has little height for the label
-    text = f"contribution to{line}the score of {score_text(scores)}"
+    text = f"contribution to{line}the {score_text(scores)}"
     grid[0].figure.supylabel(text, fontsize="medium")
     _legend_of_all(grid[0].figure, model, panels)
     style.make_current(grid[0])
@@ -250,6 +250,8 @@ def drawn_scores(
         If there is no such class, or there are too many labels.
     """
     numbers = output_indices(model, label)
+    if model.is_regression:
+        return [DrawnScore(None, inputs.PREDICTION, style.class_looks(1)[0])]
     if model.is_binary:
         name = inputs.class_name(model.classes[1])
         return [DrawnScore(None, name, style.class_looks(1)[0])]
@@ -286,8 +288,9 @@ def ranked_model(model: StumpEnsemble, label: Label | Iterable[Label] | None) ->
 
 
 def score_text(scores: Sequence[DrawnScore]) -> str:
-    """Whose score is drawn."""
-    return scores[0].name if len(scores) == 1 else "each class"
+    """What the contributions add up to."""
+    name = scores[0].name if len(scores) == 1 else "each class"
+    return name if name == inputs.PREDICTION else f"score of {name}"
 
 
 def _most_different(model: StumpEnsemble, numbers: list[int], features: set[int]) -> list[int]:
@@ -378,7 +381,7 @@ def features_in(columns: Iterable[Column]) -> list[int]:
 
 def _say_what(ax: Axes, score: str) -> None:
     """The label of the y axis, in two lines if the axes are low."""
-    text = f"contribution to the score of {score}"
+    text = f"contribution to the {score}"
     ax.set_ylabel(text)
     length = 0.5 * float(ax.yaxis.label.get_fontsize()) * len(text) / 72
     if (

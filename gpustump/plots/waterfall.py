@@ -15,6 +15,7 @@ from gpustump.plots.one_row import (
     amount_text,
     bars_of,
     name_axis,
+    name_of_score,
     row_score,
     score_text,
     table_of_row,
@@ -90,14 +91,14 @@ def waterfall(
     found = row_score(ensemble, table_of_row(model, row), columns, label)
     bars = [Bar("intercept", found.intercept), *bars_of(found, n_features)]
     ax = style.tidy_axes(ax, 6.4, 1.2 + 0.32 * (len(bars) + 1))
-    _draw(ax, bars, found.score.value)
+    _draw(ax, bars, found.score.value, name_of_score(found))
     name_axis(ax, score_text(found))
     write_prediction(ax, found)
     return style.make_current(ax)
 
 
-def _draw(ax: Axes, bars: list[Bar], score: float) -> None:
-    """The bars, each from where the one above ends, and the score below."""
+def _draw(ax: Axes, bars: list[Bar], score: float, name: str) -> None:
+    """The bars, each from where the one above ends, and below the score, under its name."""
     amounts = np.asarray([bar.amount.value for bar in bars])
     ends = np.cumsum(amounts)
     starts = np.concatenate([[0.0], ends[:-1]])
@@ -116,7 +117,7 @@ def _draw(ax: Axes, bars: list[Bar], score: float) -> None:
     for k, (start, amount) in enumerate(zip(starts.tolist(), amounts.tolist(), strict=True)):
         _write(ax, k, (start, start + amount), amount)
     _write(ax, len(bars), (0.0, score), score)
-    ax.set_yticks(range(len(bars) + 1), [*(bar.name for bar in bars), "score"])
+    ax.set_yticks(range(len(bars) + 1), [*(bar.name for bar in bars), name])
     ax.get_yticklabels()[-1].set_fontweight("bold")
     ax.set_ylim(len(bars) + 0.6, -0.6)
     ax.tick_params(axis="y", length=0)

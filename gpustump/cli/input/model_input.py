@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.errors import as_input_error
+from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.input_table import InputTable
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
@@ -34,6 +34,11 @@ def load_model(path: str) -> LoadedModel:
     """
     with model_file(path) as file:
         model = StumpEnsemble.load(file.path)
+    if model.is_regression:
+        raise InputError(
+            f"{path} predicts a quantity. The command line works with classes so far; in Python, "
+            "gpustump.StumpEnsemble.load reads it, and predict takes a frame."
+        )
     return LoadedModel(model, model.encoding)
 
 
