@@ -43,7 +43,7 @@ def columns(n_rounds: int, n_before: int, *, is_watched: bool = True) -> Columns
         random.normal(size=n_rounds),
         random.integers(9, size=n_rounds),
         random.integers(9, size=(n_rounds, 2 if is_watched else 0)),
-        random.integers(9, size=(n_rounds, 1)),
+        random.integers(9, size=(n_rounds, 1 if is_watched else 0)),
         sides,
         random.integers(1, 9, size=n_rounds),
         np.ones(n_rounds),
@@ -61,7 +61,7 @@ def expected(source: Columns) -> list[RegionRound]:
         is_set = np.isnan(threshold)
         split = CategorySplit(feature, (1,), right) if is_set else Split(feature, threshold)
         votes: Any = tuple(tuple(own) for own in made.votes[k].tolist())
-        score, error = float(made.scores[k]) / 2, int(made.misclassified[k]) / 2
+        score, error = float(made.scores[k]) / 2, int(made.error[k]) / 2
         number = source.n_before + k + 1
         found.append(RegionRound(number, split, votes, score, None, error, None))
     return found

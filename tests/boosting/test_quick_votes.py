@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump.boosting import discrete_votes, exponential_votes, newton_votes, quick_exponentials
-from gpustump.boosting.newton_votes import NewtonVotes, exact_factors_of, exact_vote, factors_of
+from gpustump.boosting.exact_numbers import exact_newton_vote
+from gpustump.boosting.newton_votes import LARGEST_STEP, NewtonVotes, exact_factors_of, factors_of
 from gpustump.boosting.quick_exponentials import (
     BITS,
     LARGEST,
@@ -46,6 +47,11 @@ WEIGHTS = st.integers(0, 2**61) | st.integers(0, 1000) | st.sampled_from([2**61,
 OFF = st.integers(-8, 8) | st.integers(-(2**22), 2**22)
 """How far from the middle of two floats, in units of 2**-74 of a number: nearer than the error that
 is allowed for, or not."""
+
+
+def exact_vote(votes: NewtonVotes, first: int, second: int) -> float:
+    """The vote of a region that is not empty, computed with fractions."""
+    return exact_newton_vote(first, second, votes.l2, votes.learning_rate / 2, LARGEST_STEP)
 
 
 def awkward_units() -> list[int]:

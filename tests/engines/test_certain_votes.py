@@ -21,8 +21,9 @@ from inner_functions import callable_from_python
 
 from gpustump.boosting import discrete_votes, exponential_votes
 from gpustump.boosting.discrete_votes import DiscreteVotes
+from gpustump.boosting.exact_numbers import exact_newton_vote
 from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
-from gpustump.boosting.newton_votes import NewtonVotes, exact_factors_of, exact_vote
+from gpustump.boosting.newton_votes import LARGEST_STEP, NewtonVotes, exact_factors_of
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Taken
 from gpustump.engines.contract import Totals
@@ -42,6 +43,11 @@ LAST = LARGEST << 36
 TOTALS = Totals(0, 1, 0, 1, 1)
 N_SAMPLES = 1000
 NO_SUMS, ALL = np.zeros((3, 1, 2), dtype=np.int64), Whole(1, 1)
+
+
+def exact_vote(votes: NewtonVotes, first: int, second: int) -> float:
+    """The vote of a region that is not empty, computed with fractions."""
+    return exact_newton_vote(first, second, votes.l2, votes.learning_rate / 2, LARGEST_STEP)
 
 
 def units_of_exponents() -> list[int]:

@@ -23,6 +23,7 @@ from gpustump.engines.reference.integers import Integers, picked_numbers, second
 from gpustump.engines.reference.state import loss_of as reference_loss_of
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.split import Split
+from gpustump.learners.step_table import VOTE_UNIT
 
 Pieces = list[tuple[int, int]]
 
@@ -31,7 +32,10 @@ def rows_of(labels: np.ndarray, units: np.ndarray, search: Search) -> SoftmaxRow
     return SoftmaxRowsLoss(labels, units, search.n_outputs)
 
 
-SEARCHES = {name: Search("stump", *kind) for name, kind in KINDS.items()}
+SEARCHES = {
+    name: Search("stump", *kind, quantity="squared" if name == "squared" else None)
+    for name, kind in KINDS.items()
+}
 LOSSES = [pytest.param(search, loss_of, id=name) for name, search in SEARCHES.items()] + [
     pytest.param(Search("stump", "newton", n_outputs), rows_of, id=f"rows of {n_outputs}")
     for n_outputs in (2, 3, 4, 9)
@@ -41,13 +45,16 @@ each_size = pytest.mark.parametrize("n_samples", [2, 37, CHUNK, 2 * CHUNK + 5])
 
 
 def drawn_samples(
-    random: np.random.Generator, n_samples: int, n_outputs: int
+    random: np.random.Generator, n_samples: int, search: Search
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Labels, and weights: equal ones, or over 300 orders of magnitude."""
+    """Labels or targets, and weights: equal ones, or over 300 orders of magnitude."""
+    n_outputs = search.n_outputs
     labels = random.integers(0, max(n_outputs, 2), size=n_samples)
     weights = 10.0 ** random.uniform(-150, 150, size=n_samples)
     if random.random() < 0.4:
         weights[:] = 3.0
+    if search.quantity is not None:
+        return np.rint(random.uniform(-(2**36), 2**36, size=n_samples)) * VOTE_UNIT, weights
     return (2.0 * labels - 1.0 if n_outputs == 1 else labels), weights
 
 
@@ -69,6 +76,8 @@ def drawn_step(random: np.random.Generator, search: Search) -> Step:
     votes = (np.round(random.normal(size=shape) * 4) / 4).tolist()  # many scores are equal
     left, right, missing = (tuple(map(tuple, own)) for own in factors)
     by_region: RegionFactors = (left, right, missing)
+    if search.quantity is not None:
+        votes, by_region = (np.asarray(votes) / 16).tolist(), ()
     return Step(Split(0, 0.0), tuple(map(tuple, votes)), by_region)
 
 
@@ -101,7 +110,7 @@ def sums_of(regions: np.ndarray, integers: Integers) -> list[list[list[int]]]:
 def test_every_number_is_the_references_in_every_round(search, started, n_samples):
     for seed in range(4):
         random = np.random.default_rng([seed, n_samples])
-        labels, weights = drawn_samples(random, n_samples, search.n_outputs)
+        labels, weights = drawn_samples(random, n_samples, search)
         pieces = pieces_of(random, n_samples)
         units = in_units(weights, search.n_copies)
         loss = started(labels, units, search)
@@ -113,8 +122,11 @@ def test_every_number_is_the_references_in_every_round(search, started, n_sample
             sums, integers = functools.reduce(operator.add, found), reference.integers()
             checked_terms(loss.terms, integers)
             assert sums.totals.tolist() == [list(own) for own in integers.totals]
-            wrong = reference.first_weights[is_wrong(scores, labels)]
-            assert sums.misclassified == wrong.sum(), number
+            if search.quantity is not None:
+                assert sums.error == reference.error(), number
+            else:
+                wrong = reference.first_weights[is_wrong(scores, labels)]
+                assert sums.error == wrong.sum(), number
             assert np.array_equal(loss.weights, reference.weights)
             least = min(int(second_of(own).min()) for own in integers.outputs)
             assert loss.smallest_weight() == least

@@ -250,6 +250,8 @@ def test_no_cut_inside_a_piece_or_at_its_end_is_better_than_its_bound(rounds):
 
 def test_no_share_is_further_ahead_than_was_noted_of_its_bin_rounds_ago(rounds):
     n_old = 0
+    if rounds[0][0].search.quantity is not None:
+        pytest.skip("of a quantity nothing is noted for later rounds")
     for of_run in rounds:
         looked_into: dict[int, int] = {}
         for number, one in enumerate(of_run):

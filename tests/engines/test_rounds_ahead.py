@@ -130,7 +130,7 @@ def test_the_best_of_the_offered_cuts_is_taken_with_its_votes(n_outputs, monoton
             assert Split(done.features[number], done.thresholds[number]) == split
             assert done.scores[number] == score
             assert done.votes[number].tolist() == [list(own) for own in taken.region_votes]
-            assert done.misclassified[number] == pair.other.totals.misclassified
+            assert done.error[number] == pair.other.totals.error
             n_rounds += 1
         if len(done.features) == 6:
             assert pair.own.totals == pair.other.totals

@@ -40,6 +40,8 @@ from gpustump import (
     AdaBoostClassifier,
     DecisionStumpClassifier,
     GlassBoxClassifier,
+    GlassBoxRegressor,
+    StumpBoostingRegressor,
     StumpEnsemble,
 )
 from gpustump.data.parameters import SCORINGS
@@ -62,13 +64,15 @@ CHECKED = [
         for name in ("discrete", "discrete-shared", "real", "newton-shared")
     ),
     GlassBoxClassifier(n_estimators=10, random_state=0),
+    StumpBoostingRegressor(n_estimators=100),
+    GlassBoxRegressor(n_estimators=50, n_bags=2, random_state=0),
 ]
 
 
 def known_to_fail(estimator: object) -> dict[str, str]:
     """The checks of scikit-learn that cannot hold, with the reason."""
     equivalence = "check_sample_weight_equivalence_on_dense_data"
-    if isinstance(estimator, GlassBoxClassifier):
+    if isinstance(estimator, GlassBoxClassifier | GlassBoxRegressor):
         reason = "held-out samples are drawn, and a sample of weight 2 is one of them, not two"
         return {equivalence: reason}
     votes = getattr(estimator, "votes", None)

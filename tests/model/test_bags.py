@@ -115,7 +115,7 @@ def test_the_widest_range_of_probabilities_reaches_from_the_least_to_the_largest
 
 
 def test_a_range_needs_bags_and_a_coverage_between_0_and_1():
-    with pytest.raises(ValueError, match="needs a bagged model"):
+    with pytest.raises(ValueError, match="need a bagged model"):
         models(2)[0].predict_proba_interval(X)
     for wrong in (0.0, 1.5, -1.0):
         with pytest.raises(ValueError, match="coverage must be"):

@@ -26,11 +26,13 @@ from golden_tables import _bells, _few, _missing
 from gpustump import (
     AdaBoostClassifier,
     GlassBoxClassifier,
+    GlassBoxRegressor,
     LogitBoostClassifier,
     Member,
     RegionMember,
     Split,
     Stump,
+    StumpBoostingRegressor,
     StumpEnsemble,
 )
 from gpustump.cli import main
@@ -107,6 +109,17 @@ def _fitted(classifier: Any, labels: Sequence[Any]) -> Callable[[str], StumpEnse
         rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
         y = np.asarray(labels)[rank * len(labels) // N_SAMPLES]
         found: StumpEnsemble = classifier.fit(X, y).model_
+        return found
+
+    return made
+
+
+def _of_quantity(regressor: Any, by: float, shift: float) -> Callable[[str], StumpEnsemble]:
+    """How to train a regressor on the score of the table that has the model's name."""
+
+    def made(name: str) -> StumpEnsemble:
+        X, score = _training_table(name)
+        found: StumpEnsemble = regressor.fit(X, score * by + shift).model_
         return found
 
     return made
@@ -199,6 +212,13 @@ KINDS: dict[str, Callable[[str], StumpEnsemble]] = {
     "categories-newton-bags": _fitted(
         LogitBoostClassifier(n_estimators=4, n_bags=2, categorical_features=[2]), (0, 1)
     ),
+    "quantity": _of_quantity(StumpBoostingRegressor(n_estimators=8), 1000.0, 1e7),
+    "quantity-bags": _of_quantity(
+        GlassBoxRegressor(n_estimators=6, n_bags=2, smoothing_rounds=3, random_state=0), 1e-200, 0.0
+    ),
+    "quantity-categories": _of_quantity(
+        StumpBoostingRegressor(n_estimators=6, categorical_features=[2]), 1.0, 0.0
+    ),
     "by-hand-signs": _by_hand_with_signs,
     "by-hand-regions": _by_hand_with_regions,
     "by-hand-sets": _by_hand_with_sets,
@@ -251,6 +271,8 @@ def answers(model: StumpEnsemble, table: Any) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         scores = model.decision_function(table)
+    if model.is_regression:
+        return {"predictions": [float(score).hex() for score in scores]}
     return {"units": units(scores), "labels": model.labels_of(scores).tolist()}
 
 

@@ -20,6 +20,8 @@ from golden_tables import VALUES, _labels, _uniform
 from vote_runs import Samples, boosting
 
 from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.engines.contract import QuantityLoss
+from gpustump.learners.step_table import VOTE_UNIT
 
 KINDS = {
     "real": ("real", (1,)),
@@ -27,6 +29,7 @@ KINDS = {
     "shared discrete": ("discrete", (3, 11)),
     "shared real": ("real", (3, 11)),
     "shared newton": ("newton", (3, 11)),
+    "squared": ("newton", (1,)),
 }
 """Kinds of votes, and for how many outputs."""
 
@@ -49,13 +52,15 @@ def vote_tables(kind: str) -> list[VoteTable]:
 
 def _tables(kind: str) -> Iterator[VoteTable]:
     votes, outputs = KINDS[kind]
-    rates = itertools.cycle((1.0, 0.3, 1.0, 2.5, 0.5))
+    of_quantity = kind == "squared"
+    rates = itertools.cycle((1.0, 0.3, 1.0, 1.0 if of_quantity else 2.5, 0.5))
     lambdas = itertools.cycle((0.0, 1.0, 0.25)) if votes == "newton" else itertools.repeat(0.0)
     weights = itertools.cycle(("equal", "small", "far apart"))
     values = [(name, dtype) for name, (_, dtypes) in VALUES.items() for dtype in dtypes]
     for number, (name, dtype) in enumerate(values * 2):
         n_outputs = outputs[(number // len(values)) % len(outputs)]
-        settings = VoteSettings(votes, next(rates), next(lambdas))
+        quantity: QuantityLoss | None = "squared" if of_quantity else None
+        settings = VoteSettings(votes, next(rates), next(lambdas), quantity=quantity)
         yield _table(kind, settings, (name, dtype, n_outputs, next(weights), number))
 
 
@@ -66,10 +71,11 @@ def _table(kind: str, settings: VoteSettings, how: tuple[str, str, int, str, int
     with np.errstate(all="ignore"):
         X = VALUES[values][0](draw, *SHAPE).astype(dtype)
     y = _labels(X, max(n_outputs, 2), draw)
-    signs_or_classes = 2.0 * y - 1.0 if n_outputs == 1 else y
-    return VoteTable(
-        name, settings, Samples(X, signs_or_classes, _weights(weights, draw), n_outputs)
-    )
+    targets = 2.0 * y - 1.0 if n_outputs == 1 else y
+    if settings.quantity is not None:
+        noisy = targets / 2 + _uniform(draw, SHAPE[0]) - 0.5
+        targets = np.rint(noisy / VOTE_UNIT) * VOTE_UNIT
+    return VoteTable(name, settings, Samples(X, targets, _weights(weights, draw), n_outputs))
 
 
 def _weights(kind: str, draw: random.Random) -> np.ndarray:

@@ -25,6 +25,7 @@ from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import (
     Cut,
     PreparedTable,
+    QuantityLoss,
     RegionSums,
     Search,
     State,
@@ -41,7 +42,7 @@ from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import signs as signs_of
 from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
-from gpustump.learners.step_table import VOTES_LIMIT
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 
 Way = tuple[str, PreparedTable]
 """A name, and a table prepared in some way."""
@@ -53,6 +54,7 @@ KINDS: dict[str, tuple[VoteKind, int]] = {
     "shared discrete": ("discrete", 3),
     "shared real": ("real", 4),
     "shared newton": ("newton", 3),
+    "squared": ("newton", 1),
 }
 """The kinds of votes, by name: what a region votes, and for how many outputs here."""
 
@@ -93,6 +95,7 @@ class Case:
     n_outputs: int = 1
     categorical: tuple[int, ...] = ()
     monotone: tuple[int, ...] | None = None
+    quantity: QuantityLoss | None = None
 
     @classmethod
     def of(cls, X: np.ndarray, y: Any, weights: Any = None, **how: Any) -> Case:
@@ -107,6 +110,9 @@ class Case:
         For several classes the samples labelled +1 are shared out by their last feature.
         """
         votes, n_outputs = KINDS[kind]
+        if kind == "squared":  # a rate above 2 would make residuals larger and larger
+            how: Any = {"learning_rate": min(1.0, self.learning_rate), "quantity": "squared"}
+            return replace(self, y=self._quantity(), votes=votes, l2=l2, **how)
         y = self.y if n_outputs == 1 else self._classes(n_outputs)
         return replace(self, y=y, votes=votes, l2=l2, n_outputs=n_outputs)
 
@@ -117,7 +123,9 @@ class Case:
 
     def votes_of_run(self) -> Votes:
         """What decides the votes of a run."""
-        settings = VoteSettings(self.votes, self.learning_rate, self.l2, self.monotone)
+        settings = VoteSettings(
+            self.votes, self.learning_rate, self.l2, self.monotone, self.quantity
+        )
         return settings.votes(self.weights, self.n_outputs)
 
     def with_sets(self, table: Any) -> Trainer:
@@ -126,6 +134,12 @@ class Case:
             return trainer(table)
         columns = CategoryColumns.of(self.X, self.rows, self.categorical)
         return with_sets(trainer(table), columns)
+
+    def _quantity(self) -> np.ndarray:
+        """Targets from -1 to 1: the labels, with noise that depends on the sample."""
+        noise = np.random.default_rng(len(self.y)).uniform(-0.5, 0.5, size=len(self.y))
+        found: np.ndarray = np.rint((self.y / 2 + noise) / VOTE_UNIT) * VOTE_UNIT
+        return found
 
     def _classes(self, n_classes: int) -> np.ndarray:
         last = self.X[:, -1] if self.rows is None else self.X[self.rows, -1]

@@ -90,7 +90,9 @@ class SpreadTable:
     def start(self, labels: np.ndarray, sample_weight: np.ndarray, search: Search) -> InOrder:
         """Begin a run on new shards."""
         spread = self.spread
-        classes = (labels > 0).astype(np.int64) if search.n_outputs == 1 else labels
+        classes = labels
+        if search.n_outputs == 1 and search.quantity is None:
+            classes = (labels > 0).astype(np.int64)
         parts = [own for own in spread.rows(self.n_samples) if len(own)]
         kinds = [
             kind

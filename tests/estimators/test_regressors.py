@@ -1,0 +1,374 @@
+"""Quantities: the models of `StumpBoostingRegressor` and `GlassBoxRegressor` against oracles,
+scikit-learn and laws.
+
+Engines are compared in tests/engines/test_conformance.py, which has squared loss among its kinds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from backends import Backend
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.metrics import r2_score
+
+from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble, audit, exports, plots
+from gpustump.engines.route import CHOICES
+
+ENGINES = tuple(name for name in CHOICES if name in ("reference", "sorted", "coded"))
+
+
+def drawn(seed: int = 0, n_samples: int = 300, missing: float = 0.0):
+    """X (n_samples, 4) and targets that follow from X with noise."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, 4))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] / 2 + random.normal(size=n_samples) / 4
+    X[random.random(X.shape) < missing] = np.nan
+    return X, y
+
+
+def best_split(X, r, w):
+    """The lowest feature and threshold of the largest gain, in rational numbers.
+
+    Values are not missing.
+    """
+    found = None
+    for feature in range(X.shape[1]):
+        values = np.unique(X[:, feature])
+        for low, high in itertools.pairwise(values):
+            is_left = X[:, feature] <= low
+            gain = Fraction(0)
+            for side in (is_left, ~is_left):
+                total = sum(a * b for a, b, own in zip(r, w, side, strict=True) if own)
+                gain += total * total / sum(b for b, own in zip(w, side, strict=True) if own)
+            if found is None or gain > found[0]:
+                found = gain, feature, low, high
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rounds_are_those_of_rational_arithmetic(weighted):
+    """Targets are multiples of 1/8 and weights are whole, so that every number is exact."""
+    random = np.random.default_rng(3)
+    X = random.integers(0, 6, size=(30, 3)).astype(float)
+    y = np.round(8 * (X[:, 0] - X[:, 1] ** 2 / 4 + random.normal(size=30))) / 8
+    weights = random.integers(1, 5, size=30) if weighted else np.ones(30, dtype=int)
+    reg = StumpBoostingRegressor(n_estimators=12, learning_rate=0.5).fit(X, y, weights)
+    w = [Fraction(int(one)) for one in weights]
+    mean = sum(Fraction(a) * b for a, b in zip(y, w, strict=True)) / sum(w)
+    r = [Fraction(own) - mean for own in y]
+    (rounds,) = reg.rounds_
+    for one in rounds:
+        gain, feature, low, high = best_split(X, r, w)
+        assert one.stump.feature == feature
+        assert low <= one.stump.threshold < high
+        assert_allclose(one.score, float(gain), rtol=1e-6)
+        is_left = X[:, feature] <= low
+        for side, (vote,) in zip((is_left, ~is_left), one.votes, strict=False):
+            total = sum(a * b for a, b, own in zip(r, w, side, strict=True) if own)
+            weight = sum(b for b, own in zip(w, side, strict=True) if own)
+            assert abs(Fraction(vote) - total / weight / 2) < Fraction(1, 2**28)
+            r = [a - Fraction(vote) if own else a for a, own in zip(r, side, strict=True)]
+        squares = sum(a * a * b for a, b in zip(r, w, strict=True)) / sum(w)
+        assert_allclose(one.training_error, float(squares), rtol=1e-7)
+
+
+def test_predictions_are_those_of_scikit_learns_boosted_stumps():
+    X, y = load_diabetes(return_X_y=True)
+    own = StumpBoostingRegressor(n_estimators=100).fit(X, y)
+    peer = GradientBoostingRegressor(max_depth=1).fit(X, y)
+    assert_allclose(own.predict(X), peer.predict(X), rtol=1e-7)
+    (curve,) = own.evals_result_["training"].values()
+    assert_allclose(curve, peer.train_score_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["plain", "missing", "weights", "categories", "constraints"])
+@pytest.mark.parametrize("rounds", ["all", "smoothed", "stopped", "bags"])
+def test_every_engine_gives_the_same_model_and_the_same_curves(kind, rounds, monkeypatch):
+    X, y = drawn(missing=0.2 if kind == "missing" else 0.0)
+    weights = 10.0 ** np.random.default_rng(1).uniform(-3, 3, 300) if kind == "weights" else None
+    how = {
+        "all": {},
+        "smoothed": {"smoothing_rounds": 20},
+        "stopped": {"n_iter_no_change": 5, "random_state": 0, "tol": 1e-4},
+        "bags": {"n_bags": 2, "random_state": 0, "n_iter_no_change": 5},
+    }[rounds]
+    if kind == "categories":
+        X[:, 2] = np.random.default_rng(2).integers(-1, 12, 300)
+        how["categorical_features"] = [2]
+    if kind == "constraints":
+        how["monotonic_cst"] = [1, -1, 0, 1]
+    found = []
+    for engine in ENGINES:
+        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+        for n_jobs in (1, 2):
+            reg = StumpBoostingRegressor(n_estimators=40, n_jobs=n_jobs, **how).fit(X, y, weights)
+            assert reg.route_.engine == engine
+            errors = [one.training_error for run in reg.rounds_ for one in run]
+            found.append((reg.model_.digest(), reg.held_out_scores_, errors))
+    assert all(one == found[0] for one in found)
+
+
+def test_every_array_library_gives_the_same_model_and_predictions(backend: Backend):
+    X, y = drawn(missing=0.1)
+    reg = StumpBoostingRegressor(n_estimators=10).fit(X, y)
+    own = StumpBoostingRegressor(n_estimators=10).fit(backend.asarray(X), backend.asarray(y))
+    assert own.model_.digest() == reg.model_.digest()
+    assert_array_equal(backend.to_numpy(own.predict(backend.asarray(X))), reg.predict(X))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_recorded_error_is_that_of_the_predictions(seed):
+    X, y = drawn(seed, missing=0.1)
+    weights = np.random.default_rng(seed).uniform(0.1, 5, len(y))
+    reg = StumpBoostingRegressor(n_estimators=25).fit(X, y, weights, X_val=X[:50], y_val=y[:50])
+    staged = list(reg.staged_predict(X))
+    for one, predicted in zip(reg.rounds_[0], staged, strict=True):
+        assert_allclose(one.training_error, np.average((predicted - y) ** 2, weights=weights))
+    watched = [np.mean((predicted[:50] - y[:50]) ** 2) for predicted in staged]
+    assert_allclose(reg.held_out_errors_[0], watched, rtol=1e-7)
+    assert_array_equal(np.negative(reg.held_out_scores_[0]), reg.held_out_errors_[0])
+    assert_array_equal(staged[-1], reg.predict(X))
+    assert reg.score(X, y) == r2_score(y, reg.predict(X))
+
+
+def test_a_multiple_of_the_targets_by_a_power_of_two_gives_that_multiple_of_the_predictions():
+    X, y = drawn()
+    reg = StumpBoostingRegressor(n_estimators=30).fit(X, y)
+    for power in (2.0**-80, 2.0**60):
+        other = StumpBoostingRegressor(n_estimators=30).fit(X, y * power)
+        assert_array_equal(other.predict(X), reg.predict(X) * power)
+
+
+def test_a_weight_of_two_is_a_sample_twice():
+    X, y = drawn(n_samples=80)
+    once = StumpBoostingRegressor(n_estimators=20).fit(X, y, np.r_[np.full(40, 2), np.ones(40)])
+    twice = StumpBoostingRegressor(n_estimators=20).fit(
+        np.concatenate([X, X[:40]]), np.concatenate([y, y[:40]])
+    )
+    assert_allclose(once.predict(X), twice.predict(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift"),
+    [(1e300, 0.0), (1e-300, 0.0), (1.0, 1e12), (1e-3, 1e9), (1e5, 1.7e9)],
+)
+def test_targets_of_any_size_and_place_are_predicted_to_their_resolution(scale, shift):
+    X, y = drawn()
+    targets = y * scale + shift
+    reg = StumpBoostingRegressor(n_estimators=400, learning_rate=0.5).fit(X, targets)
+    plain = StumpBoostingRegressor(n_estimators=400, learning_rate=0.5).fit(X, y)
+    resolution = np.spacing(np.abs(targets).max()) * 8 + 1e-8 * scale
+    assert np.abs(reg.predict(X) - (plain.predict(X) * scale + shift)).max() < 50 * resolution
+
+
+def test_whole_numbers_beyond_float64_and_narrow_floats_are_taken(monkeypatch):
+    X, y = drawn()
+    whole = (y * 1e6).astype(np.int64) + 2**60
+    found = {}
+    for engine in ENGINES:
+        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+        found[engine] = StumpBoostingRegressor(n_estimators=20).fit(X, whole)
+    assert len({reg.model_.digest() for reg in found.values()}) == 1
+    assert np.abs(found["coded"].predict(X) - whole).max() < 4e6
+    narrow, wide = y.astype(np.float32), y.astype(np.float32).astype(np.float64)
+    both = [StumpBoostingRegressor(n_estimators=20).fit(X, own) for own in (narrow, wide)]
+    assert both[0].model_.digest() == both[1].model_.digest()
+
+
+def test_one_target_throughout_is_predicted_and_a_warning_says_that_nothing_was_learnt():
+    X, _ = drawn()
+    with pytest.warns(UserWarning, match="no cut of any feature lowers the error"):
+        reg = StumpBoostingRegressor().fit(X, np.full(len(X), 3.3))
+    assert_allclose(reg.predict(X), np.full(len(X), 3.3), rtol=2.0**-50)
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        (["a", "b", "c"], TypeError, "real numbers"),
+        ([1.0, np.nan, 2.0], ValueError, "y contains NaN, the first at index 1"),
+        ([1.0, 2.0, np.inf], ValueError, "y contains infinity, the first at index 2"),
+        ([1.0, 2.0, 1e305], ValueError, r"2\*\*1000 or more, the first at index 2"),
+        ([1.0, 2.0], ValueError, "inconsistent numbers of samples: 3 and 2"),
+        ([[1.0, 2.0]] * 3, ValueError, "several targets for a sample are not supported"),
+        (None, ValueError, "requires y to be passed"),
+    ],
+)
+def test_targets_that_are_no_quantity_are_refused_by_name(y, error, message):
+    with pytest.raises(error, match=message):
+        StumpBoostingRegressor().fit([[1.0], [2.0], [3.0]], y)
+
+
+def test_parameters_are_refused_by_name():
+    X, y = drawn()
+    for name, value, message in (
+        ("loss", "absolute_error", "loss must be 'squared_error'; got 'absolute_error'"),
+        ("learning_rate", 1.5, "learning_rate must be at most 1"),
+        ("learning_rate", 0.0, "learning_rate must be a finite number above 0"),
+        ("l2_regularization", -1.0, "l2_regularization must be a finite number of at least 0"),
+        ("smoothing_rounds", -1, "smoothing_rounds must be at least 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            StumpBoostingRegressor(**{name: value}).fit(X, y)
+
+
+def test_a_model_file_holds_the_model_to_the_last_bit(tmp_path):
+    X, y = drawn(missing=0.1)
+    for reg in (
+        StumpBoostingRegressor(n_estimators=30).fit(X, y * 1e-200),
+        GlassBoxRegressor(n_bags=3, n_estimators=30, random_state=0).fit(X, y * 1e7 + 1e12),
+    ):
+        reg.model_.save(tmp_path / "model.json")
+        again = StumpEnsemble.load(tmp_path / "model.json")
+        assert again == reg.model_
+        assert again.digest() == reg.model_.digest()
+        assert_array_equal(again.predict(X), reg.predict(X))
+        copy = pickle.loads(pickle.dumps(reg))
+        assert copy.model_.digest() == reg.model_.digest()
+        assert copy.rounds_ == reg.rounds_
+
+
+def test_contributions_add_up_to_the_prediction_bit_for_bit():
+    X, y = drawn(missing=0.1)
+    reg = GlassBoxRegressor(n_bags=3, n_estimators=50, random_state=0).fit(X, y * 1000 + 5)
+    parts = reg.explain(X)
+    assert_array_equal(parts.sum(axis=1), reg.predict(X))
+    assert_array_equal(parts[:, ::-1].cumsum(axis=1)[:, -1], reg.predict(X))
+    for feature in range(4):
+        assert_array_equal(reg.shape_function(feature).look_up(X[:, feature]), parts[:, feature])
+    assert reg.model_.contribution_names == ("x0", "x1", "x2", "x3", "(intercept)")
+
+
+def test_the_interval_is_that_of_the_bags_predictions():
+    X, y = drawn()
+    reg = GlassBoxRegressor(n_bags=5, n_estimators=50, random_state=0).fit(X, y)
+    low, high = reg.predict_interval(X, coverage=1.0)
+    bags = np.stack([bag.predict(X) for bag in reg.model_.bag_models])
+    assert_array_equal(low, bags.min(axis=0))
+    assert_array_equal(high, bags.max(axis=0))
+    assert_allclose(bags.mean(axis=0), reg.predict(X), atol=1e-8)
+    with pytest.raises(ValueError, match="need a bagged model"):
+        StumpBoostingRegressor(n_estimators=2).fit(X, y).predict_interval(X)
+
+
+def test_constraints_hold_in_every_shape_function():
+    X, y = drawn(missing=0.1)
+    signs = [1, -1, 1, 0]
+    reg = GlassBoxRegressor(n_bags=2, n_estimators=80, monotonic_cst=signs, random_state=0)
+    reg.fit(X, y)
+    for feature, sign in enumerate(signs):
+        assert (np.diff(reg.shape_function(feature).values) * sign >= 0).all()
+
+
+def test_a_categorical_feature_is_divided_by_its_mean_residuals():
+    """One round at a rate of 1: the best of all sets of categories, by trying each."""
+    random = np.random.default_rng(5)
+    X = random.integers(0, 5, size=(200, 1)).astype(float)
+    y = np.asarray([3.0, -1.0, 0.5, 2.5, -2.0])[X[:, 0].astype(int)] + random.normal(size=200)
+    how = {"n_estimators": 1, "learning_rate": 1.0, "categorical_features": [0]}
+    reg = StumpBoostingRegressor(**how).fit(X, y)
+    errors = []
+    for mask in range(1, 2**4):
+        is_left = np.isin(X[:, 0], [k for k in range(5) if mask >> k & 1])
+        sides = [y[is_left], y[~is_left]]
+        errors.append(sum(((own - own.mean()) ** 2).sum() for own in sides) / len(y))
+    assert_allclose(reg.rounds_[0][0].training_error, min(errors), rtol=1e-9)
+
+
+def test_a_warm_start_goes_on_as_if_it_had_not_stopped():
+    X, y = drawn()
+    whole = StumpBoostingRegressor(n_estimators=20).fit(X, y)
+    reg = StumpBoostingRegressor(n_estimators=8, warm_start=True).fit(X, y)
+    assert reg.set_params(n_estimators=20).fit(X, y).model_.digest() == whole.model_.digest()
+    with pytest.raises(ValueError, match="targets must lie in the range of the first fit"):
+        reg.set_params(n_estimators=25).fit(X, y * 3)
+
+
+def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
+    X, y = drawn()
+    how = {"n_estimators": 20, "n_iter_no_change": 15, "random_state": 0, "n_bags": 2}
+    whole = StumpBoostingRegressor(**how).fit(X, y)
+
+    def stop(record):
+        if record.number == 9:
+            raise RuntimeError("the machine is needed")
+
+    reg = StumpBoostingRegressor(**how, checkpoint=tmp_path / "fit.json", callback=stop)
+    with pytest.raises(RuntimeError, match="machine"):
+        reg.fit(X, y)
+    again = reg.set_params(callback=None).fit(X, y)
+    assert again.model_.digest() == whole.model_.digest()
+    assert again.held_out_scores_ == whole.held_out_scores_
+
+
+def test_a_callback_is_told_of_rounds_in_the_unit_of_the_targets():
+    X, y = drawn()
+    told = []
+    reg = StumpBoostingRegressor(n_estimators=5, callback=told.append).fit(X, y * 1000)
+    assert tuple(told) == reg.rounds_[0]
+
+
+def test_tol_is_a_share_of_the_variance():
+    """So that the unit of the targets does not decide when a fit stops."""
+    X, y = drawn()
+    how = {"n_estimators": 300, "n_iter_no_change": 3, "tol": 0.01, "random_state": 0}
+    found = {StumpBoostingRegressor(**how).fit(X, y * by).n_iter_ for by in (1.0, 2.0**10, 2.0**-9)}
+    assert len(found) == 1
+    assert found < {*range(1, 100)}
+
+
+def test_columns_of_frames_are_found_by_name():
+    X, y = drawn()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    reg = StumpBoostingRegressor(n_estimators=10).fit(frame, pd.Series(y))
+    assert_array_equal(reg.predict(frame[list("dcba")]), reg.predict(frame))
+
+
+def test_what_is_for_classes_is_refused_by_name():
+    X, y = drawn()
+    reg = GlassBoxRegressor(n_bags=2, n_estimators=5, random_state=0).fit(X, y)
+    model = reg.model_
+    for call in (
+        lambda: model.predict_proba(X),
+        lambda: model.labels_of(reg.predict(X)),
+        lambda: plots.roc_curve(reg, X, y),
+        lambda: plots.confusion_matrix(reg, X, y),
+        lambda: plots.error_curve(reg),
+    ):
+        with pytest.raises(TypeError, match="predicts a quantity"):
+            call()
+    for call in (lambda: exports.to_c(model), lambda: audit(model, X, y)):
+        with pytest.raises(ValueError, match="predicts a quantity"):
+            call()
+    with pytest.raises(ValueError, match="label must be left out"):
+        model.shape_function(0, label=1)
+    with pytest.raises(ValueError, match="link must be 'identity' for a quantity"):
+        StumpEnsemble(model.members, 4, (0, 1), link="identity")
+    with pytest.raises(ValueError, match="link must be 'identity' for a quantity"):
+        StumpEnsemble(model.members, 4, ())
+
+
+def test_pictures_speak_of_predictions():
+    X, y = drawn()
+    reg = GlassBoxRegressor(n_bags=2, n_estimators=30, random_state=0).fit(X, y)
+    assert "a quantity" in plots.overview(reg, X).get_suptitle()
+    assert plots.shape_function(reg, 0).get_ylabel() == "contribution to the prediction"
+    assert plots.waterfall(reg, X[0]).get_yticklabels()[-1].get_text() == "prediction"
+    assert "for a quantity" in repr(reg.model_)
+
+
+def test_a_clone_is_unfitted_and_fits_alike():
+    X, y = drawn()
+    reg = GlassBoxRegressor(n_bags=2, n_estimators=10, random_state=0).fit(X, y)
+    again = clone(reg)
+    assert not hasattr(again, "model_")
+    assert again.fit(X, y).model_.digest() == reg.model_.digest()
