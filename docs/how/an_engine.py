@@ -121,7 +121,7 @@ class PlainState:
         return Totals(
             signed=sum(weight * label for weight, label in pairs),
             weight=sum(weight for weight, _ in pairs),
-            misclassified=sum(wrong),
+            error=sum(wrong),
             first_weight=sum(self.first),
             n_samples=len(self.labels),
         )
