@@ -57,6 +57,7 @@ ORDER = (
     "from_adaboost",
     "from_ebm",
     "from_xgboost",
+    "quantities",
     "votes_and_losses",
     "probabilities",
     "missing_values_and_categories",
