@@ -19,8 +19,13 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from gpustump.engines.contract import QuantityLoss
+
 DISCRETE, REAL, NEWTON = range(3)
 """Kinds of votes, as kernels take them."""
+
+CLASSES, SQUARED, POISSON, GAMMA = range(4)
+"""What Newton votes learn, as kernels take it: classes, or a quantity by one of its losses."""
 
 NEWTON_DOUBT = 2.0**-50
 """More than the relative error of a Newton vote in float64, which is rounded five times."""
@@ -54,8 +59,8 @@ class VoteRule(NamedTuple):
     l2 : float
     largest_step : float
         Bound of the quotient's absolute value.
-    is_quantity : bool
-        Whether Newton votes are those of a quantity: residuals lose them.
+    target : int
+        What Newton votes learn: `CLASSES`, `SQUARED`, `POISSON` or `GAMMA`.
     """
 
     kind: int
@@ -63,12 +68,20 @@ class VoteRule(NamedTuple):
     doubt: float
     l2: float = 0.0
     largest_step: float = 0.0
-    is_quantity: bool = False
+    target: int = CLASSES
 
 
 LARGEST_SQUARE, LOW_BITS = 2.0**20, 30
-"""Of a quantity, larger squares of residuals count as the first number; targets that are trained on
-lie between -1 and 1. So many bits of a weighted square are added up apart from the others."""
+"""Under squared loss, larger squares of residuals count as the first number; targets that are
+trained on lie between -1 and 1. So many bits of a weighted square are added up apart from the
+others."""
+
+LARGEST_SCORE, LARGEST_EXPONENT = 2.0**10, 64
+"""Under Poisson and gamma loss, larger scores of held-out samples count as these numbers: in
+products with amounts, and in exponentials."""
+
+PLACE_BITS = 12
+"""The 36 binary places of an exponent are looked up in three groups of 12."""
 
 NO_TARGETS = np.zeros(0)
 """For held-out samples that have classes."""
@@ -80,20 +93,27 @@ class WatchedLoss(NamedTuple):
     Attributes
     ----------
     kind : str
-        The name of the method there, "logistic" or "softmax"; or "squared", for a quantity.
+        The name of the method there, "logistic" or "softmax"; or the loss of a quantity.
     weights : ndarray (n_held_out,) of float64
+        For Poisson and gamma loss the amounts that move.
     table : tuple
         An `engines.held_out.LossTable`; of a quantity it is not used.
     bits : int
     targets : ndarray (n_held_out,) of float64
-        Of a quantity; otherwise empty.
+        Of a quantity, otherwise empty. For Poisson and gamma loss the amounts that stay.
+    exponentials : ndarray (n_places,) of float64
+        For Poisson and gamma loss the table of `boosting.deviances`; otherwise empty.
+    most : float
+        For these losses the bound of an amount.
     """
 
-    kind: Literal["logistic", "softmax", "squared"]
+    kind: Literal["logistic", "softmax"] | QuantityLoss
     weights: np.ndarray
     table: tuple[np.ndarray, np.ndarray, int]
     bits: int
     targets: np.ndarray = NO_TARGETS
+    exponentials: np.ndarray = NO_TARGETS
+    most: float = 0.0
 
 
 class WatchedSamples(NamedTuple):

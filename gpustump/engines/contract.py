@@ -33,7 +33,7 @@ from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 
-QuantityLoss = Literal["squared"]
+QuantityLoss = Literal["squared", "poisson", "gamma"]
 """The losses of a target that is a quantity."""
 
 LossName = Literal["exponential", "logistic", "softmax"] | QuantityLoss
@@ -43,8 +43,9 @@ CONTRACT = 1
 the same parameters has a higher number, and does not go on from rounds of an earlier one."""
 
 
-_ROOM_FOR_RESIDUALS = 8
-"""The largest mean absolute residual for which sums of gradients are certain to fit."""
+_ROOM = {"squared": 2**3, "poisson": 2**10, "gamma": 2**10}
+"""For each loss of a quantity how many times the sum of the weights other sums may be: under
+squared loss that of the absolute residuals, under the others those of amounts and of losses."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,11 @@ class Search:
     def n_copies(self) -> int:
         """How many times each weight counts in the first round's sum; see `in_units`.
 
-        Gradients of a quantity are weights times residuals, whose mean absolute value is at most 1
-        where boosting starts and ends, and may be somewhat larger between two known rounds.
+        Gradients of a quantity are weights times residuals or ratios, whose mean absolute value is
+        about 1 or less where boosting starts and ends, and may be larger between two known rounds.
         """
         if self.quantity is not None:
-            return _ROOM_FOR_RESIDUALS
+            return _ROOM[self.quantity]
         return 1 if self.has_second else self.n_outputs
 
     @property
@@ -242,7 +243,8 @@ class Totals(NamedTuple):
         weights.
     error : int
         The weight, in the first round's integers, of the samples that the score gets wrong. For a
-        quantity the sum of these weights times the squared residuals, each product rounded.
+        quantity the sum of the samples' losses times these weights; see the losses of
+        `engines.reference`.
     first_weight : int
         The first round's sum of the integer weights.
     n_samples : int
@@ -256,7 +258,7 @@ class Totals(NamedTuple):
 
     @property
     def training_error(self) -> float:
-        """Share of the first round's weight that the score gets wrong, or mean squared residual."""
+        """Share of the first round's weight that the score gets wrong; mean loss of a quantity."""
         return self.error / self.first_weight
 
     def wrong(self, agreement: int) -> int:
@@ -498,7 +500,8 @@ class Engine(Protocol):
             What `prepare` has returned.
         labels : array (n_samples,)
             -1.0 or 1.0, float64; with more outputs than one the number of the class, int64. For a
-            quantity the targets: whole multiples of `VOTE_UNIT` from -1 to 1.
+            quantity the targets: for squared loss whole multiples of `VOTE_UNIT` from -1 to 1,
+            otherwise numbers whose mean is about 1, not negative, and above 0 for gamma loss.
         sample_weight : array (n_samples,) of float64
             Positive.
         search : Search

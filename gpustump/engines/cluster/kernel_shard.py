@@ -149,7 +149,7 @@ class _Rows:
         self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
     ) -> None:
         self._n_samples, self._first = table.n_samples, table.layout.first
-        self._is_folded = search.loss in ("softmax", "squared")
+        self._is_folded = search.loss == "softmax" or search.quantity is not None
         self._has_signs, self._loss = search.has_signs, loss_of(labels, units, search)
         self._bins = BinSums(table, self._loss.terms, search)
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)

@@ -1,4 +1,4 @@
-// The integers that follow from a sample's weights, odds, probabilities or residual.
+// The integers that follow from a sample's weights, odds, probabilities, residual or amounts.
 //
 // The numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
 // operation on the same operands.
@@ -6,12 +6,13 @@
 #ifndef GPUSTUMP_INTEGERS
 #define GPUSTUMP_INTEGERS
 
-enum Loss : int64 { EXPONENTIAL, LOGISTIC, SOFTMAX, SQUARED };
+enum Loss : int64 { EXPONENTIAL, LOGISTIC, SOFTMAX, SQUARED, POISSON, GAMMA };
 
 // The vectors of a run.
 struct LossSamples {
   double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities, with the label's sign;
-                    // of a quantity the residuals
+                    // of a quantity the residuals, or the amounts that move
+  const double* fixed;  // (n_samples,) for Poisson and gamma loss the amounts that stay
   double* scores;   // (n_outputs, n_samples)
   const int64* first_weights;  // sample weights in units of the integers; null if all are equal
   int64 equal_weight;
@@ -54,9 +55,17 @@ __device__ inline Integers of_residual(double residual, double weight) {
   return {int64(rint(weight * fabs(residual))), int64(weight), residual > 0.0};
 }
 
+// Of Poisson and gamma loss, from the amount that moves and the one that stays.
+__device__ inline Integers of_amounts(double moving, double fixed, int64 loss) {
+  int64 whole = int64(ceil(moving)), stays = int64(fixed);
+  int64 first = loss == POISSON ? stays - whole : whole - stays;
+  return {first > 0 ? first : -first, stays + whole, first > 0};
+}
+
 __device__ inline Integers integers_of(const LossSamples& samples, int64 k, int64 i) {
   double number = samples.numbers[k * samples.n_samples + i];
   if (samples.loss == EXPONENTIAL) return of_weight(number);
+  if (samples.loss >= POISSON) return of_amounts(number, samples.fixed[i], samples.loss);
   double weight = double(weight_of(samples, i));
   if (samples.loss == SQUARED) return of_residual(number, weight);
   return samples.loss == LOGISTIC ? of_odds(number, weight) : of_probability(number, weight);

@@ -110,10 +110,10 @@ EFFECT = _record(
 GROUP = _record("first_feature", "n_features", "width_bits", "first_byte", "first_block")
 
 # Of `integers.cuh`.
-LOSSES = ("exponential", "logistic", "softmax", "squared")
+LOSSES = ("exponential", "logistic", "softmax", "squared", "poisson", "gamma")
 LOSS_SAMPLES = _record(
-    "numbers", "scores", "first_weights", "equal_weight", "sums", ("layers", LAYERS), "n_samples",
-    "n_outputs", "loss",
+    "numbers", "fixed", "scores", "first_weights", "equal_weight", "sums", ("layers", LAYERS),
+    "n_samples", "n_outputs", "loss",
 )  # fmt: skip
 
 # Of `losses.cu`.

@@ -1,5 +1,5 @@
 // A round's pass over the samples for real, Newton and shared votes: what a step does to weights,
-// odds, probabilities or residuals and to scores, and the integers that follow from them.
+// odds, probabilities, residuals or amounts and to scores, and the integers that follow from them.
 //
 // Operations and their order are those of `engines.reference`. A step changes the integers of
 // nearly all samples, so `add` gets the whole integers in every round, not their changes.
@@ -155,6 +155,25 @@ struct SquaredLoss {
   }
 };
 
+// Poisson and gamma loss: a step multiplies one of a sample's amounts.
+struct RatioLoss {
+  static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
+                              int64 i, const First& known) {
+    double moving = known.number * factor_of(motion, 1, region, 0, false);
+    moving = moving > FLOOR ? moving : FLOOR;
+    samples.numbers[i] = moving;
+    return write(samples, 0, i, of_amounts(moving, samples.fixed[i], samples.loss));
+  }
+  template <bool IS_ONE>
+  static __device__ int64 error(const LossSamples& samples, const Motion& motion, int region,
+                                int64 i, const First& known) {
+    double score = known.score + motion.votes[region];
+    samples.scores[i] = score;
+    int64 of_score = int64(rint(samples.fixed[i] * score));
+    return int64(ceil(samples.numbers[i])) + (samples.loss == POISSON ? -of_score : of_score);
+  }
+};
+
 // IS_ONE  whether there is one output: then the kernel takes fewer registers.
 template <class Followed, bool IS_ONE>
 __device__ void follow(const Step& step, const Motion& motion, const LossSamples& samples) {
@@ -184,6 +203,7 @@ FOLLOW(KERNEL_OF_128_REGISTERS, exponentials, ExponentialLoss<false>, false)
 FOLLOW(KERNEL_OF_80_REGISTERS, logistic, LogisticLoss, true)
 FOLLOW(KERNEL_OF_128_REGISTERS, softmax, SoftmaxLoss, false)
 FOLLOW(KERNEL_OF_80_REGISTERS, squared, SquaredLoss, true)
+FOLLOW(KERNEL_OF_80_REGISTERS, ratio, RatioLoss, true)
 
 // The integers of a softmax before the first step: dividing equal probabilities by their sum could
 // change their last bit.

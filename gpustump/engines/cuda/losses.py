@@ -1,7 +1,8 @@
 """A round's pass over the samples for real, Newton and shared votes, by `losses.cu`.
 
 All state is stored output by output, (n_outputs, n_samples). No label is stored: it is the sign of
-the sample's weight, odds or probability. Of a quantity the residuals are stored.
+the sample's weight, odds or probability. Of a quantity the residuals are stored,
+or the amounts of Poisson and gamma loss.
 """
 
 from __future__ import annotations
@@ -64,8 +65,14 @@ class LossSweep:
         else:
             classes = xp.arange(n_outputs, dtype=np.int64).reshape(-1, 1)
             signs = xp.where(labels.reshape(1, -1) == classes, 1.0, -1.0)
-        if search.quantity is not None:
+        self._fixed: Array | None = None
+        if search.loss == "squared":
             self._numbers = signs + 0.0  # a copy: steps change it
+        elif search.quantity is not None:
+            weights, weighted = units.as_floats + 0.0 * signs, units.as_floats * signs
+            is_poisson = search.loss == "poisson"
+            self._fixed = xp.rint(weighted[0]) if is_poisson else weights[0]
+            self._numbers = weights if is_poisson else weighted
         elif is_exponential:
             self._numbers = signs * units.as_floats
         else:
@@ -89,7 +96,9 @@ class LossSweep:
             units = self._units.equal if self._units.differing is None else self._units.differing
             # An integer that came from a float is that float again.
             units = xp.asarray(units, dtype=np.float64)
-            if self._search.quantity is not None:
+            if self._fixed is not None:
+                numbers = self._fixed + numbers
+            elif self._search.quantity is not None:
                 numbers = units + xp.zeros_like(numbers)
             elif self._search.loss == "logistic":
                 below = numbers + 1.0
@@ -102,7 +111,7 @@ class LossSweep:
         """Queue the first round's integers, and their sums."""
         votes = np.zeros((N_REGIONS, self._search.n_outputs))
         unchanged = ((1.0, 1.0),) * self._search.n_outputs
-        factors = (unchanged, unchanged, unchanged) if self._search.quantity is None else ()
+        factors = () if self._search.loss == "squared" else (unchanged, unchanged, unchanged)
         self._steps.write(None, clears=True)
         self._write_numbers(votes, factors, movement_of(factors, None, self._search))
         if self._search.loss == "softmax":
@@ -129,7 +138,8 @@ class LossSweep:
     def queue(self) -> None:
         """Queue everything that a step does to the samples and the histograms."""
         several = "s" * (self._search.loss == "exponential" and self._search.n_outputs > 1)
-        self._queue_following(f"follow_{self._search.loss}{several}", self._motion)
+        loss = self._search.loss if self._fixed is None else "ratio"
+        self._queue_following(f"follow_{loss}{several}", self._motion)
 
     def _queue_following(self, kernel: str, *motion: np.ndarray) -> None:
         device = self._device
@@ -152,6 +162,7 @@ class LossSweep:
         return record(
             LOSS_SAMPLES,
             numbers=address(self._numbers),
+            fixed=0 if self._fixed is None else address(self._fixed),
             scores=address(self._scores),
             first_weights=0 if units.differing is None else address(units.differing),
             equal_weight=units.equal,

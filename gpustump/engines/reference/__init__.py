@@ -9,7 +9,7 @@ once. All other engines are faster ways to its integers, and are tested against 
     split_scan      the best split under real or Newton votes, or for several outputs
     integers        what the scans add up, and what a loss must provide
     category_sums   the sums over categories
-    exponential_loss, logistic_loss, softmax_loss, squared_loss    the losses
+    exponential_loss, logistic_loss, softmax_loss, squared_loss, ratio_loss    the losses
     state           one run: a loss, scores, and the search
     engine          what `engines.route` needs to know: what it can train, memory and time
     prediction      the scores of a finished model

@@ -20,6 +20,7 @@ from gpustump.engines.reference.exponential_loss import ExponentialLoss
 from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
 from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.logistic_loss import LogisticLoss
+from gpustump.engines.reference.ratio_loss import RatioLoss
 from gpustump.engines.reference.softmax_loss import SoftmaxLoss
 from gpustump.engines.reference.split_scan import best_split
 from gpustump.engines.reference.squared_loss import SquaredLoss
@@ -133,8 +134,8 @@ class ArrayState:
         return regions(hypothesis, self._table.values(hypothesis.feature))
 
     def _error(self) -> int:
-        """The weight of the samples that the scores get wrong, or that of squared residuals."""
-        if isinstance(self._loss, SquaredLoss):
+        """The weight of the samples that the scores get wrong, or the losses of a quantity."""
+        if isinstance(self._loss, SquaredLoss | RatioLoss):
             return self._loss.error()
         return int(self._xp.sum(self._xp.where(self._is_wrong(), self._loss.first_weights, 0)))
 
@@ -158,4 +159,6 @@ def loss_of(labels: Array, units: Array, search: Search) -> Loss:
         return LogisticLoss(labels, units)
     if search.loss == "squared":
         return SquaredLoss(labels, units)
+    if search.loss in ("poisson", "gamma"):
+        return RatioLoss(labels, units, is_poisson=search.loss == "poisson")
     return SoftmaxLoss(labels, units, search.n_outputs)

@@ -8,6 +8,7 @@ from gpustump.engines.contract import Search
 from gpustump.engines.cpu.loss.exponential_loss import ExponentialLoss
 from gpustump.engines.cpu.loss.logistic_loss import LogisticLoss
 from gpustump.engines.cpu.loss.loss import Loss
+from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 from gpustump.engines.cpu.loss.softmax_loss import SoftmaxLoss
 from gpustump.engines.cpu.loss.squared_loss import SquaredLoss
 
@@ -20,4 +21,6 @@ def loss_of(labels: np.ndarray, units: np.ndarray, search: Search) -> Loss:
         return LogisticLoss(labels, units)
     if search.loss == "squared":
         return SquaredLoss(labels, units)
+    if search.loss in ("poisson", "gamma"):
+        return RatioLoss(labels, units, is_poisson=search.loss == "poisson")
     return SoftmaxLoss(labels, units, search.n_outputs)

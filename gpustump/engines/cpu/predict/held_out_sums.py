@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import LARGEST_SQUARE, LOW_BITS
+from gpustump.engines.ahead import (
+    LARGEST_EXPONENT,
+    LARGEST_SCORE,
+    LARGEST_SQUARE,
+    LOW_BITS,
+    PLACE_BITS,
+)
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.step_table import VOTE_UNIT
@@ -27,6 +33,9 @@ _PIECE = 2**15
 
 _LOSS_BITS = 32
 """Losses are multiples of 2**-32, those of the table and those that are added up."""
+
+_UNIT_BITS = 36
+"""`VOTE_UNIT` is 2**-36."""
 
 _TILE = 256
 """Samples whose intermediate numbers stay in the nearest cache."""
@@ -174,6 +183,35 @@ def add_squared(scores, targets, weights, sums):  # type: ignore[no-untyped-def]
         lower_total += np.int64(np.rint(weighted - upper * _UPPER))
     sums[0] += upper_total
     sums[1] += lower_total
+
+
+@inner("float64(int64, float64[::1])")
+def _exponential(falling, table):  # type: ignore[no-untyped-def]
+    """exp(-x) for x = falling * VOTE_UNIT, as `boosting.deviances` defines it."""
+    limit = LARGEST_EXPONENT << _UNIT_BITS
+    place = np.uint64(max(-limit, min(limit, falling)) + limit)
+    found = table[place >> np.uint64(_UNIT_BITS)]
+    mask, start = np.uint64((1 << PLACE_BITS) - 1), np.uint64(2 * LARGEST_EXPONENT + 1)
+    for number in range(1, 4):
+        found *= table[start + ((place >> np.uint64(_UNIT_BITS - number * PLACE_BITS)) & mask)]
+        start += np.uint64(1 << PLACE_BITS)
+    return found
+
+
+@inner(
+    "void(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64, int64, int64[::1])"
+)
+def add_ratio(scores, moving, fixed, table, most, sign, sums):  # type: ignore[no-untyped-def]
+    """Add the amounts that move, and the others times the scores: `boosting.deviances`."""
+    amounts, products = 0, 0
+    for i in range(len(scores)):
+        score = scores[i, 0]
+        by = _exponential(-sign * _in_units(score), table)
+        amounts += np.int64(np.rint(min(moving[i] * by, most)))
+        product = fixed[i] * max(-LARGEST_SCORE, min(LARGEST_SCORE, score))
+        products += np.int64(np.rint(max(-most, min(most, product))))
+    sums[0] += amounts
+    sums[1] += sign * products
 
 
 _ADD_LOSSES = (

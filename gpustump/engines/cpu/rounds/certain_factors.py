@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from gpustump.engines.ahead import DISCRETE, NEWTON
+from gpustump.engines.ahead import CLASSES, DISCRETE, NEWTON, POISSON, SQUARED
 from gpustump.engines.cpu.rounds.certain_votes import Whole  # noqa: F401  # signatures name it
 from gpustump.engines.cpu.rounds.exact_powers import (
     LARGEST,
@@ -51,6 +51,14 @@ def _set_factors_of_odds(votes, tables, factors):  # type: ignore[no-untyped-def
                 factors[region, output, 1] = certain_power(-2.0 * vote, tables)
             else:  # probabilities, whatever the label
                 factors[region, output, :] = certain_power(2.0 * (vote - largest), tables)
+
+
+@inner("void(float64[:, ::1], int64, Powers, float64[:, :, ::1])")
+def _set_factors_of_amounts(votes, target, tables, factors):  # type: ignore[no-untyped-def]
+    """Poisson and gamma loss: factors of the amounts that move; NaN if they are in doubt."""
+    for region in range(N_REGIONS):
+        vote = votes[region, 0]
+        factors[region, 0, :] = certain_power(vote if target == POISSON else -vote, tables)
 
 
 @inner("UniTuple(float64, 2)(int64[:, :, ::1], float64[:, ::1], Powers)")
@@ -124,10 +132,12 @@ def set_factors(sums, votes, rule, whole, tables, factors):  # type: ignore[no-u
     float
         The normaliser, 1 for Newton votes; NaN if it, or a factor, is in doubt.
     """
-    if rule.is_quantity:  # no number is multiplied
+    if rule.target == SQUARED:  # no number is multiplied
         return 1.0
     normaliser = 1.0
-    if rule.kind == NEWTON:
+    if rule.target != CLASSES:
+        _set_factors_of_amounts(votes, rule.target, tables, factors)
+    elif rule.kind == NEWTON:
         _set_factors_of_odds(votes, tables, factors)
     else:
         has_signs = rule.kind == DISCRETE and votes.shape[1] == 1

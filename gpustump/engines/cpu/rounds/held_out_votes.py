@@ -14,6 +14,7 @@ from gpustump.engines.ahead import WatchedSamples
 from gpustump.engines.cpu.predict.held_out_sums import (
     LossTable,
     add_logistic,
+    add_ratio,
     add_right,
     add_softmax,
     add_squared,
@@ -23,8 +24,11 @@ from gpustump.engines.cpu.predict.running_scores import set_ends
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.table.source_table import plain
 
-_NOTHING, _LOGISTIC, _SOFTMAX, _SQUARED = range(4)
-_KINDS = {"logistic": _LOGISTIC, "softmax": _SOFTMAX, "squared": _SQUARED}
+_NOTHING, _LOGISTIC, _SOFTMAX, _SQUARED, _POISSON, _GAMMA = range(6)
+_KINDS = {
+    "logistic": _LOGISTIC, "softmax": _SOFTMAX, "squared": _SQUARED, "poisson": _POISSON,
+    "gamma": _GAMMA,
+}  # fmt: skip
 """Losses, as the kernels take them."""
 
 
@@ -39,7 +43,8 @@ class HeldOut(NamedTuple):
         Whether the keys are those of float64.
     scores : ndarray (n_held_out, n_outputs) of float64
     classes, units : ndarray (n_held_out,) of int64
-    weights, targets : ndarray (n_held_out,) of float64
+    weights, targets, exponentials : ndarray of float64
+    most : float
     kind, bits : int
         Of the loss. If there are no held-out samples, the kind is `_NOTHING`, and arrays are empty.
     """
@@ -51,6 +56,8 @@ class HeldOut(NamedTuple):
     units: Integers
     weights: Floats
     targets: Floats
+    exponentials: Floats
+    most: float
     kind: int
     bits: int
 
@@ -60,7 +67,7 @@ def nothing_held_out() -> tuple[HeldOut, LossTable]:
     floats, columns = np.zeros(0), np.zeros((0, 0))
     integers, keys = floats.astype(np.int64), columns.astype(np.int64)
     none = HeldOut(
-        keys, True, columns, integers, integers, floats, floats, _NOTHING, bits=0
+        keys, True, columns, integers, integers, floats, floats, floats, 0.0, _NOTHING, bits=0
     )  # fmt: skip
     return none, LossTable(integers, integers, 0)
 
@@ -74,14 +81,14 @@ def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
     loss = watched.loss
     found = HeldOut(
         keys, is_wide, watched.scores, watched.classes, watched.units, loss.weights,
-        loss.targets, _KINDS[loss.kind], loss.bits,
+        loss.targets, loss.exponentials, loss.most, _KINDS[loss.kind], loss.bits,
     )  # fmt: skip
     return found, LossTable(*loss.table)
 
 
 def n_sums_of(watched: WatchedSamples) -> int:
     """How many sums of losses there are after a round."""
-    if watched.loss.kind == "squared":
+    if watched.loss.kind not in ("logistic", "softmax"):
         return 2
     return int(watched.scores.shape[1]) if watched.loss.kind == "logistic" else 1
 
@@ -137,6 +144,11 @@ def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
     scores, classes = held_out.scores, held_out.classes
     if held_out.kind == _SQUARED:
         add_squared(scores, held_out.targets, held_out.weights, losses)
+        return
+    if held_out.kind >= _POISSON:
+        sign = 1 if held_out.kind == _POISSON else -1
+        amounts = held_out.weights, held_out.targets
+        add_ratio(scores, *amounts, held_out.exponentials, held_out.most, sign, losses)
         return
     add_right(scores, classes, held_out.units, right, 0, len(scores))
     rest = (scores, classes, held_out.weights, table, held_out.bits, losses, 0, len(scores))

@@ -17,9 +17,12 @@ from typing import Annotated, NamedTuple, Protocol
 import numpy as np
 
 from gpustump.engines.ahead import (
+    CLASSES,
     DISCRETE,
     NEWTON,
     NO_CUTS,
+    POISSON,
+    SQUARED,
     MadeRounds,
     OfferedCuts,
     VoteRule,
@@ -31,6 +34,8 @@ from gpustump.engines.contract import Search
 from gpustump.engines.cpu.loss.exponential_loss import advance as advance_weights
 from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
 from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
+from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
+from gpustump.engines.cpu.loss.ratio_loss import advance as advance_amounts
 from gpustump.engines.cpu.loss.regions import mark_by_position
 from gpustump.engines.cpu.loss.softmax_loss import advance as advance_probabilities
 from gpustump.engines.cpu.loss.squared_loss import SquaredLoss
@@ -81,7 +86,8 @@ class Numbers(NamedTuple):
     Attributes
     ----------
     own : ndarray (n_outputs, n_samples) of float64
-        Weights, odds, probabilities, or residuals.
+        Weights, odds, probabilities, or residuals; of Poisson and gamma loss the amounts that move,
+        and in a second row those that stay.
     scores : ndarray (n_outputs, n_samples) of float64
     first, second : ndarray (n_outputs, n_samples) of int64
         The integers of the present round; see `terms.Terms`.
@@ -199,7 +205,7 @@ class RoundsAhead:
         """Make `n_rounds` rounds, or fewer; see `engines.ahead.Ahead.make`."""
         run = self._run
         loss, sums = run.loss, run.sums.numbers
-        assert isinstance(loss, LossByOutput | SquaredLoss)
+        assert isinstance(loss, LossByOutput | SquaredLoss | RatioLoss)
         n_outputs = len(loss.terms.first)
         n_classes, n_sums = self._shape
         made = Made(
@@ -323,8 +329,11 @@ def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  #
 def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
     """Update all samples by a step, and add up the sums over them."""
     own, scores, first, second, units, regions = numbers
-    if rule.is_quantity:
+    if rule.target == SQUARED:
         advance_residuals(own[0], first, second, units, regions, votes, 0, sums)
+    elif rule.target != CLASSES:
+        sign = 1 if rule.target == POISSON else -1
+        advance_amounts(own, scores, first, second, sign, regions, votes, factors, 0, sums)
     elif rule.kind != NEWTON:
         advance_weights(own, scores, first, units, regions, votes, factors, 0, sums)
     elif len(own) == 1:

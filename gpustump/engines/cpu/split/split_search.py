@@ -71,7 +71,7 @@ class SplitSearch:
         self._layout, self._counts, self._search = layout, counts, search
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
-        self._skew = None if search.loss == "squared" else Skew(layout, search)
+        self._skew = None if search.quantity is not None else Skew(layout, search)
         self._evaluator = Evaluator.of(search, counts.least)
         self._team = team
         self._found: tuple[Cut, np.ndarray] | None = None
@@ -126,7 +126,7 @@ class SplitSearch:
         (ndarray (n_regions,) of int64, Move) or None
             How many samples lie in each region, and what the step does to the largest one. None if
             the step's cut is not the one that was found last, if `Move.of` gives no estimate, or
-            for discrete votes of one output and squared loss, whose sums are updated otherwise.
+            for discrete votes of one output and quantities, whose sums are updated otherwise.
         """
         sums, known = self.sums_of(step.cut), None
         if self._skew is None:

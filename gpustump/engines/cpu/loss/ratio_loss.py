@@ -1,0 +1,109 @@
+"""Poisson and gamma loss of a quantity in kernels: see `engines.reference.ratio_loss`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cpu.loss.loss import Loss, Piece
+from gpustump.engines.cpu.loss.margins import CHUNK
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.integer_weights import FLOOR
+
+
+class RatioLoss(Loss):
+    """The amounts of a run.
+
+    Parameters
+    ----------
+    targets : ndarray (n_samples,) of float64
+        Not negative; above 0 for gamma loss.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    is_poisson : bool
+        Otherwise the loss is gamma loss.
+
+    Attributes
+    ----------
+    sign : int
+        1 for Poisson loss, -1 for gamma loss.
+    """
+
+    def __init__(self, targets: np.ndarray, units: np.ndarray, *, is_poisson: bool) -> None:
+        super().__init__(units, 1)
+        self.sign = 1 if is_poisson else -1
+        weighted = units * targets
+        amounts = (units, np.rint(weighted)) if is_poisson else (weighted, units)
+        self._amounts = np.stack(amounts)
+        first, second = np.empty((2, 1, len(units)), dtype=np.int64)
+        self._terms = Terms(first, second)
+
+    @property
+    def terms(self) -> Terms:
+        """See `Loss`."""
+        return self._terms
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The amounts that move, and those that stay, (2, n_samples)."""
+        return self._amounts
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The sum of both amounts, (n_samples,)."""
+        found: np.ndarray = self._amounts[1] + self._amounts[0]
+        return found
+
+    def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 moves nothing
+        regions, votes, factors, low, sums = piece
+        advance(
+            self._amounts, self.scores, *self.terms, self.sign, regions, votes, factors, low, sums
+        )
+
+
+@inner(
+    "UniTuple(int64, 3)(float64[::1], float64[::1], float64[::1], int64[::1], int64[::1], int64,"
+    " uint8[::1], float64[:], float64[:])"
+)
+def _multiply(moving, fixed, scores, first, second, sign, regions, votes, factors):  # type: ignore[no-untyped-def]
+    """Compute the next amounts, scores and integers.
+
+    Returns the sums of both integers, and that of the losses.
+    """
+    on_first, on_second, on_missing = votes[0], votes[1], votes[2]
+    by_first, by_second, by_missing = factors[0], factors[1], factors[2]
+    total, size, error = 0, 0, 0
+    for i in range(len(moving)):
+        region = regions[i]
+        vote = on_first if region == 0 else (on_second if region == 1 else on_missing)
+        own = moving[i] * (by_first if region == 0 else (by_second if region == 1 else by_missing))
+        own = own if own > FLOOR else FLOOR
+        moving[i] = own
+        score = scores[i] + vote
+        scores[i] = score
+        whole, stays = np.int64(np.ceil(own)), np.int64(fixed[i])
+        signed = sign * (stays - whole)
+        first[i], second[i] = signed, stays + whole
+        total += signed
+        size += stays + whole
+        error += whole - sign * np.int64(np.rint(fixed[i] * score))
+    return total, size, error
+
+
+@kernel(
+    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], int64, uint8[::1],"
+    " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
+)
+def advance(  # type: ignore[no-untyped-def]
+    amounts, scores, first, second, sign, regions, votes, factors, low, sums
+):
+    """Update a piece of the samples; see `Loss._take`."""
+    for at in range(0, len(regions), CHUNK):
+        here = regions[at : at + CHUNK]
+        start, end = low + at, low + at + len(here)
+        found = _multiply(
+            amounts[0, start:end], amounts[1, start:end], scores[0, start:end],
+            first[0, start:end], second[0, start:end], sign, here, votes[:, 0], factors[:, 0, 0],
+        )  # fmt: skip
+        for k in range(3):
+            sums[k] += found[k]
