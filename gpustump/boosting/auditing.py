@@ -318,6 +318,10 @@ class _AuditedVotes:
         """What the engine is to look for."""
         return self.votes.search(learner)
 
+    def on(self, labels: Array, sample_weight: Array) -> _AuditedVotes:
+        """The votes of a run on these samples: an audit is of classes, so the same for all."""
+        return self
+
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
         return self.votes.constant(labels, sample_weight)

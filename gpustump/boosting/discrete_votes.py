@@ -71,6 +71,10 @@ class DiscreteVotes:
         """Stumps or intervals, with signs."""
         return Search(learner, monotone=self.monotone)
 
+    def on(self, labels: Array, sample_weight: Array) -> DiscreteVotes:
+        """The votes of a run on these samples: the same for all."""
+        return self
+
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """Zero: boosting starts from scores of 0."""
         return (0.0,)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, vote_of
@@ -79,6 +79,14 @@ class _ExponentialVotes:
     def recorded(self, score: float, weight: int) -> float:
         """The score as a share of the weight."""
         return score * (1.0 / weight)
+
+    def on(self, labels: Array, sample_weight: Array) -> Self:
+        """The rule for a run on these samples: the same for all."""
+        return self
+
+    def training_error(self, error: int, first_weight: int) -> float:
+        """The share of the weight that is misclassified."""
+        return error / first_weight
 
     def bound(self, product: float) -> float:
         """See `RegionRound.training_bound`."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpustump.boosting.batches import Terms
+from gpustump.boosting.ratio_scale import RatioScale
 from gpustump.data.parameters import Link
 from gpustump.engines.contract import Search
 from gpustump.learners.hypothesis import N_REGIONS
@@ -26,9 +27,9 @@ def member_of(terms: Terms, constant: Sequence[float], search: Search) -> Member
 
 
 def in_unit_of_target(
-    members: Sequence[RegionMember], bags: Bags | None, scale: TargetScale
+    members: Sequence[RegionMember], bags: Bags | None, scale: TargetScale | RatioScale
 ) -> tuple[tuple[RegionMember, ...], Bags | None]:
-    """The members of a quantity's model, and its bags, in the unit of the targets."""
+    """The members of a quantity's model, and its bags, for the targets as they are."""
 
     def constant(learnt: Sequence[float]) -> tuple[float, ...]:
         return tuple(scale.constant(np.asarray(learnt)).tolist())
@@ -46,5 +47,5 @@ def in_unit_of_target(
 def link_of(search: Search) -> Link:
     """What the scores of a model mean."""
     if search.quantity is not None:
-        return "identity"
+        return "identity" if search.quantity == "squared" else "log"
     return "softmax" if search.loss == "softmax" else "logistic"

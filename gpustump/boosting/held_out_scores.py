@@ -21,6 +21,7 @@ from typing import ClassVar, Literal, Protocol
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.boosting.deviances import NegativeDeviance
 from gpustump.boosting.held_out_losses import (
     NegativeExponentialLoss,
     NegativeLogLoss,
@@ -99,7 +100,8 @@ def scorer(scoring: Scoring, held_out: Watched | HeldOutTargets, link: Link = "l
         * "balanced_accuracy": the mean of the recalls of all classes.
         * "roc_auc": the area under the ROC curve; for K outputs the mean of the areas of each class
           against the rest, on the score of its output.
-        * "neg_mean_squared_error": of a quantity, as boosting learns it.
+        * "neg_mean_squared_error", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance": of a
+          quantity, as boosting learns it.
 
         y is 1 for the sample's class, and -1 for the others.
     held_out : HeldOut, HeldOutClasses or HeldOutTargets
@@ -121,6 +123,10 @@ def scorer(scoring: Scoring, held_out: Watched | HeldOutTargets, link: Link = "l
         one output is to have the link "softmax".
     """
     if isinstance(held_out, HeldOutTargets):
+        if scoring == "neg_mean_poisson_deviance":
+            return NegativeDeviance(held_out, "poisson")
+        if scoring == "neg_mean_gamma_deviance":
+            return NegativeDeviance(held_out, "gamma")
         return NegativeSquaredError(held_out)
     if scoring != "roc_auc":
         found = additive_scorer(scoring, held_out, link)

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.boosting.batches import Parts
+from gpustump.boosting.deviances import NegativeDeviance
 from gpustump.boosting.held_out_losses import NegativeLogLoss, NegativeSquaredError
 from gpustump.boosting.held_out_samples import HeldOutTargets, Watched, error_of, weight_of
 from gpustump.boosting.held_out_scores import AdditiveScorer, Scorer, check_classes, value_of
@@ -28,7 +29,7 @@ from gpustump.learners.hypothesis import Partition
 class Judgement(NamedTuple):
     """The score of a model on held-out samples, greater is better, and its error on them.
 
-    The error of a quantity is the mean squared one.
+    The error of a quantity is the mean squared one, or the mean deviance.
     """
 
     score: float
@@ -104,7 +105,7 @@ class LocalJudge:
     def watched(self) -> WatchedSamples | None:
         """The samples for engines that make rounds ahead; None if these cannot watch them."""
         place, sums, own = self._scores.on_host(), self._held_out.sums, self._scorer
-        if place is not None and isinstance(own, NegativeSquaredError):
+        if place is not None and isinstance(own, NegativeSquaredError | NegativeDeviance):
             nothing = np.zeros(0, dtype=np.int64)
             return WatchedSamples(*place, nothing, nothing, 0, own.watched)
         if place is None or sums is None or not isinstance(own, NegativeLogLoss):

@@ -19,6 +19,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out_samples import UNIT_BITS
+from gpustump.engines.ahead import PLACE_BITS
 from gpustump.engines.held_out import LossTable
 
 LOSS_BITS = 32
@@ -39,9 +40,6 @@ loss is interpolated, which adds at most 2**-25."""
 
 _DOUBT = 2.0**-14
 """A bound, in units of an entry, on the error of any C library's exponential and logarithm."""
-
-_PART_BITS = 12
-"""The 36 binary places of an exponent are looked up in three parts of 12 bits."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,7 @@ class ExponentialTable:
     def beside(cls, x: Array) -> ExponentialTable:
         """The table in the library and on the device of an array."""
         xp, device = arrays.namespace_of(x), arrays.device_of(x)
-        bands, *parts = (xp.asarray(part, device=device) for part in _exponential_table())
+        bands, *parts = (xp.asarray(part, device=device) for part in exponential_table())
         return cls(bands, tuple(parts))
 
     def exponentials(self, margins: Array) -> tuple[Array, Array]:
@@ -172,13 +170,14 @@ class ExponentialTable:
         whole = places >> UNIT_BITS
         found = xp.take(self.parts[0], whole, axis=0)
         for number, part in enumerate(self.parts[1:], start=1):
-            place = (places >> (UNIT_BITS - number * _PART_BITS)) & ((1 << _PART_BITS) - 1)
+            place = (places >> (UNIT_BITS - number * PLACE_BITS)) & ((1 << PLACE_BITS) - 1)
             found = found * xp.take(part, place, axis=0)
         return found, xp.take(self.bands, whole, axis=0)
 
 
 @functools.cache
-def _exponential_table() -> tuple[np.ndarray, ...]:
+def exponential_table() -> tuple[np.ndarray, ...]:
+    """The arrays of an `ExponentialTable`, bands first."""
     exponents = EXPONENT_LIMIT - np.arange(2 * EXPONENT_LIMIT + 1)
     bands = np.rint(exponents / (BAND_BITS * np.log(2))).astype(np.int64)
     with decimal.localcontext(decimal.Context(prec=40, rounding=decimal.ROUND_HALF_EVEN)):
@@ -187,7 +186,7 @@ def _exponential_table() -> tuple[np.ndarray, ...]:
             for exponent, band in zip(exponents.tolist(), bands.tolist(), strict=True)
         ]
         parts = [
-            [(-Decimal(i) / 2 ** (number * _PART_BITS)).exp() for i in range(1 << _PART_BITS)]
+            [(-Decimal(i) / 2 ** (number * PLACE_BITS)).exp() for i in range(1 << PLACE_BITS)]
             for number in (1, 2, 3)
         ]
     return bands, *(np.asarray([float(value) for value in part]) for part in (whole, *parts))

@@ -70,7 +70,7 @@ class MadeSplits:
             map(_of_regions, made.votes.tolist()),
             map(self.rule.recorded, made.scores.tolist(), made.weights.tolist()),
             made.normalisers.tolist() if has_bound else [None] * len(made.features),
-            (error / self.first_weight for error in made.error.tolist()),
+            (self.rule.training_error(own, self.first_weight) for own in made.error.tolist()),
             map(self.rule.bound, products.tolist()),
             strict=True,
         )

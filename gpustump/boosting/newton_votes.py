@@ -14,6 +14,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -95,6 +96,10 @@ class NewtonVotes:
         """The split of the largest gain."""
         return Search("stump", "newton", self.n_outputs, self.l2)
 
+    def on(self, labels: Array, sample_weight: Array) -> Self:
+        """The rule for a run on these samples: the same for all."""
+        return self
+
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores that give every sample the classes' shares of the weight."""
         with arrays.computing_on(labels):
@@ -144,6 +149,10 @@ class NewtonVotes:
 
     def bound(self, product: float) -> None:
         """None: no normaliser bounds the training error."""
+
+    def training_error(self, error: int, first_weight: int) -> float:
+        """The share of the weight that is misclassified; of a quantity the mean loss."""
+        return error / first_weight
 
     def _vote(self, first: int, second: int) -> float:
         """The multiple of `VOTE_UNIT` nearest to learning_rate / 2 * A / (B + lambda)."""

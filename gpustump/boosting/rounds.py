@@ -207,7 +207,7 @@ class Boosting(Iterator[Any]):
     ) -> None:
         self.stop_reason: str | None = None
         self._table, self._labels = trainer.table, labels
-        self._votes: Votes = DiscreteVotes() if votes is None else votes
+        self._votes: Votes = (votes or DiscreteVotes()).on(labels, sample_weight)
         self._search = self._votes.search(learner)
         self.constant = constant or self._votes.constant(labels, sample_weight)
         self._n_rounds = n_rounds

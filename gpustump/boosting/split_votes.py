@@ -51,6 +51,9 @@ class Rule(Protocol):
     def largest_size(self) -> float:
         """The most that a round made ahead counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
 
+    def on(self, labels: Array, sample_weight: Array) -> Rule:
+        """The rule for a run on these samples."""
+
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
 
@@ -74,6 +77,9 @@ class Rule(Protocol):
 
     def bound(self, product: float) -> float | None:
         """The bound on the training error for a product of normalisers; None if there is none."""
+
+    def training_error(self, error: int, first_weight: int) -> float:
+        """The training error of a round's record; the arguments are those of `Totals`."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,10 @@ class SplitVotes:
                 f"with {found}, weak_learner must be 'stump'."
             )
         return replace(self.rule.search, monotone=self.monotone)
+
+    def on(self, labels: Array, sample_weight: Array) -> SplitVotes:
+        """The votes of a run on these samples."""
+        return replace(self, rule=self.rule.on(labels, sample_weight))
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
@@ -221,7 +231,9 @@ class SplitVotes:
             votes=taken.region_votes,
             score=self.score(taken),
             normaliser=None if bound is None else change.normaliser,
-            training_error=so_far.totals.training_error,
+            training_error=self.rule.training_error(
+                so_far.totals.error, so_far.totals.first_weight
+            ),
             training_bound=bound,
         )
 

@@ -19,9 +19,9 @@ from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import newton_vote
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.votes import Change, Taken
-from gpustump.engines.ahead import NEWTON, NEWTON_DOUBT, VoteRule
+from gpustump.engines.ahead import NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
 from gpustump.engines.contract import RegionSums, RegionVotes, Search, Step, Totals
-from gpustump.engines.integer_weights import in_units, unit_exponent
+from gpustump.engines.integer_weights import in_units
 from gpustump.learners.step_table import VOTE_UNIT
 
 _SEARCH = Search("stump", "newton", quantity="squared")
@@ -34,16 +34,11 @@ _LARGEST_RESIDUAL = 2.0
 class SquaredVotes(NewtonVotes):
     """Newton votes of the squared loss; see `split_votes.Rule`."""
 
-    @staticmethod
-    def exponent_of(sample_weight: Array) -> int:
-        """The e with which integers are sample weights times 2**e."""
-        return unit_exponent(sample_weight, _SEARCH.n_copies)
-
     @property
     def plain(self) -> VoteRule:
         """The rule for engines that make rounds ahead."""
         scale = self.learning_rate / VOTE_UNIT
-        return VoteRule(NEWTON, scale, NEWTON_DOUBT, self.l2, math.inf, is_quantity=True)
+        return VoteRule(NEWTON, scale, NEWTON_DOUBT, self.l2, math.inf, target=SQUARED)
 
     @property
     def largest_size(self) -> float:

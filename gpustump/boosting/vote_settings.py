@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from warnings import warn
 
@@ -12,6 +12,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.ratio_votes import RatioVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.squared_votes import SquaredVotes
 from gpustump.boosting.votes import Votes
@@ -23,7 +24,7 @@ from gpustump.data.parameters import (
     check_real,
     check_vote_kind,
 )
-from gpustump.engines.contract import QuantityLoss
+from gpustump.engines.contract import QuantityLoss, Search
 from gpustump.engines.integer_weights import unit_exponent
 
 
@@ -111,7 +112,8 @@ class VoteSettings:
         def exponent() -> int:
             with arrays.computing_on(sample_weight):
                 if self.quantity is not None:
-                    return SquaredVotes.exponent_of(sample_weight)
+                    search = Search("stump", "newton", quantity=self.quantity)
+                    return unit_exponent(sample_weight, search.n_copies)
                 return unit_exponent(sample_weight)
 
         return self.votes_in_units(exponent, n_outputs)
@@ -121,10 +123,11 @@ class VoteSettings:
         needed."""
         rate = self.learning_rate
         if self.quantity is not None:
-            squared = SquaredVotes.of(
-                exponent(), learning_rate=rate, l2_regularization=self.l2_of(1)
-            )
-            return SplitVotes(squared, self.monotone)
+            kind = SquaredVotes if self.quantity == "squared" else RatioVotes
+            rule = kind.of(exponent(), learning_rate=rate, l2_regularization=self.l2_of(1))
+            if isinstance(rule, RatioVotes):
+                rule = replace(rule, loss=self.quantity)
+            return SplitVotes(rule, self.monotone)
         if self.kind == "newton":
             l2 = self.l2_of(n_outputs)
             newton = NewtonVotes.of(

@@ -195,6 +195,9 @@ class Votes(Protocol):
     def search(self, learner: Learner) -> Search:
         """What the engine is to look for."""
 
+    def on(self, labels: Array, sample_weight: Array) -> Votes:
+        """The votes of a run on these samples."""
+
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
 

@@ -47,16 +47,21 @@ MULTI_CLASS: tuple[MultiClass, ...] = get_args(MultiClass)
 ClassScoring = Literal[
     "loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy", "neg_exponential_loss"
 ]
-Scoring = ClassScoring | Literal["neg_mean_squared_error"]
-"""What early stopping watches; see `boosting.held_out_scores`. The last one is for quantities."""
+Scoring = (
+    ClassScoring
+    | Literal["neg_mean_squared_error", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance"]
+)
+"""What early stopping watches; see `boosting.held_out_scores`. The last ones are for quantities."""
 
 SCORINGS: tuple[ClassScoring, ...] = get_args(ClassScoring)
 
-Link = Literal["logistic", "softmax", "identity"]
+Link = Literal["logistic", "softmax", "identity", "log"]
 """What the scores F of a model mean: probabilities 1 / (1 + exp(-2 F)) for each output, or
-exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs; or a quantity, in its own unit."""
+exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs; or a quantity, in its own unit, or its
+logarithm."""
 
 LINKS: tuple[Link, ...] = get_args(Link)
+QUANTITY_LINKS: tuple[Link, ...] = ("identity", "log")
 
 MOST_CATEGORIES = 254
 """The most categories of a feature; they are numbered from 0."""
@@ -122,9 +127,13 @@ def check_vote_kind(votes: Any, choices: tuple[VoteKind, ...] = VOTE_KINDS) -> V
     return _one_of(choices, votes, "votes")
 
 
-def check_quantity_loss(loss: Any) -> str:
+QuantityLossName = Literal["squared_error", "poisson", "gamma"]
+"""The losses of a quantity, as estimators call them."""
+
+
+def check_quantity_loss(loss: Any) -> QuantityLossName:
     """The loss of a quantity, by its name."""
-    return _one_of(("squared_error",), loss, "loss")
+    return _one_of(get_args(QuantityLossName), loss, "loss")
 
 
 def check_multi_class(multi_class: Any) -> MultiClass:

@@ -9,6 +9,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.input_arrays import as_array, check_vector
+from gpustump.data.parameters import QuantityLossName
 
 MOST_TARGET = 2.0**1000
 """Targets are below this in absolute value, so that no sum of votes overflows."""
@@ -52,6 +53,26 @@ def check_targets(y: Any, X: Array) -> Array:
                 at = int(xp.argmax(xp.astype(where, xp.int8)))
                 raise ValueError(f"y contains {problem}, the first at index {at}.")
         return targets
+
+
+def check_signs(targets: Array, loss: QuantityLossName) -> None:
+    """Refuse targets that a loss is not for.
+
+    Raises
+    ------
+    ValueError
+        If one is negative under Poisson or gamma loss, or 0 under gamma loss.
+    """
+    if loss == "squared_error":
+        return
+    xp = arrays.namespace_of(targets)
+    is_wrong = targets < 0.0 if loss == "poisson" else targets <= 0.0
+    if bool(xp.any(is_wrong)):
+        at = int(xp.argmax(xp.astype(is_wrong, xp.int8)))
+        wanted = "0 or more" if loss == "poisson" else "above 0"
+        raise ValueError(
+            f"y must be {wanted} for loss={loss!r}; got {float(targets[at])!r} at index {at}."
+        )
 
 
 def _host_targets(y: Any) -> Any:

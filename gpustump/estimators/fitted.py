@@ -54,7 +54,7 @@ from gpustump.estimators.checkpointing import (
 )
 from gpustump.estimators.held_out_split import Earlier
 from gpustump.estimators.recorded import record_of
-from gpustump.estimators.target_domain import TargetDomain
+from gpustump.estimators.target_domain import NO_OFFSET, Offset, TargetDomain
 from gpustump.estimators.validation_data import NOTHING, Asked, Note, TrainingTable, shares_of
 from gpustump.learners.step_table import CategoryTable, StepTable
 from gpustump.model.bags import averaged
@@ -83,6 +83,7 @@ class Data(NamedTuple):
     asked: Asked = NOTHING
     earlier: Sequence[Earlier] | None = None
     class_weight: ClassWeight = None
+    offset: Offset = NO_OFFSET
 
 
 class StumpEstimator(BaseEstimator):
@@ -389,8 +390,8 @@ class StumpEstimator(BaseEstimator):
         dtype = arrays.dtype_name(X)
         deciding = settings_of(self, learner._categories, dtype, settings.votes.monotone)
         names = vars(learner).get("feature_names_in_")
-        of_quantity = settings.votes.quantity is not None
-        data_of_fit = fingerprints_of(X, data, learner._table, of_quantity=of_quantity)
+        loss = getattr(self, "loss", None) if settings.votes.quantity is not None else None
+        data_of_fit = fingerprints_of(X, data, learner._table, loss)
         kept = kept.checked(deciding, data_of_fit, names)
         return kept, kept.asked(data.asked, vars(self).get("random_state"))
 

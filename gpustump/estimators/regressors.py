@@ -1,10 +1,10 @@
-"""Boosted stumps for quantities: L2Boost as an estimator, and a glass box of it."""
+"""Boosted stumps for quantities, counts and costs, and a glass box of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.deviances import deviance_of_mean
 from gpustump.boosting.rounds import Callback
 from gpustump.boosting.squared_votes import SquaredVotes
 from gpustump.boosting.training import Samples, Settings
@@ -19,6 +21,7 @@ from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound, RegionRound
 from gpustump.data.parameters import (
     GLASS_BOX,
+    QuantityLossName,
     Scoring,
     check_count,
     check_quantity_loss,
@@ -26,29 +29,41 @@ from gpustump.data.parameters import (
 )
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.targets import check_targets
+from gpustump.engines.contract import QuantityLoss
 from gpustump.estimators.boosted import BoostedEstimator
 from gpustump.estimators.callbacks import with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.curves import Curve
 from gpustump.estimators.fitted import Data, DeviceName
-from gpustump.estimators.target_domain import TargetDomain
+from gpustump.estimators.target_domain import HowLearnt, Offset, Quantity, Scale, TargetDomain
 from gpustump.estimators.validation_data import Validation
-from gpustump.learners.target_scale import TargetScale, scaled_beside
+from gpustump.learners.target_scale import TargetScale
 
-Loss = Literal["squared_error"]
+_QUANTITY: dict[QuantityLossName, QuantityLoss] = {
+    "squared_error": "squared", "poisson": "poisson", "gamma": "gamma",
+}  # fmt: skip
+_SCORING: dict[QuantityLossName, Scoring] = {
+    "squared_error": "neg_mean_squared_error",
+    "poisson": "neg_mean_poisson_deviance",
+    "gamma": "neg_mean_gamma_deviance",
+}
 
 
 class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
-    """L2Boost with exact decision stumps: an additive model of a quantity, the same everywhere.
+    """Boosting with exact decision stumps for a quantity: additive, and the same everywhere.
 
-    Each round finds the split that lowers the squared error most, and each region votes its mean
-    residual, shrunk by the learning rate [Friedman 2001; Buehlmann and Yu 2003]. Predictions start
-    from the mean of the targets. The model is a sum of one step function for each feature.
+    Each round finds the split that lowers the loss most, and each region votes a step towards its
+    minimum, shrunk by the learning rate. For the squared error that is the mean residual: L2Boost
+    [Friedman 2001; Buehlmann and Yu 2003]. The scores are a sum of one step function for each
+    feature, and start from the mean of the targets. They are the predictions, or for counts and
+    costs the logarithms of these.
 
     Parameters
     ----------
-    loss : "squared_error"
-        What the rounds lower.
+    loss : "squared_error", "poisson" or "gamma"
+        What the rounds lower. "poisson" is the deviance of counts and rates, 0 or more; "gamma"
+        that of costs, times and other amounts above 0, whose spread grows with their size. With
+        these two, each feature multiplies the prediction by a factor.
     n_estimators : int
         The largest number of rounds.
     learning_rate : float
@@ -56,7 +71,10 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     l2_regularization : float
         Shrinks the votes of regions with few samples; not negative. A region votes learning_rate *
         A/(B + l2_regularization), where A is the sum of weight * residual over its samples, and B
-        that of the weights. So it is on the scale of the sample weights.
+        that of the weights. So it is on the scale of the sample weights. For counts, A is the
+        observed sum less the predicted one, and B the mean of both: a lambda of 1 counts like one
+        more event that came as predicted. For costs the same holds of the sums of weight * target /
+        prediction and of the weights.
     smoothing_rounds : int
         How many rounds at the beginning choose among a few random cuts only, which makes shape
         functions smoother; see `LogitBoostClassifier`. 0 for none.
@@ -77,8 +95,8 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     validation_fraction : float
         The share of the samples that is held out for early stopping, or that each bag leaves out.
     tol : float
-        A held-out score counts as better if it is higher by more than this share of the mean
-        squared distance from the mean of the training targets; not negative.
+        A held-out score counts as better if it is higher by more than this share of the error, or
+        deviance, that the mean of the training targets has; not negative.
     warm_start : bool
         Let the next `fit` go on from the rounds already made. The targets must then lie in the
         range of the first fit.
@@ -102,14 +120,13 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     ----------
     model_ : StumpEnsemble
         The model itself, free of any array library: `digest()`, `save(path)`, `load(path)`. All of
-        its numbers are in the unit of the targets.
+        its numbers are in the unit of the targets, or of their logarithms for counts and costs.
     rounds_ : tuple of tuple of RegionRound
-        For each run (one, or one for each bag) the record of each round: the split, its votes in
-        the unit of the targets, its gain as `score`, and the mean squared error after it as
-        `training_error`.
+        For each run (one, or one for each bag) the record of each round: the split, its votes, its
+        gain as `score`, and the mean squared error, or mean deviance, after it as `training_error`.
     held_out_scores_, held_out_errors_ : tuple of tuple of float
-        For each run minus the mean squared error of the held-out samples after each round, and that
-        error.
+        For each run minus the mean squared error, or mean deviance, of the held-out samples after
+        each round, and that error.
     is_categorical_, device_, route_, stop_reasons_, n_iter_, n_estimators_, evals_result_
         As for `AdaBoostClassifier`.
     feature_importances_, n_features_in_, feature_names_in_
@@ -117,10 +134,16 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
 
     Notes
     -----
-    Targets are rounded to whole multiples of a power of two, 2**-36 of their range or less (or the
-    last digit that the largest of them has). Then residuals and votes are such multiples, too, and
-    all sums are exact: every engine, device and number of threads gives the same model. A target
-    that lies far from all others makes the range large, and the rounding with it.
+    For the squared error, targets are rounded to whole multiples of a power of two, 2**-36 of their
+    range or less (or the last digit that the largest of them has). Then residuals and votes are
+    such multiples, too, and all sums are exact: every engine, device and number of threads gives
+    the same model. A target that lies far from all others makes the range large, and the rounding
+    with it.
+
+    Under Poisson and gamma loss the sums of what is observed and what is predicted are sums of
+    integers, too. A region's vote is a Newton step with the mean of the Hessians before and after
+    it. So it is never longer than to the minimum, and no larger than 2: nothing needs to be
+    clipped.
 
     Examples
     --------
@@ -138,7 +161,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     def __init__(
         self,
         *,
-        loss: Loss = "squared_error",
+        loss: QuantityLossName = "squared_error",
         n_estimators: int = 200,
         learning_rate: float = 0.1,
         l2_regularization: float = 0.0,
@@ -187,9 +210,13 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         y: Array,
         sample_weight: Array | None = None,
         *,
+        init_score: Array | None = None,
+        exposure: Array | None = None,
         X_val: Array | None = None,
         y_val: Array | None = None,
         sample_weight_val: Array | None = None,
+        init_score_val: Array | None = None,
+        exposure_val: Array | None = None,
     ) -> Self:
         """Train on a table.
 
@@ -198,16 +225,25 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         X : array or frame (n_samples, n_features)
             Of any array library, or a frame of pandas, polars or pyarrow. NaN means missing.
         y : array (n_samples,)
-            Real numbers, finite and below 2**1000 in absolute value.
+            Real numbers, finite and below 2**1000 in absolute value; for counts not negative, for
+            costs above 0.
         sample_weight : array (n_samples,), optional
             Finite, not negative, not all zero. Samples of weight zero take no part.
+        init_score : array (n_samples,), optional
+            What is known of each sample beforehand, added to its score: in the unit of y for the
+            squared error, otherwise a logarithm, from -600 to 600. The model learns the rest.
+            Give it to `predict` as well.
+        exposure : array (n_samples,), optional
+            For counts: what each of them was counted over, above 0, such as the time insured or the
+            number of people. The model then predicts the rate, and `predict` multiplies it by the
+            exposure that it is given. It is the exponential of an `init_score`.
         X_val : array or frame (n_val, n_features), optional
             Rows to watch: they are scored after each round, and nothing of X is held out. If
             `n_iter_no_change` is given, they decide when to stop early.
         y_val : array (n_val,), optional
             Their targets.
-        sample_weight_val : array (n_val,), optional
-            Their weights.
+        sample_weight_val, init_score_val, exposure_val : array (n_val,), optional
+            Their weights, initial scores and exposures.
 
         Returns
         -------
@@ -229,18 +265,32 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         >>> reg = StumpBoostingRegressor(n_estimators=1, learning_rate=1.0).fit(X, y)
         >>> reg.predict([[0], [9]]).tolist()
         [1.25, 3.25]
+
+        Claims of drivers who were insured for some years, by their age:
+
+        >>> age, claims, years = [[20], [30], [40], [50]], [2, 1, 1, 1], [1.0, 2.0, 4.0, 5.0]
+        >>> reg = StumpBoostingRegressor(loss="poisson", n_estimators=300)
+        >>> reg.fit(age, claims, exposure=years).predict([[20], [50]]).round(2).tolist()
+        [2.0, 0.2]
         """
-        validation = Validation.of(X_val, y_val, sample_weight_val)
+        watched = Offset(init_score_val, exposure_val, "_val")
+        validation = Validation.of(X_val, y_val, sample_weight_val, watched)
         settings, asked, earlier = self._asked_for(validation)
-        self._fit(Data(X, y, sample_weight, self.device, asked, earlier), settings)
+        offset = Offset(init_score, exposure)
+        data = Data(X, y, sample_weight, self.device, asked, earlier, offset=offset)
+        self._fit(data, settings)
         return self
 
-    def predict(self, X: Array) -> Array:
+    def predict(
+        self, X: Array, *, init_score: Array | None = None, exposure: Array | None = None
+    ) -> Array:
         """The predicted target of each sample, float64 (n_samples,), in X's library.
 
         Parameters
         ----------
         X : array or frame (n_samples, n_features)
+        init_score, exposure : array (n_samples,), optional
+            As for `fit`; by default scores start from 0, and exposures are 1.
 
         Raises
         ------
@@ -256,10 +306,22 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         [1.0, 1.333, 3.333, 3.333]
         """
         check_is_fitted(self)
-        return self.model_.predict(self._table(X), n_jobs=self.n_jobs)
+        table = self._table(X)
+        return self._with_offset(
+            self.model_.predict(table, n_jobs=self.n_jobs), table, Offset(init_score, exposure)
+        )
+
+    def _with_offset(self, predicted: Array, X: Array, offset: Offset) -> Array:
+        """Predictions for the rows of X with what is known of them beforehand."""
+        with arrays.computing_on(X):
+            known = offset.checked(X, self._target.loss)
+            if known is None:
+                return predicted
+            known = moved_to_device_of(known, predicted)
+            return predicted * known if self.model_.link == "log" else predicted + known
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
-        """`predict` after 1, 2, ... rounds.
+        """`predict` after 1, 2, ... rounds, without offsets.
 
         Examples
         --------
@@ -270,7 +332,8 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         [[2.15, 2.35], [2.06, 2.44]]
         """
         check_is_fitted(self)
-        yield from self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs)
+        for scores in self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs):
+            yield self.model_.quantities_of(scores)
 
     def predict_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
         """For each prediction a range that holds the predictions of most bags.
@@ -291,8 +354,19 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         check_is_fitted(self)
         return self.model_.predict_interval(self._table(X), coverage)
 
-    def score(self, X: Array, y: Array, sample_weight: Array | None = None) -> float:
+    def score(
+        self,
+        X: Array,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        init_score: Array | None = None,
+        exposure: Array | None = None,
+    ) -> float:
         """The coefficient of determination, R2, of the predictions, as in scikit-learn.
+
+        For the deviance of counts and costs see `sklearn.metrics.mean_poisson_deviance` and
+        `mean_gamma_deviance`, or `d2_tweedie_score`.
 
         Examples
         --------
@@ -302,7 +376,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         >>> round(reg.score(X, y), 4)
         0.9993
         """
-        predicted = self.predict(X)
+        predicted = self.predict(X, init_score=init_score, exposure=exposure)
         with arrays.computing_on(predicted):
             targets = arrays.to_host(check_targets(y, predicted))
         weight = arrays.to_host(sample_weight) if arrays.is_array(sample_weight) else sample_weight
@@ -310,58 +384,58 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
 
     @property
     def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
-        """For each run the records of its rounds, in the unit of the targets."""
+        """For each run the records of its rounds; votes and errors are in the targets' unit."""
         scale = self._scale
         return tuple(tuple(_in_unit(one, scale) for one in run) for run in super().rounds_)
 
     @property
     def held_out_scores_(self) -> tuple[tuple[float, ...], ...]:
-        """For each run minus the mean squared error of the held-out samples after each round."""
-        return self._squared(super().held_out_scores_)
+        """For each run minus the error of the held-out samples after each round."""
+        return self._errors(super().held_out_scores_)
 
     @property
     def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
-        """For each run the mean squared error of the held-out samples after each round."""
-        return self._squared(super().held_out_errors_)
+        """For each run the mean squared error, or deviance, of the held-out samples."""
+        return self._errors(super().held_out_errors_)
 
     @property
     def evals_result_(self) -> dict[str, dict[str, Curve]]:
-        """The mean squared error of each round as curves, by data set."""
-        square = self._scale.square
+        """The mean squared error, or mean deviance, of each round as curves, by data set."""
+        scale = self._scale
 
         def curve(learnt: Curve) -> Curve:
             assert isinstance(learnt, list)
-            return [error * square for error in learnt]
+            return [error * scale.of_errors for error in learnt]
 
-        found = super().evals_result_
-        return {name: {_ERROR: curve(own["error"])} for name, own in found.items()}
+        found, error = super().evals_result_, _SCORING[self._target.loss].removeprefix("neg_")
+        return {name: {error: curve(own["error"])} for name, own in found.items()}
 
     @property
-    def _scale(self) -> TargetScale:
+    def _scale(self) -> Scale:
         """The scale of the targets."""
         check_is_fitted(self)
         found = self._target.scale
         assert found is not None
         return found
 
-    def _squared(self, learnt: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
-        """Squared errors in the square of the targets' unit."""
-        square = self._scale.square
-        return tuple(tuple(own * square for own in run) for run in learnt)
+    def _errors(self, learnt: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+        """Errors for the targets as they are."""
+        scale = self._scale
+        return tuple(tuple(own * scale.of_errors for own in run) for run in learnt)
 
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:
+        loss = check_quantity_loss(self.loss)
         with arrays.computing_on(X):
             weights, rows = check_weights(data.sample_weight, X)
-            targets = arrays.picked(check_targets(data.y, X), rows)
+            quantity = Quantity.of(data.y, weights, rows, X, HowLearnt(loss, data.offset))
             if data.earlier is None:
-                target = TargetDomain.of_quantity(TargetScale.of(targets))
+                target = TargetDomain.of_quantity(quantity, loss)
             else:
                 target = data.earlier[0].target
-            assert target.scale is not None
-            learnt = scaled_beside(targets, target.scale, X)
+            learnt, weights = target.learnt(quantity, X)
             xp = arrays.namespace_of(learnt)
             largest = float(xp.max(xp.abs(learnt)))
-        if largest > 1.0:
+        if isinstance(target.scale, TargetScale) and largest > 1.0:
             low, high = target.scale.range
             raise ValueError(
                 "with warm_start=True the targets must lie in the range of the first fit, "
@@ -370,30 +444,35 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         return Samples(rows, learnt, weights), target
 
     def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:
-        """A callback is told of rounds in the unit of the targets, and `tol` is a share."""
+        """A callback is told of rounds as the targets are, `tol` is a share, and lambda is on the
+        scale of the targets."""
         scale, callback, stopping = target.scale, settings.callback, settings.stopping
         assert scale is not None
         if callback is not None:
             settings = replace(settings, callback=lambda record: callback(_in_unit(record, scale)))
         if stopping is not None and stopping.tol:
-            tol = stopping.tol * SquaredVotes.variance(samples.classes, samples.weights)
+            tol = stopping.tol * _error_of_mean(samples, target.loss)
             settings = replace(settings, stopping=replace(stopping, tol=tol))
+        if target.loss == "poisson":
+            votes = settings.votes
+            l2 = votes.l2_of(1) / scale.of_errors
+            settings = replace(settings, votes=replace(votes, l2_regularization=l2))
         return settings
 
     def _n_smoothing(self) -> int:
         return check_count(self.smoothing_rounds, "smoothing_rounds", least=0)
 
     def _scoring(self) -> Scoring:
-        return "neg_mean_squared_error"
+        return _SCORING[check_quantity_loss(self.loss)]
 
     def _votes(self, learning_rate: float) -> VoteSettings:
-        check_quantity_loss(self.loss)
+        quantity = _QUANTITY[check_quantity_loss(self.loss)]
         if learning_rate > 1.0:
             raise ValueError(
-                f"learning_rate must be at most 1 for the squared error; got {learning_rate!r}."
+                f"learning_rate must be at most 1 for a quantity; got {learning_rate!r}."
             )
         l2 = check_real(self.l2_regularization, "l2_regularization", least=0.0)
-        return VoteSettings("newton", learning_rate, l2, quantity="squared")
+        return VoteSettings("newton", learning_rate, l2, quantity=quantity)
 
 
 class GlassBoxRegressor(StumpBoostingRegressor):
@@ -420,7 +499,7 @@ class GlassBoxRegressor(StumpBoostingRegressor):
     def __init__(
         self,
         *,
-        loss: Loss = "squared_error",
+        loss: QuantityLossName = "squared_error",
         n_estimators: int = GLASS_BOX.n_estimators,
         learning_rate: float = GLASS_BOX.learning_rate,
         l2_regularization: float = 1.0,
@@ -465,17 +544,21 @@ class GlassBoxRegressor(StumpBoostingRegressor):
         )
 
 
-_ERROR = "mean_squared_error"
+def _error_of_mean(samples: Samples, loss: QuantityLossName) -> float:
+    """The mean squared error, or deviance, if the mean of the targets is predicted."""
+    if loss == "squared_error":
+        return SquaredVotes.variance(samples.classes, samples.weights)
+    return deviance_of_mean(samples.classes, samples.weights, _QUANTITY[loss])
 
 
-def _in_unit(record: AnyRound, scale: TargetScale) -> RegionRound:
-    """The record of a round in the unit of the targets."""
+def _in_unit(record: AnyRound, scale: Scale) -> RegionRound:
+    """The record of a round for the targets as they are."""
     assert isinstance(record, RegionRound)
     size = scale.size
     votes: Any = tuple(tuple(vote * size for vote in own) for own in record.votes)
     return replace(
         record,
         votes=votes,
-        score=record.score * scale.square,
-        training_error=record.training_error * scale.square,
+        score=record.score * scale.of_errors,
+        training_error=record.training_error * scale.of_errors,
     )

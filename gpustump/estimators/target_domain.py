@@ -1,17 +1,159 @@
-"""What the target of a fit may be: one of some classes, or a quantity on a scale."""
+"""What the target of a fit may be: one of some classes, or a quantity on a scale.
+
+Beside a quantity there may be an *offset* of each sample: a part of the score that is known
+beforehand. `predict` takes it, too.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.ratio_scale import LARGEST_OFFSET, RatioScale, exposure_of
+from gpustump.data.input_arrays import check_vector
 from gpustump.data.labels import check_labels, numbers_among
-from gpustump.data.targets import check_targets
-from gpustump.learners.target_scale import TargetScale, scaled_beside
+from gpustump.data.parameters import QuantityLossName
+from gpustump.data.sample_weights import SMALLEST
+from gpustump.data.targets import MOST_TARGET, check_signs, check_targets
+from gpustump.learners.target_scale import TargetScale
+
+Scale = TargetScale | RatioScale
+
+
+class Offset(NamedTuple):
+    """What is known of samples beforehand, as the caller passes it, unchecked.
+
+    Attributes
+    ----------
+    init_score : array (n_samples,) or None
+        What is added to the scores.
+    exposure : array (n_samples,) or None
+        What predictions of counts are multiplied by.
+    suffix : str
+        What the arguments' names end with.
+    """
+
+    init_score: Any = None
+    exposure: Any = None
+    suffix: str = ""
+
+    def checked(self, X: Array, loss: QuantityLossName) -> Array | None:
+        """The offset of the rows of X, (n_samples,) of float64; None if there is none.
+
+        Under squared loss it is added to the scores, otherwise the prediction is multiplied by it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument is not as described, or not for this loss.
+        """
+        found = None
+        if self.exposure is not None:
+            name = f"exposure{self.suffix}"
+            if loss != "poisson":
+                raise ValueError(
+                    f"{name} is for counts, loss='poisson'; got it with loss={loss!r}. Take "
+                    "init_score for what is known of other targets."
+                )
+            found = _finite(self.exposure, name, X)
+            _refuse(found <= 0.0, found, f"{name} must be above 0")
+        if self.init_score is not None:
+            name = f"init_score{self.suffix}"
+            scores = _finite(self.init_score, name, X)
+            xp = arrays.namespace_of(scores)
+            limit = MOST_TARGET if loss == "squared_error" else LARGEST_OFFSET
+            _refuse(xp.abs(scores) > limit, scores, f"{name} must be from {-limit:g} to {limit:g}")
+            if loss != "squared_error":
+                scores = exposure_of(scores)
+            found = scores if found is None else found * scores
+        return found
+
+
+NO_OFFSET = Offset()
+
+
+def without_offset(
+    targets: Array, weights: Array, offset: Array, loss: QuantityLossName
+) -> tuple[Array, Array]:
+    """What is learnt of targets with an offset, and how much it weighs; all (n_samples,).
+
+    Under Poisson loss the rate t / e of a count t with the exposure e counts e times. So its loss
+    is that of the count.
+    """
+    if loss == "squared_error":
+        return targets - offset, weights
+    return targets / offset, weights * offset if loss == "poisson" else weights
+
+
+def _finite(given: Any, name: str, X: Array) -> Array:
+    """A number for each row of X, float64."""
+    found = check_vector(given, name, X)
+    xp = arrays.namespace_of(found)
+    found = xp.astype(found, xp.float64)
+    _refuse(~xp.isfinite(found), found, f"{name} must be finite")
+    return found
+
+
+def _refuse(where: Array, values: Array, wanted: str) -> None:
+    xp = arrays.namespace_of(where)
+    if bool(xp.any(where)):
+        at = int(xp.argmax(xp.astype(where, xp.int8)))
+        raise ValueError(f"{wanted}; got {float(values[at])!r} at index {at}.")
+
+
+class HowLearnt(NamedTuple):
+    """The loss of a quantity, and what is known beforehand of all rows of a table."""
+
+    loss: QuantityLossName
+    offset: Offset = NO_OFFSET
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """The targets of some rows, and their weights, without what is known beforehand.
+
+    Attributes
+    ----------
+    targets, weights : array (n_samples,) of float64
+    """
+
+    targets: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, y: Any, weights: Array, rows: Array | None, X: Array, how: HowLearnt) -> Quantity:
+        """The targets y of some rows of X, with the weights of these rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If y or the offset are not as described.
+        """
+        loss, given = how
+        with arrays.computing_on(X):
+            targets = check_targets(y, X)
+            check_signs(targets, loss)
+            offset = given.checked(X, loss)
+            targets = arrays.picked(targets, rows)
+            if offset is None:
+                return cls(targets, weights)
+            offset = arrays.picked(offset, rows)
+            targets, weights = without_offset(targets, weights, offset, loss)
+            if loss == "squared_error":
+                return cls(targets, weights)
+            xp = arrays.namespace_of(targets)
+            _refuse(
+                ~(targets < MOST_TARGET) | ~xp.isfinite(weights), targets,
+                "y over its exposure, and the weights times it, must be below 2**1000",
+            )  # fmt: skip
+            smallest = SMALLEST["float64"]
+            _refuse(weights < smallest, weights, "weights times exposures must not be nearly 0")
+            return cls(targets, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,34 +164,50 @@ class TargetDomain:
     ----------
     classes : ndarray (n_classes,)
         Empty for a quantity.
-    scale : TargetScale or None
+    loss : str
+        That of a quantity.
+    scale : TargetScale, RatioScale or None
         None for classes.
     """
 
     classes: np.ndarray
-    scale: TargetScale | None = None
+    loss: QuantityLossName = "squared_error"
+    scale: Scale | None = None
 
     @classmethod
-    def of_quantity(cls, scale: TargetScale) -> TargetDomain:
+    def of_quantity(cls, quantity: Quantity, loss: QuantityLossName) -> TargetDomain:
         """For a quantity."""
-        return cls(np.empty(0, dtype=np.int64), scale)
+        targets, weights = quantity.targets, quantity.weights
+        scale: Scale
+        if loss == "squared_error":
+            scale = TargetScale.of(targets)
+        else:
+            scale = RatioScale.of(targets, weights, is_poisson=loss == "poisson")
+        return cls(np.empty(0, dtype=np.int64), loss, scale)
 
     @property
     def n_classes(self) -> int:
         """How many classes there are; 0 for a quantity."""
         return len(self.classes)
 
-    def learnt_values(self, y: Any, X: Array, rows: Array | None) -> Array:
-        """The targets of some rows of another table as boosting takes them: see `Samples.classes`.
+    def learnt_values(
+        self, y: Any, weights: Array, rows: Array | None, X: Array, offset: Offset
+    ) -> tuple[Array, Array]:
+        """The targets of some rows of a table as boosting takes them, see `Samples.classes`, and
+        their weights.
 
         Raises
         ------
         ValueError, TypeError
-            If y is not as described, or holds another class.
+            If y or the offset are not as described, or y holds another class.
         """
-        taken = None if rows is None else arrays.to_host(rows)
         if self.scale is None:
             labels = arrays.to_host(check_labels(y, X))
-            return numbers_among(self.classes.tolist(), labels, taken)
-        targets = arrays.picked(check_targets(y, X), rows)
-        return scaled_beside(targets, self.scale, X)
+            taken = None if rows is None else arrays.to_host(rows)
+            return numbers_among(self.classes.tolist(), labels, taken), weights
+        return self.learnt(Quantity.of(y, weights, rows, X, HowLearnt(self.loss, offset)), X)
+
+    def learnt(self, quantity: Quantity, X: Array) -> tuple[Array, Array]:
+        """Targets as boosting takes them, and weights, in the library and on the device of X."""
+        assert self.scale is not None
+        return moved_to_device_of(self.scale.scaled(quantity.targets), X), quantity.weights

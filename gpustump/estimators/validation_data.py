@@ -36,7 +36,7 @@ from gpustump.estimators.held_out_split import (
     refuse_other_scoring,
     split_samples,
 )
-from gpustump.estimators.target_domain import TargetDomain
+from gpustump.estimators.target_domain import NO_OFFSET, Offset, TargetDomain
 
 _Rows = TypeVar("_Rows")
 
@@ -48,9 +48,12 @@ class Validation(NamedTuple):
     y: Any
     sample_weight: Any
     scoring: Scoring = "loss"
+    offset: Offset = NO_OFFSET
 
     @classmethod
-    def of(cls, X_val: Any, y_val: Any, sample_weight_val: Any) -> Validation | None:
+    def of(
+        cls, X_val: Any, y_val: Any, sample_weight_val: Any, offset: Offset = NO_OFFSET
+    ) -> Validation | None:
         """What `fit` is given; None for nothing.
 
         Raises
@@ -58,14 +61,17 @@ class Validation(NamedTuple):
         ValueError
             If X_val or y_val is missing and one of the others is given.
         """
-        given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+        given = {
+            "X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val,
+            "init_score_val": offset.init_score, "exposure_val": offset.exposure,
+        }  # fmt: skip
         there = [name for name, value in given.items() if value is not None]
         for name in ("X_val", "y_val"):
             if there and name not in there:
                 raise ValueError(
                     f"{there[0]} is given, but {name} is not. Give X_val and y_val, or neither."
                 )
-        return cls(X_val, y_val, sample_weight_val) if there else None
+        return cls(X_val, y_val, sample_weight_val, offset=offset) if there else None
 
 
 def watching_settings(settings: Settings, scoring: Scoring) -> Settings:
@@ -249,7 +255,9 @@ def _held_out_rows(table: TrainingTable, validation: Validation) -> HeldOutRows:
     with arrays.computing_on(X):
         weights, rows = check_weights(validation.sample_weight, X, "sample_weight_val")
         with naming("y_val"):
-            values = table.target.learnt_values(validation.y, X, rows)
+            values, weights = table.target.learnt_values(
+                validation.y, weights, rows, X, validation.offset
+            )
     if table.target.n_classes:
         refuse_absent_classes(validation.scoring, table.target.classes, arrays.to_host(values))
     return HeldOutRows(Samples(rows, values, weights), X)

@@ -1,10 +1,10 @@
 """Targets that are quantities, and the unit in which they are learnt.
 
-Boosting learns targets from -1 to 1 that are whole multiples of `VOTE_UNIT`. A `TargetScale` turns
-targets into these, and what was learnt back into the targets' own unit. Both directions multiply by
-a power of two and add a whole multiple of it. So the only rounding is that of each target to the
-nearest whole multiple of one *step*, a power of two: 2**-36 of the spread of the targets or less,
-unless their own last digits are coarser than that.
+Boosting learns targets from -1 to 1 that are whole multiples of `VOTE_UNIT`. A
+`TargetScale` turns targets into these, and what was learnt back into the targets' own unit. Both
+directions multiply by a power of two and add a whole multiple of it. So the only rounding is that
+of each target to the nearest whole multiple of one *step*, a power of two: 2**-36 of the spread of
+the targets or less, unless their own last digits are coarser than that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.arrays.moving import moved_to_device_of
 from gpustump.learners.step_table import VOTE_UNIT
 
 _UNIT_BITS = 36
@@ -64,9 +63,14 @@ class TargetScale:
         return math.ldexp(1.0, self.step + _UNIT_BITS)
 
     @property
-    def square(self) -> float:
-        """The square of `size`; 0 or infinite if that is beyond float64."""
+    def of_errors(self) -> float:
+        """What a squared error of 1 is in the targets' unit; 0 or infinite beyond float64."""
         return self.size * self.size
+
+    @staticmethod
+    def relative(targets: Array, weights: Array, offset: Array | None) -> tuple[Array, Array]:
+        """Targets and sample weights, (n_samples,) of float64, without what is known beforehand."""
+        return (targets if offset is None else targets - offset), weights
 
     @property
     def range(self) -> tuple[float, float]:
@@ -93,8 +97,3 @@ class TargetScale:
         """Scores from which the learnt model starts, in the targets' unit."""
         found: np.ndarray = learnt * self.size + math.ldexp(self.centre, self.step)
         return found
-
-
-def scaled_beside(targets: Array, scale: TargetScale, X: Array) -> Array:
-    """Targets as boosting learns them, in the library and on the device of X."""
-    return moved_to_device_of(scale.scaled(targets), X)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, NamedTuple
 
-from gpustump.data.parameters import Link
+from gpustump.data.parameters import QUANTITY_LINKS, Link
 from gpustump.data.readable import is_text, shown
 from gpustump.learners.interval import Interval
 from gpustump.model import category_rows, model_file, region_rows, stump_rows
@@ -205,11 +205,11 @@ def _check(document: Mapping[str, Any]) -> Members:
     model = document["model"]
     _check_parts(model, document["version"])
     _check_n_features(document)
-    if model.get("link") != "identity":
+    if model.get("link") not in QUANTITY_LINKS:
         check_classes(model["classes"])
     elif model["classes"] != []:
         raise ValueError(
-            f"classes must be empty where link is 'identity'; got {shown(model['classes'])}."
+            f"classes must be empty where link is {model['link']!r}; got {shown(model['classes'])}."
         )
     _check_names(document["feature_names"], model["n_features"])
     if "missing_learnt" in document:
@@ -378,7 +378,7 @@ def _members_with_categories(model: Mapping[str, Any], fields: list[str]) -> tup
 def _checked_region_members(model: Mapping[str, Any], version: int) -> tuple[RegionMember, ...]:
     """The members of a model whose regions have votes of their own: version 3, or 4."""
     n_outputs = _n_outputs(model)
-    if model["link"] != "identity":
+    if model["link"] not in QUANTITY_LINKS:
         _check_link(model["link"], n_outputs)
     outputs = _outputs_of_a_member(model["stump_fields"], n_outputs, version)
     checked = region_rows.checked_member

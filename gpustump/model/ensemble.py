@@ -26,7 +26,7 @@ from gpustump.data.callers import caller_level
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
-from gpustump.data.parameters import LINKS, Link, check_count, check_real
+from gpustump.data.parameters import LINKS, QUANTITY_LINKS, Link, check_count, check_real
 from gpustump.data.readable import counted
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
@@ -65,14 +65,15 @@ class StumpEnsemble:
     members : tuple of Member, or tuple of RegionMember
         For two classes one, whose score is positive for the second class. Otherwise one for each
         class against the rest, or a single `RegionMember` with an output for each class: then all
-        classes share its splits. For a quantity one `RegionMember`, whose score is the prediction.
+        classes share its splits. For a quantity one `RegionMember`.
     n_features : int
     classes : tuple of bool, int, float or str
         The labels, in the order of the outputs; (-1, +1) by default. Empty for a quantity.
     feature_names : tuple of str, or None
-    link : "logistic", "softmax" or "identity"
+    link : "logistic", "softmax", "identity" or "log"
         Keyword only. How probabilities follow from scores; see `probabilities_of`. "softmax" is for
-        more than two classes, and for members of type `RegionMember`. "identity" is for a quantity.
+        more than two classes, and for members of type `RegionMember`. "identity" and "log" are for
+        a quantity, whose prediction is the score, or its exponential.
     missing_learnt : tuple of bool, or None
         Keyword only. For each feature whether values were missing in training, so that the votes
         for missing values there were learnt; None if unknown. Not part of the digest.
@@ -194,8 +195,8 @@ class StumpEnsemble:
 
     @property
     def is_regression(self) -> bool:
-        """Whether the score is a quantity, and there are no classes."""
-        return self.link == "identity"
+        """Whether a quantity is predicted, and there are no classes."""
+        return self.link in QUANTITY_LINKS
 
     @property
     def has_one_score(self) -> bool:
@@ -292,7 +293,7 @@ class StumpEnsemble:
         ['no', 'yes']
         """
         scores = self.decision_function(X, n_jobs=n_jobs)
-        return scores if self.is_regression else self.labels_of(scores)
+        return self.quantities_of(scores) if self.is_regression else self.labels_of(scores)
 
     def predict_proba(self, X: Array) -> Array:
         """Class probabilities (n_samples, n_classes), float64. See `probabilities_of`.
@@ -338,7 +339,7 @@ class StumpEnsemble:
         [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
         """
         stages = self.staged_decision_function(X)
-        return stages if self.is_regression else map(self.labels_of, stages)
+        return map(self.quantities_of if self.is_regression else self.labels_of, stages)
 
     def staged_predict_proba(self, X: Array) -> Iterator[Array]:
         """`predict_proba` after 1, 2, ... rounds.
@@ -376,6 +377,31 @@ class StumpEnsemble:
         """
         index = self.class_indices(scores)
         return class_scores.labels_at(self.class_array, index)
+
+    def quantities_of(self, scores: Array) -> Array:
+        """The predictions of a quantity that belong to scores, float64 (n_samples,).
+
+        These are the scores; with the link "log" their exponentials.
+
+        Raises
+        ------
+        TypeError
+            If the model predicts classes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import StumpBoostingRegressor
+        >>> reg = StumpBoostingRegressor(loss="poisson", n_estimators=1).fit([[1], [2]], [2, 4])
+        >>> reg.model_.quantities_of(np.asarray([0.0, 1.0])).round(3).tolist()
+        [1.0, 2.718]
+        """
+        if not self.is_regression:
+            raise TypeError("this model predicts classes, not a quantity.")
+        if self.link == "identity":
+            return scores
+        with arrays.computing_on(scores):
+            return arrays.namespace_of(scores).exp(scores)
 
     def class_indices(self, scores: Array) -> Array:
         """The indices into `classes`, int64 (n_samples,), that belong to decision values.
@@ -884,7 +910,7 @@ class StumpEnsemble:
                 "this model predicts classes; predict_proba_interval has the range of each "
                 "probability."
             )
-        return self._ends(X, coverage, lambda scores: scores)
+        return self._ends(X, coverage, self.quantities_of)
 
     def _ends(
         self, X: Array, coverage: float, predicted: Callable[[Array], Array]
@@ -1120,13 +1146,13 @@ def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
 
 def _check_link(link: Link, model: StumpEnsemble) -> None:
     if link not in LINKS:
-        raise ValueError(f"link must be 'logistic', 'softmax' or 'identity'; got {link!r}.")
-    if (link == "identity") != (not model.classes):
+        raise ValueError(f"link must be 'logistic', 'softmax', 'identity' or 'log'; got {link!r}.")
+    if model.is_regression != (not model.classes):
         raise ValueError(
-            "link must be 'identity' for a quantity, which has no classes, and only for that; got "
-            f"{link!r} and {counted(len(model.classes), 'class', 'classes')}."
+            "link must be 'identity' or 'log' for a quantity, which has no classes, and only for "
+            f"that; got {link!r} and {counted(len(model.classes), 'class', 'classes')}."
         )
-    if link == "identity" and _are_discrete(model.members):
+    if model.is_regression and _are_discrete(model.members):
         raise ValueError("members must be of type RegionMember for a quantity.")
     if link == "softmax" and model.is_binary:
         raise ValueError(

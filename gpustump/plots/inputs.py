@@ -22,8 +22,11 @@ from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots.style import words
 from gpustump.theory.arguments import weights_of as weights_of
 
-PREDICTION = "prediction"
-"""What the score of a quantity is called."""
+PREDICTIONS = {"identity": "prediction", "log": "log of the prediction"}
+"""What the score of a quantity is called, by the model's link."""
+
+ERRORS = {"identity": "mean squared error", "log": "mean deviance"}
+"""What its training error is called."""
 
 
 class Samples(NamedTuple):

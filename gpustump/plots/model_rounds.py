@@ -56,8 +56,7 @@ def draw_rounds(
         ax.set_ylabel(f"error{whose}")
     elif run:
         _draw_records(ax, run)
-        squared = "mean squared error" if model.is_regression else None
-        ax.set_ylabel(squared or f"training error{whose}")
+        ax.set_ylabel(inputs.ERRORS.get(model.link) or f"training error{whose}")
     else:
         _draw_line(ax, member.term_importances, _SIZES, "size of the votes")
         ax.set_ylim(bottom=0)
@@ -135,7 +134,7 @@ def _draw_bags(
             values, name, top = _of_class(one.members[number], run)
             if len(values):
                 found.append(np.asarray(values, dtype=np.float64))
-                what = "mean squared error" if model.is_regression and run else name
+                what = inputs.ERRORS.get(model.link, name) if run else name
         if not found:
             continue
         longest = max(map(len, found))

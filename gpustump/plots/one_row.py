@@ -243,7 +243,7 @@ def _known_text(value: float, kind: str) -> str | None:
 
 def name_of_score(row: RowScore) -> str:
     """What the sum of all bars is called."""
-    return inputs.PREDICTION if row.model.is_regression else "score"
+    return inputs.PREDICTIONS.get(row.model.link, "score")
 
 
 def bars_of(row: RowScore, limit: int) -> list[Bar]:
@@ -276,7 +276,7 @@ def amount_text(amount: float) -> str:
 def score_text(row: RowScore) -> str:
     """Whose score it is, and in which unit."""
     if row.model.is_regression:
-        return inputs.PREDICTION
+        return inputs.PREDICTIONS[row.model.link]
     return f"score of {inputs.score_name(row.model, row.label)}, {UNITS[row.model.link]}"
 
 

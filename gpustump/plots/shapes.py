@@ -251,7 +251,7 @@ def drawn_scores(
     """
     numbers = output_indices(model, label)
     if model.is_regression:
-        return [DrawnScore(None, inputs.PREDICTION, style.class_looks(1)[0])]
+        return [DrawnScore(None, inputs.PREDICTIONS[model.link], style.class_looks(1)[0])]
     if model.is_binary:
         name = inputs.class_name(model.classes[1])
         return [DrawnScore(None, name, style.class_looks(1)[0])]
@@ -290,7 +290,7 @@ def ranked_model(model: StumpEnsemble, label: Label | Iterable[Label] | None) ->
 def score_text(scores: Sequence[DrawnScore]) -> str:
     """What the contributions add up to."""
     name = scores[0].name if len(scores) == 1 else "each class"
-    return name if name == inputs.PREDICTION else f"score of {name}"
+    return name if name in inputs.PREDICTIONS.values() else f"score of {name}"
 
 
 def _most_different(model: StumpEnsemble, numbers: list[int], features: set[int]) -> list[int]:
