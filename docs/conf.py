@@ -58,6 +58,7 @@ ORDER = (
     "from_ebm",
     "from_xgboost",
     "quantities",
+    "counts_and_costs",
     "votes_and_losses",
     "probabilities",
     "missing_values_and_categories",

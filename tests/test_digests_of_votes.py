@@ -14,6 +14,7 @@ import pytest
 from backends import BACKENDS, NUMPY, Backend
 from golden_votes import KINDS, N_ROUNDS, VoteTable, digest_of, vote_tables
 from models_by_hand import skip_if_costly
+from rounds import quantities, quantity_of
 from vote_runs import Samples, boosting
 
 from gpustump.boosting.vote_settings import VoteSettings
@@ -99,10 +100,12 @@ def test_many_samples_give_the_same_model_in_every_library(kind: str, backend: B
     X[random.random(X.shape) < 0.1] = np.nan
     place = np.argsort(np.argsort(np.nan_to_num(X[:, 0]) + random.normal(size=len(X))))
     y = place * max(n_outputs, 2) // len(X)
-    settings = VoteSettings(votes, 0.5, quantity="squared" if kind == "squared" else None)
+    settings = VoteSettings(votes, 0.5, quantity=quantity_of(kind))
     weights = 10.0 ** random.uniform(-6, 6, size=len(X))
-    samples = Samples(X, 2.0 * y - 1.0 if n_outputs == 1 else y, weights, n_outputs)
-    table = VoteTable(kind, settings, samples)
+    targets = 2.0 * y - 1.0 if n_outputs == 1 else y
+    if settings.quantity is not None:
+        targets = quantities(targets, settings.quantity)
+    table = VoteTable(kind, settings, Samples(X, targets, weights, n_outputs))
     skip_if_costly(backend, list(KINDS).index(kind))
     skip_unless_it_trains(backend, table)
     assert digest_of(table, backend) == digest_of(table, NUMPY, 10**6)

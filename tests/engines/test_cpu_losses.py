@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from rounds import KINDS
+from rounds import KINDS, quantities, quantity_of
 
 from gpustump.engines.contract import RegionFactors, Search, Step
 from gpustump.engines.cpu.loss.losses import loss_of
@@ -23,7 +23,6 @@ from gpustump.engines.reference.integers import Integers, picked_numbers, second
 from gpustump.engines.reference.state import loss_of as reference_loss_of
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.split import Split
-from gpustump.learners.step_table import VOTE_UNIT
 
 Pieces = list[tuple[int, int]]
 
@@ -33,8 +32,7 @@ def rows_of(labels: np.ndarray, units: np.ndarray, search: Search) -> SoftmaxRow
 
 
 SEARCHES = {
-    name: Search("stump", *kind, quantity="squared" if name == "squared" else None)
-    for name, kind in KINDS.items()
+    name: Search("stump", *kind, quantity=quantity_of(name)) for name, kind in KINDS.items()
 }
 LOSSES = [pytest.param(search, loss_of, id=name) for name, search in SEARCHES.items()] + [
     pytest.param(Search("stump", "newton", n_outputs), rows_of, id=f"rows of {n_outputs}")
@@ -54,7 +52,7 @@ def drawn_samples(
     if random.random() < 0.4:
         weights[:] = 3.0
     if search.quantity is not None:
-        return np.rint(random.uniform(-(2**36), 2**36, size=n_samples)) * VOTE_UNIT, weights
+        return quantities(random.uniform(-1.0, 1.0, size=n_samples), search.quantity), weights
     return (2.0 * labels - 1.0 if n_outputs == 1 else labels), weights
 
 
@@ -77,7 +75,11 @@ def drawn_step(random: np.random.Generator, search: Search) -> Step:
     left, right, missing = (tuple(map(tuple, own)) for own in factors)
     by_region: RegionFactors = (left, right, missing)
     if search.quantity is not None:
-        votes, by_region = (np.asarray(votes) / 16).tolist(), ()
+        votes = (np.asarray(votes) / 16).tolist()
+        small = np.exp(random.choice([0.0, 0.5]) * random.normal(size=N_REGIONS)).tolist()
+        by_region = tuple(((factor, factor),) for factor in small)  # sums stay below 2**62
+    if search.loss == "squared":
+        by_region = ()
     return Step(Split(0, 0.0), tuple(map(tuple, votes)), by_region)
 
 

@@ -211,7 +211,7 @@ def test_targets_that_are_no_quantity_are_refused_by_name(y, error, message):
 def test_parameters_are_refused_by_name():
     X, y = drawn()
     for name, value, message in (
-        ("loss", "absolute_error", "loss must be 'squared_error'; got 'absolute_error'"),
+        ("loss", "absolute_error", "loss must be 'squared_error', 'poisson' or 'gamma'; got"),
         ("learning_rate", 1.5, "learning_rate must be at most 1"),
         ("learning_rate", 0.0, "learning_rate must be a finite number above 0"),
         ("l2_regularization", -1.0, "l2_regularization must be a finite number of at least 0"),
@@ -351,9 +351,9 @@ def test_what_is_for_classes_is_refused_by_name():
             call()
     with pytest.raises(ValueError, match="label must be left out"):
         model.shape_function(0, label=1)
-    with pytest.raises(ValueError, match="link must be 'identity' for a quantity"):
+    with pytest.raises(ValueError, match="link must be 'identity' or 'log' for a quantity"):
         StumpEnsemble(model.members, 4, (0, 1), link="identity")
-    with pytest.raises(ValueError, match="link must be 'identity' for a quantity"):
+    with pytest.raises(ValueError, match="link must be 'identity' or 'log' for a quantity"):
         StumpEnsemble(model.members, 4, ())
 
 

@@ -219,6 +219,10 @@ KINDS: dict[str, Callable[[str], StumpEnsemble]] = {
     "quantity-categories": _of_quantity(
         StumpBoostingRegressor(n_estimators=6, categorical_features=[2]), 1.0, 0.0
     ),
+    "counts-bags": _of_quantity(
+        GlassBoxRegressor(loss="poisson", n_estimators=6, n_bags=2, random_state=0), 1.0, 5.0
+    ),
+    "costs": _of_quantity(StumpBoostingRegressor(loss="gamma", n_estimators=6), 1e-3, 5e-3),
     "by-hand-signs": _by_hand_with_signs,
     "by-hand-regions": _by_hand_with_regions,
     "by-hand-sets": _by_hand_with_sets,

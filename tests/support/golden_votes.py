@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from backends import NUMPY, Backend
 from golden_tables import VALUES, _labels, _uniform
+from rounds import quantities, quantity_of
 from vote_runs import Samples, boosting
 
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.engines.contract import QuantityLoss
-from gpustump.learners.step_table import VOTE_UNIT
 
 KINDS = {
     "real": ("real", (1,)),
@@ -30,6 +29,8 @@ KINDS = {
     "shared real": ("real", (3, 11)),
     "shared newton": ("newton", (3, 11)),
     "squared": ("newton", (1,)),
+    "poisson": ("newton", (1,)),
+    "gamma": ("newton", (1,)),
 }
 """Kinds of votes, and for how many outputs."""
 
@@ -52,14 +53,13 @@ def vote_tables(kind: str) -> list[VoteTable]:
 
 def _tables(kind: str) -> Iterator[VoteTable]:
     votes, outputs = KINDS[kind]
-    of_quantity = kind == "squared"
-    rates = itertools.cycle((1.0, 0.3, 1.0, 1.0 if of_quantity else 2.5, 0.5))
+    quantity = quantity_of(kind)
+    rates = itertools.cycle((1.0, 0.3, 1.0, 2.5 if quantity is None else 1.0, 0.5))
     lambdas = itertools.cycle((0.0, 1.0, 0.25)) if votes == "newton" else itertools.repeat(0.0)
     weights = itertools.cycle(("equal", "small", "far apart"))
     values = [(name, dtype) for name, (_, dtypes) in VALUES.items() for dtype in dtypes]
     for number, (name, dtype) in enumerate(values * 2):
         n_outputs = outputs[(number // len(values)) % len(outputs)]
-        quantity: QuantityLoss | None = "squared" if of_quantity else None
         settings = VoteSettings(votes, next(rates), next(lambdas), quantity=quantity)
         yield _table(kind, settings, (name, dtype, n_outputs, next(weights), number))
 
@@ -73,8 +73,7 @@ def _table(kind: str, settings: VoteSettings, how: tuple[str, str, int, str, int
     y = _labels(X, max(n_outputs, 2), draw)
     targets = 2.0 * y - 1.0 if n_outputs == 1 else y
     if settings.quantity is not None:
-        noisy = targets / 2 + _uniform(draw, SHAPE[0]) - 0.5
-        targets = np.rint(noisy / VOTE_UNIT) * VOTE_UNIT
+        targets = quantities(targets / 2 + _uniform(draw, SHAPE[0]) - 0.5, settings.quantity)
     return VoteTable(name, settings, Samples(X, targets, _weights(weights, draw), n_outputs))
 
 

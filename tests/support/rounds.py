@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
@@ -55,8 +55,24 @@ KINDS: dict[str, tuple[VoteKind, int]] = {
     "shared real": ("real", 4),
     "shared newton": ("newton", 3),
     "squared": ("newton", 1),
+    "poisson": ("newton", 1),
+    "gamma": ("newton", 1),
 }
 """The kinds of votes, by name: what a region votes, and for how many outputs here."""
+
+
+def quantity_of(kind: str) -> QuantityLoss | None:
+    """The loss of a quantity, for the kinds that have its name."""
+    return next((loss for loss in get_args(QuantityLoss) if loss == kind), None)
+
+
+def quantities(numbers: np.ndarray, loss: QuantityLoss) -> np.ndarray:
+    """Targets of a loss from numbers between -1 and 1."""
+    if loss == "squared":
+        found: np.ndarray = np.rint(numbers / VOTE_UNIT) * VOTE_UNIT
+        return found
+    costs: np.ndarray = np.exp(1.5 * numbers)
+    return costs if loss == "gamma" else np.floor(costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +126,9 @@ class Case:
         For several classes the samples labelled +1 are shared out by their last feature.
         """
         votes, n_outputs = KINDS[kind]
-        if kind == "squared":  # a rate above 2 would make residuals larger and larger
-            how: Any = {"learning_rate": min(1.0, self.learning_rate), "quantity": "squared"}
-            return replace(self, y=self._quantity(), votes=votes, l2=l2, **how)
+        if quantity := quantity_of(kind):  # a rate above 2 would make residuals larger and larger
+            how: Any = {"learning_rate": min(1.0, self.learning_rate), "quantity": quantity}
+            return replace(self, y=self._quantity(quantity), votes=votes, l2=l2, **how)
         y = self.y if n_outputs == 1 else self._classes(n_outputs)
         return replace(self, y=y, votes=votes, l2=l2, n_outputs=n_outputs)
 
@@ -135,11 +151,10 @@ class Case:
         columns = CategoryColumns.of(self.X, self.rows, self.categorical)
         return with_sets(trainer(table), columns)
 
-    def _quantity(self) -> np.ndarray:
-        """Targets from -1 to 1: the labels, with noise that depends on the sample."""
+    def _quantity(self, loss: QuantityLoss) -> np.ndarray:
+        """Targets from -1 to 1, counts, or costs: the labels, with noise."""
         noise = np.random.default_rng(len(self.y)).uniform(-0.5, 0.5, size=len(self.y))
-        found: np.ndarray = np.rint((self.y / 2 + noise) / VOTE_UNIT) * VOTE_UNIT
-        return found
+        return quantities(self.y / 2 + noise, loss)
 
     def _classes(self, n_classes: int) -> np.ndarray:
         last = self.X[:, -1] if self.rows is None else self.X[self.rows, -1]

@@ -1,0 +1,353 @@
+"""Counts, costs and what is known of them beforehand: Poisson and gamma loss, exposures, offsets.
+
+Engines are compared in tests/engines/test_conformance.py, which has both losses among its kinds.
+"""
+
+from __future__ import annotations
+
+import decimal
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from backends import Backend
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
+
+from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble, exports, plots
+from gpustump.boosting.deviances import deviance_of_mean, natural_log
+from gpustump.boosting.ratio_scale import exposure_of
+from gpustump.engines.route import CHOICES
+from gpustump.learners.step_table import VOTE_UNIT
+
+ENGINES = tuple(name for name in CHOICES if name in ("reference", "sorted", "coded"))
+LOSSES = ("poisson", "gamma")
+DEVIANCES = {"poisson": mean_poisson_deviance, "gamma": mean_gamma_deviance}
+
+each_loss = pytest.mark.parametrize("loss", LOSSES)
+
+
+def drawn(loss: str, seed: int = 0, n_samples: int = 400, missing: float = 0.0):
+    """X (n_samples, 4), and counts or costs that follow from X."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, 4))
+    mean = np.exp(np.sin(2 * X[:, 0]) + X[:, 1] / 2)
+    y = random.poisson(mean).astype(float) if loss == "poisson" else random.gamma(2.0, mean / 2.0)
+    X[random.random(X.shape) < missing] = np.nan
+    return X, y
+
+
+def best_split(X, observed, expected):
+    """The lowest feature and threshold of the largest gain, and the votes of its sides."""
+
+    def step(side):
+        apart, both = (observed - expected)[side].sum(), (observed + expected)[side].sum()
+        return 2.0 * apart / both, apart**2 / both
+
+    found = (-1.0,)
+    for feature in range(X.shape[1]):
+        values = np.unique(X[:, feature])
+        for threshold in (values[:-1] + values[1:]) / 2:
+            is_left = X[:, feature] <= threshold
+            (left, of_left), (right, of_right) = step(is_left), step(~is_left)
+            if of_left + of_right > found[0] * (1 + 1e-12):
+                found = of_left + of_right, feature, threshold, left, right
+    return found[1:]
+
+
+@each_loss
+def test_rounds_are_those_of_a_search_of_all_cuts(loss):
+    """Of the amounts as they are: weights times targets, and weights times predictions."""
+    X, y = drawn(loss, n_samples=60)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, size=60)
+    reg = StumpBoostingRegressor(loss=loss, n_estimators=6, learning_rate=0.5).fit(X, y, weights)
+    F = np.full(60, np.log(np.average(y, weights=weights)))
+    for one in reg.rounds_[0]:
+        if loss == "poisson":
+            observed, expected = weights * y, weights * np.exp(F)
+        else:
+            observed, expected = weights * y / np.exp(F), weights
+        feature, threshold, left, right = best_split(X, observed, expected)
+        assert one.stump.feature == feature
+        assert one.stump.threshold == pytest.approx(threshold)
+        assert_allclose([one.votes[0][0], one.votes[1][0]], [left / 2, right / 2], rtol=1e-9)
+        F += np.where(X[:, feature] <= threshold, left / 2, right / 2)
+    assert_allclose(reg.predict(X), np.exp(F), rtol=1e-9)
+
+
+@each_loss
+def test_in_the_end_predicted_sums_are_the_observed_ones(loss):
+    """The equations of maximum likelihood hold for each cell of a table with one feature."""
+    random = np.random.default_rng(2)
+    X = random.integers(0, 5, size=(300, 1)).astype(float)
+    y = random.poisson(1.0 + X[:, 0]) + (loss == "gamma")
+    reg = StumpBoostingRegressor(loss=loss, n_estimators=2000, learning_rate=1.0).fit(X, y)
+    for cell in range(5):
+        own = X[:, 0] == cell
+        assert_allclose(reg.predict(X[own])[0], y[own].mean(), rtol=1e-6)
+
+
+@each_loss
+def test_held_out_deviance_is_that_of_scikit_learns_stumps_or_less(loss):
+    X, y = drawn(loss, n_samples=4000)
+    X_test, y_test = drawn(loss, seed=1, n_samples=4000)
+    peer = HistGradientBoostingRegressor(loss=loss, max_leaf_nodes=2, max_iter=200)
+    own = StumpBoostingRegressor(loss=loss, n_estimators=200)
+    deviances = [DEVIANCES[loss](y_test, model.fit(X, y).predict(X_test)) for model in (own, peer)]
+    assert deviances[0] < 1.01 * deviances[1]
+
+
+@pytest.mark.parametrize("rounds", ["all", "smoothed", "stopped", "bags"])
+@pytest.mark.parametrize("kind", ["plain", "weights", "missing", "categories", "constraints"])
+@each_loss
+def test_every_engine_gives_the_same_model_and_the_same_curves(loss, kind, rounds, monkeypatch):
+    X, y = drawn(loss, missing=0.2 if kind == "missing" else 0.0)
+    weights = 10.0 ** np.random.default_rng(1).uniform(-3, 3, 400) if kind == "weights" else None
+    how = {
+        "all": {},
+        "smoothed": {"smoothing_rounds": 20},
+        "stopped": {"n_iter_no_change": 5, "random_state": 0, "tol": 1e-4},
+        "bags": {"n_bags": 2, "random_state": 0, "n_iter_no_change": 5},
+    }[rounds]
+    if kind == "categories":
+        X[:, 2] = np.random.default_rng(2).integers(-1, 12, 400)
+        how["categorical_features"] = [2]
+    if kind == "constraints":
+        how["monotonic_cst"] = [1, -1, 0, 1]
+    found = []
+    for engine in ENGINES:
+        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+        for n_jobs in (1, 2):
+            how |= {"n_jobs": n_jobs, "l2_regularization": 0.5, "n_estimators": 40}
+            reg = StumpBoostingRegressor(loss=loss, **how).fit(X, y, weights)
+            assert reg.route_.engine == engine
+            errors = [one.training_error for run in reg.rounds_ for one in run]
+            found.append((reg.model_.digest(), reg.held_out_scores_, errors))
+    assert all(one == found[0] for one in found)
+    if kind == "constraints":
+        assert np.all(np.diff(reg.shape_function(0).values[:-1]) >= 0)
+        assert np.all(np.diff(reg.shape_function(1).values[:-1]) <= 0)
+
+
+@each_loss
+def test_every_array_library_gives_the_same_model(loss, backend: Backend):
+    X, y = drawn(loss, missing=0.1)
+    how = {"loss": loss, "n_estimators": 10, "n_iter_no_change": 5, "random_state": 0}
+    offset = np.linspace(-3.0, 3.0, len(y))
+    reg = StumpBoostingRegressor(**how).fit(X, y, init_score=offset)
+    own = StumpBoostingRegressor(**how)
+    own.fit(backend.asarray(X), backend.asarray(y), init_score=backend.asarray(offset))
+    assert own.model_.digest() == reg.model_.digest()
+    assert own.held_out_scores_ == reg.held_out_scores_
+    predicted = own.predict(backend.asarray(X), init_score=backend.asarray(offset))
+    assert_allclose(backend.to_numpy(predicted), reg.predict(X, init_score=offset), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@each_loss
+def test_recorded_deviances_are_those_of_the_predictions(loss, weighted):
+    X, y = drawn(loss, missing=0.1)
+    X_val, y_val = drawn(loss, seed=1)
+    w, w_val = (
+        np.random.default_rng(0).uniform(0.1, 3.0, size=(2, 400)) if weighted else (None,) * 2
+    )
+    reg = StumpBoostingRegressor(loss=loss, n_estimators=30)
+    reg.fit(X, y * 100, w, X_val=X_val, y_val=y_val * 100, sample_weight_val=w_val)
+    deviance = DEVIANCES[loss]
+    (rounds,), (errors,), (scores,) = reg.rounds_, reg.held_out_errors_, reg.held_out_scores_
+    for number, predicted in enumerate(reg.staged_predict(X)):
+        own = deviance(y * 100, predicted, sample_weight=w)
+        assert rounds[number].training_error == pytest.approx(own, rel=1e-9)
+    for number, predicted in enumerate(reg.staged_predict(X_val)):
+        own = deviance(y_val * 100, predicted, sample_weight=w_val)
+        assert errors[number] == -scores[number] == pytest.approx(own, rel=1e-9)
+    metric = f"mean_{loss}_deviance"
+    assert reg.evals_result_["validation"][metric] == list(errors)
+
+
+def test_an_exposure_is_a_rate_that_weighs_as_much():
+    X, y = drawn("poisson")
+    exposure = np.random.default_rng(1).uniform(0.1, 5.0, size=400)
+    how = {"loss": "poisson", "n_estimators": 20, "l2_regularization": 1.0}
+    reg = StumpBoostingRegressor(**how).fit(X, y, exposure=exposure)
+    rates = StumpBoostingRegressor(**how).fit(X, y / exposure, exposure)
+    assert reg.model_.digest() == rates.model_.digest()
+    assert_array_equal(reg.predict(X, exposure=exposure), reg.predict(X) * exposure)
+    known = StumpBoostingRegressor(**how).fit(X, y, init_score=np.log(exposure))
+    assert_allclose(known.predict(X), reg.predict(X), rtol=1e-8)
+    assert reg.score(X, y, exposure=exposure) > reg.score(X, y)
+
+
+def test_an_initial_score_of_the_squared_error_is_taken_off_the_targets():
+    X, y = drawn("gamma")
+    known = np.random.default_rng(1).normal(size=400)
+    reg = StumpBoostingRegressor(n_estimators=20).fit(X, y, init_score=known)
+    rest = StumpBoostingRegressor(n_estimators=20).fit(X, y - known)
+    assert reg.model_.digest() == rest.model_.digest()
+    assert_array_equal(reg.predict(X, init_score=known), reg.predict(X) + known)
+
+
+def test_what_is_known_beforehand_counts_in_validation_rows():
+    X, y = drawn("poisson")
+    exposure = np.random.default_rng(1).uniform(0.1, 5.0, size=400)
+    reg = StumpBoostingRegressor(loss="poisson", n_estimators=15)
+    reg.fit(X, y, exposure=exposure, X_val=X, y_val=y, exposure_val=exposure)
+    errors = [one.training_error for one in reg.rounds_[0]]
+    assert_allclose(reg.held_out_errors_[0], errors, rtol=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e-9, 1e12, 1e290])
+@each_loss
+def test_targets_of_any_size_are_predicted_in_their_size(loss, size):
+    X, y = drawn(loss)
+    reg, one = (
+        StumpBoostingRegressor(loss=loss, n_estimators=20).fit(X, y * by) for by in (size, 1.0)
+    )
+    assert_allclose(reg.predict(X), one.predict(X) * size, rtol=1e-8)
+
+
+@each_loss
+def test_lambda_does_not_depend_on_the_unit_of_costs_but_on_that_of_counts(loss):
+    X, y = drawn(loss)
+    found = [
+        StumpBoostingRegressor(loss=loss, n_estimators=20, l2_regularization=50.0).fit(X, y * by)
+        for by in (1.0, 8.0)
+    ]
+    votes = [[one.votes for one in reg.rounds_[0]] for reg in found]
+    assert (votes[0] == votes[1]) == (loss == "gamma")
+    # Eight times as many events make lambda count an eighth.
+    less = StumpBoostingRegressor(loss=loss, n_estimators=20, l2_regularization=50.0 / 8).fit(X, y)
+    assert loss == "gamma" or [one.votes for one in less.rounds_[0]] == votes[1]
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "how", "message"),
+    [
+        ("poisson", [1, -2, 3], {}, "y must be 0 or more for loss='poisson'; got -2.0 at index 1"),
+        ("gamma", [1, 0, 3], {}, "y must be above 0 for loss='gamma'; got 0.0 at index 1"),
+        ("poisson", [0, 0, 0], {}, "y is 0 for every sample"),
+        ("gamma", [1, 2, 3], {"exposure": [1, 1, 1]}, "exposure is for counts, loss='poisson'"),
+        ("poisson", [1, 2, 3], {"exposure": [1, 0, 1]}, "exposure must be above 0; got 0.0"),
+        ("poisson", [1, 2, 3], {"exposure": [1, 1]}, "exposure"),
+        (
+            "poisson",
+            [1, 2, 3],
+            {"init_score": [0, np.nan, 0]},
+            "init_score must be finite; got nan",
+        ),
+        ("poisson", [1, 2, 3], {"init_score": [0, 700, 0]}, "init_score must be from -600 to 600"),
+        ("poisson", [1, 2, 3], {"exposure_val": [1]}, "exposure_val is given, but X_val is not"),
+        ("squared_error", [1, 2, 3], {"exposure": [1, 1, 1]}, "exposure is for counts"),
+        ("poisson", [9e15, 0, 1], {"exposure": [1e-300, 1, 1]}, "must be below 2"),
+        ("poisson", [1, 0, 1], {"sample_weight": [1e-25, 1, 1e-25]}, "cannot be learnt exactly"),
+    ],
+)
+def test_what_is_not_meant_is_refused_by_name(loss, y, how, message):
+    with pytest.raises(ValueError, match=message):
+        StumpBoostingRegressor(loss=loss, n_estimators=2).fit([[1], [2], [3]], y, **how)
+
+
+def test_equal_counts_are_predicted_and_a_warning_says_that_nothing_was_learnt():
+    X = np.arange(20.0).reshape(-1, 1)
+    with pytest.warns(UserWarning, match="made no round"):
+        reg = StumpBoostingRegressor(loss="poisson").fit(X, np.full(20, 3))
+    assert_allclose(reg.predict(X), 3.0, rtol=1e-10)
+
+
+@each_loss
+def test_a_model_file_holds_the_model_and_says_that_scores_are_logarithms(loss, tmp_path):
+    X, y = drawn(loss)
+    reg = GlassBoxRegressor(loss=loss, n_bags=3, n_estimators=20, random_state=0).fit(X, y)
+    reg.model_.save(tmp_path / "model.json")
+    model = StumpEnsemble.load(tmp_path / "model.json")
+    assert model.link == "log"
+    assert model == reg.model_
+    assert_array_equal(model.predict(X), reg.predict(X))
+    assert_allclose(np.exp(model.explain(X).sum(axis=1)), reg.predict(X), rtol=1e-12)
+    low, high = model.predict_interval(X, coverage=1.0)
+    assert (low > 0).all()
+    assert ((low <= reg.predict(X) * (1 + 1e-12)) & (reg.predict(X) <= high * (1 + 1e-12))).all()
+    with pytest.raises(ValueError, match="predicts a quantity"):
+        exports.to_c(model)
+
+
+def test_a_warm_start_goes_on_as_if_it_had_not_stopped():
+    X, y = drawn("poisson")
+    exposure = np.random.default_rng(1).uniform(0.1, 5.0, size=400)
+    whole = StumpBoostingRegressor(loss="poisson", n_estimators=20).fit(X, y, exposure=exposure)
+    reg = StumpBoostingRegressor(loss="poisson", n_estimators=8, warm_start=True)
+    reg.fit(X, y, exposure=exposure).set_params(n_estimators=20).fit(X, y, exposure=exposure)
+    assert reg.model_.digest() == whole.model_.digest()
+    with pytest.raises(ValueError, match="y, with these weights or exposures, cannot be learnt"):
+        reg.set_params(n_estimators=25).fit(X, y * 1e6, exposure=exposure)
+
+
+def test_a_fit_goes_on_from_its_checkpoint_if_exposures_are_the_same(tmp_path):
+    X, y = drawn("poisson")
+    exposure = np.random.default_rng(1).uniform(0.1, 5.0, size=400)
+    how = {"loss": "poisson", "n_estimators": 20, "n_iter_no_change": 15, "random_state": 0}
+    whole = StumpBoostingRegressor(**how).fit(X, y, exposure=exposure)
+
+    def stop(record):
+        if record.number == 9:
+            raise RuntimeError("the machine is needed")
+
+    reg = StumpBoostingRegressor(**how, checkpoint=tmp_path / "fit.json", callback=stop)
+    with pytest.raises(RuntimeError, match="machine"):
+        reg.fit(X, y, exposure=exposure)
+    reg.set_params(callback=None)
+    with pytest.raises(ValueError, match="the sample weights differ"):
+        reg.fit(X, y, exposure=exposure + 1.0)
+    again = reg.fit(X, y, exposure=exposure)
+    assert again.model_.digest() == whole.model_.digest()
+    assert again.held_out_scores_ == whole.held_out_scores_
+
+
+def test_tol_is_a_share_of_the_deviance_of_the_mean():
+    X, y = drawn("poisson")
+    how = {"loss": "poisson", "n_estimators": 300, "n_iter_no_change": 3, "tol": 0.01}
+    found = {
+        StumpBoostingRegressor(**how, random_state=0).fit(X, y * by).n_iter_
+        for by in (1.0, 2.0**10, 2.0**-9)
+    }
+    assert len(found) == 1
+    assert found < {*range(1, 100)}
+
+
+@each_loss
+def test_the_deviance_of_the_mean_is_scikit_learns(loss):
+    _, y = drawn(loss)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, size=400)
+    mean = np.full(400, np.average(y, weights=weights))
+    own = deviance_of_mean(y, weights, loss)
+    assert own == pytest.approx(DEVIANCES[loss](y, mean, sample_weight=weights), rel=1e-12)
+
+
+def test_logarithms_and_exponentials_are_those_of_many_digits():
+    random = np.random.default_rng(0)
+    x = np.concatenate([np.exp(random.uniform(-700, 700, 300)), [1.0, np.nextafter(1, 2), 0.75]])
+    scores = np.rint(random.uniform(-600, 600, size=300) / VOTE_UNIT) * VOTE_UNIT
+    with decimal.localcontext(decimal.Context(prec=50)):
+        logs = np.asarray([float(Decimal(one).ln()) for one in x.tolist()])
+        powers = np.asarray([float(Decimal(one).exp()) for one in scores.tolist()])
+    assert_allclose(natural_log(x), logs, rtol=1e-15, atol=1e-16)
+    assert_allclose(exposure_of(scores), powers, rtol=1e-15)
+
+
+def test_pictures_speak_of_the_logarithm_of_the_prediction():
+    X, y = drawn("poisson")
+    reg = GlassBoxRegressor(loss="poisson", n_bags=2, n_estimators=20, random_state=0).fit(X, y)
+    figure = plots.overview(reg, X)
+    texts = [text.get_text() for text in figure.findobj(match=lambda own: hasattr(own, "get_text"))]
+    assert any("log of the prediction" in text for text in texts)
+
+
+def test_a_frame_with_columns_of_exposures_is_taken():
+    X, y = drawn("poisson")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(years=np.linspace(0.5, 2.0, len(y)))
+    reg = StumpBoostingRegressor(loss="poisson", n_estimators=5)
+    reg.fit(frame[list("abcd")], y, exposure=frame["years"])
+    predicted = reg.predict(frame, exposure=frame["years"])
+    assert_array_equal(predicted, reg.predict(frame) * frame["years"].to_numpy())
