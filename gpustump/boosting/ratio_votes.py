@@ -110,7 +110,7 @@ class RatioVotes(NewtonVotes):
                 "these rounds do not fit the targets: they make the mean prediction hundreds of "
                 "times as large as the targets are. Start from data like those of the rounds."
             )
-        of_regions = tuple(((factor, factor),) for factor in factors)
+        of_regions = tuple(((own, 1.0) if sign > 0 else (1.0, own),) for own in factors)
         return Change(Step(taken.hypothesis, taken.region_votes, of_regions, cut=taken.cut), 1.0)
 
     def recorded(self, score: float, weight: int) -> float:

@@ -291,7 +291,9 @@ class Step:
         What is added to the scores.
     factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
         What a weight, odds or a probability is multiplied by; equal for both labels in a softmax.
-        Empty for squared loss, whose residuals lose the votes.
+        Under Poisson and gamma loss, what is multiplied counts as the weight of a label: -1 for
+        Poisson, +1 for gamma; the other factor is 1. Empty for squared loss, whose residuals lose
+        the votes.
     halvings : int
         All factors contain 2**-halvings, which keeps the sum of the integers in range.
     cut : Cut or None

@@ -59,20 +59,24 @@ class Movement(NamedTuple):
     high: np.ndarray
 
 
+UNKNOWN = Movement(
+    np.ones((1, 2)), np.ones((1, 2)), np.zeros((1, 2), dtype=bool), np.zeros((1, 2)),
+    np.zeros((1, 2)),
+)  # fmt: skip
+"""For one output: shares may move by any amount."""
+
+
 def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Search) -> Movement:
     """What a step does to shares, computed with Python's numbers, as they are few.
 
     Parameters
     ----------
     factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
-        Of samples with the label -1, and with the label +1.
+        Of samples with the label -1, and with the label +1; see `contract.Step`.
     counts : sequence (n_regions,) of int, or None
         How many samples lie in each region; None if that is not known.
     search : Search
     """
-    if search.quantity is not None:  # residuals change by a difference, and shares by any amount
-        unknown = np.zeros((1, 2))
-        return Movement(unknown + 1.0, unknown + 1.0, unknown > 0.0, unknown, unknown)
     of_softmax, of_odds = search.loss == "softmax", search.loss == "logistic"
     is_known = counts is not None and not of_softmax
     taken = [own for r, own in enumerate(factors) if counts is None or counts[r] > 0]
@@ -104,7 +108,7 @@ def _extremes(
 ) -> tuple[float, float]:
     """The least and the largest factor of first integers, in regions with these factors."""
     own = [region[output][label] for region in taken]
-    if search.loss == "exponential":
+    if search.loss in ("exponential", "poisson", "gamma"):
         return min(own), max(own)
     return min(1.0, *own), max(1.0, *own)  # u / (1 + u) changes by less than u does
 

@@ -77,7 +77,9 @@ def drawn_step(random: np.random.Generator, search: Search) -> Step:
     if search.quantity is not None:
         votes = (np.asarray(votes) / 16).tolist()
         small = np.exp(random.choice([0.0, 0.5]) * random.normal(size=N_REGIONS)).tolist()
-        by_region = tuple(((factor, factor),) for factor in small)  # sums stay below 2**62
+        # Only one amount moves. Sums stay below 2**62.
+        of_poisson = search.quantity == "poisson"
+        by_region = tuple(((own, 1.0) if of_poisson else (1.0, own),) for own in small)
     if search.loss == "squared":
         by_region = ()
     return Step(Split(0, 0.0), tuple(map(tuple, votes)), by_region)

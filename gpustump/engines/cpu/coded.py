@@ -15,6 +15,7 @@ import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, Search, Step, Totals, split_at
+from gpustump.engines.cpu.histogram.amount_sums import AmountSums
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.histogram.estimates import is_worth_following
@@ -24,6 +25,7 @@ from gpustump.engines.cpu.histogram.row_sums import RowSums
 from gpustump.engines.cpu.loss.coded_splits import coded_sums
 from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
+from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 from gpustump.engines.cpu.loss.regions import CodedRegions
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
@@ -54,11 +56,16 @@ class CodedState:
         self._table, self._search = table, search
         units = in_units(sample_weight, search.n_copies)
         self._loss: Loss
-        self._bins: BinSums | RowSums
+        self._bins: BinSums | AmountSums | RowSums
         if search.loss == "softmax":
             loss = self._loss = SoftmaxRowsLoss(labels, units, search.n_outputs)
             self._source = CodedSums.of_rows(table, loss.rows)
             self._bins = RowSums(table, loss.rows, search)
+        elif search.loss in ("poisson", "gamma"):
+            amounts = loss_of(labels, units, search)
+            assert isinstance(amounts, RatioLoss)
+            self._loss, self._bins = amounts, AmountSums(table, amounts)
+            self._source = CodedSums.of_terms(table, amounts.terms)
         elif search.loss == "squared":
             self._loss = loss_of(labels, units, search)
             self._bins = ResidualSums(table, self._loss, search)
@@ -72,7 +79,8 @@ class CodedState:
             self._bins = BinSums(table, self._loss.terms, search)
         self._regions = CodedRegions(table)
         least = int(units.min()) if search.loss == "squared" else 1
-        counts = Counts(table.n_samples, table.n_missing, least)
+        has_amounts = isinstance(self._bins, AmountSums)
+        counts = Counts(table.n_samples, table.n_missing, least, are_amounts=has_amounts)
         self._finder = SplitSearch(table.layout, counts, search, table.team)
         self._pairs: IntervalSearch | None = None
         if search.learner == "interval":
@@ -145,7 +153,7 @@ class CodedState:
             return
         follow = self._bins.add_up
         if known is not None:
-            assert isinstance(self._bins, BinSums)  # under a softmax nothing is known
+            assert not isinstance(self._bins, RowSums)  # under a softmax nothing is known
             counts, move = known
             follows = is_worth_following(counts, self._table.columns.n_columns)
             self._bins.expect(move, follows=follows)

@@ -159,7 +159,7 @@ struct SquaredLoss {
 struct RatioLoss {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i, const First& known) {
-    double moving = known.number * factor_of(motion, 1, region, 0, false);
+    double moving = known.number * factor_of(motion, 1, region, 0, samples.loss == GAMMA);
     moving = moving > FLOOR ? moving : FLOOR;
     samples.numbers[i] = moving;
     return write(samples, 0, i, of_amounts(moving, samples.fixed[i], samples.loss));

@@ -7,6 +7,8 @@ or the amounts of Poisson and gamma loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpustump.arrays.libraries import Array
@@ -17,7 +19,7 @@ from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT,
 from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.sweep import FirstWeights, no_sums
 from gpustump.engines.cuda.table import CudaTable, Parting
-from gpustump.engines.movement import Movement, movement_of
+from gpustump.engines.movement import UNKNOWN, Movement, movement_of
 from gpustump.learners.hypothesis import N_REGIONS
 
 _N_NUMBERS = 3 * N_REGIONS + 2 * len(Movement._fields)
@@ -113,7 +115,7 @@ class LossSweep:
         unchanged = ((1.0, 1.0),) * self._search.n_outputs
         factors = () if self._search.loss == "squared" else (unchanged, unchanged, unchanged)
         self._steps.write(None, clears=True)
-        self._write_numbers(votes, factors, movement_of(factors, None, self._search))
+        self._write_numbers(votes, factors, self._movement(factors, None))
         if self._search.loss == "softmax":
             self._queue_following("begin_softmax")
         else:  # a factor of 1 changes nothing
@@ -132,7 +134,7 @@ class LossSweep:
         """
         counts = None if cut is None else self._table.counts_of_regions(cut)
         self._steps.write(cut, regions, clears=True)
-        movement = movement_of(step.factors, counts, self._search)
+        movement = self._movement(step.factors, counts)
         self._write_numbers(np.asarray(step.votes), step.factors, movement)
 
     def queue(self) -> None:
@@ -150,6 +152,13 @@ class LossSweep:
                 shared=SUMS.itemsize * THREADS,
             )  # fmt: skip
         self.histograms.queue_adding()
+
+    def _movement(self, factors: RegionFactors, counts: Sequence[int] | None) -> Movement:
+        """What a step does to shares. Of a quantity's samples the signs of the first integers
+        change, so nothing is known of their shares."""
+        if self._search.quantity is not None:
+            return UNKNOWN
+        return movement_of(factors, counts, self._search)
 
     def _write_numbers(self, votes: np.ndarray, factors: RegionFactors, movement: Movement) -> None:
         of_regions = np.asarray(factors) if factors else np.zeros(2 * votes.size)

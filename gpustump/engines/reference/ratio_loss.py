@@ -61,7 +61,8 @@ class RatioLoss:
 
     def advance(self, region: Array, step: Step) -> None:
         """Multiply the amounts that move, and add the votes to the scores."""
-        factor = factor_of(step, 0, region, region > 0)
+        is_of_gamma = self._sign < 0
+        factor = factor_of(step, 0, region, (region >= 0) == is_of_gamma)
         self._moving = reweighted(self._moving, factor)
         votes = tuple(own for (own,) in step.votes)
         self._scores = self._scores + picked_numbers(votes, region)

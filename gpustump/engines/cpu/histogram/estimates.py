@@ -118,7 +118,7 @@ class Move(NamedTuple):
         if not all(0.0 < own < math.inf for own in factor):
             return None
         nothing = np.zeros(len(factor))
-        if search.loss == "exponential":
+        if search.loss in ("exponential", "poisson", "gamma"):
             if max(factor) > _LARGEST_FACTOR:
                 return None
             return cls(majority, 0, np.asarray(factor), nothing, nothing)

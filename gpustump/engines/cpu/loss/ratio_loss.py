@@ -55,10 +55,8 @@ class RatioLoss(Loss):
         return found
 
     def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 moves nothing
-        regions, votes, factors, low, sums = piece
-        advance(
-            self._amounts, self.scores, *self.terms, self.sign, regions, votes, factors, low, sums
-        )
+        regions, *rest = piece
+        advance(self._amounts, self.scores, *self.terms, self.sign, regions, *rest)
 
 
 @inner(
@@ -98,12 +96,13 @@ def advance(  # type: ignore[no-untyped-def]
     amounts, scores, first, second, sign, regions, votes, factors, low, sums
 ):
     """Update a piece of the samples; see `Loss._take`."""
+    own = factors[:, 0, 0 if sign > 0 else 1]
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]
         start, end = low + at, low + at + len(here)
         found = _multiply(
             amounts[0, start:end], amounts[1, start:end], scores[0, start:end],
-            first[0, start:end], second[0, start:end], sign, here, votes[:, 0], factors[:, 0, 0],
+            first[0, start:end], second[0, start:end], sign, here, votes[:, 0], own,
         )  # fmt: skip
         for k in range(3):
             sums[k] += found[k]

@@ -63,12 +63,16 @@ class Rules(NamedTuple):
         The features' constraints; empty if there are none.
     least : int
         The smallest second integer that a sample may have.
+    are_amounts : bool
+        Whether the first two planes of sums over bins are those of amounts, whose sum is that of
+        the second integers.
     """
 
     l2: float
     smoothing: float
     directions: Integers
     least: int
+    are_amounts: bool = False
 
 
 @inner("int64(Rules, int64)")

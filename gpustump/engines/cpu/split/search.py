@@ -114,9 +114,9 @@ class Evaluator:
     rules: Rules
 
     @classmethod
-    def of(cls, search: Search, least: int = 1) -> Evaluator:
-        """For a search, given the smallest second integer that a sample may have."""
-        rules = Rules(float(search.l2), 0.0, search.directions, least)
+    def of(cls, search: Search, least: int = 1, *, are_amounts: bool = False) -> Evaluator:
+        """For a search; `least` and `are_amounts` are those of `split_search.Counts`."""
+        rules = Rules(float(search.l2), 0.0, search.directions, least, are_amounts)
         by_votes = {"discrete": evaluate_discrete, "real": evaluate_real, "newton": evaluate_newton}
         dtype = np.dtype(np.int64 if search.votes == "discrete" else np.float64)
         return cls(by_votes[search.votes], dtype, rules)

@@ -32,7 +32,7 @@ import numpy as np
 
 from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.histogram.estimates import Expected
-from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, group, kernel
+from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, group, inner, kernel
 from gpustump.engines.cpu.split.slices import Slices
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.movement import ROUNDINGS, movement_of
@@ -107,7 +107,8 @@ class Skew:
 
     def learn(self, slots: np.ndarray, units: Slices) -> None:
         """Note the shares in some bins, from the sums of their units."""
-        _note_skew(slots, units, self._stride, self._n_units, self._noted, self._least)
+        are_amounts = self._search.quantity is not None
+        _note_skew(slots, units, self._stride, are_amounts, self._n_units, self._noted, self._least)
 
     def follow(self, step: Step, counts: np.ndarray | None) -> None:
         """Prepare for a step, which is about to change the weights.
@@ -186,14 +187,26 @@ def _skew_now(noted, least, sums, off, stride, n_units, found):  # type: ignore[
                 found[which, s] = min(1.0, noted[which, s] + by_units)
 
 
-@kernel("void(int64[::1], Slices, int64, float64[::1], float64[:, ::1], float64[:, ::1])")
-def _note_skew(slots, units, stride, n_units, noted, least):  # type: ignore[no-untyped-def]
+@inner("void(int64[:, ::1])")
+def _set_amounts(planes):  # type: ignore[no-untyped-def]
+    """Replace the first two planes of sums by those of amounts; see `histogram.amount_sums`."""
+    for u in range(planes.shape[1]):
+        first, second = planes[0, u] - planes[1, u], planes[2, u] + planes[3, u]
+        planes[0, u], planes[1, u] = (second + first) >> 1, (second - first) >> 1
+
+
+@kernel("void(int64[::1], Slices, int64, boolean, float64[::1], float64[:, ::1], float64[:, ::1])")
+def _note_skew(slots, units, stride, are_amounts, n_units, noted, least):  # type: ignore[no-untyped-def]
     """Note how far each share is ahead of the other, at most, at the cuts inside some bins.
 
     The least that the weights of both labels may be is written to `least`, unless that is empty.
     """
+    planes = units.sums
+    if are_amounts:
+        planes = planes.copy()
+        _set_amounts(planes)
     for output in range(len(noted) // 2):
-        more_p, more_n = units.sums[stride * output], units.sums[stride * output + 1]
+        more_p, more_n = planes[stride * output], planes[stride * output + 1]
         for t in range(len(slots)):
             start, end = units.first[t], units.first[t] + units.n_units[t]
             positive, negative = float(more_p[start:end].sum()), float(more_n[start:end].sum())

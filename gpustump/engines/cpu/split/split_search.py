@@ -49,11 +49,14 @@ class Counts(NamedTuple):
     n_missing : ndarray (n_features,) of int64
     least : int
         The smallest second integer that a sample may have.
+    are_amounts : bool
+        Whether sums over bins are those of amounts; see `histogram.amount_sums`.
     """
 
     n_samples: int
     n_missing: np.ndarray
     least: int = 1
+    are_amounts: bool = False
 
 
 class SplitSearch:
@@ -71,8 +74,9 @@ class SplitSearch:
         self._layout, self._counts, self._search = layout, counts, search
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
-        self._skew = None if search.quantity is not None else Skew(layout, search)
-        self._evaluator = Evaluator.of(search, counts.least)
+        has_shares = search.quantity is None or counts.are_amounts
+        self._skew = Skew(layout, search) if has_shares else None
+        self._evaluator = Evaluator.of(search, counts.least, are_amounts=counts.are_amounts)
         self._team = team
         self._found: tuple[Cut, np.ndarray] | None = None
 

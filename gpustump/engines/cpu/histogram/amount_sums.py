@@ -1,0 +1,115 @@
+"""The sums over all bins in a run of Poisson or gamma loss, as sums of amounts.
+
+A search takes sums of first integers, positive and negative ones, and of second integers (see
+`slices`). Here the first plane has the sums of what is observed, the second one those of what is
+expected, and the third and fourth ones are the same again: so the first two differ by the sum of
+the first integers, and the last two add up to that of the second ones.
+
+One of the amounts never changes. The other one is a weight which a step multiplies by a factor in
+each region, as under the exponential loss, so its sums are followed in the same way (`estimates`).
+And as there, the shares of both amounts left of a cut inside a bin hardly move (`split.skew`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpustump.engines.contract import Search
+from gpustump.engines.cpu.histogram.bin_sums import BinSums
+from gpustump.engines.cpu.histogram.estimates import Expected, Move
+from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.table.codes import CodedTable
+
+_NO_SECOND = np.zeros((0, 0), dtype=np.int64)
+_AS_WEIGHTS = Search("stump", "real")
+"""The search whose sums are those of weights, here all of one label."""
+
+
+class AmountSums:
+    """The sums of one run; see `split_search.Bins`.
+
+    Parameters
+    ----------
+    table : CodedTable
+    loss : RatioLoss
+
+    Attributes
+    ----------
+    sums : ndarray (4, n_slots) of int64
+        As of the last call of `look`.
+    off : ndarray (4, n_slots) of float64
+        The largest error of each sum.
+    is_exact : bool
+        Whether all sums are exact.
+    """
+
+    def __init__(self, table: CodedTable, loss: RatioLoss) -> None:
+        self._loss = loss
+        self._amounts = np.empty((1, table.n_samples), dtype=np.int64)  # those that move
+        self._moving = BinSums(table, Terms(self._amounts, _NO_SECOND), _AS_WEIGHTS)
+        self._plane = 1 if loss.sign > 0 else 0  # their plane
+        stays = Terms(loss.numbers[1:].astype(np.int64), _NO_SECOND)
+        fixed = BinSums(table, stays, _AS_WEIGHTS)
+        fixed.add_up(lambda low, high: None)
+        fixed.look()
+        self.is_exact = True
+        self.sums = np.stack([fixed.sums[0]] * 4)
+        self.off = np.zeros(self.sums.shape)
+
+    def look(self) -> Expected:
+        """Update the sums; returns what they would be if all samples had followed the majority."""
+        expected = self._moving.look()
+        self._take()
+        sums, off = self.sums.copy(), np.zeros_like(self.off)
+        sums[self._plane :: 2], off[self._plane :: 2] = expected.sums[0], expected.off[0]
+        return Expected(sums, off)
+
+    def renew(self, features: np.ndarray) -> np.ndarray:
+        """Add up some features anew; returns all features that share their columns, in order."""
+        renewed = self._moving.renew(features)
+        self._take()
+        return renewed
+
+    def add_up(self, make: Callable[[int, int], None]) -> None:
+        """Add up all samples anew; see `BinSums.add_up`."""
+        self._moving.add_up(self._making(make))
+        self.is_exact = True
+
+    def expect(self, move: Move, *, follows: bool) -> None:
+        """Note what a step does to the majority; see `BinSums.expect`."""
+        self._moving.expect(self._of_weights(move), follows=follows)
+
+    def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
+        """Update the sums by a step that is expected; see `BinSums.follow`."""
+        self._moving.follow(self._making(make), regions, self._of_weights(move))
+        self.is_exact = False
+
+    def _making(self, make: Callable[[int, int], None]) -> Callable[[int, int], None]:
+        """Make the terms of a piece of the samples, and then the amounts that move."""
+        first, second = self._loss.terms
+
+        def made(low: int, high: int) -> None:
+            make(low, high)
+            _set_moving(first, second, self._loss.sign, low, high, self._amounts)
+
+        return made
+
+    def _take(self) -> None:
+        moving, plane = self._moving, self._plane
+        self.sums[plane::2], self.off[plane::2] = moving.sums[0], moving.off[0]
+
+    def _of_weights(self, move: Move) -> Move:
+        """The same move for weights that all have the label +1."""
+        return move._replace(factor=np.asarray([move.factor[self._plane], 1.0]))
+
+
+@kernel("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64[:, ::1])")
+def _set_moving(first, second, sign, low, high, amounts):  # type: ignore[no-untyped-def]
+    """Write the amounts that move, from the signed differences and the sums of both amounts."""
+    one, both, own = first[0, low:high], second[0, low:high], amounts[0, low:high]
+    for i in range(len(own)):
+        own[i] = (both[i] - sign * one[i]) >> 1
