@@ -389,7 +389,7 @@ def _unwanted_ends(runs: Sequence[Run], votes: VoteSettings, n_outputs: int) -> 
         yield (
             f"{_some(nothing, runs)} made no round, as no cut of any feature {does}: the scores "
             "are the same for all rows. Check that the features vary, and that their rows are in "
-            "the order of the labels."
+            "the order of y."
         )
 
 

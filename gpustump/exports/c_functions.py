@@ -17,12 +17,13 @@ TOP = """\
 
 #define @NAME@_DIGEST "@digest@"
 #define @NAME@_N_COLUMNS @n_columns@
-#define @NAME@_N_CLASSES @n_classes@
 #define @NAME@_N_SCORES @n_scores@
 """
 
+N_CLASSES = "#define @NAME@_N_CLASSES @n_classes@\n"
+
 SCORES = """
-/* The scores of a row of @NAME@_N_COLUMNS values, whole numbers of 2**-36. NaN is missing. */
+/* The scores of a row of @NAME@_N_COLUMNS values, in units of 2**@exponent@. NaN is missing. */
 static inline void @name@_scores(const double *row, int64_t *scores)
 {
   static const int64_t constant[] = {
@@ -133,6 +134,25 @@ static inline const char *@name@_label(int index)
   return labels[index];
 }
 """
+
+QUANTITY = """
+/* The prediction that belongs to a score. */
+static inline double @name@_prediction_of(const int64_t *scores)
+{
+  return @prediction@;
+}
+
+/* The prediction for a row. */
+static inline double @name@_predict(const double *row)
+{
+  int64_t scores[1];
+  @name@_scores(row, scores);
+  return @name@_prediction_of(scores);
+}
+"""
+
+IDENTITY = "ldexp((double)scores[0], {})"
+EXPONENTIAL = "exp(ldexp((double)scores[0], {}))"
 
 CATEGORY = """
 /* The number that stands for text, in UTF-8, in a row. NULL is missing. */

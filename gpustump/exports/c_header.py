@@ -13,8 +13,12 @@ from gpustump.exports.c_functions import (
     CATEGORY,
     CLASSES,
     END,
+    EXPONENTIAL,
+    IDENTITY,
     LOGISTIC,
+    N_CLASSES,
     PREDICT,
+    QUANTITY,
     SCORES,
     SOFTMAX,
     TOP,
@@ -28,13 +32,15 @@ def to_c(model: Any, name: str = "gpustump") -> str:
     """The model as one header of C99 without dependencies, which is valid C++11, too.
 
     It holds `NAME_scores(row, scores)`, `NAME_predict(row)`, `NAME_predict_proba(row, p)`,
-    `NAME_label(index)` and, if there are columns of text, `NAME_text(column, text)`. A row is an
-    array of doubles with a value for each column; NaN is missing. Scores are int64_t, whole numbers
-    of 2**-36, and exact. Nothing is allocated, and several threads may call at once.
+    `NAME_label(index)` and, if there are columns of text, `NAME_text(column, text)`. Of a quantity
+    it holds `NAME_scores` and `NAME_predict`, whose result is a double. A row is an array of
+    doubles with a value for each column; NaN is missing. Scores are int64_t, whole numbers of
+    2**-36 (of a quantity, of a power of two that the header names), and exact. Nothing is
+    allocated, and several threads may call at once.
 
     Parameters
     ----------
-    model : StumpEnsemble, or a fitted classifier
+    model : StumpEnsemble, or a fitted estimator
     name : str
         How the names of all functions and macros begin: 1 to 63 letters, digits and _, a letter
         first.
@@ -47,7 +53,7 @@ def to_c(model: Any, name: str = "gpustump") -> str:
     Raises
     ------
     TypeError
-        If model is neither a StumpEnsemble nor a fitted classifier.
+        If model is neither a StumpEnsemble nor a fitted estimator.
     ValueError
         If name is not as described, a text in the model holds the character NUL, or the model has
         votes or labels that a model file cannot hold.
@@ -87,12 +93,16 @@ def refuse_nul(tables: ExportTables) -> None:
 
 
 def _usage(name: str, tables: ExportTables) -> list[str]:
-    lines = [
-        f"double row[{name.upper()}_N_COLUMNS] = {{...}};  NaN is missing",
+    of_classes = [
         f"int index = {name}_predict(row);",
         f"const char *label = {name}_label(index);",
         f"double p[{name.upper()}_N_CLASSES];",
         f"{name}_predict_proba(row, p);  link with -lm",
+    ]
+    of_quantity = [f"double prediction = {name}_predict(row);  link with -lm"]
+    lines = [
+        f"double row[{name.upper()}_N_COLUMNS] = {{...}};  NaN is missing",
+        *(of_quantity if tables.is_regression else of_classes),
         f"int64_t scores[{name.upper()}_N_SCORES];",
         f"{name}_scores(row, scores);",
     ]
@@ -103,10 +113,16 @@ def _usage(name: str, tables: ExportTables) -> list[str]:
 
 
 def _code(tables: ExportTables, name: str) -> str:
-    code = TOP + SCORES + (BINARY if tables.is_binary else CLASSES) + PREDICT
+    if tables.is_regression:
+        code = TOP + SCORES + QUANTITY
+    else:
+        code = TOP + N_CLASSES + SCORES + (BINARY if tables.is_binary else CLASSES) + PREDICT
     parts = _sizes(tables) | _arrays(tables) | _labels(tables)
     parts |= {"name": name, "NAME": name.upper(), "digest": tables.digest}
     parts["log"] = LOGISTIC if tables.link == "logistic" else SOFTMAX
+    prediction = IDENTITY if tables.link == "identity" else EXPONENTIAL
+    parts["prediction"] = prediction.format(tables.exponent)
+    parts["exponent"] = str(tables.exponent)
     if any(column.is_text for column in tables.columns):
         code += CATEGORY
         parts |= _texts(tables)

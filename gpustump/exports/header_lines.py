@@ -42,15 +42,40 @@ def header_lines(tables: ExportTables, kind: str, texts: Callable[[str], str]) -
         f"{MARK}, {kind}, by gpustump {VERSION}",
         f"model {tables.digest}",
         f"{counted(len(tables.columns), 'column')}, {thousands(len(tables.steps))} of them used, "
-        f"{counted(n_steps, 'step')}, {counted(len(tables.classes), 'class', 'classes')}",
+        f"{counted(n_steps, 'step')}, {_predicted(tables)}",
         "",
-        "Scores are whole numbers of 2**-36: score / 2**36 is the model's decision_function.",
-        "Scores and labels are exact; probabilities may differ in the last bits.",
+        *_exactness(tables),
         "",
         "columns:",
         *_listed([_column_line(place, own, texts) for place, own in enumerate(tables.columns)]),
-        "classes:",
+        *(["classes:"] if tables.classes else []),
         *_listed([f"{i}: {shortened(label, texts)}" for i, label in enumerate(tables.classes)]),
+    ]
+
+
+def _predicted(tables: ExportTables) -> str:
+    if tables.is_regression:
+        return "predicts a quantity"
+    return counted(len(tables.classes), "class", "classes")
+
+
+def _exactness(tables: ExportTables) -> list[str]:
+    """What scores are, and what is exact."""
+    unit = f"2**{tables.exponent}"
+    if not tables.is_regression:
+        return [
+            f"Scores are whole numbers of {unit}: score * {unit} is the model's decision_function.",
+            "Scores and labels are exact; probabilities may differ in the last bits.",
+        ]
+    if tables.link == "identity":
+        return [
+            f"Scores are whole numbers of {unit}: score * {unit} is the prediction.",
+            "Scores and predictions are exact. An init_score is added to the prediction.",
+        ]
+    return [
+        f"Scores are whole numbers of {unit}: exp(score * {unit}) is the prediction.",
+        "Scores are exact; predictions may differ in the last bits.",
+        "A prediction is multiplied by the exposure, or by the exponential of an init_score.",
     ]
 
 

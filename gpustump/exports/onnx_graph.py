@@ -46,13 +46,14 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
     Its input is `X`, (n_samples, n_columns) of dtype. If the model has columns of text, these are
     in a second input, `text`, (n_samples, n_text_columns) of strings, and `X` has the others; both
     keep the order of the columns. NaN is missing, and so is empty text. Its outputs are `label`
-    (n_samples,),
-    `probabilities` (n_samples, n_classes) of float64, and `scores` (n_samples,) or (n_samples,
-    n_classes) of int64, whole numbers of 2**-36. Labels and scores are exact.
+    (n_samples,), `probabilities` (n_samples, n_classes) of float64, and `scores` (n_samples,) or
+    (n_samples, n_classes) of int64, whole numbers of 2**-36. Labels and scores are exact. Of a
+    model of a quantity the outputs are `prediction` (n_samples,) of float64 and `scores`; the
+    metadata name their unit.
 
     Parameters
     ----------
-    model : StumpEnsemble, or a fitted classifier
+    model : StumpEnsemble, or a fitted estimator
     dtype : "float32" or "float64"
         The dtype of X. float64 serves for tables of every dtype that models accept. Choose float32
         for tables of float32 only: rounding a float64 to float32 may carry it over a threshold.
@@ -66,7 +67,7 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
     ImportError
         If the library onnx is not installed.
     TypeError
-        If model is neither a StumpEnsemble nor a fitted classifier.
+        If model is neither a StumpEnsemble nor a fitted estimator.
     ValueError
         If dtype is neither of the two, or the model has votes or labels that a model file cannot
         hold.
@@ -93,7 +94,8 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
     inputs = _inputs(tables)
     nodes = Nodes()
     scores = _scores(nodes, tables, inputs, dtype)
-    _answers(nodes, tables, scores)
+    answer = _prediction if tables.is_regression else _answers
+    answer(nodes, tables, scores)
     return _finished(nodes, tables, inputs, dtype)
 
 
@@ -191,6 +193,17 @@ def _text_rows(column: Column, steps: Steps) -> Mapping[str, int]:
     }
 
 
+def _prediction(nodes: Nodes, tables: ExportTables, scores: str) -> None:
+    """The outputs for a quantity."""
+    nodes.add("Squeeze", scores, nodes.constant([1], np.int64), output="scores")
+    numbers = nodes.add("Cast", "scores", to=_double())
+    unit = nodes.constant(math.ldexp(1.0, tables.exponent))
+    if tables.link == "identity":
+        nodes.add("Mul", numbers, unit, output="prediction")
+    else:
+        nodes.add("Exp", nodes.add("Mul", numbers, unit), output="prediction")
+
+
 def _answers(nodes: Nodes, tables: ExportTables, scores: str) -> None:
     """The outputs, by the names that converters of scikit-learn give them."""
     if tables.is_binary:
@@ -253,12 +266,16 @@ def _finished(nodes: Nodes, tables: ExportTables, inputs: _Inputs, dtype: str) -
         given.append(_value("X", _onnx_type(dtype), ["n", len(inputs.numbers)]))
     if inputs.text:
         given.append(_value("text", _onnx_type(object), ["n", len(inputs.text)]))
-    several = [] if tables.is_binary else [len(tables.classes)]
-    made = [
-        _value("label", _onnx_type(_labels(tables).dtype), ["n"]),
-        _value("probabilities", _double(), ["n", len(tables.classes)]),
-        _value("scores", _onnx_type(np.int64), ["n", *several]),
-    ]
+    several = [tables.n_outputs] if tables.n_outputs > 1 else []
+    scores = _value("scores", _onnx_type(np.int64), ["n", *several])
+    if tables.is_regression:
+        made = [_value("prediction", _double(), ["n"]), scores]
+    else:
+        made = [
+            _value("label", _onnx_type(_labels(tables).dtype), ["n"]),
+            _value("probabilities", _double(), ["n", len(tables.classes)]),
+            scores,
+        ]
     graph = helper.make_graph(nodes.nodes, "gpustump", given, made, nodes.constants)
     versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     model = helper.make_model(
@@ -281,8 +298,9 @@ def _metadata(tables: ExportTables, inputs: _Inputs) -> dict[str, str]:
     return {
         "gpustump.version": VERSION,
         "gpustump.digest": tables.digest,
-        "gpustump.score_unit": "2**-36",
+        "gpustump.score_unit": f"2**{tables.exponent}",
         "gpustump.classes": json.dumps(tables.classes),
+        "gpustump.link": tables.link,
         "gpustump.columns_of_X": json.dumps([names[place] for place in inputs.numbers]),
         "gpustump.columns_of_text": json.dumps([names[place] for place in inputs.text]),
     }

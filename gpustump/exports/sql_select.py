@@ -1,4 +1,5 @@
-"""A model as one SELECT: for every row of a table its label, its scores and its probabilities.
+"""A model as one SELECT: for every row of a table its label, its scores and its probabilities; of a
+quantity its prediction and its score.
 
 Scores are sums of CASE expressions over whole numbers, in BIGINT, so they are exact. The columns
 are those of the user's own table, text and dates as they are.
@@ -6,6 +7,7 @@ are those of the user's own table, text and dates as they are.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +59,7 @@ class _Query:
     @property
     def scores(self) -> list[str]:
         """The names of the scores."""
-        if self.tables.is_binary:
+        if self.tables.n_outputs == 1:
             return [self.output("score")]
         return [self.output("score", place) for place in range(self.tables.n_outputs)]
 
@@ -73,21 +75,22 @@ def to_sql(
     """The model as one SELECT, which gives every row of a table with its label and scores.
 
     The result has all columns of the table, then `NAME_score` (two classes) or `NAME_score_0`,
-    `NAME_score_1`, ..., `NAME_label`, and `NAME_probability_0`, ... If the table already has a
-    column of one of these names, running the query is an error. Scores are BIGINT, whole numbers of
-    2**-36, and exact. NULL counts as missing, and so does NaN where the database has it.
+    `NAME_score_1`, ..., `NAME_label`, and `NAME_probability_0`, ...; of a quantity `NAME_score` and
+    `NAME_prediction`. If the table already has a column of one of these names, running the query is
+    an error. Scores are BIGINT, whole numbers of 2**-36 (of a quantity, of a power of two that the
+    first lines name), and exact. NULL counts as missing, and so does NaN where the database has it.
 
     Parameters
     ----------
-    model : StumpEnsemble, or a fitted classifier
+    model : StumpEnsemble, or a fitted estimator
     dialect : "sqlite", "duckdb" or "postgresql"
     table : str
         The name of the table.
     name : str
         How the names of the new columns begin.
     probabilities : bool, optional
-        Whether to compute them. By default they are computed except for SQLite, which may lack the
-        function exp.
+        Whether to compute them and, for counts and costs, predictions, which are exponentials, too.
+        By default they are computed except for SQLite, which may lack the function exp.
 
     Returns
     -------
@@ -96,7 +99,7 @@ def to_sql(
     Raises
     ------
     TypeError
-        If model is neither a StumpEnsemble nor a fitted classifier, or a name is not text.
+        If model is neither a StumpEnsemble nor a fitted estimator, or a name is not text.
     ValueError
         If the dialect is none of the three, the database cannot hold a name, a label or a text of
         the model, or the model has votes or labels that a model file cannot hold.
@@ -122,34 +125,41 @@ def to_sql(
     _check_names(query, table)
     with_probabilities = not spelling.is_sqlite if probabilities is None else probabilities
     lines = header_lines(query.tables, f"SQL of {spelling.name}", printable)
-    comment = "".join(f"-- {line}".rstrip() + "\n" for line in [*lines, "", *_usage(query)])
-    shares = _probabilities(query) if with_probabilities else []
-    outer = [_label(query), *shares]
+    answers = _answers(query, with_exponentials=with_probabilities)
+    usage = _usage(query, [*answers][:1])
+    comment = "".join(f"-- {line}".rstrip() + "\n" for line in [*lines, "", *usage])
+    outer = ["scored.*", *(f"{own} AS {name}" for name, own in answers.items())]
     inner = [f"{_score(query, output)} AS {own}" for output, own in enumerate(query.scores)]
     return (
-        f"{comment}\nSELECT scored.*,\n  {_listed(outer, '  ')}\nFROM (\n  SELECT given.*,\n    "
+        f"{comment}\nSELECT {_listed(outer, '  ')}\nFROM (\n  SELECT given.*,\n    "
         f"{_listed(inner, '    ')}\n  FROM {identifier(table)} AS given\n"
-        f"{_refusal(query, n_shares=len(shares))}) AS scored\n"
+        f"{_refusal([*query.scores, *answers])}) AS scored\n"
     )
 
 
-def _refusal(query: _Query, *, n_shares: int) -> str:
+def _answers(query: _Query, *, with_exponentials: bool) -> dict[str, str]:
+    """What follows from the scores, by the names of the columns."""
+    if query.tables.is_regression:
+        return _prediction(query, with_exponentials=with_exponentials)
+    shares = _probabilities(query) if with_exponentials else []
+    of_shares = {query.output("probability", place): own for place, own in enumerate(shares)}
+    return {query.output("label"): _label(query)} | of_shares
+
+
+def _refusal(names: list[str]) -> str:
     """A join with one row, which is an error if the table has a column of the result already.
 
     The names in its condition are ambiguous then. Without it, SQLite and DuckDB take the scores
     that the table holds, of an older model perhaps, for those of this one.
     """
-    shares = [query.output("probability", place) for place in range(n_shares)]
-    names = [*query.scores, query.output("label"), *shares]
     made = ", ".join(f"0 AS {name}" for name in names)
     return f"  JOIN (SELECT {made}) AS made\n    ON {added(names)} = 0\n"
 
 
-def _usage(query: _Query) -> list[str]:
-    names = [*query.scores[:3], *(["..."] if len(query.scores) > 3 else [])]
+def _usage(query: _Query, answers: list[str]) -> list[str]:
+    names = [*query.scores[:3], *(["..."] if len(query.scores) > 3 else []), *answers]
     return [
-        f"The result has the table's columns, {printable(', '.join(names))}, "
-        f"{printable(query.output('label'))}.",
+        f"The result has the table's columns, {printable(', '.join(names))}.",
         "NULL is missing. Add a WHERE at the end for some of the rows.",
         "If the table has a column of one of these names, the JOIN makes it ambiguous: an error.",
         *([_OF_QUOTIENTS] if query.dialect.is_sqlite else []),
@@ -284,7 +294,7 @@ def _label(query: _Query) -> str:
     else:
         branches = [f" WHEN {own} THEN {label}" for own, label in zip(scores, labels, strict=True)]
         found = f"CASE {largest(query.dialect.largest, scores)}{''.join(branches)} END"
-    return f"{found} AS {query.output('label')}"
+    return found
 
 
 def _literal(label: Label, dialect: Dialect) -> str:
@@ -301,9 +311,19 @@ def _literal(label: Label, dialect: Dialect) -> str:
     return f"CAST({label} AS BIGINT)"
 
 
+def _prediction(query: _Query, *, with_exponentials: bool) -> dict[str, str]:
+    """The prediction of a quantity."""
+    unit = number(math.ldexp(1.0, query.tables.exponent), query.dialect)
+    found = f"CAST(scored.{query.scores[0]} AS {query.dialect.number}) * {unit}"
+    if query.tables.link == "log":
+        if not with_exponentials:
+            return {}
+        found = _exponential(query, found)
+    return {query.output("prediction"): found}
+
+
 def _probabilities(query: _Query) -> list[str]:
-    found = _of_two(query) if query.tables.is_binary else _of_several(query)
-    return [f"{own} AS {query.output('probability', place)}" for place, own in enumerate(found)]
+    return _of_two(query) if query.tables.is_binary else _of_several(query)
 
 
 def _of_two(query: _Query) -> list[str]:

@@ -1,7 +1,8 @@
 """What all exports are made of: the columns that a model reads, and what each value adds.
 
-A score is a constant plus one step function of each column. All numbers are whole multiples of
-`VOTE_UNIT`, 2**-36, so they are kept as integers here, and sums of them are exact in any language.
+A score is a constant plus one step function of each column. All numbers are whole multiples of a
+power of two, so they are kept as integers here, and sums of them are exact in any language. For
+classes that is `VOTE_UNIT`, 2**-36; a quantity has a unit of its own.
 
 A column of text becomes a step function, too: of the code of its value. The model's values have the
 codes 0, 1, ... in their order, any other text has the code -1, and NaN is the code of missing text.
@@ -19,13 +20,10 @@ import numpy as np
 from gpustump.data.columns import numbers_of
 from gpustump.data.parameters import Link
 from gpustump.data.readable import shown
-from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
+from gpustump.learners.step_table import MOST_UNITS, VOTE_UNIT, unit_of
 from gpustump.model.class_labels import Label, check_classes, label_array
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 from gpustump.model.ensemble import model_of
-
-LARGEST_SCORE = round(VOTES_LIMIT / VOTE_UNIT)
-"""2**53: no score of an export is larger, so float64 holds it exactly, and int64 anyway."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +103,12 @@ class ExportTables:
     constant : tuple of int
         What each score starts from.
     classes : tuple of bool, int, float or str
-    link : "logistic" or "softmax"
-        How probabilities follow from scores.
+        Empty for a quantity.
+    link : str
+        How probabilities follow from scores: "logistic" or "softmax". How the prediction of a
+        quantity does: "identity" or "log".
+    exponent : int
+        Scores are whole numbers of 2**exponent.
     digest : str
         The model's.
     """
@@ -116,11 +118,12 @@ class ExportTables:
     constant: tuple[int, ...]
     classes: tuple[Label, ...]
     link: Link
+    exponent: int
     digest: str
 
     @property
     def n_outputs(self) -> int:
-        """The number of scores: 1 for two classes, else one for each class."""
+        """The number of scores: 1 for two classes and a quantity, else one for each class."""
         return len(self.constant)
 
     @property
@@ -129,13 +132,18 @@ class ExportTables:
         return len(self.classes) == 2
 
     @property
+    def is_regression(self) -> bool:
+        """Whether a quantity is predicted, and there are no classes."""
+        return not self.classes
+
+    @property
     def used(self) -> tuple[Column, ...]:
         """The columns of the steps."""
         return tuple(self.columns[own.column] for own in self.steps)
 
 
 def export_tables(model: Any) -> ExportTables:
-    """The tables of a model or of a fitted classifier.
+    """The tables of a model or of a fitted estimator.
 
     Raises
     ------
@@ -146,34 +154,41 @@ def export_tables(model: Any) -> ExportTables:
         too large; or of labels that no file holds.
     """
     found = model_of(model)
-    if found.is_regression:
-        raise ValueError(
-            "the model predicts a quantity, and exports are for classes so far. Its file is plain "
-            "JSON, which StumpEnsemble.load reads wherever gpustump is installed."
-        )
-    check_classes(list(found.classes))
     constant, tables = found.additive.tables
+    votes = {
+        table.feature: np.reshape(table.outcomes, (-1, len(constant))).astype(np.float64)
+        for table in tables
+    }
+    all_votes = np.concatenate([constant, *(own.ravel() for own in votes.values())])
+    unit = unit_of(all_votes) if found.is_regression else VOTE_UNIT
     of_feature = {
-        table.feature: Steps(
-            table.feature, table.thresholds, _units(np.reshape(table.outcomes, (-1, len(constant))))
-        )
+        table.feature: Steps(table.feature, table.thresholds, _units(votes[table.feature], unit))
         for table in tables
     }
     encoding = found.encoding
     steps = tuple(_used_steps(encoding, of_feature))
-    start = tuple(_units(constant).tolist())
-    _check_scores(start, steps)
+    start = tuple(_units(constant, unit).tolist())
+    _check_scores(start, steps, unit)
     columns = tuple(_column(own, encoding) for own in encoding.columns)
-    classes = tuple(label_array(found.classes).tolist())  # as predict has them: 1, 2.5 are 1.0, 2.5
-    return ExportTables(columns, steps, start, classes, found.link, found.digest())
+    exponent = math.frexp(unit)[1] - 1
+    labels = () if found.is_regression else _labels(found.classes)
+    return ExportTables(columns, steps, start, labels, found.link, exponent, found.digest())
 
 
-def _units(votes: np.ndarray) -> np.ndarray:
+def _labels(classes: Sequence[Label]) -> tuple[Label, ...]:
+    """The checked labels, as predict has them: 1, 2.5 are 1.0, 2.5."""
+    check_classes(list(classes))
+    return tuple(label_array(classes).tolist())
+
+
+def _units(votes: np.ndarray, unit: float) -> np.ndarray:
     """Sums of votes as whole numbers of units, int64."""
-    units = votes / VOTE_UNIT  # a power of two: exact
-    is_whole = (np.abs(units) <= LARGEST_SCORE) & (np.rint(units) == units)
+    units = votes / unit  # a power of two: exact, or infinite
+    is_whole = (np.abs(units) <= MOST_UNITS) & (np.rint(units) == units)
     if not is_whole.all():
         wrong = votes[~is_whole][0].item()
+        if unit != VOTE_UNIT:
+            raise ValueError(_too_wide(abs(wrong), unit))
         raise ValueError(
             "votes must be whole multiples of 2**-36 that add up to 131072 at most, as those of "
             f"trained models are; got a sum of {shown(wrong)}. Round them: "
@@ -182,16 +197,22 @@ def _units(votes: np.ndarray) -> np.ndarray:
     return units.astype(np.int64)
 
 
-def _check_scores(constant: Sequence[int], steps: Sequence[Steps]) -> None:
+def _check_scores(constant: Sequence[int], steps: Sequence[Steps], unit: float) -> None:
     """Refuse votes that could add up to more than float64 holds exactly."""
     for output, start in enumerate(constant):
         largest = [int(np.abs(own.units[:, output]).max()) for own in steps]
-        if abs(start) + sum(largest) > LARGEST_SCORE:
+        if abs(start) + sum(largest) > MOST_UNITS:
             raise ValueError(
-                f"the scores of output {output} may reach "
-                f"{(abs(start) + sum(largest)) * VOTE_UNIT:.17g}; the largest that every export "
-                f"holds exactly is {VOTES_LIMIT:.0f}. Scale the votes down."
+                f"output {output}: {_too_wide((abs(start) + sum(largest)) * unit, unit)}"
             )
+
+
+def _too_wide(reached: float, unit: float) -> str:
+    return (
+        f"scores may reach {reached:.17g}; the largest that every export holds exactly is "
+        f"{MOST_UNITS * unit:.17g}, with votes that are whole multiples of {unit:.17g}. Scale the "
+        "votes down, or round them."
+    )
 
 
 def _column(own: InputColumn, encoding: Encoding) -> Column:

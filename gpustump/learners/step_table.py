@@ -7,6 +7,7 @@ Votes are whole multiples of `VOTE_UNIT`, so sums of votes are exact in any orde
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -23,6 +24,21 @@ VOTE_UNIT = 2.0**-36
 
 VOTES_LIMIT = 2.0**17
 """Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
+
+MOST_UNITS = 2**53
+"""`VOTES_LIMIT` in units."""
+
+
+def unit_of(numbers: np.ndarray) -> float:
+    """The unit of a quantity's votes: the largest power of two of which all are whole multiples.
+
+    It is 1 if all are 0.
+    """
+    mantissas, exponents = np.frexp(numbers[numbers != 0.0])
+    digits = np.ldexp(mantissas, 53).astype(np.int64)
+    _, lowest = np.frexp((digits & -digits).astype(np.float64))
+    return math.ldexp(1.0, int((exponents + lowest).min()) - 54) if len(digits) else 1.0
+
 
 Categories = tuple[str, ...] | tuple[int, ...]
 """The names of a feature's categories, or their numbers if they have no names."""

@@ -1222,6 +1222,6 @@ def model_of(model: Any) -> StumpEnsemble:
     found = getattr(model, "model_", None)
     if not isinstance(found, StumpEnsemble):
         raise TypeError(
-            f"model must be a StumpEnsemble or a fitted classifier of gpustump; got {model!r}."
+            f"model must be a StumpEnsemble or a fitted estimator of gpustump; got {model!r}."
         )
     return found

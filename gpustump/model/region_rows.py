@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +11,7 @@ from gpustump.data.readable import shown
 from gpustump.learners.hypothesis import FIRST, N_REGIONS, SECOND
 from gpustump.learners.kinds import OfCategories
 from gpustump.learners.split import Split
-from gpustump.learners.step_table import VOTE_UNIT
+from gpustump.learners.step_table import MOST_UNITS, VOTE_UNIT, unit_of
 from gpustump.model.members import RegionMember
 from gpustump.model.row_rules import (
     THRESHOLD,
@@ -102,14 +101,15 @@ def check_sums(member: RegionMember, vote: Rule = UNSIGNED_ZERO_VOTE) -> None:
     exactly, in any order. The limit is 2**53 units; the unit of a quantity is the largest power of
     two of which all votes and the constant are whole multiples.
     """
-    unit = VOTE_UNIT if vote is UNSIGNED_ZERO_VOTE else _unit_of(member)
+    of_member = np.concatenate([member.votes.ravel(), member.constant])
+    unit = VOTE_UNIT if vote is UNSIGNED_ZERO_VOTE else unit_of(of_member)
     votes, constant = _units(member.votes, unit), _units(member.constant, unit)
     largest = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))
     of_categories = [isinstance(split, OfCategories) for split in member.splits]
     largest[of_categories] = np.maximum(largest, np.ptp(votes, axis=1))[of_categories]
     for output, (start, own) in enumerate(zip(constant.tolist(), largest.T.tolist(), strict=True)):
         total = (abs(start) + sum(own)) * Fraction(unit)
-        limit = unit * _MOST_UNITS
+        limit = unit * MOST_UNITS
         if total > limit:
             raise ValueError(
                 f"the votes of output {output} must add up to {limit:.17g} at most, so that "
@@ -119,23 +119,9 @@ def check_sums(member: RegionMember, vote: Rule = UNSIGNED_ZERO_VOTE) -> None:
             )
 
 
-_MOST_UNITS = 2**53
-"""`VOTES_LIMIT` in units."""
-
-
 def _units(votes: np.ndarray, unit: float) -> np.ndarray:
     """Checked votes as whole numbers of units, int64: float64 may round their differences.
 
     More than 2**53 units of a quantity count as one more than that.
     """
-    return np.clip(votes / unit, -_MOST_UNITS - 2, _MOST_UNITS + 2).astype(np.int64)
-
-
-def _unit_of(member: RegionMember) -> float:
-    """The largest power of two of which all votes and constants are whole multiples; 1 if all are
-    0."""
-    numbers = np.concatenate([member.votes.ravel(), member.constant])
-    mantissas, exponents = np.frexp(numbers[numbers != 0.0])
-    digits = np.ldexp(mantissas, 53).astype(np.int64)
-    _, lowest = np.frexp((digits & -digits).astype(np.float64))
-    return math.ldexp(1.0, int((exponents + lowest).min()) - 54) if len(digits) else 1.0
+    return np.clip(votes / unit, -MOST_UNITS - 2, MOST_UNITS + 2).astype(np.int64)

@@ -56,6 +56,9 @@ class Server:
             f"COPY data FROM STDIN WITH (FORMAT csv, NULL '\\N');\n{text.getvalue()}\\.\n"
             f"{query} ORDER BY place_;\n"
         )
+        if model.is_regression:
+            units = np.asarray([row[-2] for row in found]).astype(np.int64)
+            return exported.predicted(model, units, [float(row[-1]) for row in found])
         width = len(found[0]) - len(model.classes)
         scores = np.asarray([row[width - 1 - model.n_outputs : width - 1] for row in found])
         kinds = {"True": "t", "False": "f"}

@@ -16,7 +16,7 @@ from exported import Answers, assert_same, expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
+from gpustump import AdaBoostClassifier, Member, RegionMember, Split, Stump, StumpEnsemble
 from gpustump.exports import to_c, to_onnx, to_sql
 from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.model.encoding import Encoding, InputColumn
@@ -205,7 +205,7 @@ def test_what_a_language_cannot_hold_is_refused() -> None:
 def test_what_is_no_model_or_none_that_a_file_holds_is_refused(export: Any) -> None:
     if export is to_onnx:
         pytest.importorskip("onnx")
-    with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted classifier"):
+    with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted estimator"):
         export("model.json")
     stump = Stump(0, 0.0, 1, 1, 0.25)
     with pytest.raises(ValueError, match=r"votes must be whole multiples of 2\*\*-36"):
@@ -215,6 +215,10 @@ def test_what_is_no_model_or_none_that_a_file_holds_is_refused(export: Any) -> N
     stumps = (stump, Stump(1, 0.0, 1, 1, 0.25))
     with pytest.raises(ValueError, match="the largest that every export holds exactly is 131072"):
         export(StumpEnsemble((Member(stumps, (2.0**17, VOTE_UNIT)),), 2))
+    votes = np.asarray([[[2.0**60], [1.0], [0.0]]])
+    wide = RegionMember((Split(0, 0.0),), votes, np.zeros(1))
+    with pytest.raises(ValueError, match=r"reach 1.15\d*e\+18; .* multiples of 1\. Scale"):
+        export(StumpEnsemble((wide,), 1, (), link="identity"))
     classifier = AdaBoostClassifier(n_estimators=2).fit([[0.0], [1.0]], [0, 1])
     assert str(export(classifier)) == str(export(classifier.model_))
 

@@ -17,26 +17,42 @@ import pytest
 
 from gpustump import StumpEnsemble
 from gpustump.exports import to_c, to_onnx, to_sql
+from gpustump.exports.tables import export_tables
 from gpustump.model.class_labels import label_array
 
 FLAGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 
 
 class Answers(NamedTuple):
-    """What an export says of the rows of a table."""
+    """What an export says of the rows of a table.
+
+    Of a quantity the predictions are in the place of what is as exact: in that of the labels if
+    they are the scores, in that of probabilities if they are exponentials.
+    """
 
     labels: list[Any]
     scores: np.ndarray
     probabilities: np.ndarray | None
 
 
+def predicted(model: StumpEnsemble, scores: np.ndarray, predictions: Any) -> Answers:
+    """The answers for a quantity."""
+    own = np.asarray(predictions, dtype=np.float64)
+    if model.link == "identity":
+        return Answers(own.tolist(), scores, None)
+    return Answers([], scores, own)
+
+
 def expected(model: StumpEnsemble, X: Any) -> Answers:
-    """What the model says, its scores as whole numbers of 2**-36."""
+    """What the model says, its scores as whole numbers of their unit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         scores = np.asarray(model.decision_function(X))
-    units = (scores * 2.0**36).astype(np.int64)
-    assert (units * 2.0**-36 == scores).all()
+    unit = 2.0 ** export_tables(model).exponent if model.is_regression else 2.0**-36
+    units = (scores / unit).astype(np.int64)
+    assert (units * unit == scores).all()
+    if model.is_regression:
+        return predicted(model, units, model.quantities_of(scores))
     labels = np.asarray(model.labels_of(scores)).tolist()
     return Answers(labels, units, np.asarray(model.probabilities_of(scores)))
 
@@ -74,7 +90,8 @@ class Compiled:
         for number, model in enumerate(models):
             (folder / f"m{number}.h").write_text(to_c(model, f"m{number}"))
             code.append(f'#include "m{number}.h"\n')
-            code.append(_WRAPPER.replace("NAME", f"m{number}").replace("@", f"M{number}"))
+            wrapper = _QUANTITY_WRAPPER if model.is_regression else _WRAPPER
+            code.append(wrapper.replace("NAME", f"m{number}").replace("@", f"M{number}"))
             if any(column.values for column in model.encoding.columns):
                 code.append(_CODE.replace("NAME", f"m{number}"))
         source, library = folder / "all.c", folder / "all.so"
@@ -108,13 +125,18 @@ class Compiled:
     def answers(self, number: int, model: StumpEnsemble, X: np.ndarray) -> Answers:
         X = np.ascontiguousarray(as_doubles(X))
         scores = np.empty((len(X), model.n_outputs), dtype=np.int64)
+        assert X.shape[1] == len(model.encoding.columns)
+        call = getattr(self._library, f"m{number}_all")
+        call.restype = None
+        if model.is_regression:
+            predictions = np.empty(len(X))
+            pointers = [ctypes.c_void_p(own.ctypes.data) for own in (X, scores, predictions)]
+            call(ctypes.c_int64(len(X)), *pointers)
+            return predicted(model, scores[:, 0], predictions)
         index = np.empty(len(X), dtype=np.int32)
         probabilities = np.empty((len(X), len(model.classes)))
         arrays = (X, scores, index, probabilities)
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-        call = getattr(self._library, f"m{number}_all")
-        call.restype = None
-        assert X.shape[1] == len(model.encoding.columns)
         call(ctypes.c_int64(len(X)), *pointers)
         label = getattr(self._library, f"m{number}_label_text")
         label.restype = ctypes.c_char_p
@@ -144,6 +166,19 @@ void NAME_all(int64_t n, const double *rows, int64_t *scores, int32_t *index, do
 }
 const char *NAME_label_text(int index);
 const char *NAME_label_text(int index) { return NAME_label(index); }
+"""
+
+
+_QUANTITY_WRAPPER = """
+void NAME_all(int64_t n, const double *rows, int64_t *scores, double *predictions);
+void NAME_all(int64_t n, const double *rows, int64_t *scores, double *predictions)
+{
+  int64_t i;
+  for (i = 0; i < n; i++) {
+    NAME_scores(rows + i * @_N_COLUMNS, scores + i * @_N_SCORES);
+    predictions[i] = NAME_predict(rows + i * @_N_COLUMNS);
+  }
+}
 """
 
 
@@ -205,6 +240,10 @@ def sql_answers(
     cursor = connection.execute(query + "ORDER BY place_")
     found = cursor.fetchall()
     names = [entry[0] for entry in cursor.description]
+    if model.is_regression:
+        assert names[-2:] == ["gpustump_score", "gpustump_prediction"]
+        own = np.asarray([row[-2] for row in found], dtype=np.int64)
+        return predicted(model, own, [row[-1] for row in found])
     n_classes = len(model.classes)
     scores = ["score"] if model.is_binary else [f"score_{k}" for k in range(n_classes)]
     shares = [f"probability_{k}" for k in range(n_classes if probabilities else 0)]
@@ -239,7 +278,11 @@ def session(model: StumpEnsemble, dtype: str) -> Any:
 
 def by_onnx(model: StumpEnsemble, X: np.ndarray, dtype: str | None = None) -> Answers:
     wanted = dtype or ("float32" if np.result_type(X, np.float32) == np.float32 else "float64")
-    labels, probabilities, scores = session(model, wanted).run(None, {"X": X.astype(wanted)})
+    answers = session(model, wanted).run(None, {"X": X.astype(wanted)})
+    if model.is_regression:
+        predictions, scores = answers
+        return predicted(model, scores, predictions)
+    labels, probabilities, scores = answers
     return Answers(labels.tolist(), scores, probabilities)
 
 

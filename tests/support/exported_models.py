@@ -18,11 +18,13 @@ from gpustump import (
     CategorySplit,
     CategoryStump,
     GlassBoxClassifier,
+    GlassBoxRegressor,
     Interval,
     LogitBoostClassifier,
     Member,
     RegionMember,
     Split,
+    StumpBoostingRegressor,
     StumpEnsemble,
 )
 from gpustump.learners.step_table import VOTE_UNIT
@@ -65,6 +67,25 @@ def _fitted(classifier: object, n_classes: int) -> Case:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUSTUMP_KERNELS", "reference")  # nothing is compiled for so few rows
         return Case(classifier.fit(X, y).model_, X)
+
+
+def _quantity(regressor: Any, scale: float = 1.0) -> Case:
+    """A quantity in some unit: counts, where it is counted."""
+    random = _random()
+    X = random.normal(size=(400, 4)).astype(np.float32)
+    X[random.random(X.shape) < 0.1] = np.nan
+    mean = np.exp(np.nan_to_num(X[:, 0]) / 2)
+    is_counted = getattr(regressor, "loss", "") == "poisson"
+    y = random.poisson(mean) if is_counted else mean * random.uniform(0.5, 1.5, size=400)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUSTUMP_KERNELS", "reference")
+        return Case(regressor.fit(X, y * scale).model_, X)
+
+
+def _of_one_number(number: float) -> Case:
+    one = RegionMember((), np.zeros((0, 3, 1)), np.asarray([number]))
+    model = StumpEnsemble((one,), 1, (), link="identity")
+    return Case(model, np.asarray([[0.0], [np.nan]]))
 
 
 def _categories() -> Case:
@@ -147,6 +168,14 @@ CASES = {
     "bags of 3 classes": lambda: _fitted(
         GlassBoxClassifier(n_estimators=20, n_bags=2, device="cpu"), 3
     ),
+    "quantity": lambda: _quantity(StumpBoostingRegressor(n_estimators=30)),
+    "large quantity": lambda: _quantity(StumpBoostingRegressor(n_estimators=10), 1e300),
+    "small quantity": lambda: _quantity(StumpBoostingRegressor(n_estimators=10), 1e-300),
+    "bags of a quantity": lambda: _quantity(GlassBoxRegressor(n_estimators=9, n_bags=3)),
+    "counts": lambda: _quantity(StumpBoostingRegressor(loss="poisson", n_estimators=30)),
+    "costs": lambda: _quantity(GlassBoxRegressor(loss="gamma", n_estimators=9, n_bags=2), 1e6),
+    "constant quantity": lambda: _of_one_number(-0.1),
+    "nothing but 0": lambda: _of_one_number(0.0),
     "categories and intervals": _categories,
     "regions of categories": _category_regions,
     "boolean labels": functools.partial(_labelled, False, True),
