@@ -28,6 +28,9 @@ class Halves:
     def bound(self, product: float) -> None:
         return None
 
+    def training_error(self, error: int, weight: int) -> float:
+        return error / weight
+
 
 def columns(n_rounds: int, n_before: int, *, is_watched: bool = True) -> Columns:
     """Some rounds cut sets of categories: 1 on the left, and 3, or 3 and 4, on the right."""
