@@ -1,4 +1,5 @@
-"""Every picture of `gpustump.plots`, drawn from real data: scikit-learn's breast-cancer table.
+"""Every picture of `gpustump.plots`, drawn from real data: scikit-learn's breast-cancer table, and
+its table on diabetes for quantities.
 
     python examples/pictures.py [FOLDER]
 
@@ -15,10 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import train_test_split
 
-from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble, fit_stump, plots
+from gpustump import (
+    AdaBoostClassifier,
+    LogitBoostClassifier,
+    StumpBoostingRegressor,
+    StumpEnsemble,
+    fit_stump,
+    plots,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,6 +138,23 @@ def confusion_matrix(s: Study) -> Axes:
     return plots.confusion_matrix(s.model, s.X_test, s.y_test)
 
 
+def true_over_predicted(_: Study) -> Axes:
+    """Predictions of a quantity, the progression of diabetes after a year, for held-out samples."""
+    return plots.true_over_predicted(*_progression())
+
+
+def residuals(_: Study) -> Axes:
+    """What these predictions miss."""
+    return plots.residuals(*_progression())
+
+
+def _progression() -> tuple[StumpBoostingRegressor, np.ndarray, np.ndarray]:
+    """A regressor, and samples that took no part in its training."""
+    X, y = load_diabetes(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    return StumpBoostingRegressor(n_estimators=100, device="cpu").fit(X, y), X_test, y_test
+
+
 def stump_lines(s: Study) -> Axes:
     """The best stumps for one data set under two weight vectors."""
     plane, signs = s.X[:, _of_plane(s)], np.where(s.y == "malignant", 1, -1)
@@ -196,6 +221,8 @@ PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
     precision_recall_curve,
     reliability_curve,
     confusion_matrix,
+    true_over_predicted,
+    residuals,
     stump_lines,
     decision_regions,
     weighted_loss,

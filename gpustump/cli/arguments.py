@@ -24,8 +24,10 @@ from gpustump.data.parameters import (
     MANY_BAGS,
     MOST_BAGS,
     MOST_CATEGORIES,
+    MOST_CODES,
     MULTI_CLASS,
     ROUNDS_OF_AN_OUTPUT,
+    QuantityLossName,
 )
 from gpustump.data.readable import is_text, quoted, suggestion
 
@@ -46,6 +48,11 @@ boosting:
                       a vote of its own, and so have missing values.
   --loss logistic     LogitBoost, the estimator LogitBoostClassifier: each side of a stump votes a
                       Newton step of the logistic loss, so that probabilities are learnt directly.
+  --loss squared_error, poisson, gamma
+                      The target is a quantity: StumpBoostingRegressor. poisson is for counts, 0 or
+                      more, gamma for costs, above 0; both predict with a logarithmic link.
+                      --exposure names what counts were counted over. --init-score names what is
+                      known of the score beforehand. predict reads these columns, too.
   more than two classes
                       --multi-class one-vs-rest: a model for each class against the rest.
                       --multi-class shared: one model; each of its stumps votes for all classes.
@@ -112,15 +119,17 @@ columns that are not numbers:
                       like, that numbers the rows 0, 1, 2, ... or 1, 2, 3, ... Rename it to use it.
 
 the target:
-  text, booleans, integers, or floats with whole values. A table with rows that have no target is
-  refused, unless --drop-missing-target leaves them out.
+  classes: text, booleans, or two numbers. A quantity: other numbers. Of up to {codes} distinct
+  whole numbers, --loss must say which they are. A table with rows that have no target is refused,
+  unless --drop-missing-target leaves them out.
 """
 
 PREDICT_TEXT = """\
 Predict the rows of a table with a model that `gpustump train` wrote. Columns are found by name, or
 by position if there are no names; other columns, such as the target, are ignored. Text is read as
 in training: the same columns are text, and the same words are missing values. The columns of OUT
-are `prediction` and, for each class, `P(label)`.
+are `prediction` and, for each class, `P(label)`. A model that was trained with --exposure or
+--init-score looks for the column of that name; without it, all are 1, or 0.
 """
 
 EXPLAIN_TEXT = """\
@@ -271,6 +280,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
             and more.format(
                 limit=CATEGORY_LIMIT,
                 sets=MOST_CATEGORIES,
+                codes=MOST_CODES,
                 width=CODE_WIDTH,
                 default=_described_default(),
             ),
@@ -291,8 +301,9 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", metavar="DATA", nargs="?", help=DATA_HELP)
-    add("--target", metavar="COLUMN", help="the column that holds the labels")
+    add("--target", metavar="COLUMN", help="the column to predict: labels, or a quantity")
     add("--weight", metavar="COLUMN", help="a column of sample weights; not used as a feature")
+    _add_offsets(parser)
     add(
         "--drop",
         metavar="COL[,COL]",
@@ -308,7 +319,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         type=_share,
         default=0.2,
-        help="share of the rows held out to judge the model, stratified by class; 0 for none "
+        help="share of the rows held out to judge the model, classes stratified; 0 for none "
         "(default: 0.2)",
     )
     add(
@@ -343,6 +354,21 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_offsets(parser: argparse.ArgumentParser) -> None:
+    """Columns of what is known of the rows of a quantity beforehand."""
+    parser.add_argument(
+        "--exposure",
+        metavar="COLUMN",
+        help="for counts: what each was counted over, such as years; predictions are multiplied "
+        "by it",
+    )
+    parser.add_argument(
+        "--init-score",
+        metavar="COLUMN",
+        help="for quantities: what is added to each score; with poisson and gamma a logarithm",
+    )
+
+
 def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
     """Options for training that may be interrupted."""
     add = parser.add_argument
@@ -373,8 +399,9 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     add(
         "--glass-box",
         action="store_true",
-        help="settings that suit most tables, those of the estimator GlassBoxClassifier: --loss "
-        f"logistic --rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
+        help="settings that suit most tables, those of the estimators GlassBoxClassifier and, for "
+        "quantities, GlassBoxRegressor: --loss logistic or squared_error "
+        f"--rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
         f"--smoothing-rounds {method.GLASS.smoothing_rounds} "
         f"--patience {method.GLASS.patience} --set-aside {method.GLASS.set_aside:g} "
         f"--bags {MANY_BAGS}, or {FEW_BAGS} for more than two classes or {FEW_SAMPLES} rows, "
@@ -384,9 +411,10 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     add(
         "--loss",
         metavar="LOSS",
-        type=_one_of(get_args(method.Loss)),
-        help="exponential: AdaBoostClassifier; logistic: LogitBoostClassifier "
-        f"(default: {method.DEFAULT.loss})",
+        type=_one_of(method.LOSSES),
+        help=f"for classes {' or '.join(get_args(method.ClassLoss))}, for quantities "
+        f"{', '.join(get_args(QuantityLossName))} (default: {method.DEFAULT.loss}, or "
+        f"{method.QUANTITY.loss} if the target is a quantity)",
     )
     add(
         "--votes",
@@ -421,15 +449,15 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         "--l2",
         metavar="L",
         type=_not_negative,
-        help="for --loss logistic: shrinks votes that rest on few rows; in units of the weights "
-        f"(default: {method.usual('logistic').l2:g})",
+        help="not for --loss exponential: shrinks votes that rest on few rows; in units of the "
+        f"weights (default: {_by_loss('l2')})",
     )
     add(
         "--smoothing-rounds",
         metavar="N",
         type=_whole(0),
-        help="for --loss logistic: the first N rounds choose among a few cuts at random places, "
-        "which improves probabilities if there are few rows (default: 0)",
+        help="not for --loss exponential: the first N rounds choose among a few cuts at random "
+        "places, which improves probabilities if there are few rows (default: 0)",
     )
     add(
         "--bags",
@@ -464,19 +492,19 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         metavar="COL=1[,COL=-1]",
         action="append",
         default=[],
-        help="with two classes, 1: the score must not fall as the column rises; -1: it must not "
+        help="not with more classes than two, 1: the score must not fall as the column rises; -1: "
+        "it must not "
         "rise; may be given several times",
     )
 
 
 def _by_loss(name: str) -> str:
     """A parameter's defaults, where they depend on the loss."""
-    default, other = (
-        _option_value(getattr(method.usual(loss), name))
-        for loss in sorted(get_args(method.Loss), key=lambda loss: loss != method.DEFAULT.loss)
-    )
-    (other_loss,) = set(get_args(method.Loss)) - {method.DEFAULT.loss}
-    return default if default == other else f"{default}; with --loss {other_loss}: {other}"
+    cases = {"with --loss logistic": method.LOGITBOOST, "for quantities": method.QUANTITY}
+    default = _option_value(getattr(method.DEFAULT, name))
+    values = {case: _option_value(getattr(own, name)) for case, own in cases.items()}
+    others = [f"{case}: {value}" for case, value in values.items() if value != default]
+    return "; ".join([default, *others])
 
 
 def _described_default() -> str:
@@ -538,6 +566,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     _add_table_to_table(parser)
+    _add_offsets(parser)
     _add_force(parser, "OUT")
     parser.add_argument(
         "--proba",
@@ -701,8 +730,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     add(
         "--proba",
         action=argparse.BooleanOptionalAction,
-        help="with --to sql, with or without the probabilities (default: without for sqlite, which "
-        "may lack the function exp)",
+        help="with --to sql, with or without the probabilities, or predictions that need an "
+        "exponential (default: without for sqlite, which may lack the function exp)",
     )
     _add_force(parser, "OUT")
 
@@ -820,7 +849,7 @@ def _one_of(choices: Sequence[str], hints: Mapping[str, str] | None = None) -> C
             return text
         hint = f"; {hints[text]}" if hints and text in hints else ""
         raise argparse.ArgumentTypeError(
-            f"must be {' or '.join(choices)}; got {quoted(text)}{hint}"
+            f"must be {', '.join(choices[:-1])} or {choices[-1]}; got {quoted(text)}{hint}"
         )
 
     return parsed

@@ -17,16 +17,24 @@ from gpustump.data.parameters import (
     GLASS_BOX,
     Learner,
     MultiClass,
+    QuantityLossName,
     VoteKind,
     check_count,
+    check_quantity_loss,
     check_real,
 )
 from gpustump.data.readable import counted, listed, shown
 
 if TYPE_CHECKING:
-    from gpustump.estimators.boosted import BoostedClassifier
+    from gpustump.estimators.boosted import BoostedEstimator
 
-Loss = Literal["exponential", "logistic"]
+ClassLoss = Literal["exponential", "logistic"]
+
+Loss = ClassLoss | QuantityLossName
+
+_QUANTITY_LOSSES = get_args(QuantityLossName)
+
+LOSSES = (*get_args(ClassLoss), *_QUANTITY_LOSSES)
 
 
 @dataclass(frozen=True)
@@ -35,10 +43,11 @@ class Method:
 
     Attributes
     ----------
-    loss : "exponential" or "logistic"
-        `AdaBoostClassifier` minimises the first, `LogitBoostClassifier` the second.
+    loss : str
+        `AdaBoostClassifier` minimises "exponential", `LogitBoostClassifier` "logistic", and
+        `StumpBoostingRegressor` the others, which are for quantities.
     votes : "discrete", "real" or "newton"
-        "newton" with the logistic loss, and only there.
+        Discrete or real ones with the exponential loss, and only there.
     multi_class : "one_vs_rest" or "shared"
     rounds : int or None
         The most rounds: in all, or for each class against the rest. None: the estimator's default
@@ -73,10 +82,16 @@ class Method:
     tol: float = 0.0
     smoothing_rounds: int = 0
 
+    @property
+    def is_of_quantity(self) -> bool:
+        """Whether a quantity is predicted."""
+        return self.loss in _QUANTITY_LOSSES
+
 
 ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
 LOGITBOOST = Method("logistic", "newton", "shared", rounds=None, learning_rate=0.2, l2=3.0)
-"""The defaults for each loss."""
+QUANTITY = Method("squared_error", "newton", "one_vs_rest", rounds=200, learning_rate=0.1, l2=0.0)
+"""The defaults for each loss; for all those of quantities they are the same."""
 
 GLASS = replace(
     LOGITBOOST,
@@ -89,7 +104,10 @@ GLASS = replace(
     tol=GLASS_BOX.tol,
     smoothing_rounds=GLASS_BOX.smoothing_rounds,
 )
-"""The settings of --glass-box."""
+GLASS_OF_QUANTITY = replace(
+    GLASS, loss="squared_error", multi_class="one_vs_rest", l2=1.0, tol=1e-5
+)
+"""The settings of --glass-box, for classes and for quantities."""
 
 DEFAULT = ADABOOST
 """What `gpustump train` uses without options. The help and the summary follow from it."""
@@ -112,18 +130,40 @@ def usual(loss: Loss) -> Method:
     """The defaults for a loss."""
     if loss == DEFAULT.loss:
         return DEFAULT
+    if loss in _QUANTITY_LOSSES:
+        return replace(QUANTITY, loss=loss)
     return LOGITBOOST if loss == "logistic" else ADABOOST
 
 
-def method_of(arguments: argparse.Namespace) -> Method:
+def asks_for_quantity(arguments: argparse.Namespace) -> bool | None:
+    """Whether options ask for a quantity; None if the target decides."""
+    if arguments.loss is not None:
+        return arguments.loss in _QUANTITY_LOSSES
+    if any(getattr(arguments, name) is not None for name in _OF_CLASSES):
+        return False
+    has_offset = arguments.exposure is not None or arguments.init_score is not None
+    return True if has_offset else None
+
+
+_OF_CLASSES = ("votes", "multi_class", "weak_learner")
+"""Options that only models of classes have."""
+
+
+def method_of(arguments: argparse.Namespace, *, is_quantity: bool | None = None) -> Method:
     """What the options of `train` ask for.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+    is_quantity : bool, optional
+        Whether the target is one. Before it is known, options decide, or else it is not.
 
     Raises
     ------
     InputError
         If they ask for a combination that is not defined.
     """
-    loss = _loss(arguments)
+    loss = _loss(arguments, is_quantity=is_quantity or bool(asks_for_quantity(arguments)))
     _refuse_undefined(arguments, loss)
     names = (
         *("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner"),
@@ -132,7 +172,7 @@ def method_of(arguments: argparse.Namespace) -> Method:
     given = {name: getattr(arguments, name) for name in names}
     start = ADABOOST if arguments.weak_learner == "interval" else usual(loss)
     if arguments.glass_box:
-        start = GLASS
+        start = replace(GLASS_OF_QUANTITY, loss=loss) if loss in _QUANTITY_LOSSES else GLASS
     method = replace(start, **{n: value for n, value in given.items() if value is not None})
     if method.weak_learner == "interval" and method.multi_class == "shared":
         _refuse("--weak-learner interval is for one class against the rest, not for shared stumps")
@@ -197,9 +237,9 @@ def recipe_of(details: Mapping[str, Any]) -> Recipe | None:
     ]
     if lacking:
         raise ValueError(f"{where} lack {listed(lacking)}.")
-    if given["loss"] not in get_args(Loss):
+    if given["loss"] not in LOSSES:
         raise ValueError(
-            f"{where} must have a loss, 'exponential' or 'logistic'; got {shown(given['loss'])}."
+            f"{where} must have a loss, one of {listed(LOSSES)}; got {shown(given['loss'])}."
         )
     try:
         share = check_real(given["test_size"], "test_size", least=0.0)
@@ -224,7 +264,12 @@ def _constraints(found: Any, where: str) -> Mapping[str, int]:
 
 
 def described(method: Method, n_classes: int) -> tuple[str, str] | None:
-    """Loss or votes as a row of the summary; None for what `train` does without options."""
+    """Loss or votes as a row of the summary; None for what `train` does without options.
+
+    `n_classes` is 0 for a quantity.
+    """
+    if method.is_of_quantity:
+        return "loss", f"{_NAMES[method.loss]}, {', '.join(_words(method, n_classes))}"
     told_elsewhere = ("rounds", "bags", "patience", "set_aside", "tol", "smoothing_rounds")
     unusual = replace(method, **{name: getattr(DEFAULT, name) for name in told_elsewhere})
     if n_classes == 2:
@@ -235,6 +280,13 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     if method.loss == "logistic":
         return "loss", f"logistic: LogitBoost, {words}"
     return "votes", f"{method.votes}: AdaBoost, {words}"
+
+
+_NAMES = {
+    "squared_error": "squared error",
+    "poisson": "Poisson deviance, for counts",
+    "gamma": "gamma deviance, for costs",
+}
 
 
 def described_smoothing(method: Method) -> list[tuple[str, str]]:
@@ -259,30 +311,27 @@ def described_shares(method: Method) -> list[tuple[str, str]]:
     return [("bags", f"{text},"), ("", ended)]
 
 
-def estimator(method: Method, **more: Any) -> BoostedClassifier:
+def estimator(method: Method, **more: Any) -> BoostedEstimator:
     """The estimator for a method; `more` are its other parameters."""
     from gpustump.estimators.adaboost import AdaBoostClassifier
     from gpustump.estimators.logitboost import LogitBoostClassifier
+    from gpustump.estimators.regressors import StumpBoostingRegressor
 
     more |= {
         "n_estimators": method.rounds,
         "learning_rate": method.learning_rate,
-        "multi_class": method.multi_class,
         "n_bags": method.bags,
         "n_iter_no_change": method.patience,
         "validation_fraction": method.set_aside,
         "tol": method.tol,
     }
-    found: BoostedClassifier
+    if method.loss == "exponential":
+        more |= {"votes": method.votes, "weak_learner": method.weak_learner}
+        return AdaBoostClassifier(multi_class=method.multi_class, **more)
+    more |= {"l2_regularization": method.l2, "smoothing_rounds": method.smoothing_rounds}
     if method.loss == "logistic":
-        own: dict[str, Any] = {
-            "l2_regularization": method.l2,
-            "smoothing_rounds": method.smoothing_rounds,
-        }
-        found = LogitBoostClassifier(**own, **more)
-    else:
-        found = AdaBoostClassifier(votes=method.votes, weak_learner=method.weak_learner, **more)
-    return found
+        return LogitBoostClassifier(multi_class=method.multi_class, **more)
+    return StumpBoostingRegressor(loss=check_quantity_loss(method.loss), **more)
 
 
 def _words(method: Method, n_classes: int) -> Iterator[str]:
@@ -291,17 +340,21 @@ def _words(method: Method, n_classes: int) -> Iterator[str]:
     if method.weak_learner != "stump":
         yield "stumps and intervals"
     yield f"learning rate {method.learning_rate:g}"
-    if method.loss == "logistic" and method.l2 not in (None, usual(method.loss).l2):
+    if method.loss != "exponential" and method.l2 not in (None, usual(method.loss).l2):
         yield f"l2 {method.l2:g}"
 
 
-def _loss(arguments: argparse.Namespace) -> Loss:
-    """The loss that --loss names, or the one that other options need."""
+def _loss(arguments: argparse.Namespace, *, is_quantity: bool) -> Loss:
+    """The loss that --loss names, or the one that other options and the target need."""
     loss: Loss | None = arguments.loss
+    if loss is None and is_quantity:
+        loss = "squared_error" if arguments.exposure is None else "poisson"
+    if arguments.exposure is not None and loss != "poisson":
+        _refuse("--exposure is for counts, --loss poisson")
     if arguments.glass_box and (
         loss == "exponential" or arguments.votes is not None or arguments.weak_learner is not None
     ):
-        _refuse("--glass-box uses --loss logistic, which takes no --votes and no --weak-learner")
+        _refuse("--glass-box takes no --loss exponential, no --votes and no --weak-learner")
     if loss is not None or arguments.glass_box:
         return loss or "logistic"
     needs_exponential = arguments.votes is not None or arguments.weak_learner == "interval"
@@ -309,14 +362,16 @@ def _loss(arguments: argparse.Namespace) -> Loss:
 
 
 def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
+    for name in _OF_CLASSES:
+        if loss in _QUANTITY_LOSSES and getattr(arguments, name) is not None:
+            _refuse(f"--{name.replace('_', '-')} is for classes, not for --loss {loss}")
     if loss == "logistic" and arguments.votes is not None:
         _refuse(
             "--votes is for --loss exponential; with --loss logistic, regions vote Newton steps"
         )
-    if loss != "logistic" and arguments.l2 is not None:
-        _refuse("--l2 is for --loss logistic, whose votes it shrinks")
-    if loss != "logistic" and arguments.smoothing_rounds is not None:
-        _refuse("--smoothing-rounds is for --loss logistic")
+    for option in ("l2", "smoothing_rounds"):
+        if loss == "exponential" and getattr(arguments, option) is not None:
+            _refuse(f"--{option.replace('_', '-')} is for --loss logistic, and for quantities")
     if arguments.weak_learner != "interval":
         return
     if loss == "logistic":

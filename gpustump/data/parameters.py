@@ -127,6 +127,10 @@ def check_vote_kind(votes: Any, choices: tuple[VoteKind, ...] = VOTE_KINDS) -> V
     return _one_of(choices, votes, "votes")
 
 
+MOST_CODES = 100
+"""A column of a file with up to this many distinct whole numbers may hold codes of classes, counts
+or another quantity: users must say which."""
+
 QuantityLossName = Literal["squared_error", "poisson", "gamma"]
 """The losses of a quantity, as estimators call them."""
 

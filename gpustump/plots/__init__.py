@@ -9,6 +9,7 @@
     judged         samples with known labels, and a model's predictions for them
     ranking_curves ROC curves, and precision over recall
     reliability    how often predictions come true, over their probability
+    predictions    true values and residuals over the predictions of a quantity
     confusion      how many samples of each class are predicted to be of each class
     regions        decision regions over two features
     lines          stumps as lines in the plane of two features
@@ -48,6 +49,7 @@ from gpustump.plots.lines import stump_lines
 from gpustump.plots.loss_curve import weighted_loss
 from gpustump.plots.margins import margin_distribution
 from gpustump.plots.page import overview
+from gpustump.plots.predictions import residuals, true_over_predicted
 from gpustump.plots.ranking_curves import precision_recall_curve, roc_curve
 from gpustump.plots.regions import decision_regions
 from gpustump.plots.reliability import reliability_curve
@@ -65,10 +67,12 @@ __all__ = [
     "overview",
     "precision_recall_curve",
     "reliability_curve",
+    "residuals",
     "roc_curve",
     "shape_function",
     "shape_functions",
     "stump_lines",
+    "true_over_predicted",
     "waterfall",
     "weighted_loss",
 ]

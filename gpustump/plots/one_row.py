@@ -90,7 +90,8 @@ class RowScore:
     intercept, score : Amount
         The score is the sum of the intercept and of all amounts, bit for bit.
     predicted : label or None
-        None for a quantity, whose prediction is the score; there are no probabilities then.
+        None for a quantity, whose prediction is the score or its exponential; there are no
+        probabilities then.
     probabilities : ndarray (n_classes,) of float64
     probabilities_of_bags : ndarray (n_bags, n_classes) of float64
     """
@@ -268,8 +269,9 @@ def _drawn_name(row: RowScore, column: Column) -> str:
 
 
 def amount_text(amount: float) -> str:
-    """What is added, in a picture: three digits, or a whole number from 1000 on."""
-    text = f"{amount:+.3g}" if abs(amount) < 1000 else f"{amount:+.0f}"
+    """What is added, in a picture: three digits, or a whole number from 1000 to a million."""
+    is_short = 1000 <= abs(amount) < 1e6
+    text = f"{amount:+.0f}" if is_short else f"{amount:+.3g}"
     return text.replace("-", "−") if amount else "0"
 
 
@@ -295,7 +297,8 @@ def name_axis(ax: Axes, text: str) -> None:
 def write_prediction(ax: Axes, row: RowScore) -> None:
     """Write above the axes what is predicted: a quantity, or a class and its probability."""
     if row.predicted is None:
-        text = f"predicted: {style.number_text(row.score.value)}"
+        predicted = row.model.quantities_of(np.asarray([row.score.value]))
+        text = f"predicted: {style.number_text(float(predicted[0]))}"
         style.legend_above(ax, [], [], title=text)
         return
     probability = float(row.probabilities[row.model.classes.index(row.predicted)])

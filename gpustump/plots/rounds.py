@@ -1,7 +1,8 @@
 """The rounds of boosting: errors, their bounds, and below them edges, normalisers or the log-loss.
 
 What is drawn below the errors depends on the votes: AdaBoost's stumps have edges, its other votes
-normalisers, and LogitBoost lowers the log-loss.
+normalisers, and LogitBoost lowers the log-loss. The errors of a quantity are its losses, and below
+them are the scores of the splits.
 """
 
 from __future__ import annotations
@@ -12,13 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.votes import AnyRound, RegionRound, Round
+from gpustump.data.targets import check_targets
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
 from gpustump.theory import edge_bounds
-from gpustump.theory.round_losses import Run, errors_of, losses_of, run_number, run_of
+from gpustump.theory.round_losses import (
+    Run,
+    errors_of,
+    losses_of,
+    run_number,
+    run_of,
+    staged_scores,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +57,7 @@ _MARKERS = {"training": "o", "held-out": "s", "bound": "^", "by edges": "v", "lo
 
 
 def error_curve(
-    classifier: Any,
+    estimator: Any,
     X: Any = None,
     y: Any = None,
     *,
@@ -59,17 +69,18 @@ def error_curve(
 
     The strip shows, for discrete votes, the edges of the stumps; for other votes of AdaBoost 1 - Z,
     how far each round lowers the bound; for LogitBoost the held-out log-loss by round, or the score
-    of each round's split if no held-out samples are known.
+    of each round's split if no held-out samples are known. The error of a quantity is the mean
+    squared error or the mean deviance.
 
     Parameters
     ----------
-    classifier : AdaBoostClassifier or LogitBoostClassifier
+    estimator : classifier or regressor of gpustump
         Fitted; its `rounds_` are drawn.
     X : array or frame (n_samples, n_features), optional
         Held-out samples, for the losses on them by round. By default, the errors on the samples
         that early stopping held out, if there are any, and their log-loss if it was watched.
     y : array (n_samples,), optional
-        Their labels.
+        Their labels, or targets.
     sample_weight : array (n_samples,), optional
         Their weights.
     label : bool, int, float or str, optional
@@ -117,13 +128,12 @@ def error_curve(
     >>> ax.lines[0].get_label()
     'training error: last 0, lowest 0 in round 3'
     """
-    model = model_of(classifier)
-    if not hasattr(classifier, "rounds_"):
+    model = model_of(estimator)
+    if not hasattr(estimator, "rounds_"):
         raise TypeError(
-            "classifier must be a fitted AdaBoostClassifier or LogitBoostClassifier, which has "
-            f"rounds_ to draw; got {type(classifier).__name__}."
+            "estimator must be a fitted classifier or regressor of gpustump, which has rounds_ to "
+            f"draw; got {type(estimator).__name__}."
         )
-    model.refuse_quantity()
     number = _number(model, label, has_samples=X is not None)
     if (X is None) != (y is None):
         raise ValueError("X and y must be given together: the held-out samples and their labels.")
@@ -134,28 +144,41 @@ def error_curve(
         )
     if X is None:
         inputs.check_no_weights(sample_weight)
-        held_out = _watched(classifier, number)
+        held_out = _watched(estimator, number)
     else:
-        table = inputs.table_of(classifier, X)
-        run = run_of(model, number, table, y)
-        held_out = _on_samples(run, table, inputs.weights_of(sample_weight, table), classifier)
+        table = inputs.table_of(estimator, X)
+        weights = inputs.weights_of(sample_weight, table)
+        if model.is_regression:
+            held_out = _HeldOut(_losses_of_quantity(estimator, table, y, weights), np.zeros(0))
+        else:
+            held_out = _on_samples(run_of(model, number, table, y), table, weights, estimator)
     is_whole = number is None or model.n_bags > 1
-    rounds = () if number is None or is_whole else classifier.rounds_[number]
+    rounds = () if number is None or is_whole else estimator.rounds_[number]
     has_curves = held_out.errors.size > 0 if is_whole else len(rounds) > 0
     is_tall = has_curves and held_out.log_losses.size > 0
     ax = style.tidy_axes(ax, 6.0, 1.6 if not has_curves else 5.2 if is_tall else 4.6)
     if not has_curves:
-        style.leave_empty(ax, "no stump is better than chance")
+        nothing = "lowers the loss" if model.is_regression else "is better than chance"
+        style.leave_empty(ax, f"no stump {nothing}")
+    elif not _are_finite(rounds, held_out):
+        style.leave_empty(ax, "losses that are too large to be drawn")
     elif is_whole:
-        _draw_whole(ax, held_out)
+        _draw_whole(ax, held_out, is_share=not model.is_regression)
         every = f"error, all {len(model.classes)} classes"
-        ax.set_ylabel(every if number is None else _error_of(model, label))
+        is_all = number is None and not model.is_regression
+        ax.set_ylabel(every if is_all else _error_of(model, label))
         if model.n_bags > 1:
             ax.figure.axes[-1].set_xlabel(f"round, {model.n_bags} bags in turns")
     else:
-        _draw_run(ax, rounds, held_out)
+        _draw_run(ax, rounds, held_out, is_share=not model.is_regression)
         ax.set_ylabel(_error_of(model, label))
     return style.make_current(ax)
+
+
+def _are_finite(rounds: Sequence[AnyRound], held_out: _HeldOut) -> bool:
+    """Whether all errors are: squares of a quantity may be infinite."""
+    errors = [one.training_error for one in rounds]
+    return bool(np.isfinite(errors).all() and np.isfinite(held_out.errors).all())
 
 
 class _HeldOut(NamedTuple):
@@ -167,6 +190,10 @@ class _HeldOut(NamedTuple):
 
 def _number(model: StumpEnsemble, label: Label | None, *, has_samples: bool) -> int | None:
     """The run that is drawn; None for the whole of several runs, on samples."""
+    if model.is_regression:
+        if label is not None:
+            raise ValueError(f"label is for classes; the model predicts a quantity; got {label!r}.")
+        return 0
     number = run_number(model, label)
     if model.is_binary:
         return model.output_index(label)  # which refuses the first class
@@ -175,42 +202,68 @@ def _number(model: StumpEnsemble, label: Label | None, *, has_samples: bool) -> 
     return None if has_samples else model.member_index(label)
 
 
-def _watched(classifier: Any, number: int | None) -> _HeldOut:
+def _watched(estimator: Any, number: int | None) -> _HeldOut:
     """What early stopping watched; it kept the log-loss if that was its score."""
-    errors = np.asarray(classifier.held_out_errors_[number])
-    is_log_loss = _lowers_log_loss(classifier) and classifier.scoring == "neg_log_loss"
-    scores = classifier.held_out_scores_[number] if is_log_loss else ()
+    errors = np.asarray(estimator.held_out_errors_[number])
+    is_log_loss = getattr(estimator, "scoring", "") == "neg_log_loss" and _lowers_log_loss(
+        estimator
+    )
+    scores = estimator.held_out_scores_[number] if is_log_loss else ()
     return _HeldOut(errors, 0.0 - np.asarray(scores))
 
 
-def _on_samples(run: Run, X: Array, weights: IntegerWeights, classifier: Any) -> _HeldOut:
+def _on_samples(run: Run, X: Array, weights: IntegerWeights, estimator: Any) -> _HeldOut:
     """The losses on samples; the log-loss only where boosting lowers it."""
-    if not _lowers_log_loss(classifier):
+    if not _lowers_log_loss(estimator):
         return _HeldOut(errors_of(run, X, weights), np.zeros(0))
     found = losses_of(run, X, weights)
     return _HeldOut(found.errors, found.log_losses)
 
 
-def _lowers_log_loss(classifier: Any) -> bool:
+def _losses_of_quantity(regressor: Any, X: Array, y: Any, weights: IntegerWeights) -> np.ndarray:
+    """The mean squared error or the mean deviance after each round, (n_rounds,)."""
+    from sklearn.metrics import (
+        mean_gamma_deviance,
+        mean_poisson_deviance,
+        mean_squared_error,
+    )
+
+    losses = {
+        "squared_error": mean_squared_error,
+        "poisson": mean_poisson_deviance,
+        "gamma": mean_gamma_deviance,
+    }
+    loss, model, counts = losses[regressor.loss], regressor.model_, weights.values > 0
+    with arrays.computing_on(X):
+        true = arrays.to_host(check_targets(y, X))[counts]
+    own = weights.values[counts] / weights.total
+    staged = (model.quantities_of(s[0][counts]) for s in staged_scores(model.additive, X))
+    with np.errstate(over="ignore"):
+        return np.asarray([loss(true, predicted, sample_weight=own) for predicted in staged])
+
+
+def _lowers_log_loss(estimator: Any) -> bool:
     """Whether the votes are Newton steps: these rounds have no normaliser."""
-    first = next((one for rounds in classifier.rounds_ for one in rounds), None)
+    first = next((one for rounds in estimator.rounds_ for one in rounds), None)
     return first is not None and first.normaliser is None
 
 
 def _error_of(model: StumpEnsemble, label: Label | None) -> str:
     """Whose error is drawn."""
+    if model.is_regression:
+        return inputs.ERRORS[model.link]
     if model.is_shared:
         return f"error, all {len(model.classes)} classes"
     name = inputs.score_name(model, label)
     return "error" if model.is_binary else f"error,\n{name} against the rest"
 
 
-def _draw_whole(ax: Axes, held_out: _HeldOut) -> None:
+def _draw_whole(ax: Axes, held_out: _HeldOut, *, is_share: bool) -> None:
     """The losses of a model of several runs."""
     curves = [_Curve("held-out", held_out.errors, _HELD_OUT)]
     strip = style.strip_below(ax, _TALL) if held_out.log_losses.size else None
     _draw_errors([ax] if strip is None else [ax, strip], curves)
-    _set_top(ax, curves)
+    _set_top(ax, curves, is_share=is_share)
     handles = ax.get_legend_handles_labels()
     if strip is not None:
         _draw_log_loss(strip, ax, held_out.log_losses)
@@ -219,7 +272,7 @@ def _draw_whole(ax: Axes, held_out: _HeldOut) -> None:
     style.rounds_axis(strip or ax, len(held_out.errors))
 
 
-def _draw_run(ax: Axes, rounds: Sequence[AnyRound], held_out: _HeldOut) -> None:
+def _draw_run(ax: Axes, rounds: Sequence[AnyRound], held_out: _HeldOut, *, is_share: bool) -> None:
     """A run's errors and bounds, and the strip below them."""
     curves = [_Curve("training", np.asarray([one.training_error for one in rounds]), _TRAINING)]
     if held_out.errors.size:
@@ -228,7 +281,7 @@ def _draw_run(ax: Axes, rounds: Sequence[AnyRound], held_out: _HeldOut) -> None:
     strip = style.strip_below(ax, _TALL if has_log_loss else _LOW)
     _draw_errors([ax, strip], curves)
     bounds = _draw_bounds(ax, rounds)
-    _set_top(ax, curves, float(bounds.min()) if bounds.size else 0.0)
+    _set_top(ax, curves, float(bounds.min()) if bounds.size else 0.0, is_share=is_share)
     handles = ax.get_legend_handles_labels()
     if has_log_loss:
         _draw_log_loss(strip, ax, held_out.log_losses)
@@ -305,11 +358,22 @@ def _draw_by_round(ax: Axes, values: np.ndarray, kind: str, **look: Any) -> None
     ax.plot(np.arange(1, len(values) + 1), values, marker=marker, ms=3, **look)
 
 
-def _set_top(ax: Axes, curves: Sequence[_Curve], bound: float = 0.0) -> None:
-    """Set the y axis for the errors, with the lowest value of the bound in view."""
+def _set_top(
+    ax: Axes, curves: Sequence[_Curve], bound: float = 0.0, *, is_share: bool = True
+) -> None:
+    """Set the y axis for the errors, with the lowest value of the bound in view.
+
+    `is_share` says that errors are shares of the samples, not losses of a quantity.
+    """
     highest = max(float(curve.values.max()) for curve in curves)
-    top = max(2.2 * highest, 1.1 * bound, 0.01)
-    ax.set_ylim(0, top if top < 0.6 else 1.0)
+    if is_share:
+        top = max(2.2 * highest, 1.1 * bound, 0.01)
+        ax.set_ylim(0, top if top < 0.6 else 1.0)
+    else:
+        lowest = min(float(curve.values.min()) for curve in curves)
+        is_far = lowest > 0.5 * highest
+        bottom = max(0.0, lowest - 0.3 * (highest - lowest)) if is_far else 0.0
+        ax.set_ylim(bottom, highest + 0.08 * (highest - bottom) or 1.0)
 
 
 def _draw_by_votes(strip: Axes, rounds: Sequence[AnyRound]) -> None:

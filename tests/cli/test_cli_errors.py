@@ -45,7 +45,6 @@ ARRAY_REFUSALS = {
     ("table.npy", "label"): "has no column 'label'; its 4 columns are named by their index",
     ("table.npy", "4"): "has no column 4; its 4 columns are named by their index, 0 to 3 or -1",
     ("table.npy", "-5"): "has no column -5",
-    ("table.npy", "0"): "varies continuously: 60 distinct values",
     ("constant.npy", "0"): "the target '0' is 1 in every row; two classes or more are needed",
     ("vector.npy", "0"): "shape is (60,); a table has two dimensions",
     ("objects.npy", "0"): "holds Python objects, which are not read",
@@ -105,7 +104,10 @@ TEXT_REFUSALS = {
     ("table.csv", "lable"): "no column 'lable'; it has 'x', 'label', 'same', 'part'. Did you mean "
     "'label'?",
     ("table.csv", "1"): "no column '1'",
-    ("table.csv", "x"): "the target 'x' has 20 distinct values in 20 rows",
+    (
+        "table.csv",
+        "x",
+    ): "the target 'x' holds 20 distinct whole numbers, 0 to 19. Say what they are",
     ("table.csv", "same"): "the target 'same' is 'k' in every row",
     ("table.csv", "part"): "the target 'part' is empty",
     ("words.csv", "label"): "column 'w' cannot be used: it is text with 99 distinct values, more "
@@ -127,19 +129,22 @@ def test_text_that_is_no_table_is_refused(command, data, target):
     assert TEXT_REFUSALS[data, target] in command.refuses("train", data, "--target", target)
 
 
-def test_a_quantity_with_gaps_is_refused_as_a_quantity_first(command):
+def test_labels_with_gaps_are_refused_for_what_no_option_mends_first(command):
     pytest.importorskip("polars")
     rows = "".join(f"{k % 2},{k + 0.5}\n" for k in range(30))
     Path("quantity.csv").write_text(f"x,price\n{rows}1,\n")
-    message = command.refuses("train", "quantity.csv", "--target", "price")
-    assert "varies continuously: 30 distinct values" in message
+    asked = ("train", "quantity.csv", "--target", "price")
+    message = command.refuses(*asked, "--votes", "real")
+    assert "holds 30 distinct numbers that are not all whole, such as 0.5" in message
+    assert "To predict a quantity, choose --loss squared_error" in message
+    assert "missing in 1 row of 31" in command.refuses(*asked)
 
 
 def test_few_numbers_with_fractions_may_be_codes_and_train_as_text(command):
     pytest.importorskip("polars")
     rows = "".join(f"{k},{[-0.04, 0.05][k % 2]}\n" for k in range(30))
     Path("codes.csv").write_text(f"x,sex\n{rows}")
-    message = command.refuses("train", "codes.csv", "--target", "sex")
+    message = command.refuses("train", "codes.csv", "--target", "sex", "--loss", "logistic")
     assert "holds 2 distinct numbers that are not all whole, such as -0.04" in message
     assert "--categorical" in message
     command.succeeds("train", "codes.csv", "--target", "sex", "--categorical", "sex")
@@ -194,7 +199,7 @@ def test_options_that_make_no_sense_are_refused(command, options):
             "unexpected argument 'b.npy'",
         ),
         (["train", "table.npy"], "--target COLUMN is needed"),
-        (["train", "table.npz"], "--target COLUMN is needed: which column holds the labels? "),
+        (["train", "table.npz"], "--target COLUMN is needed: which column is to be predicted? "),
         (["train", "table.npz", "--target", "y", "--weight", "y"], "both name 'y'"),
         (["train", "table.npz", "--target", "y", "--weight", "negative"], "not negative"),
         (["train", "table.npz", "--target", "y", "--drop", "0,1,2"], "no column is left"),

@@ -28,7 +28,8 @@ def wine(command):
     """A model of three classes and its table, without names."""
     X, y = load_wine(return_X_y=True)
     np.savez("wine.npz", X=X, y=y)
-    command.succeeds("train", "wine.npz", "--target", "y", "--rounds", 10, "--quiet")
+    classes = ("--target", "y", "--loss", "exponential")
+    command.succeeds("train", "wine.npz", *classes, "--rounds", 10, "--quiet")
     return X
 
 

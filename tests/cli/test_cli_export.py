@@ -92,7 +92,7 @@ def test_text_of_a_csv_file_is_text_in_the_query(command):
         (("-o", "model.txt"), "--to is needed: onnx, c, sql; or let the name of --output"),
         ((), "--to is needed"),
         (("--to", "c", "-o", "model.py"), "'model.py' must end in .h; --force takes any name"),
-        (("--to", "cobol"), "--to: must be onnx or c or sql; got 'cobol'"),
+        (("--to", "cobol"), "--to: must be onnx, c or sql; got 'cobol'"),
         (("--to", "onnx"), "ONNX is not text; give the name of a file that ends in .onnx"),
         (("--to", "c", "--table", "t"), "--table is for --to sql."),
         (("-o", "m.onnx", "--name", "t"), "--name is for --to c and sql."),
@@ -100,7 +100,7 @@ def test_text_of_a_csv_file_is_text_in_the_query(command):
         (("--to", "sql", "--table", ""), "no column or table in SQL can be called ''"),
         (
             ("--to", "sql", "--dialect", "mysql"),
-            "must be sqlite or duckdb or postgresql",
+            "must be sqlite, duckdb or postgresql",
         ),
         (("-o", "model.json", "--to", "c"), "would replace the file that is read"),
     ],

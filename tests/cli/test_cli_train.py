@@ -69,7 +69,8 @@ def test_every_format_of_the_same_numbers_gives_the_librarys_model(command, n_cl
         *("table.npy", "table.npz", "packed.npz"),
     ):
         target = targets.get(name, "label")
-        command.succeeds("train", name, "--target", target, "--quiet", "-o", "model.json")
+        options = ("--target", target, "--loss", "exponential", "--quiet", "-o", "model.json")
+        command.succeeds("train", name, *options)
         digests[name] = StumpEnsemble.load("model.json").digest()
     assert set(digests.values()) == {library_model(X, y).digest()}, digests
 
@@ -92,7 +93,8 @@ def test_report_states_what_scikit_learn_finds_on_the_held_out_rows(command):
     X, y = load_iris(return_X_y=True)
     np.savez("iris.npz", X=X, y=y)
     outcome = command.succeeds(
-        *("train", "iris.npz", "--target", "y", "--rounds", 5, "--learning-rate", 0.5),
+        *("train", "iris.npz", "--target", "y", "--loss", "exponential"),
+        *("--rounds", 5, "--learning-rate", 0.5),
         *("--test-size", 0.3, "--seed", 7),
     )
     rows, held_out = train_test_split(np.arange(len(y)), test_size=0.3, random_state=7, stratify=y)

@@ -54,8 +54,9 @@ def test_it_states_scikit_learns_figures_and_those_that_shares_alone_give(
     X, y, weights = table(n_classes)
     np.savez("t.npz", X=X, y=y, w=weights)
     options = ("--weight", "w") if is_weighted else ()
+    asked = ("--target", "y", "--loss", "exponential")
     np.savez("t.npz", X=X, y=y, **({"w": weights} if is_weighted else {}))
-    outcome = command.succeeds("train", "t.npz", "--target", "y", "--rounds", 20, *options)
+    outcome = command.succeeds("train", "t.npz", *asked, "--rounds", 20, *options)
     rows = held_out(y)
     X, y, w = X[rows], y[rows], weights[rows] if is_weighted else None
     model = StumpEnsemble.load("model.json")

@@ -22,6 +22,7 @@ from gpustump import (
     LogitBoostClassifier,
     RegionMember,
     Split,
+    StumpBoostingRegressor,
     StumpEnsemble,
 )
 from gpustump.cli import method
@@ -50,7 +51,7 @@ OPTIONS = {
             n_estimators=30, votes="real", multi_class="shared", device="cpu"
         )
     ),
-    "--glass-box --rounds 60": lambda: GlassBoxClassifier(
+    "--glass-box --loss logistic --rounds 60": lambda: GlassBoxClassifier(
         n_estimators=60, random_state=0, device="cpu"
     ),
     "--votes real --rounds 30 --bags 3 --set-aside 0.2 --patience 4": (
@@ -64,7 +65,7 @@ OPTIONS = {
             device="cpu",
         )
     ),
-    "--patience 7": (
+    "--loss exponential --patience 7": (
         lambda: AdaBoostClassifier(
             n_estimators=100, n_iter_no_change=7, random_state=0, device="cpu"
         )
@@ -117,17 +118,17 @@ def test_each_choice_is_the_librarys_estimator_and_its_log_loss_is_scikit_learns
 UNDEFINED = {
     "--loss logistic --votes real": "--votes is for --loss exponential",
     "--loss logistic --votes discrete": "--votes is for --loss exponential",
-    "--l2 1": "--l2 is for --loss logistic",
-    "--l2 1 --votes real": "--l2 is for --loss logistic",
+    "--l2 1": "--l2 is for --loss logistic, and for quantities",
+    "--l2 1 --votes real": "--l2 is for --loss logistic, and for quantities",
     "--weak-learner interval --votes real": "for discrete votes, not for --votes real",
     "--weak-learner interval --loss logistic": "for discrete votes, not for --loss logistic",
     "--weak-learner interval --multi-class shared": "not for shared stumps",
-    "--loss squared": "--loss: must be exponential or logistic; got 'squared'",
-    "--loss ''": "--loss: must be exponential or logistic",
+    "--loss squared": "squared_error, poisson or gamma; got 'squared'",
+    "--loss ''": "--loss: must be exponential, logistic, squared_error",
     "--votes newton": "must be discrete or real; got 'newton'; Newton votes are what --loss",
     "--multi-class all": "--multi-class: must be one-vs-rest or shared; got 'all'",
-    "--smoothing-rounds 9": "--smoothing-rounds is for --loss logistic",
-    "--smoothing-rounds 9 --votes real": "--smoothing-rounds is for --loss logistic",
+    "--smoothing-rounds 9": "--smoothing-rounds is for --loss logistic, and for quantities",
+    "--smoothing-rounds 9 --votes real": "--smoothing-rounds is for --loss logistic, and for",
     "--smoothing-rounds -1 --loss logistic": "--smoothing-rounds: must be a whole number",
     "--l2 -1 --loss logistic": "--l2: must be a number of at least 0; got '-1'",
     "--l2 inf --loss logistic": "--l2: must be a number of at least 0; got 'inf'",
@@ -135,8 +136,8 @@ UNDEFINED = {
     "--loss logistic --learning-rate 0": "--learning-rate: must be a number above 0",
     "--set-aside 0.2": "--set-aside needs --patience, which watches these rows, or --bags",
     "--patience 3 --set-aside 0": "--set-aside: must be a share of the rows, above 0 and below 1",
-    "--glass-box --votes real": "--glass-box uses --loss logistic, which takes no --votes",
-    "--glass-box --loss exponential": "--glass-box uses --loss logistic, which takes no --votes",
+    "--glass-box --votes real": "--glass-box takes no --loss exponential, no --votes",
+    "--glass-box --loss exponential": "--glass-box takes no --loss exponential, no --votes",
     "--bags 0": "--bags: must be a whole number of at least 1 and at most 1000000; got '0'",
     "--patience 0": "--patience: must be a whole number of at least 1; got '0'",
 }
@@ -187,16 +188,20 @@ def test_one_constant_says_what_train_uses_without_options(
     assert f"(default: {default.rounds or 200}" in shown
 
 
-def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
+def test_help_names_the_estimators_and_the_defaults_of_all_losses(capsys):
     with pytest.raises(SystemExit):
         parse(["train", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    usual = LogitBoostClassifier()
-    assert "exponential: AdaBoostClassifier; logistic: LogitBoostClassifier" in shown
-    assert f"with --loss logistic: {usual.learning_rate})" in shown
+    usual, l2 = LogitBoostClassifier(), LogitBoostClassifier().l2_regularization
+    assert "for classes exponential or logistic, for quantities squared_error, poisson" in shown
+    assert "AdaBoost, the estimator AdaBoostClassifier" in shown
+    assert "LogitBoost, the estimator LogitBoostClassifier" in shown
+    regressor = StumpBoostingRegressor()
+    of_quantities = f"for quantities: {regressor.learning_rate})"
+    assert f"with --loss logistic: {usual.learning_rate}; {of_quantities}" in shown
     rounds = "200 times the number of classes that share the stumps"
-    assert f"with --loss logistic: {rounds})" in shown
-    assert f"in units of the weights (default: {usual.l2_regularization:g})" in shown
+    assert f"with --loss logistic: {rounds}; for quantities: {regressor.n_estimators})" in shown
+    assert f"in units of the weights (default: 0.0; with --loss logistic: {l2})" in shown
     assert "Without options: --loss exponential, --votes discrete, --multi-class one-vs-rest." in (
         shown
     )

@@ -125,7 +125,7 @@ def test_a_column_that_alone_tells_the_target_is_pointed_out(command, answer, n_
 
 def _trained(command, table: pandas.DataFrame) -> str:
     table.to_csv("table.csv", index=False)
-    outcome = train(command)
+    outcome = train(command, "--loss", "exponential")
     assert (outcome.code, outcome.err) == (0, "")
     return outcome.out
 

@@ -13,6 +13,7 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import brier_score_loss, log_loss
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
+from gpustump.cli.input.offsets import Offsets
 from gpustump.cli.input.training_data import Part
 from gpustump.model.encoding import plain_encoding
 
@@ -71,14 +72,21 @@ class Drawn:
         monkeypatch.setattr(html_report, "rules", lambda loaded, limit: rules)
         held_out = Part(X, np.flatnonzero(HELD_OUT), self.y, None)
         training = SimpleNamespace(
-            classifier=self.clf,
+            estimator=self.clf,
             model=replace(self.clf.model_, details={"training": {"rounds": 6}}),
             data=SimpleNamespace(
-                target="kind", source="wine", encoding=plain_encoding(5, None), y=y, X=X
+                target="kind",
+                source="wine",
+                encoding=plain_encoding(5, None),
+                y=y,
+                X=X,
+                offsets=Offsets(),
             ),
             trained=Part(X, rows, y[rows], None),
             held_out=held_out if has_held_out else None,
-            method=SimpleNamespace(votes=getattr(self.clf, "votes", "newton")),
+            method=SimpleNamespace(
+                votes=getattr(self.clf, "votes", "newton"), is_of_quantity=False
+            ),
         )
         page = html_report.page(training, [("rows", "178")]).decode()
         self.text = " ".join(page.split())

@@ -21,6 +21,7 @@ from gpustump import (
     Interval,
     Member,
     Stump,
+    StumpBoostingRegressor,
     StumpEnsemble,
     fit_stump,
     plots,
@@ -866,6 +867,8 @@ def pictures(binary, three, cancer, wine):
     X, y = cancer
     table, signs = X.to_numpy(), np.where(y == "benign", 1, -1)
     stump = fit_stump(table[:, :2], signs)
+    cost = np.abs(np.nan_to_num(table[:, 3])) + 1.0
+    costs = StumpBoostingRegressor(loss="gamma", n_estimators=9).fit(table, cost), table, cost
     return {
         "shape_function": lambda ax: plots.shape_function(binary, 3, X=X, ax=ax),
         "error_curve": lambda ax: plots.error_curve(binary, X, y, ax=ax),
@@ -880,6 +883,8 @@ def pictures(binary, three, cancer, wine):
         "precision_recall_curve": lambda ax: plots.precision_recall_curve(binary, X, y, ax=ax),
         "reliability_curve": lambda ax: plots.reliability_curve(binary, X, y, ax=ax),
         "confusion_matrix": lambda ax: plots.confusion_matrix(three, *wine, ax=ax),
+        "true_over_predicted": lambda ax: plots.true_over_predicted(*costs, ax=ax),
+        "residuals": lambda ax: plots.residuals(*costs, ax=ax),
     }
 
 
@@ -1009,7 +1014,7 @@ X3, Y3 = [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], [-1, 1]
         (lambda: plots.shape_function(ONE, 0, sample_weight=[1.0]), "without X"),
         (lambda: plots.shape_functions(ONE, n_features=0), "n_features must be at least 1"),
         (lambda: plots.shape_functions(ONE, features=[]), "features is empty"),
-        (lambda: plots.error_curve(ONE), "classifier must be a fitted AdaBoostClassifier"),
+        (lambda: plots.error_curve(ONE), "estimator must be a fitted classifier"),
         (lambda: plots.margin_distribution(ONE, X3, Y3, rounds=[2]), "rounds must be at most 1"),
         (lambda: plots.margin_distribution(ONE, X3, Y3, rounds=[]), "rounds must be 1 to 5"),
         (lambda: plots.margin_distribution(ONE, X3, [0, 1]), "none of the model's classes"),

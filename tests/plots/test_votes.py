@@ -250,7 +250,7 @@ def test_what_a_picture_cannot_show_is_refused_in_one_line(fitted):
     for stumps in (split.split, [split.split], clf.model_.members[0].splits[:2]):
         with pytest.raises(TypeError, match="must be a Stump"):
             plots.stump_lines(stumps)
-    with pytest.raises(TypeError, match="fitted AdaBoostClassifier or LogitBoostClassifier"):
+    with pytest.raises(TypeError, match="must be a fitted classifier or regressor"):
         plots.error_curve(clf.model_)
     with pytest.raises(ValueError, match="label must be one of 0, 1, 2"):
         plots.error_curve(fitted["real against the rest"][0])

@@ -34,6 +34,11 @@ def run(arguments: argparse.Namespace) -> int:
     check_one_standard_input(arguments.model, arguments.data)
     check_device_option(arguments.device)
     loaded = load_model(arguments.model)
+    if loaded.model.is_regression:
+        raise InputError(
+            f"{shown_name(arguments.model)} predicts a quantity; audits are for classes so far. "
+            "Fits are deterministic: train again, and compare the digests."
+        )
     details = loaded.model.details
     columns = columns_of(details, arguments.target, arguments.weight)
     with as_input_error():

@@ -60,9 +60,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _layout(loaded: LoadedModel) -> Layout:
     parts = [*loaded.encoding.shown_names, INTERCEPT, SCORE]
-    if not loaded.model.is_binary:
+    if loaded.model.n_outputs > 1:
         parts = [f"{label}: {part}" for label in loaded.model.classes for part in parts]
-    return Layout(_made_different(parts), ["contributions", "score", "features", "classes"])
+    arrays = ["contributions", "score", "features"]
+    if not loaded.model.is_regression:
+        arrays.append("classes")
+    return Layout(_made_different(parts), arrays)
 
 
 def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileState | None) -> Result:
@@ -79,7 +82,8 @@ def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileStat
         contributions, scores = _contributions_and_scores(model, X)
         check_unchanged_if_mapped(before)
         features = np.asarray([*loaded.encoding.shown_names, INTERCEPT])
-        return [contributions, scores, features, model.class_array]
+        of_classes = [] if model.is_regression else [model.class_array]
+        return [contributions, scores, features, *of_classes]
 
     return Result(len(X), layout, block, arrays)
 

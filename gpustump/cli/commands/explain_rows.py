@@ -88,6 +88,8 @@ def _label(model: StumpEnsemble, text: str | None) -> Label | None:
     """The class that --class names."""
     if text is None:
         return None
+    if model.is_regression:
+        raise InputError("--class is for classes; this model predicts a quantity.")
     names = [str(label) for label in model.classes]
     if text not in names:
         raise InputError(

@@ -16,13 +16,14 @@ from gpustump.cli.output.pictures import (
     picture,
     write_picture,
 )
-from gpustump.cli.output.region_rules import signed
+from gpustump.cli.output.region_rules import decimals_for, signed
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
 from gpustump.cli.wording import label_text, percent
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
+from gpustump.plots.inputs import PREDICTIONS
 
 _STARTS = 6
 """The number of classes for which the header shows what their scores start from."""
@@ -57,7 +58,7 @@ def _overview(loaded: LoadedModel, X: np.ndarray | None, path: str) -> bytes:
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     rounds = " + ".join(thousands(len(member)) for member in model.members)
-    if model.is_shared:
+    if model.n_outputs > 1 and model.is_shared:
         rounds += f", shared by all {len(model.classes)} classes"
     target = model.details.get("target")
     rows = [("model", shortened(shown_name(path)))]
@@ -65,7 +66,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         rows.append(("target", shortened(target)))
     return [
         *rows,
-        ("classes", ", ".join(label_text(label) for label in model.classes)),
+        _predicted(model),
         ("features", f"{thousands(model.n_features)}, {len(model.used_features)} of them used"),
         ("rounds", rounds),
         *([("bags", f"{model.n_bags}, their rounds in turns")] if model.n_bags > 1 else []),
@@ -74,11 +75,19 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     ]
 
 
+def _predicted(model: StumpEnsemble) -> tuple[str, str]:
+    if model.is_regression:
+        return "predicts", "a quantity"
+    return "classes", ", ".join(label_text(label) for label in model.classes)
+
+
 def _scores(model: StumpEnsemble) -> list[tuple[str, str]]:
     """What scores mean and start from, for models whose regions vote numbers of their own."""
     if isinstance(model.members[0], Member):
         return []
-    if model.link == "softmax":
+    if model.is_regression:
+        text = PREDICTIONS[model.link]
+    elif model.link == "softmax":
         text = "half the log-odds of the classes, up to a constant that is common to all of them"
     elif model.is_binary:
         text = f"half the log-odds of {label_text(model.classes[1])}"
@@ -92,8 +101,8 @@ def _start(model: StumpEnsemble) -> list[tuple[str, str]]:
     starts = [value for member in model.members for value in member.constant.tolist()]
     if not any(starts):
         return []
-    if model.is_binary:
-        return [("start from", signed(starts[0]))]
+    if model.n_outputs == 1:
+        return [("start from", signed(starts[0], decimals_for(np.asarray(starts))))]
     texts = [
         f"{label_text(label)}: {signed(start)}"
         for label, start in zip(model.classes, starts, strict=True)

@@ -22,6 +22,7 @@ from gpustump.cli.errors import as_input_error, system_errors_at
 from gpustump.cli.input.constraints import by_feature, constraints_of
 from gpustump.cli.input.device_option import check_device_option
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
+from gpustump.cli.input.offsets import OffsetColumns
 from gpustump.cli.input.training_data import (
     FittedTraining,
     Part,
@@ -54,7 +55,7 @@ from gpustump.engines.announcements import nobody_listens
 from gpustump.model.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from gpustump.estimators.boosted import BoostedClassifier
+    from gpustump.estimators.boosted import BoostedEstimator
 
 REPORT = kind_with_mark("report of gpustump", html_report.MARK.encode())
 
@@ -67,11 +68,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    method = method_of(arguments)
+    method_of(arguments)  # refuses what is not defined, whatever the target is
     _check_outputs(arguments)
     check_device_option(arguments.device)
     before = rounds_in(arguments.checkpoint)
-    _finish(_trained(method, arguments), method, arguments, before)
+    found = _trained(arguments)
+    method = method_of(arguments, is_quantity=found.data.is_quantity)
+    _finish(found, method, arguments, before)
 
 
 def _finish(
@@ -81,7 +84,7 @@ def _finish(
 
     `before` says how many rounds the checkpoint held at first.
     """
-    method = replace(method, bags=found.classifier.model_.n_bags)
+    method = replace(method, bags=found.estimator.model_.n_bags)
     training = _finished(found, method, arguments)
     replaced = replaced_model(arguments.output)
     with as_input_error():  # names or labels that no file can hold
@@ -129,40 +132,41 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     html_report.check_libraries()
 
 
-def _trained(method: Method, arguments: argparse.Namespace) -> FittedTraining:
+def _trained(arguments: argparse.Namespace) -> FittedTraining:
     """Read the table, split it, and train."""
     before = FileState.of(arguments.data)
     data = read_training_data(arguments)
+    method = method_of(arguments, is_quantity=data.is_quantity)
     trained, held_out = split(data, arguments.test_size, arguments.seed)
     started = time.perf_counter()
-    classifier = _fitted(data, trained, method, arguments)
+    fitted = _fitted(data, trained, method, arguments)
     seconds = time.perf_counter() - started
-    fingerprint = fingerprint_of(data.X, data.y, data.weights)
+    fingerprint = fingerprint_of(data.X, data.y, data.weights, of_quantity=data.is_quantity)
     check_unchanged_if_mapped(before)
-    return FittedTraining(classifier, data, trained, held_out, seconds, fingerprint)
+    return FittedTraining(fitted, data, trained, held_out, seconds, fingerprint)
 
 
 def _finished(
     found: FittedTraining, method: Method, arguments: argparse.Namespace
 ) -> FinishedTraining:
     """The training, with the model as it is saved: with names and details."""
-    data, classifier = found.data, found.classifier
+    data, fitted = found.data, found.estimator
     model = replace(
-        classifier.model_,
+        fitted.model_,
         feature_names=data.encoding.feature_names,
         details=_details(found, method, arguments),
     )
     return FinishedTraining(
-        classifier, model, data, found.trained, found.held_out, found.seconds, method
+        fitted, model, data, found.trained, found.held_out, found.seconds, method
     )
 
 
 def _fitted(
     data: TrainingData, part: Part, method: Method, arguments: argparse.Namespace
-) -> BoostedClassifier:
+) -> BoostedEstimator:
     """Train on a part of the rows: the others get weight zero, so that the table is not copied."""
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
-    classifier = estimator(
+    wanted = estimator(
         method,
         categorical_features=data.encoding.categorical_features or None,
         random_state=arguments.seed,
@@ -173,8 +177,10 @@ def _fitted(
         monotonic_cst=by_feature(data.encoding, constraints_of(data, arguments.monotone)),
         checkpoint=checkpoint.checkpoint_of(arguments),
     )
+    offsets = data.offsets._asdict() if data.is_quantity else {}
     with as_input_error():
-        return classifier.fit(data.X, data.y, weights_of(data, part))
+        wanted.fit(data.X, data.y, weights_of(data, part), **offsets)
+    return wanted
 
 
 def _details(
@@ -187,9 +193,10 @@ def _details(
         "gpustump": __version__,
         "target": data.target,
         **({} if arguments.weight is None else {"weight": arguments.weight}),
+        **{n: own for n, own in OffsetColumns.of_options(arguments)._asdict().items() if own},
         "encoding": data.encoding.as_details(),
         "training": {
-            **settings(method, found.classifier.n_estimators_),
+            **settings(method, found.estimator.n_estimators_),
             "test_size": arguments.test_size,
             "seed": arguments.seed,
             **({"monotone": constraints} if constraints else {}),

@@ -18,7 +18,7 @@ from gpustump.cli.input.input_table import InputTable, UnreadColumn
 from gpustump.cli.input.model_input import LoadedModel, text_options
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, Wanted
-from gpustump.cli.input.target_labels import target_labels
+from gpustump.cli.input.targets import target_labels
 from gpustump.cli.input.training_data import (
     BREAST_CANCER_TARGET,
     TrainingData,

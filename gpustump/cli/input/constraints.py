@@ -36,7 +36,7 @@ def constraints_of(data: TrainingData, options: Sequence[str]) -> dict[str, int]
                 raise InputError(f"--monotone names {quoted(name)} twice.")
             found[name] = number
     constraints = {name: number for name, number in found.items() if number}
-    n_classes = len(np.unique(data.y))
+    n_classes = 0 if data.is_quantity else len(np.unique(data.y))
     if constraints and n_classes > 2:
         raise InputError(
             f"--monotone is for two classes; the target {quoted(data.target)} has {n_classes}."

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.errors import InputError, as_input_error
+from gpustump.cli.errors import as_input_error
 from gpustump.cli.input.input_table import InputTable
+from gpustump.cli.input.offsets import OffsetColumns, Offsets
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
 from gpustump.cli.input.standard_input import model_file
@@ -34,11 +37,6 @@ def load_model(path: str) -> LoadedModel:
     """
     with model_file(path) as file:
         model = StumpEnsemble.load(file.path)
-    if model.is_regression:
-        raise InputError(
-            f"{path} predicts a quantity. The command line works with classes so far; in Python, "
-            "gpustump.StumpEnsemble.load reads it, and predict takes a frame."
-        )
     return LoadedModel(model, model.encoding)
 
 
@@ -55,7 +53,33 @@ def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) 
     InputError, OSError
         If the file is not a table with the columns that the model needs.
     """
-    table = read_table(path, _request(encoding), may_be_empty=may_be_empty)
+    return _features(read_table(path, _request(encoding), may_be_empty=may_be_empty), encoding)
+
+
+def read_features_and_offsets(
+    arguments: argparse.Namespace, loaded: LoadedModel
+) -> tuple[np.ndarray, Offsets]:
+    """The same of the table to predict, and what is known of its rows beforehand.
+
+    Raises
+    ------
+    InputError, OSError
+        If the file is not a table with the columns that the model or the options need.
+    """
+    model, encoding = loaded
+    named = OffsetColumns.of_model(model, arguments)
+    found: list[OffsetColumns] = []
+
+    def more(header: InputTable) -> dict[int, str]:
+        found[:] = [named.those_in(header, arguments)]
+        return {at: NUMBER for _, at in found[0].columns(header) if at is not None}
+
+    table = read_table(arguments.data, _request(encoding, more), may_be_empty=True)
+    offsets = found[0].read(table) if found else Offsets()
+    return _features(table, encoding), offsets
+
+
+def _features(table: InputTable, encoding: Encoding) -> np.ndarray:
     with as_input_error():
         X, unseen = encode(encoding, table)
     for name, values in unseen.items():
@@ -63,8 +87,14 @@ def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) 
     return X
 
 
-def _request(encoding: Encoding) -> Request:
-    """The columns that a model needs, read as in training."""
+def _nothing_more(header: InputTable) -> dict[int, str]:
+    return {}
+
+
+def _request(
+    encoding: Encoding, more: Callable[[InputTable], dict[int, str]] = _nothing_more
+) -> Request:
+    """The columns that a model needs, read as in training, and the kinds of some more."""
 
     def choose(header: InputTable) -> Wanted:
         with as_input_error():
@@ -73,6 +103,7 @@ def _request(encoding: Encoding) -> Request:
             position: TEXT if needed.kind in ("category", NUMBERED) else NUMBER
             for needed, position in zip(encoding.columns, positions, strict=True)
         }
+        kinds = more(header) | kinds
         return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds)
 
     return Request(choose, text_options(encoding))

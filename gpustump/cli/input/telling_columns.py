@@ -2,11 +2,13 @@
 
 A column of numbers does if each label has a range of values of its own. A column of text does if no
 two labels share a value, and all labels but one have a single value. The missing values of either
-must all have the same label.
+must all have the same label. If the target is a quantity, a column of numbers does if it rises
+wherever the target does, or falls wherever it does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +36,8 @@ class _Labels(NamedTuple):
 
 def telling_columns(data: TrainingData) -> list[InputColumn]:
     """The columns that determine the target without error."""
+    if data.is_quantity:
+        return list(_ordered_alike(data))
     _, codes = np.unique(data.y, return_inverse=True)
     some = np.unique(np.linspace(0, len(codes) - 1, _LOOKED_AT).astype(np.int64))
     labels, labels_of_some = _in_order(codes), _in_order(codes[some])
@@ -47,6 +51,23 @@ def telling_columns(data: TrainingData) -> list[InputColumn]:
         ):
             found.append(column)
     return found
+
+
+def _ordered_alike(data: TrainingData) -> Iterator[InputColumn]:
+    """The columns of numbers that rise, or fall, wherever the target does."""
+    order = np.argsort(data.y, kind="stable")
+    rises = np.diff(data.y[order]) > 0
+    if np.count_nonzero(rises) < 2:
+        return
+    start = 0
+    for column in data.encoding.columns:
+        feature, start = start, start + len(column.features)
+        if len(column.features) != 1 or column.kind == NUMBERED:
+            continue
+        steps = np.diff(np.asarray(data.X[:, feature], dtype=np.float64)[order])
+        is_alike = not steps[~rises].any() and not np.isnan(steps).any()
+        if is_alike and ((steps[rises] > 0).all() or (steps[rises] < 0).all()):
+            yield column
 
 
 def _in_order(codes: np.ndarray) -> _Labels:

@@ -18,9 +18,11 @@ from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.exported_index import Finding, find_index
 from gpustump.cli.input.input_table import InputTable, UnreadColumn, table_of
 from gpustump.cli.input.learning import Forced, learn_encoding
+from gpustump.cli.input.offsets import OffsetColumns, Offsets
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
-from gpustump.cli.input.target_labels import target_labels
+from gpustump.cli.input.targets import is_quantity, target_labels, target_numbers
+from gpustump.cli.method import asks_for_quantity
 from gpustump.data.columns import (
     NUMERIC,
     ArrayColumn,
@@ -35,7 +37,9 @@ from gpustump.model.encoding import Encoding, encode
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
     from gpustump.data.fingerprint import Fingerprint
-    from gpustump.estimators.boosted import BoostedClassifier
+    from gpustump.estimators.boosted import BoostedEstimator
+
+NO_OFFSETS = Offsets()
 
 _BLOCK_ROWS = 2**16
 """Number of rows that are copied out of the table together."""
@@ -50,12 +54,17 @@ class TrainingData:
     source, target : str
     X : ndarray (n_rows, n_features)
     y : ndarray (n_rows,)
+        Labels, or a quantity.
     weights : ndarray (n_rows,) or None
     encoding : Encoding
     n_without_target : int
         Number of rows left out because their target is missing.
     notes : tuple of str
         What the reader found out about the file that a user may want to know.
+    is_quantity : bool
+        Whether y is a quantity.
+    offsets : Offsets
+        What is known of the rows beforehand.
     """
 
     source: str
@@ -66,6 +75,8 @@ class TrainingData:
     encoding: Encoding
     n_without_target: int
     notes: tuple[str, ...] = ()
+    is_quantity: bool = False
+    offsets: Offsets = NO_OFFSETS
 
 
 @dataclass(frozen=True)
@@ -82,12 +93,14 @@ class Part:
         Which of its rows.
     y : ndarray (n_part,)
     weights : ndarray (n_part,) or None
+    offsets : Offsets
     """
 
     X: np.ndarray
     rows: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None
+    offsets: Offsets = NO_OFFSETS
 
     def scores(self, model: StumpEnsemble) -> np.ndarray:
         """The model's decision values for these rows."""
@@ -104,11 +117,11 @@ class Part:
 
 @dataclass(frozen=True)
 class FittedTraining:
-    """A fitted classifier, and the rows that it was fitted on.
+    """A fitted estimator, and the rows that it was fitted on.
 
     Attributes
     ----------
-    classifier : BoostedClassifier
+    estimator : BoostedEstimator
     data : TrainingData
     trained, held_out : Part
         None if no rows are held out.
@@ -118,7 +131,7 @@ class FittedTraining:
         Of the whole table, with its labels and weights.
     """
 
-    classifier: BoostedClassifier
+    estimator: BoostedEstimator
     data: TrainingData
     trained: Part
     held_out: Part | None
@@ -127,7 +140,7 @@ class FittedTraining:
 
 
 def read_training_data(arguments: argparse.Namespace) -> TrainingData:
-    """The table that the options name, as features, labels and weights.
+    """The table that the options name, as features, targets and weights.
 
     Raises
     ------
@@ -136,20 +149,35 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     """
     table, target = _table_and_target(arguments)
     choice = choice_of(table, target, arguments)
-    index = find_index(without_columns(table, {choice.target_at, choice.weight_at}))
+    index = find_index(without_columns(table, {*choice.others}))
     table, n_without_target = _with_target(table, choice, arguments)
     column = target_of(table, choice)
-    labels = target_labels(column, table.source)
+    values, of_quantity = _target_values(column, table.source, arguments)
     weights = None
     if arguments.weight is not None:
         weight, _ = table.column_or_vector(arguments.weight, "--weight")
         weights = checked_weights(weight, table.source)
+    offsets = OffsetColumns.of_options(arguments)
+    if offsets.given and not of_quantity:
+        raise InputError(f"{offsets.given[0][0]} is for quantities; see --loss.")
     encoding = encoding_of(table, choice, index, arguments)
     with as_input_error():
         X, _ = encode(encoding, table)
     return TrainingData(
-        *(table.source, column.name, X, labels, weights, encoding, n_without_target, table.notes)
+        *(table.source, column.name, X, values, weights, encoding, n_without_target, table.notes),
+        is_quantity=of_quantity,
+        offsets=offsets.read(table),
     )
+
+
+def _target_values(
+    column: Column, source: str, arguments: argparse.Namespace
+) -> tuple[np.ndarray, bool]:
+    """The labels or the quantity in a column without missing values, and whether it is one."""
+    asked = asks_for_quantity(arguments)
+    if is_quantity(column, source) if asked is None else asked:
+        return target_numbers(column, source), True
+    return target_labels(column, source), False
 
 
 def encoding_of(
@@ -165,7 +193,7 @@ def encoding_of(
     if not arguments.quiet:
         for warning in index.warnings:
             print(f"gpustump: {warning}", file=sys.stderr)
-    excluded = {choice.target_at, choice.weight_at, *index.left_out, *choice.dropped}
+    excluded = {*choice.others, *index.left_out, *choice.dropped}
     positions = [j for j in range(len(table.columns)) if j not in excluded]
     if not positions:
         raise InputError(f"{table.source}: no column is left to learn from.")
@@ -184,8 +212,10 @@ class Choice:
     Attributes
     ----------
     target : str
-    target_at, weight_at : int or None
-        Positions; None for a vector beside the table, or if there are no weights.
+    target_at : int or None
+        Its position; None for a vector beside the table.
+    others : frozenset of int
+        The positions of the target, the weights and the offsets, which are no features.
     dropped : frozenset of int
     forced : Forced
     missing : tuple of str
@@ -194,7 +224,7 @@ class Choice:
 
     target: str
     target_at: int | None
-    weight_at: int | None
+    others: frozenset[int]
     dropped: frozenset[int]
     forced: Forced
     missing: tuple[str, ...]
@@ -202,12 +232,19 @@ class Choice:
 
 def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> Choice:
     """What the options say; refuses columns that do not exist, and options that disagree."""
+    named = {"--target": target, "--weight": arguments.weight}
+    named |= dict(OffsetColumns.of_options(arguments).given)
+    places, columns = set[int](), dict[int, str]()
+    for option, name in named.items():
+        if name is None:
+            continue
+        column, at = table.column_or_vector(name, option)
+        if id(column) in columns:
+            raise InputError(f"{option} and {columns[id(column)]} both name {quoted(column.name)}.")
+        columns[id(column)] = option
+        if at is not None:
+            places.add(at)
     column, target_at = table.column_or_vector(target, "--target")
-    weight_at = None
-    if arguments.weight is not None:
-        weight, weight_at = table.column_or_vector(arguments.weight, "--weight")
-        if weight is column or (target_at is not None and weight_at == target_at):
-            raise InputError(f"--weight and --target both name {quoted(column.name)}.")
     dropped = _positions(table, arguments.drop, "--drop")
     text = _positions(table, arguments.categorical, "--categorical")
     numbers = _positions(table, arguments.numeric, "--numeric")
@@ -222,7 +259,7 @@ def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> 
         raise InputError(f"--categorical and --numeric both name {name}.")
     missing = _missing_words(arguments)
     forced = Forced(text, numbers, arguments.categories == "sets")
-    return Choice(target, target_at, weight_at, dropped, forced, missing)
+    return Choice(target, target_at, frozenset(places), dropped, forced, missing)
 
 
 def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -232,11 +269,11 @@ def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
 def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
     """The table, in which the user's words for missing values are missing, and its target."""
     if arguments.data is None:
-        for option in ("target", "weight"):
+        for option in ("target", "weight", "exposure", "init_score"):
             if getattr(arguments, option) is not None:
                 raise InputError(
-                    f"--{option} needs DATA, the name of a file. (Without DATA the breast-cancer "
-                    "data is used, whose target is known.)"
+                    f"--{option.replace('_', '-')} needs DATA, the name of a file. (Without DATA "
+                    "the breast-cancer data is used, whose target is known.)"
                 )
         return breast_cancer()
 
@@ -252,7 +289,7 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
         choice = choice_of(header, arguments.target, arguments)
         kinds = dict.fromkeys(choice.forced.text, TEXT)
         kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
-        return Wanted(choice.dropped - {choice.target_at, choice.weight_at}, kinds)
+        return Wanted(choice.dropped - choice.others, kinds)
 
     words = _missing_words(arguments)
     text = TextOptions(arguments.encoding, None, arguments.decimal, words)
@@ -267,7 +304,7 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
 
 
 def target_of(table: InputTable, choice: Choice) -> Column:
-    """The column or vector that holds the labels."""
+    """The column or vector that holds the target."""
     column, at = table.column_or_vector(choice.target, "--target")
     if at is None and choice.missing:
         return WithoutWords(column, choice.missing)
@@ -285,7 +322,7 @@ def _with_target(
         raise InputError(f"{table.source}: the target {quoted(choice.target)} is empty.")
     known = table.with_rows(~missing) if n_missing else table
     if n_missing and not arguments.drop_missing_target:
-        target_labels(target_of(known, choice), table.source)  # first what no option mends
+        _target_values(target_of(known, choice), table.source, arguments)  # no option mends this
         first = int(np.argmax(missing)) + 1
         raise InputError(
             f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
@@ -295,7 +332,7 @@ def _with_target(
     return known, n_missing
 
 
-def without_columns(table: InputTable, positions: set[int | None]) -> InputTable:
+def without_columns(table: InputTable, positions: set[int]) -> InputTable:
     """The table with the columns at some positions as if they had not been read."""
     columns = tuple(
         UnreadColumn(column.name) if j in positions else column
@@ -309,7 +346,7 @@ def _question_about_target(table: InputTable) -> str:
     hint = "Columns count from 0; -1 is the last."
     if names:
         hint = f"{table.source} has {listed(names)}."
-    return f"--target COLUMN is needed: which column holds the labels? {hint}"
+    return f"--target COLUMN is needed: which column is to be predicted? {hint}"
 
 
 BREAST_CANCER_TARGET = "diagnosis"
@@ -368,7 +405,7 @@ def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | Non
     Raises
     ------
     InputError
-        If one of the parts would lack a class.
+        If one of the parts would lack a class, or have no row.
     """
     rows, held_out = split_rows(data, share, seed)
     return _part(data, rows), None if held_out is None else _part(data, held_out)
@@ -380,6 +417,10 @@ def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray,
         return np.arange(len(data.y)), None
     from sklearn.model_selection import train_test_split
 
+    if data.is_quantity:
+        with as_input_error("the rows cannot be split: "):
+            parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)
+        return np.sort(parts[0]), np.sort(parts[1])
     classes, counts = np.unique(data.y, return_counts=True)
     n_held_out = math.ceil(share * len(data.y))
     rarest = quoted(classes[np.argmin(counts)].item())
@@ -387,7 +428,8 @@ def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray,
         raise InputError(
             f"the target {quoted(data.target)} has {len(classes)} distinct values, and {rarest} "
             "occurs only once, so it cannot be both trained on and held out. Is it a column of "
-            "labels? If so, leave that row out, or use --test-size 0."
+            "labels? If so, leave that row out, or use --test-size 0; if it is a quantity, choose "
+            "--loss squared_error."
         )
     if min(n_held_out, len(data.y) - n_held_out) < len(classes):
         raise InputError(
@@ -420,4 +462,4 @@ def weights_of(data: TrainingData, part: Part) -> np.ndarray | None:
 
 def _part(data: TrainingData, rows: np.ndarray) -> Part:
     weights = None if data.weights is None else data.weights[rows]
-    return Part(data.X, rows, data.y[rows], weights)
+    return Part(data.X, rows, data.y[rows], weights, data.offsets.in_rows(rows))

@@ -20,20 +20,23 @@ from gpustump import __version__
 from gpustump.cli.errors import MissingLibraryError
 from gpustump.cli.input.constraints import as_text
 from gpustump.cli.input.model_input import LoadedModel
+from gpustump.cli.input.offsets import Offsets
 from gpustump.cli.input.training_data import Part
+from gpustump.cli.method import Method
 from gpustump.cli.output.drawn_model import DrawnModel
 from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_matplotlib, new_figure
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.training_summary import FinishedTraining
 from gpustump.cli.wording import number_text
-from gpustump.data.parameters import VoteKind
+from gpustump.data.parameters import VoteKind, check_quantity_loss
 from gpustump.data.readable import shortened, thousands
+from gpustump.plots.inputs import PREDICTIONS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpustump import StumpEnsemble
-    from gpustump.estimators.boosted import BoostedClassifier
+    from gpustump.estimators.boosted import BoostedEstimator
 
 MARK = "<!-- a report of gpustump -->"
 """Every report begins with it; a file without it is not replaced."""
@@ -59,11 +62,28 @@ class Picture(NamedTuple):
 
 
 class DrawnRows(NamedTuple):
-    """Rows to draw: a table, labels, and weights if there are any."""
+    """Rows to draw: a table, targets, weights if there are any, and what is known beforehand."""
 
     X: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None
+    offsets: Offsets
+
+    def given(self) -> dict[str, Any]:
+        """As functions of `plots` take them."""
+        return {"X": self.X, "y": self.y, "sample_weight": self.weights}
+
+    def without_offsets(self, loss: str) -> dict[str, Any]:
+        """The same with what models of a quantity learn of the targets."""
+        from gpustump.estimators.target_domain import Offset, without_offset
+
+        asked = check_quantity_loss(loss)
+        known = Offset(*self.offsets).checked(self.y[:, np.newaxis], asked)
+        if known is None:
+            return self.given()
+        weights = np.ones(len(self.y)) if self.weights is None else self.weights
+        y, weights = without_offset(self.y, weights, known, asked)
+        return {"X": self.X, "y": y, "sample_weight": weights}
 
 
 class DrawnScore(NamedTuple):
@@ -79,26 +99,33 @@ class _Drawing:
 
     Attributes
     ----------
-    classifier : AdaBoostClassifier or LogitBoostClassifier
+    estimator : BoostedEstimator
     drawn : DrawnModel
     trained : DrawnRows
     held_out : DrawnRows or None
         None also if all their weights are zero.
     scores : list of DrawnScore
-    votes : str
-        What regions vote: "discrete", "real" or "newton".
+    method : Method
+        How it was trained.
     """
 
-    classifier: BoostedClassifier
+    estimator: BoostedEstimator
     drawn: DrawnModel
     trained: DrawnRows
     held_out: DrawnRows | None
     scores: list[DrawnScore]
-    votes: VoteKind
+    method: Method
+
+    @property
+    def votes(self) -> VoteKind:
+        """What regions vote."""
+        return self.method.votes
 
     @property
     def losses(self) -> str:
         """What the pictures of rounds show."""
+        if self.method.is_of_quantity:
+            return "Loss"
         return "Errors and log-loss" if self.votes == "newton" and self.held_out else "Errors"
 
 
@@ -132,7 +159,7 @@ def page(training: FinishedTraining, rows: Sequence[tuple[str, str]]) -> bytes:
             "errors": list(_errors(drawing)),
             "shapes": list(_shapes(drawing)),
             "importances": [_importances(drawing)],
-            "margins": list(_margins(drawing)),
+            "margins": [] if drawing.method.is_of_quantity else list(_margins(drawing)),
         }
     template = resources.files("gpustump.cli.output").joinpath("html_report.html")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
@@ -150,12 +177,12 @@ def _drawing(training: FinishedTraining) -> _Drawing:
     if held_out is not None and held_out.weights is not None and not held_out.weights.any():
         held_out = None
     return _Drawing(
-        training.classifier,
+        training.estimator,
         DrawnModel.of(training.model, training.data.encoding),
         _drawn_rows(training.trained),
         held_out,
         _drawn_scores(training),
-        training.method.votes,
+        training.method,
     )
 
 
@@ -174,7 +201,10 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
         "votes": drawing.votes,
         "has_stumps": model.n_rounds > 0,
         "has_held_out": drawing.held_out is not None,
-        "positive": shortened(str(model.classes[1])),
+        "is_quantity": model.is_regression,
+        "is_log": model.link == "log",
+        "has_exposure": data.offsets.exposure is not None,
+        "positive": "" if model.is_regression else shortened(str(model.classes[1])),
         "n_classes": len(model.classes),
         "n_bags": model.n_bags,
         "drawn_classes": [shortened(str(score.label)) for score in drawing.scores],
@@ -191,8 +221,17 @@ def _quality(drawing: _Drawing) -> Iterator[Picture]:
 
     if drawing.held_out is None or not drawing.drawn.model.n_rounds:
         return
-    model, (X, y, weights) = drawing.drawn.model, drawing.held_out
-    rows: dict[str, Any] = {"X": X, "y": y, "sample_weight": weights}
+    model, rows = drawing.drawn.model, drawing.held_out.given()
+    if model.is_regression:
+        rows |= drawing.held_out.offsets._asdict()
+        for picture, title in (
+            (plots.true_over_predicted, "True values over predictions of the held-out rows"),
+            (plots.residuals, "What predictions of the held-out rows miss"),
+        ):
+            figure = new_figure(6.0, 5.2)
+            picture(model, **rows, ax=figure.add_subplot())
+            yield _picture(figure, title)
+        return
     side = 2.2 + 0.5 * max(4, min(len(model.classes), _MATRIX))
     figure = new_figure(side + 0.8, side)
     plots.confusion_matrix(model, **rows, n_classes=_MATRIX, ax=figure.add_subplot())
@@ -217,29 +256,36 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
     model = drawing.drawn.model
     if model.n_bags > 1 and drawing.held_out is None:
         return  # the error of the average needs held-out samples
+    if model.is_regression:
+        if drawing.held_out is not None:
+            rows = drawing.held_out.without_offsets(drawing.method.loss)
+        figure = new_figure(7.0, 4.9)
+        plots.error_curve(drawing.estimator, **rows, ax=figure.add_subplot())
+        yield _picture(figure, "Loss by round")
+        return
     if drawing.held_out is not None:
-        X, y, weights = drawing.held_out
-        rows = {"X": X, "y": y, "sample_weight": weights}
+        rows = drawing.held_out.given()
         if not model.is_binary and not model.is_shared and model.n_rounds:
             figure = new_figure(7.0, 3.9 if drawing.votes != "newton" else 5.2)
-            plots.error_curve(drawing.classifier, **rows, ax=figure.add_subplot())
+            plots.error_curve(drawing.estimator, **rows, ax=figure.add_subplot())
             yield _picture(figure, "Held-out error of the whole model by round")
     for label, title in [DrawnScore(None, "")] if model.is_shared else drawing.scores:
         figure = new_figure(7.0, 4.9 if drawing.votes != "newton" else 5.6)
-        plots.error_curve(drawing.classifier, **rows, label=label, ax=figure.add_subplot())
+        plots.error_curve(drawing.estimator, **rows, label=label, ax=figure.add_subplot())
         yield _picture(figure, f"{drawing.losses} by round{title}")
 
 
 def _shapes(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
-    model, groups, (X, _, weights) = drawing.drawn.model, drawing.drawn.groups, drawing.trained
+    model, groups, (X, _, weights, _) = drawing.drawn.model, drawing.drawn.groups, drawing.trained
     for label, title in drawing.scores:
         n_panels = min(6, max(1, _n_columns(drawing.drawn, label)))
         figure = new_figure(0.5 + 3.1 * min(n_panels, 3), 2.7 * (1 if n_panels <= 3 else 2))
         rows: dict[str, Any] = {"X": X, "sample_weight": weights}
         plots.shape_functions(model, **rows, groups=groups, label=label, figure=figure)
-        yield _picture(figure, f"What the features add to the score{title}")
+        what = PREDICTIONS.get(model.link, "score")
+        yield _picture(figure, f"What the features add to the {what}{title}")
 
 
 def _n_columns(drawn: DrawnModel, label: Any) -> int:
@@ -252,7 +298,7 @@ def _n_columns(drawn: DrawnModel, label: Any) -> int:
 def _importances(drawing: _Drawing) -> Picture:
     from gpustump import plots
 
-    X, _, weights = drawing.trained
+    X, _, weights, _ = drawing.trained
     figure = new_figure(7.0, 3.9)
     drawn, ax = drawing.drawn, figure.add_subplot()
     plots.importances(drawn.model, X, sample_weight=weights, groups=drawn.groups, ax=ax)
@@ -262,12 +308,11 @@ def _importances(drawing: _Drawing) -> Picture:
 def _margins(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
-    X, y, weights = drawing.trained
+    rows = drawing.trained.given()
     whole = [DrawnScore(None, "")] if drawing.drawn.model.is_shared else drawing.scores
     for label, title in whole:
         figure = new_figure(6.2, 3.9)
         ax = figure.add_subplot()
-        rows: dict[str, Any] = {"X": X, "y": y, "sample_weight": weights}
         plots.margin_distribution(drawing.drawn.model, **rows, label=label, ax=ax)
         yield _picture(figure, f"Margins of the rows trained on{title}")
 
@@ -275,7 +320,7 @@ def _margins(drawing: _Drawing) -> Iterator[Picture]:
 def _drawn_scores(training: FinishedTraining) -> list[DrawnScore]:
     """The only score of two classes, or those of the most frequent classes."""
     model, y = training.model, training.trained.y
-    if model.is_binary:
+    if model.n_outputs == 1:
         return [DrawnScore(None, "")]
     counts = [int(np.count_nonzero(y == label)) for label in model.classes]
     order = sorted(range(len(counts)), key=lambda k: -counts[k])[:MOST_CLASSES]
@@ -290,7 +335,8 @@ def _drawn_rows(part: Part) -> DrawnRows:
     if len(chosen) > MOST_ROWS:
         chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:MOST_ROWS])
     weights = None if part.weights is None else part.weights[chosen]
-    return DrawnRows(part.X[part.rows[chosen]], part.y[chosen], weights)
+    offsets = part.offsets.in_rows(chosen)
+    return DrawnRows(part.X[part.rows[chosen]], part.y[chosen], weights, offsets)
 
 
 def _rules(training: FinishedTraining, drawing: _Drawing) -> list[list[str]]:

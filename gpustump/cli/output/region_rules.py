@@ -23,6 +23,8 @@ from gpustump.model.step_tables import is_constant
 CLASSES_SHOWN = 3
 """How many classes a rule of shared stumps shows; all of them if there is only one more."""
 
+_MOST_DECIMALS, _WIDE = 15, 1e12
+
 NOT_LEARNT = "-"
 """Shown instead of a vote for missing values if no training sample lacked the value."""
 
@@ -36,12 +38,14 @@ def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, st
     member : RegionMember
         With one output.
     labels : dict of int to str
-        What positive (1) and negative (-1) votes are for.
+        What positive (1) and negative (-1) votes are for; empty for a quantity.
     """
     rows, decimals = [("", "rule", "missing")], decimals_for(member.votes)
     for k, (split, own) in enumerate(zip(member.splits, member.votes, strict=True)):
         words = [
-            f"{labels[1 if vote > 0 else -1]} +{abs(vote):.{decimals}f}" if vote else "0"
+            f"{labels[1 if vote > 0 else -1]} {signed(abs(vote), decimals)}"
+            if vote and labels
+            else signed(vote, decimals)
             for vote in own[:, 0].tolist()
         ]
         if is_constant(split, own):
@@ -64,8 +68,11 @@ def shared_rules(loaded: LoadedModel, member: RegionMember) -> list[str]:
 
 
 def signed(vote: float, decimals: int = 3) -> str:
-    """A vote with its sign."""
-    return f"{vote:+.{decimals}f}" if vote else "0"
+    """A vote with its sign; a very large or small one of a quantity has an exponent."""
+    if not vote:
+        return "0"
+    has_exponent = decimals > _MOST_DECIMALS or abs(vote) >= _WIDE
+    return f"{vote:+.4g}" if has_exponent else f"{vote:+.{decimals}f}"
 
 
 def _of_classes(

@@ -13,6 +13,7 @@ from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
 from gpustump.cli.wording import label_text, number_text
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.plots.columns import Category, Column
+from gpustump.plots.inputs import PREDICTIONS
 from gpustump.plots.one_row import UNITS, Amount, RowScore, total
 
 _CLASSES = 6
@@ -46,9 +47,13 @@ def row_lines(row: RowScore, place: Place, limit: int, style: BarStyle) -> list[
 
 def _header(row: RowScore, place: Place) -> list[tuple[str, str]]:
     model = row.model
+    of = f"{thousands(place.number)} of {thousands(place.n_rows)} in {shortened(place.source)}"
+    if model.is_regression:
+        (predicted,) = _quantities(row, np.asarray([row.score.value]))
+        rows = [("row", of), ("predicted", predicted), *_over_bags(row)]
+        return [*rows, ("score", PREDICTIONS[model.link])]
     label = label_text(model.classes[1] if row.label is None else row.label)
     below = f"; below 0 means {label_text(model.classes[0])}" if row.label is None else ""
-    of = f"{thousands(place.number)} of {thousands(place.n_rows)} in {shortened(place.source)}"
     return [
         ("row", of),
         ("predicted", label_text(row.predicted)),
@@ -71,12 +76,20 @@ def _probabilities(row: RowScore) -> str:
 
 
 def _over_bags(row: RowScore) -> list[tuple[str, str]]:
-    """The range of the bags' probabilities of the predicted class; no row without bags."""
+    """The range of the bags' probabilities of the predicted class, or of their predictions; no row
+    without bags."""
     if row.model.n_bags == 1:
         return []
+    if row.model.is_regression:
+        low, high = _quantities(row, np.asarray([row.score.bags.min(), row.score.bags.max()]))
+        return [(f"over {row.model.n_bags} bags", f"{low} to {high}")]
     own = row.probabilities_of_bags[:, row.model.classes.index(row.predicted)]
     low, high = _probability(float(own.min())), _probability(float(own.max()))
     return [(f"over {row.model.n_bags} bags", f"{label_text(row.predicted)} {low} to {high}")]
+
+
+def _quantities(row: RowScore, scores: np.ndarray) -> list[str]:
+    return [number_text(value) for value in row.model.quantities_of(scores).tolist()]
 
 
 def _probability(share: float) -> str:

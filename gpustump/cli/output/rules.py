@@ -46,7 +46,7 @@ def _member_rules(loaded: LoadedModel, number: int, limit: Limit) -> list[str]:
 
 
 def _title(model: StumpEnsemble, number: int) -> list[str]:
-    if model.is_binary or model.is_shared:
+    if model.n_outputs == 1 or model.is_shared:
         return []
     return [f"{label_text(model.classes[number])} against the rest"]
 
@@ -61,13 +61,15 @@ def _lines(loaded: LoadedModel, number: int, n_rules: int) -> list[str]:
     member = loaded.model.members[number]
     if isinstance(member, Member):
         return _discrete_rules(loaded, number, member.truncated(n_rules))
-    if loaded.model.is_shared:
+    if loaded.model.n_outputs > 1 and loaded.model.is_shared:
         return shared_rules(loaded, member.truncated(n_rules))
     return region_rules(loaded, member.truncated(n_rules), _labels(loaded.model, number))
 
 
 def _labels(model: StumpEnsemble, number: int) -> dict[int, str]:
-    """What the signs of an output's votes stand for."""
+    """What the signs of an output's votes stand for; empty for a quantity."""
+    if model.is_regression:
+        return {}
     if model.is_binary:
         return {-1: label_text(model.classes[0]), 1: label_text(model.classes[1])}
     label = label_text(model.classes[number])

@@ -13,8 +13,9 @@ from gpustump.cli.input.constraints import as_text
 from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.method import DEFAULT, Method, described, described_shares, described_smoothing
+from gpustump.cli.output.quantity_errors import about_errors
 from gpustump.cli.output.text_layout import aligned_lines
-from gpustump.cli.wording import label_text, percent
+from gpustump.cli.wording import label_text, number_text, percent
 from gpustump.data.columns import UNITS
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import VoteKind
@@ -26,7 +27,7 @@ from gpustump.theory.proportions import effective_size, wilson_interval
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
     from gpustump.boosting.votes import AnyRound
-    from gpustump.estimators.boosted import BoostedClassifier
+    from gpustump.estimators.boosted import BoostedEstimator
 
 FEATURES_SHOWN = 8
 CLASSES_SHOWN = 6
@@ -56,7 +57,7 @@ class FinishedTraining:
 
     Attributes
     ----------
-    classifier : BoostedClassifier
+    estimator : BoostedEstimator
         As it was fitted.
     model : StumpEnsemble
         Its model, as it is saved: with the features' names.
@@ -69,7 +70,7 @@ class FinishedTraining:
         Which estimator it is, with which parameters.
     """
 
-    classifier: BoostedClassifier
+    estimator: BoostedEstimator
     model: StumpEnsemble
     data: TrainingData
     trained: Part
@@ -96,15 +97,9 @@ def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tup
 
 
 def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
-    """Rows, features, classes, and how columns were encoded."""
+    """Rows, features, what is predicted, and how columns were encoded."""
     data = training.data
     n_rows, n_features = len(data.y), data.X.shape[1]
-    classes, counts = np.unique(data.y, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
-    shares = ", ".join(
-        f"{label_text(classes[k].item())} {percent(counts[k] / n_rows)}" for k in order
-    )
-    more = f" and {len(classes) - len(order)} more" if len(classes) > len(order) else ""
     encoded = [_encoded(column, data.encoding) for column in data.encoding.columns]
     lines = [line for line in encoded if line is not None]
     return [
@@ -112,10 +107,36 @@ def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
         *(("", note) for note in data.notes),
         ("rows", f"{thousands(n_rows)}{_split_of_rows(training)}"),
         ("features", f"{thousands(n_features)}{_number_of_columns(data.encoding)}"),
-        ("classes", f"{len(classes)}: {shares}{more}"),
+        _quantity(data) if data.is_quantity else _classes(data),
         *(("" if k else "encoded", line) for k, line in enumerate(lines)),
         *_about_telling_columns(data),
     ]
+
+
+def _classes(data: TrainingData) -> tuple[str, str]:
+    classes, counts = np.unique(data.y, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
+    shares = ", ".join(
+        f"{label_text(classes[k].item())} {percent(counts[k] / len(data.y))}" for k in order
+    )
+    more = f" and {len(classes) - len(order)} more" if len(classes) > len(order) else ""
+    return "classes", f"{len(classes)}: {shares}{more}"
+
+
+def _quantity(data: TrainingData) -> tuple[str, str]:
+    low, mean, high = (number_text(own) for own in (data.y.min(), _mean(data.y), data.y.max()))
+    over = "" if data.offsets.exposure is None else f"; exposure {_spread(data.offsets.exposure)}"
+    return "target", f"a quantity, from {low} to {high}, mean {mean}{over}"
+
+
+def _spread(values: np.ndarray) -> str:
+    return f"{number_text(values.min())} to {number_text(values.max())}"
+
+
+def _mean(values: np.ndarray) -> float:
+    """The mean, also of numbers whose sum would overflow."""
+    scale = float(np.abs(values).max()) or 1.0
+    return float(np.mean(values / scale)) * scale
 
 
 def _about_telling_columns(data: TrainingData) -> list[tuple[str, str]]:
@@ -193,6 +214,9 @@ def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
 def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
     """The number of rounds, why it is not larger, the training error and its bound."""
     rows = [("rounds", _rounds(training))]
+    if training.model.is_regression:
+        part = _with_moderate_weights(training.trained)
+        return [*rows, *about_errors(training.model, part, training.method.loss, "training")]
     error, bound = _training_error(training)
     at_most = f", at most {_small(bound)} by {_theorem(training.model)}" if bound < 1.0 else ""
     rows.append(("training error", f"{error:.4f}{at_most}"))
@@ -202,25 +226,26 @@ def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
 
 
 def _rounds(training: FinishedTraining) -> str:
-    model, wanted = training.model, training.classifier.n_estimators_
+    model, wanted = training.model, training.estimator.n_estimators_
     if model.n_bags > 1:
-        sizes = [len(rounds) for rounds in training.classifier.rounds_]
+        sizes = [len(rounds) for rounds in training.estimator.rounds_]
         least, most = (thousands(size) for size in (min(sizes), max(sizes)))
         of_each = least if least == most else f"{least} to {most}"
-        runs = "" if model.is_binary or model.is_shared else f" of {len(model.classes)} classes"
+        is_one = model.n_outputs == 1 or model.is_shared
+        runs = "" if is_one else f" of {len(model.classes)} classes"
         return f"{thousands(sum(sizes))} in {model.n_bags} bags{runs}, {of_each} each"
     done = [len(member) for member in model.members]
     reasons = [
         _stop_reason(reason, training.method.votes)
-        for reason, n_rounds in zip(training.classifier.stop_reasons_, done, strict=True)
+        for reason, n_rounds in zip(training.estimator.stop_reasons_, done, strict=True)
         if n_rounds < wanted
     ]
     rounds = thousands(sum(done))
     if reasons:
         rounds += f" of {thousands(wanted * len(done))}"
-    if model.is_shared:
+    if model.n_outputs > 1 and model.is_shared:
         rounds += f", shared by {len(model.classes)} classes"
-    elif not model.is_binary:
+    elif model.n_outputs > 1:
         rounds += f", over {len(done)} classes"
     if reasons:
         each = [
@@ -252,7 +277,7 @@ def _training_error(training: FinishedTraining) -> tuple[float, float]:
     about it, so the sum of their bounds is a bound.
     """
     model, part = training.model, training.trained
-    runs = training.classifier.rounds_
+    runs = training.estimator.rounds_
     has_set_aside = model.n_bags > 1 or training.method.patience is not None
     bounds = [_bound(rounds[-1]) if rounds else 1.0 for rounds in runs]
     bound = 1.0 if has_set_aside else min(sum(bounds), 1.0)  # it is of the rows of the rounds
@@ -296,6 +321,8 @@ def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
     if part.weights is not None and not part.weights.any():
         return [("held out", "no figures: all of its weights are zero")]
     part = _with_moderate_weights(part)
+    if training.model.is_regression:
+        return about_errors(model, part, training.method.loss, "held-out")
     scores = part.scores(model)
     rows = _about_accuracy(model, scores, part)
     rows += _about_probabilities(model, scores, part)
@@ -396,7 +423,7 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     shares = training.model.feature_importances()
     order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
     if not order:
-        if not training.model.n_rounds and "no edge" not in training.classifier.stop_reasons_:
+        if not training.model.n_rounds and "no edge" not in training.estimator.stop_reasons_:
             return [("most votes", "none")]
         does = "lowers the loss" if training.method.votes == "newton" else "is better than chance"
         return [("most votes", f"none: no stump {does}")]
@@ -411,12 +438,12 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
 
 def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
     """Where and by which engine the model was trained, and why."""
-    return [("trained by", str(training.classifier.route_))]
+    return [("trained by", str(training.estimator.route_))]
 
 
 def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:
     """How long the fit took, and where; and how long compiling, which is needed once."""
-    text = f"{training.seconds:.2f} s to fit, on {training.classifier.device_}"
+    text = f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"
     if "gpustump.engines.cpu.runtime.compiling" in sys.modules:
         from gpustump.engines.cpu.runtime.compiling import seconds_compiling
 

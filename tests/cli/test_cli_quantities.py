@@ -1,0 +1,327 @@
+"""The command line on quantities: `train` chooses the loss, and all commands know the models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import command_fixture  # noqa: F401
+from forged_files import forged
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_gamma_deviance,
+    mean_poisson_deviance,
+    mean_squared_error,
+    r2_score,
+)
+from sklearn.model_selection import train_test_split
+
+from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble
+
+polars = pytest.importorskip("polars")
+
+N_ROWS = 300
+
+
+def frame() -> polars.DataFrame:
+    """Claims of people, with the years that they were insured, and costs."""
+    random = np.random.default_rng(4)
+    age = random.integers(18, 80, N_ROWS)
+    years = np.round(random.uniform(0.1, 3.0, N_ROWS), 2)
+    rate = np.exp(0.5 - 0.02 * (age - 40))
+    return polars.DataFrame(
+        {
+            "age": age,
+            "size": np.round(random.normal(170, 10, N_ROWS), 1),
+            "years": years,
+            "known": np.round(np.log(years), 3),
+            "claims": random.poisson(rate * years),
+            "cost": np.round(np.exp(5 + 0.02 * age) * random.gamma(2.0, 0.5, N_ROWS), 2) + 1.0,
+            "weight": random.integers(1, 4, N_ROWS),
+            "code": random.integers(0, 3, N_ROWS),
+        }
+    )
+
+
+FEATURES = ["age", "size"]
+OTHERS = [name for name in frame().columns if name not in FEATURES]
+
+
+@pytest.fixture
+def table(command):
+    found = frame()
+    found.write_csv("table.csv")
+    return found
+
+
+def trained(command, target: str, *options: object):
+    """The outcome of a training on the two features."""
+    named = {target, *map(str, options)}
+    dropped = ",".join(name for name in OTHERS if name not in named)
+    asked = ("train", "table.csv", "--target", target, "--drop", dropped, "--rounds", 30)
+    return command.succeeds(*asked, *options)
+
+
+def parts(table: polars.DataFrame) -> tuple[polars.DataFrame, polars.DataFrame]:
+    """The rows that the command trains on, and those that it holds out."""
+    rows = train_test_split(np.arange(len(table)), test_size=0.2, random_state=0)
+    return table[np.sort(rows[0])], table[np.sort(rows[1])]
+
+
+def figures(text: str) -> list[float]:
+    words = text.replace(";", " ").replace(",", " ").split()
+    return [float(word) for word in words if word.replace(".", "").replace("-", "").isdigit()]
+
+
+def test_numbers_with_fractions_train_a_regressor_whose_figures_are_scikit_learns(command, table):
+    outcome = trained(command, "cost")
+    train, test = parts(table)
+    reg = StumpBoostingRegressor(n_estimators=30, device="cpu").fit(train[FEATURES], train["cost"])
+    assert outcome.row("digest") == reg.model_.digest()
+    assert StumpEnsemble.load("model.json") == reg.model_
+    true, predicted = test["cost"], reg.predict(test[FEATURES])
+    mean = np.full(len(test), true.mean())
+    root = [np.sqrt(mean_squared_error(true, own)) for own in (predicted, mean)]
+    assert figures(outcome.row("held-out RMSE")) == pytest.approx(root, rel=1e-5)
+    absolute = [mean_absolute_error(true, own) for own in (predicted, mean)]
+    assert figures(outcome.row("held-out MAE")) == pytest.approx(absolute, rel=1e-5)
+    assert figures(outcome.row("held-out R2"))[0] == pytest.approx(
+        r2_score(true, predicted), abs=1e-4
+    )
+    of_training = np.sqrt(mean_squared_error(train["cost"], reg.predict(train[FEATURES])))
+    assert figures(outcome.row("training RMSE"))[0] == pytest.approx(of_training, rel=1e-5)
+    assert outcome.row("loss") == "squared error, learning rate 0.1"
+    assert outcome.row("target").startswith("a quantity, from ")
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_deviances_and_totals_are_those_of_the_held_out_rows(command, table, loss):
+    target = "claims" if loss == "poisson" else "cost"
+    outcome = trained(command, target, "--loss", loss, "--weight", "weight")
+    train, test = parts(table)
+    reg = StumpBoostingRegressor(loss=loss, n_estimators=30, device="cpu")
+    reg.fit(train[FEATURES], train[target], train["weight"].cast(float))
+    assert outcome.row("digest") == reg.model_.digest()
+    deviance = mean_poisson_deviance if loss == "poisson" else mean_gamma_deviance
+    weights, predicted = test["weight"].to_numpy(), reg.predict(test[FEATURES])
+    mean = np.full(len(test), np.average(test[target], weights=weights))
+    wanted = [deviance(test[target], own, sample_weight=weights) for own in (predicted, mean)]
+    assert figures(outcome.row("held-out deviance")) == pytest.approx(wanted, rel=1e-5)
+    assert outcome.row("held-out deviance").endswith(", weighted")
+    explained = figures(outcome.row("held-out D2"))[0]
+    assert explained == pytest.approx(1.0 - wanted[0] / wanted[1], abs=1e-4)
+
+
+def test_an_exposure_means_counts_and_predict_finds_its_column(command, table):
+    outcome = trained(command, "claims", "--exposure", "years")
+    train, test = parts(table)
+    reg = StumpBoostingRegressor(loss="poisson", n_estimators=30, device="cpu")
+    reg.fit(train[FEATURES], train["claims"], exposure=train["years"])
+    assert outcome.row("digest") == reg.model_.digest()
+    rates, mean = reg.predict(test[FEATURES]), test["claims"].sum() / test["years"].sum()
+    wanted = [
+        mean_poisson_deviance(test["claims"] / test["years"], own, sample_weight=test["years"])
+        for own in (rates, np.full(len(test), mean))
+    ]
+    assert figures(outcome.row("held-out deviance")) == pytest.approx(wanted, rel=1e-5)
+    expected = float((rates * test["years"].to_numpy()).sum())
+    totals = figures(outcome.row("held-out total"))
+    assert totals == pytest.approx([expected, test["claims"].sum()], rel=1e-5)
+    assert json.loads(Path("model.json").read_text())["details"]["exposure"] == "years"
+    for options, exposure in (((), table["years"]), (("--exposure", "age"), table["age"])):
+        command.succeeds("predict", "model.json", "table.csv", "-o", "out.npz", *options)
+        with np.load("out.npz") as found:
+            assert found.files == ["prediction"]
+            of_rows = reg.predict(table[FEATURES], exposure=exposure)
+            assert np.array_equal(found["prediction"], of_rows)
+    table.drop("years").write_csv("other.csv")
+    outcome = command("predict", "model.json", "other.csv", "-o", "rates.csv")
+    assert outcome.code == 0
+    assert "other.csv: there is no 'years'; it is 1 for every row" in outcome.err
+    found = polars.read_csv("rates.csv")["prediction"].to_numpy()
+    assert np.array_equal(found, reg.predict(table[FEATURES]))
+
+
+def test_initial_scores_are_added_in_training_and_in_predictions(command, table):
+    outcome = trained(command, "cost", "--loss", "gamma", "--init-score", "known")
+    train, _ = parts(table)
+    reg = StumpBoostingRegressor(loss="gamma", n_estimators=30, device="cpu")
+    reg.fit(train[FEATURES], train["cost"], init_score=train["known"])
+    assert outcome.row("digest") == reg.model_.digest()
+    command.succeeds("predict", "model.json", "table.csv", "-o", "out.npz")
+    with np.load("out.npz") as found:
+        wanted = reg.predict(table[FEATURES], init_score=table["known"])
+        assert np.array_equal(found["prediction"], wanted)
+
+
+def test_a_glass_box_has_the_settings_of_the_regressor(command, table):
+    outcome = trained(command, "cost", "--glass-box", "--bags", 2, "--test-size", 0)
+    reg = GlassBoxRegressor(n_estimators=30, n_bags=2, random_state=0, device="cpu")
+    assert outcome.row("digest") == reg.fit(table[FEATURES], table["cost"]).model_.digest()
+
+
+def test_constraints_hold_for_quantities(command, table):
+    trained(command, "cost", "--monotone", "age=1")
+    model = StumpEnsemble.load("model.json")
+    rows = np.column_stack([np.arange(18.0, 80.0), np.full(62, 170.0)])
+    assert (np.diff(model.predict(rows)) >= 0.0).all()
+
+
+def test_few_whole_numbers_are_asked_about(command, table):
+    for target in ("claims", "code"):
+        message = command.refuses("train", "table.csv", "--target", target)
+        assert "distinct whole numbers, 0 to " in message
+        assert "--loss poisson" in message
+    trained(command, "code", "--votes", "real")
+    assert StumpEnsemble.load("model.json").classes == (0, 1, 2)
+    trained(command, "code", "--loss", "squared_error")
+    assert StumpEnsemble.load("model.json").is_regression
+
+
+REFUSED = {
+    ("cost", "--votes real"): "distinct",
+    ("cost", "--loss poisson --votes real"): "--votes is for classes, not for --loss poisson",
+    ("cost", "--loss gamma --exposure years"): "--exposure is for counts, --loss poisson",
+    ("cost", "--glass-box --loss exponential"): "takes no --loss exponential",
+    ("claims", "--loss gamma"): "y must be above 0 for loss='gamma'; got 0.0 at index",
+    ("claims", "--exposure claims"): "--exposure and --target both name 'claims'",
+    ("claims", "--exposure year"): "has no column 'year'",
+    ("claims", "--exposure text"): "which is not numbers, but of type text",
+    ("claims", "--exposure zero"): "exposure must be above 0; got 0.0 at index 0",
+    ("text", "--loss gamma"): "holds text; a quantity, which options ask for, is numbers",
+    ("text", "--init-score age"): "holds text; a quantity, which options ask for, is numbers",
+    ("code", "--loss logistic --init-score age"): "--init-score is for quantities",
+    ("infinite", ""): "must be finite; it is not in 1 row, such as inf",
+    ("cost", "--learning-rate 2"): "learning_rate must be at most 1 for a quantity",
+}
+
+
+@pytest.mark.parametrize(("target", "options"), REFUSED)
+def test_what_makes_no_sense_is_refused_and_nothing_is_written(command, table, target, options):
+    rows = np.arange(N_ROWS)
+    table.with_columns(
+        text=polars.Series(np.where(rows % 2, "a", "b")),
+        zero=polars.Series(np.minimum(rows, 1)),
+        infinite=polars.Series(np.where(rows == 7, np.inf, rows + 0.5)),
+    ).write_csv("table.csv")
+    message = command.refuses("train", "table.csv", "--target", target, *options.split())
+    assert REFUSED[target, options] in message
+    assert not Path("model.json").exists()
+
+
+def test_options_of_predict_are_for_models_that_have_them(command, table):
+    trained(command, "cost")
+    predict = ("predict", "model.json", "table.csv")
+    message = command.refuses(*predict, "--exposure", "years")
+    assert "--exposure is for models of counts; this one has squared loss" in message
+    trained(command, "cost", "--loss", "gamma", "--init-score", "known")
+    for value in ("", "inf"):
+        known = polars.Series([value, *["0.5"] * (N_ROWS - 1)])
+        table.with_columns(known=known).write_csv("table.csv")
+        assert "init_score must be finite" in command.refuses(*predict)
+    trained(command, "code", "--loss", "logistic")
+    assert "is for models of quantities" in command.refuses(*predict, "--init-score", "age")
+
+
+def test_a_file_whose_details_name_no_column_is_refused(command, table):
+    trained(command, "claims", "--exposure", "years")
+    content = json.loads(Path("model.json").read_text())
+    content["details"]["exposure"] = ["years"]
+    Path("model.json").write_text(forged(content))
+    message = command.refuses("predict", "model.json", "table.csv")
+    assert "hold ['years'] as its exposure; it must be text" in message
+
+
+def test_explanations_are_of_the_score_without_what_is_known(command, table):
+    trained(command, "claims", "--exposure", "years")
+    model = StumpEnsemble.load("model.json")
+    command.succeeds("explain", "model.json", "table.csv", "-o", "out.npz")
+    X = table[FEATURES].to_numpy().astype(np.float64)
+    with np.load("out.npz") as found:
+        assert found.files == ["contributions", "score", "features"]
+        assert np.array_equal(found["contributions"], model.explain(X))
+        assert np.array_equal(found["score"], model.decision_function(X))
+    shown = command.succeeds("explain", "model.json", "table.csv", "--row", 3)
+    assert shown.row("predicted") == f"{model.predict(X[2:3])[0]:.6g}"
+    assert "score      log of the prediction\n" in shown.out
+    assert "--class is for classes" in command.refuses(
+        "explain", "model.json", "table.csv", "--row", 3, "--class", "a"
+    )
+
+
+def test_a_row_of_a_bagged_model_has_the_range_of_the_bags(command, table):
+    trained(command, "cost", "--bags", 3)
+    model = StumpEnsemble.load("model.json")
+    X = table[FEATURES].to_numpy().astype(np.float64)[:1]
+    own = [bag.predict(X)[0] for bag in model.bag_models]
+    shown = command.succeeds("explain", "model.json", "table.csv", "--row", 1)
+    assert shown.row("over 3 bags") == f"{min(own):.6g} to {max(own):.6g}"
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e296, 1e-300])
+def test_models_of_any_size_are_shown(command, table, scale):
+    table.with_columns(cost=polars.col("cost") * scale).write_csv("table.csv")
+    trained(command, "cost")
+    shown = command.succeeds("inspect", "model.json", "--rounds", 3, "--plot", "model.png")
+    assert shown.row("predicts") == "a quantity"
+    assert shown.row("scores") == "prediction"
+    assert max(map(len, shown.out.splitlines())) <= 100
+    shown = command.succeeds("explain", "model.json", "table.csv", "--row", 1, "--plot", "row.png")
+    assert max(map(len, shown.out.splitlines())) <= 100
+
+
+def test_exports_of_the_command_line_predict_quantities(command, table):
+    import sqlite3
+
+    trained(command, "cost")
+    command.succeeds("export", "model.json", "-o", "model.sql", "--table", "people")
+    command.succeeds("export", "model.json", "-o", "model.h")
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE people (age REAL, size REAL)")
+        connection.executemany("INSERT INTO people VALUES (?, ?)", table[FEATURES].rows())
+        found = [row[-1] for row in connection.execute(Path("model.sql").read_text())]
+    connection.close()
+    assert np.array_equal(found, StumpEnsemble.load("model.json").predict(table[FEATURES]))
+
+
+def test_an_audit_says_that_it_is_for_classes(command, table):
+    trained(command, "cost")
+    message = command.refuses("audit", "model.json", "table.csv")
+    assert "audits are for classes so far. Fits are deterministic" in message
+
+
+def test_a_column_that_rises_or_falls_with_the_target_is_pointed_out(command, table):
+    for answer in (polars.col("cost") * 2.0, -polars.col("cost")):
+        table.with_columns(answer=answer).write_csv("table.csv")
+        outcome = command.succeeds("train", "table.csv", "--target", "cost", "--rounds", 5)
+        assert "'answer' alone predicts the target without error" in outcome.out
+    mixed = polars.when(polars.col("age") > 50).then(-polars.col("cost")).otherwise("cost")
+    table.with_columns(answer=mixed).write_csv("table.csv")
+    outcome = command.succeeds("train", "table.csv", "--target", "cost", "--rounds", 5)
+    assert "alone predicts" not in outcome.out
+
+
+def test_a_training_goes_on_from_its_checkpoint(command, table):
+    once = trained(command, "claims", "--exposure", "years").row("digest")
+    options = ("--checkpoint", "run.ckpt", "--resume")
+    assert trained(command, "claims", "--exposure", "years", *options).row("digest") == once
+    assert not Path("run.ckpt").exists()
+
+
+@pytest.mark.parametrize("options", [("--bags", 2), ("--test-size", 0), ("--patience", 5)])
+@pytest.mark.parametrize(("target", "loss"), [("cost", "squared_error"), ("claims", "poisson")])
+def test_reports_speak_of_a_quantity_and_of_no_class(command, table, target, loss, options):
+    for needed in ("matplotlib", "jinja2"):
+        pytest.importorskip(needed)
+    exposure = ("--exposure", "years") if loss == "poisson" else ()
+    more = (*exposure, *options, "--report", "report.html")
+    trained(command, target, "--loss", loss, *more)
+    page = " ".join(Path("report.html").read_text().split())
+    has_held_out = "--test-size" not in options
+    assert ("True values over predictions of the held-out rows" in page) is has_held_out
+    assert ("Loss by round" in page) is (has_held_out or "--bags" not in options)
+    for word in ("class", "margin", "probabilities", "AdaBoost"):
+        assert word not in page.partition("<h1>")[2].replace("class=", "")
+    assert ("it is multiplied by the exposure" in page) is bool(exposure)
