@@ -129,7 +129,7 @@ print(found)
 
 # %%
 # An audit says that the model is the one of these data. It does not say that the data are right,
-# or that the model is good. :doc:`/audit` has more, for example how to audit a share of the rounds.
+# or that the model is good. :doc:`/audit` has more.
 #
 # Checkpoints
 # -----------

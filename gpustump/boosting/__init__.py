@@ -23,9 +23,6 @@
     finished          from the rounds of a run to a member of the model
     training          from coded labels to rounds: one run for each class, or one for all
     bags              trainings on shares of one table, side by side or in turn
-    claims            the runs that a model holds, for an audit
-    own_cuts          a cut of the model as a search of the data would write it
-    auditing          the runs that a model claims, made again and compared
     one_hypothesis    one stump, split or interval without boosting
     run_logs          the rounds of a run so far, from which it goes on without a search
     checkpoints       when these logs are written to a file

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -28,17 +28,15 @@ from gpustump.data.parameters import Learner
 from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, VoteRule
 from gpustump.engines.contract import (
     PreparedTable,
-    RegionSums,
     Search,
     State,
     agreement,
     discrete_step,
     hypothesis_at,
-    sign_of,
 )
 from gpustump.engines.integer_weights import grown_factor
 from gpustump.learners.hypothesis import signs
-from gpustump.learners.kinds import AnySplit, AnyStump, has_one_side
+from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.step_table import VOTE_UNIT
 
 
@@ -98,26 +96,6 @@ class DiscreteVotes:
         """A known hypothesis with its known vote, and its sums here."""
         agreed = agreement(state.region_sums(hypothesis).tolist(), signs(hypothesis))
         return Taken(hypothesis, vote, state.totals, agreed)
-
-    def derived(self, hypothesis: AnyStump, vote: float, state: State) -> Taken:
-        """A known hypothesis with the signs, the error and the vote that the samples give."""
-        sums, totals = state.region_sums(hypothesis).tolist(), state.totals
-        polarity, missing = self._signs_of(hypothesis, sums)
-        agreed = agreement(sums, (polarity, -polarity, missing))
-        error = totals.wrong(agreed) / totals.weight
-        own = replace(hypothesis, polarity=polarity, missing=missing, error=error)
-        return Taken(own, self.vote(agreed, state), totals, agreed)
-
-    def _signs_of(self, hypothesis: AnyStump, sums: RegionSums) -> tuple[int, int]:
-        """Polarity and the sign of missing values, as the search finds them."""
-        first, second, missing = (own[0][0] for own in sums)
-        total = first + second + missing
-        if hypothesis.is_constant:
-            return sign_of(total), sign_of(total)
-        polarity = sign_of(first - second)
-        if self.monotone is not None and not has_one_side(hypothesis):
-            polarity = -self.monotone[hypothesis.feature] or polarity
-        return polarity, sign_of(missing or total)
 
     def score(self, taken: Taken) -> float:
         """The edge; see `Round`."""

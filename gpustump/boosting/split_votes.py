@@ -196,19 +196,6 @@ class SplitVotes:
         sums = state.region_sums(hypothesis).tolist()
         return Taken(hypothesis, vote, state.totals, sums=sums)
 
-    def derived(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
-        """A known split with the votes that follow from the samples.
-
-        A constant votes the same everywhere. The split that separates missing values from all
-        others has an empty region on the right, whose vote is 0 or the opposite of the left one's.
-        """
-        sums, totals = state.region_sums(hypothesis).tolist(), state.totals
-        if hypothesis.thresholds[0] == math.inf and vote[FIRST] == vote[SECOND]:
-            votes = self._of_constant(sums, totals)
-        else:
-            votes = self._of_split(hypothesis.feature, sums, totals)
-        return Taken(hypothesis, votes, totals, sums=sums)
-
     def is_perfect(self, taken: Taken) -> bool:
         """Whether another round could only find the same again."""
         return self.rule.is_perfect(_weighed(taken))

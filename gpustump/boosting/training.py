@@ -259,7 +259,6 @@ def train(
     held_out: HeldOutRows | None = None,
     earlier: Sequence[Run] | None = None,
     logs: Sequence[RunLog] | None = None,
-    around: Callable[[Ground], Ground] | None = None,
 ) -> Trained:
     """Boost on a table: one run, or one for each of more than two classes.
 
@@ -282,8 +281,6 @@ def train(
     logs : sequence of RunLog, optional
         One for each run, in which its rounds are noted. The rounds that a log holds are taken over
         without a search: callbacks and observers are not told of them.
-    around : callable, optional
-        Wraps the `Ground` of the samples in another one; called once for each device that is tried.
 
     Returns
     -------
@@ -298,7 +295,7 @@ def train(
     """
     settings.refuse_constrained_classes(n_classes)
     settings = replace(settings, n_rounds=settings.n_rounds_of(n_classes))
-    job = _Job(X, samples, n_classes, settings, held_out, earlier, logs, around)
+    job = _Job(X, samples, n_classes, settings, held_out, earlier, logs)
     if device != "auto" or arrays.device_name(X) != "cpu":
         return _train_on(device, job)
     has_begun = False
@@ -333,7 +330,6 @@ class _Job:
     held_out: HeldOutRows | None
     earlier: Sequence[Run] | None
     logs: Sequence[RunLog] | None
-    around: Callable[[Ground], Ground] | None
 
     @property
     def n_outputs(self) -> int:
@@ -361,7 +357,7 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     with explained_errors(route.place):
         held_out = None if job.held_out is None else job.held_out.beside(table.X)
         ground: Ground = LocalGround(route, trainer, samples, held_out)
-        runs = run_all(ground if job.around is None else job.around(ground), votes, job)
+        runs = run_all(ground, votes, job)
     return Trained(runs, search, route, table.n_missing)
 
 

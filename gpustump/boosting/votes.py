@@ -216,12 +216,6 @@ class Votes(Protocol):
     def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
         """A known hypothesis with its known votes, and its sums here."""
 
-    def derived(self, hypothesis: Any, vote: Any, state: State) -> Taken:
-        """A known hypothesis with the signs, the error and the votes that follow from the samples.
-
-        `vote` only distinguishes a constant from the split of missing values from all others.
-        """
-
     def score(self, taken: Taken) -> float:
         """What a hypothesis is worth, in the units of a round's record: its edge, or its score."""
 

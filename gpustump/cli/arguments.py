@@ -150,10 +150,10 @@ With --plot, draw the model on one page: what each feature adds to the score, an
 """
 
 AUDIT_TEXT = """\
-Derive a model again from the table that it was trained on, and compare it round by round: the best
+Train a model again on the table that it was trained on, and compare both round by round: the best
 stump, its votes, and where the rounds end. The command prints that both are the same, with the
-digest; or the first round that differs: what the file says, what the data say, and what both are
-worth. The exit code is 0 if they are the same, 1 if they differ, 2 for an error.
+digest; or the first round that differs: what the file says, and what the data say. The exit code is
+0 if they are the same, 1 if they differ, 2 for an error.
 
   gpustump train table.csv --target label
   gpustump audit model.json table.csv
@@ -164,9 +164,7 @@ that the audit can say which columns differ. Models that estimators save also sa
 trained, but hold no fingerprint and do not name the target: give --target. Without DATA,
 scikit-learn's breast-cancer data is used, as in train.
 
-An audit takes about as long as training. With --rounds K, only K rounds of each run are searched
-for the best stump. In all others the file's own stump is taken, and what follows from it is
-compared. That finds a changed round, unless all later rounds were made again to fit it.
+An audit takes about as long as training.
 """
 
 EXPORT_TEXT = """\
@@ -675,20 +673,14 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     add(
         "--target",
         metavar="COLUMN",
-        help="the column that holds the labels (default: the one that the model names)",
+        help="the column that is predicted (default: the one that the model names)",
     )
     add(
         "--weight",
         metavar="COLUMN",
         help="the column of sample weights (default: the one that the model names, if any)",
     )
-    add(
-        "--rounds",
-        metavar="K",
-        type=_whole(1),
-        help="how many rounds of each run to search, evenly spread, with the first and the last "
-        "(default: all)",
-    )
+    _add_offsets(parser)
     _add_device(parser)
     _add_resources(parser)
     add("--quiet", action="store_true", help="print errors only; the exit code tells the outcome")

@@ -123,7 +123,7 @@ class Fingerprint:
             noun = "feature" if len(changed) == 1 else "features"
             found.append(f"the values of {noun} {listed(called)} differ")
         if self.target != other.target:
-            found.append("the labels differ")
+            found.append("the target differs")
         if self.weights != other.weights:
             found.append("the sample weights differ")
         return found or ["the values differ"]

@@ -1,15 +1,15 @@
 """Auditing a model: is it the one that its training data give?
 
 Boosting is exact here, and so is everything that depends on it: the same data and parameters give
-the same model on every machine, byte for byte. So anyone who has the data can check a model: the
-rounds are made again and compared (`boosting.auditing`). This file decides what to compare with
-what: which samples each bag was trained on, which classes there are, what a file records.
+the same model on every machine, byte for byte. So anyone who has the data can check a model: it is
+trained again, and both models are compared, round by round. A model's file says how it was trained
+(`recorded`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, NamedTuple
@@ -20,40 +20,37 @@ from sklearn.base import clone
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
-from gpustump.boosting.auditing import AuditedRuns, Depth, Training, audit_runs
-from gpustump.boosting.claims import claims_of
+from gpustump.boosting.bags import train_bags
 from gpustump.boosting.finished import link_of
 from gpustump.boosting.training import Settings, Trained
+from gpustump.boosting.votes import Round, Vote
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.fingerprint import Fingerprint, fingerprint_of
 from gpustump.data.frames import with_columns
 from gpustump.data.labels import plain_labels
-from gpustump.data.parameters import check_count
-from gpustump.estimators.audit_result import Audit, HeadDifference
+from gpustump.estimators.audit_result import Audit, HeadDifference, RoundDifference, Side, What
 from gpustump.estimators.fitted import Data, DeviceName, Prepared, StumpEstimator, model_of
 from gpustump.estimators.recorded import FINGERPRINT, Recorded, of_estimator, recorded
+from gpustump.estimators.target_domain import NO_OFFSET, Offset
 from gpustump.estimators.validation_data import NOTHING, Asked, Validation
+from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.model import model_file
+from gpustump.model.bags import turns
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
 
-_MOST_ROUNDS = 10**9
-"""No run makes more rounds. A file may hold any number."""
-
 
 class Means(NamedTuple):
-    """How to make an audit. Only `rounds` changes how much is checked; see `audit`.
+    """How to make an audit; see `audit`.
 
     Attributes
     ----------
-    rounds : int or None
     device : str
     n_jobs : int or None
     max_memory : int, str or None
     verbose : int
     """
 
-    rounds: int | None = None
     device: str = "auto"
     n_jobs: int | None = None
     max_memory: int | str | None = None
@@ -71,6 +68,7 @@ class Given(NamedTuple):
         The rows that were passed to the fit, to be watched.
     kept : ndarray (n_samples,) of bool, or None
         The rows that were given to the fit; None for all. The others get weight 0.
+    offset : Offset
     """
 
     X: Any
@@ -78,6 +76,7 @@ class Given(NamedTuple):
     sample_weight: Any = None
     validation: Validation | None = None
     kept: np.ndarray | None = None
+    offset: Offset = NO_OFFSET
 
     @property
     def weights(self) -> Any:
@@ -93,17 +92,20 @@ def audit(
     y: Array,
     sample_weight: Array | None = None,
     *,
+    init_score: Array | None = None,
+    exposure: Array | None = None,
     estimator: Any = None,
-    rounds: int | None = None,
     X_val: Array | None = None,
     y_val: Array | None = None,
     sample_weight_val: Array | None = None,
+    init_score_val: Array | None = None,
+    exposure_val: Array | None = None,
     device: DeviceName = "auto",
     n_jobs: int | None = None,
     max_memory: int | str | None = None,
     verbose: int = 0,
 ) -> Audit:
-    """Derive a model again from its training data, and compare it round by round.
+    """Train a model again on its training data, and compare both round by round.
 
     Parameters
     ----------
@@ -114,16 +116,13 @@ def audit(
     y : array (n_samples,)
     sample_weight : array (n_samples,), optional
         As they were given to `fit`, without `class_weight`.
-    estimator : classifier of this package, optional
+    init_score, exposure : array (n_samples,), optional
+        For a quantity, as they were given to `fit`.
+    estimator : classifier or regressor of this package, optional
         With the parameters of the fit. By default they come from the model, as models of this
         version hold a record of their estimator. `random_state` must be a number if `fit` drew
         samples, unless the model holds the seeds.
-    rounds : int, optional
-        Search only so many rounds of each run: evenly spread, with the first and the last (1 means
-        the last). In the others, the model's own hypothesis is taken, and its thresholds, signs,
-        error and votes are derived. Smoothing rounds are always searched, which is quick. By
-        default all rounds are searched.
-    X_val, y_val, sample_weight_val : array, optional
+    X_val, y_val, sample_weight_val, init_score_val, exposure_val : array, optional
         Those that were given to `fit`. Without them, the audit does not derive where a run that
         watched them stops early.
     device : str
@@ -149,12 +148,8 @@ def audit(
 
     Notes
     -----
-    An audit takes as long as the fit. With `rounds` it takes a part of that time, and does not
-    derive where early stopping ends a run.
-
-    The votes of each round follow from the weights after the earlier ones. So with `rounds`, a
-    changed round is found unless all rounds after it were made anew to fit it. Only an audit that
-    searches all rounds proves that the model follows from the data.
+    An audit takes as long as the fit. The votes of each round follow from the weights after the
+    earlier ones, so all rounds after the first different one may differ, too.
 
     Examples
     --------
@@ -172,14 +167,15 @@ def audit(
     if not isinstance(model, StumpEnsemble):
         model = StumpEnsemble.load(os.fspath(model))
     known = recorded_fit(model, estimator)
-    validation = Validation.of(X_val, y_val, sample_weight_val)
+    watched = Offset(init_score_val, exposure_val, "_val")
+    validation = Validation.of(X_val, y_val, sample_weight_val, watched)
     if validation is not None and estimator is None and not known.passed:
         raise ValueError(
             "X_val is given, but the model's record says that its fit was given no X_val. Leave it "
             "out, or pass estimator=..."
         )
-    means = Means(rounds, device, n_jobs, max_memory, verbose)
-    given = Given(X, y, sample_weight, validation)
+    means = Means(device, n_jobs, max_memory, verbose)
+    given = Given(X, y, sample_weight, validation, offset=Offset(init_score, exposure))
     return audit_with(model, known, given, means)
 
 
@@ -191,11 +187,6 @@ def recorded_fit(model: StumpEnsemble, estimator: Any = None) -> Recorded:
     ValueError, TypeError
         If nothing is known, or nothing that can be used.
     """
-    if model.is_regression:
-        raise ValueError(
-            "the model predicts a quantity, and such models cannot be audited yet. Fits are "
-            "deterministic: fit the estimator again, and compare both models' digest()."
-        )
     if estimator is not None:
         return _from_estimator(estimator, model)
     known = recorded(model.details)
@@ -224,24 +215,35 @@ def audit_with(model: StumpEnsemble, known: Recorded, given: Given, means: Means
     given : Given
     means : Means
     """
-    if means.rounds is not None:
-        check_count(means.rounds, "rounds")
-        if means.rounds >= _longest_run(model):
-            means = means._replace(rounds=None)
     before = _fingerprint(model)
     ready, is_rounded = _in_dtype(_prepared(model, known, given, means), known.dtype)
     differences = None
     if before is not None:
-        own = fingerprint_of(ready.X, given.y, given.sample_weight)
+        own = fingerprint_of(ready.X, given.y, given.sample_weight, of_quantity=model.is_regression)
         differences = tuple(before.differences(own, model.feature_names))
-    why_no_end = _why_no_end(known, given, means, ready.settings)
+    why_no_end = _why_no_end(known, given, ready.settings)
+    difference: Any = _other_head(model, ready)
     notes = _notes(known, why_no_end, is_rounded)
-    depth = Depth(means.rounds, why_no_end is None)
-    found = _Found(model, known.estimator, ready, depth, differences, notes)
-    head = _other_head(model, ready)
-    if head is not None:
-        return found.audit(head)
-    return _compared(found, means.device)
+    if difference is None:
+        n_classes, device = ready.target.n_classes, check_device(means.device)
+        settings = _limited(ready.settings, model, n_classes, with_end=why_no_end is None)
+        trained = train_bags(ready.X, ready.shares, n_classes, settings, device=device)
+        derived = model_of(trained, ready.target, vars(ready.learner))
+        compared = _Compared(model, derived, trained, ready, with_end=why_no_end is None)
+        difference = compared.difference()
+        if difference is None and model.missing_learnt not in (None, derived.missing_learnt):
+            notes.append(
+                "The file and these data disagree on which features had missing values in "
+                "training. The model's warnings of missing values depend on that."
+            )
+    return Audit(
+        model,
+        known.estimator,
+        difference,
+        end_derived=why_no_end is None,
+        data_differences=differences,
+        notes=tuple(notes),
+    )
 
 
 def _prepared(model: StumpEnsemble, known: Recorded, given: Given, means: Means) -> Prepared:
@@ -254,18 +256,12 @@ def _prepared(model: StumpEnsemble, known: Recorded, given: Given, means: Means)
         if estimator.n_bags is None:
             estimator.set_params(n_bags=model.n_bags)
     settings, asked = _asked(estimator, known, given.validation, model)
-    if settings.n_rounds is not None:
-        settings = replace(settings, n_rounds=min(settings.n_rounds, _MOST_ROUNDS))
     weighting = check_class_weight(getattr(estimator, "class_weight", None))
     names = model.feature_names
     X = given.X if names is None else with_columns(given.X, names)
-    data = Data(X, given.y, given.weights, means.device, asked, None, weighting)
+    data = Data(X, given.y, given.weights, means.device, asked, None, weighting, given.offset)
     prepared: Prepared = estimator._prepared(data, settings)
     return prepared
-
-
-def _longest_run(model: StumpEnsemble) -> int:
-    return max(len(run) for runs in claims_of(model) for run in runs)
 
 
 def _fingerprint(model: StumpEnsemble) -> Fingerprint | None:
@@ -282,60 +278,135 @@ def _fingerprint(model: StumpEnsemble) -> Fingerprint | None:
     return found
 
 
-class _Found(NamedTuple):
-    """What is known before the rounds are compared."""
+class _Run(NamedTuple):
+    """One run as a model holds it; see `model.bags` for the average of several bags.
+
+    Attributes
+    ----------
+    hypotheses : list of stumps or splits of any kind
+    votes : list of float, or of tuples as `RegionRound.votes`
+    constant : tuple of float
+        The scores from which it starts.
+    """
+
+    hypotheses: list[AnyStump | AnySplit]
+    votes: list[Vote]
+    constant: tuple[float, ...]
+
+
+def _run_of(model: StumpEnsemble, number: int, bag: int) -> _Run:
+    member, bags = model.members[number], model.bags
+    if bags is None:
+        own, constant = list(range(len(member))), tuple(member.constant.tolist())
+    else:
+        own = np.flatnonzero(turns(bags.sizes[number]) == bag).tolist()
+        constant = bags.constants[number][bag]
+    votes: list[Any] = list(member.votes)
+    if not isinstance(member, Member):
+        votes = [tuple(map(tuple, regions)) for regions in member.votes.tolist()]
+    return _Run([member.hypotheses[k] for k in own], [votes[k] for k in own], constant)
+
+
+class _Compared(NamedTuple):
+    """A model, and the one that the data give.
+
+    Attributes
+    ----------
+    model, derived : StumpEnsemble
+    trained : sequence of Trained
+        The fit of each bag, from which `derived` was made.
+    ready : Prepared
+        What it was fitted to.
+    with_end : bool
+        Whether runs must end in the same round.
+    """
 
     model: StumpEnsemble
-    estimator: StumpEstimator
+    derived: StumpEnsemble
+    trained: Sequence[Trained]
     ready: Prepared
-    depth: Depth
-    data_differences: tuple[str, ...] | None
-    notes: tuple[str, ...]
+    with_end: bool
 
-    def audit(self, difference: Any, n_searched: int = 0, notes: Sequence[str] = ()) -> Audit:
-        """The outcome."""
-        return Audit(
-            self.model,
-            self.estimator,
-            difference,
-            n_searched=n_searched,
-            end_derived=self.depth.with_end,
-            data_differences=self.data_differences,
-            notes=(*self.notes, *notes),
-        )
+    def difference(self) -> RoundDifference | HeadDifference | None:
+        """The first difference; None if there is none."""
+        found = next(self._in_rounds(), None)
+        same = self.derived.digest() == self.model.digest() or not self.with_end
+        if found is not None or same:
+            return found
+        return HeadDifference("digest", self.model.digest(), self.derived.digest())
+
+    def _in_rounds(self) -> Iterator[RoundDifference]:
+        """The first difference of each run, bag by bag."""
+        for bag in range(self.model.n_bags):
+            for number in range(len(self.model.members)):
+                file, data = (_run_of(own, number, bag) for own in (self.model, self.derived))
+                if file.constant != data.constant:
+                    constants = file.constant, data.constant
+                    yield RoundDifference("constant", bag, number, 0, *constants)
+                    continue
+                yield from self._in_run(file, data, (bag, number))
+
+    def _in_run(self, file: _Run, data: _Run, place: tuple[int, int]) -> Iterator[RoundDifference]:
+        n_file, n_data = len(file.hypotheses), len(data.hypotheses)
+        for k in range(min(n_file, n_data)):
+            what = _what_differs(file, data, k)
+            if what is not None:
+                sides = _side(file, k, None), _side(data, k, self._worth(place, k))
+                yield RoundDifference(what, *place, k + 1, *sides)
+                return
+        if n_file > n_data:
+            reason = self.trained[place[0]].runs[place[1]].stop_reason
+            side = _side(file, n_data, None)
+            yield RoundDifference("end", *place, n_data + 1, side, None, reason)
+        elif n_data > n_file and self.with_end:
+            side = _side(data, n_file, self._worth(place, n_file))
+            yield RoundDifference("end", *place, n_file + 1, None, side)
+
+    def _worth(self, place: tuple[int, int], k: int) -> float:
+        """What a round of the data is worth: its edge, or its score in the unit of the targets."""
+        record = self.trained[place[0]].runs[place[1]].rounds[k]
+        if isinstance(record, Round):
+            return record.edge
+        scale = self.ready.target.scale
+        return record.score * (1.0 if scale is None else scale.of_errors)
 
 
-def _compared(found: _Found, device: str) -> Audit:
-    """Make the rounds of all bags, up to the first that differs."""
-    model, ready = found.model, found.ready
-    audited: list[AuditedRuns] = []
-    for bag, (share, claimed) in enumerate(zip(ready.shares, claims_of(model), strict=True)):
-        n_classes = ready.target.n_classes
-        training = Training(
-            ready.X, share.samples, n_classes, ready.settings, check_device(device), share.held_out
-        )
-        audited.append(audit_runs(training, claimed, found.depth, bag))
-        if audited[-1].difference is not None:
-            break
-    n_searched = sum(own.n_searched for own in audited)
-    difference: Any = audited[-1].difference
-    if difference is not None:
-        return found.audit(difference, n_searched)
-    derived = _derived_model([own.trained for own in audited], ready)
-    if derived.digest() != model.digest():
-        difference = HeadDifference("digest", model.digest(), derived.digest())
-    notes = []
-    if model.missing_learnt not in (None, derived.missing_learnt):
-        notes.append(
-            "The file and these data disagree on which features had missing values in training. "
-            "The model's warnings of missing values depend on that."
-        )
-    return found.audit(difference, n_searched, notes)
+def _side(run: _Run, k: int, worth: float | None) -> Side:
+    return Side(run.hypotheses[k], run.votes[k], worth)
 
 
-def _derived_model(trained: Sequence[Trained], ready: Prepared) -> StumpEnsemble:
-    """The model that the data give."""
-    return model_of(trained, ready.target, vars(ready.learner))
+def _what_differs(file: _Run, data: _Run, k: int) -> What | None:
+    """What differs between two rounds; None if nothing does."""
+    one, other = file.hypotheses[k], data.hypotheses[k]
+    if repr(one) != repr(other):  # which tells 0.0 from -0.0, as the digest does
+        return "error" if _without_error(one) == _without_error(other) else "stump"
+    return None if np.array_equal(file.votes[k], data.votes[k]) else "votes"
+
+
+def _without_error(hypothesis: AnyStump | AnySplit) -> AnyStump | AnySplit:
+    return hypothesis if isinstance(hypothesis, AnySplit) else replace(hypothesis, error=0.0)
+
+
+def _limited(
+    settings: Settings, model: StumpEnsemble, n_classes: int, *, with_end: bool
+) -> Settings:
+    """Settings for no more rounds than a comparison needs, whatever number a file asks for.
+
+    That is one more than the model's longest run has; with early stopping, as many more as it waits
+    for a better score. If the end of the runs is not derived, it is as many as the model has.
+    """
+    longest = max(
+        len(_run_of(model, number, bag).hypotheses)
+        for bag in range(model.n_bags)
+        for number in range(len(model.members))
+    )
+    if not with_end:
+        return replace(settings, stopping=None, n_rounds=max(longest, 1))
+    n_needed = longest + 1
+    if settings.stopping is not None and settings.stopping.patience is not None:
+        n_smoothing = 0 if settings.smoothing is None else settings.smoothing.n_rounds
+        n_needed = max(longest, n_smoothing) + settings.stopping.patience + 1
+    return replace(settings, n_rounds=min(settings.n_rounds_of(n_classes), n_needed))
 
 
 def _from_estimator(estimator: Any, model: StumpEnsemble) -> Recorded:
@@ -411,19 +482,17 @@ def _drawn_again(asked: Asked, known: Recorded, estimator: Any) -> list[Any]:
     ]
 
 
-def _why_no_end(known: Recorded, given: Given, means: Means, settings: Settings) -> str | None:
+def _why_no_end(known: Recorded, given: Given, settings: Settings) -> str | None:
     """Why the audit does not derive where the runs end; None if it does."""
     stops = settings.stopping is not None and settings.stopping.patience is not None
     if known.by_callback:
         return "a callback decided it"
     if stops and known.passed and given.validation is None:
         return "that needs X_val and y_val as they were given to the fit"
-    if means.rounds is None or not stops:
-        return None  # without early stopping, one more search tells why a run has no more rounds
-    return "not all rounds were searched"
+    return None
 
 
-def _notes(known: Recorded, why_no_end: str | None, is_rounded: bool) -> tuple[str, ...]:
+def _notes(known: Recorded, why_no_end: str | None, is_rounded: bool) -> list[str]:
     """What was not derived, and what may explain a difference."""
     notes = []
     if is_rounded:
@@ -435,7 +504,7 @@ def _notes(known: Recorded, why_no_end: str | None, is_rounded: bool) -> tuple[s
             "The fit went on from an earlier one (warm_start=True). Earlier rounds may have had "
             "other parameters or other data, which the record does not hold."
         )
-    return tuple(notes)
+    return notes
 
 
 def _other_head(model: StumpEnsemble, ready: Prepared) -> HeadDifference | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gpustump.boosting.auditing import RoundDifference, Side
+from gpustump.boosting.votes import Vote
 from gpustump.data.readable import counted, listed, printable, quoted, shortened
 from gpustump.learners.conditions import condition
 from gpustump.learners.kinds import AnySplit, AnyStump
@@ -48,6 +48,57 @@ _WHATS = {
 }
 
 
+What = Literal["constant", "stump", "error", "votes", "end"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A round as the model holds it, or as the data give it.
+
+    Attributes
+    ----------
+    hypothesis : stump or split of any kind
+    vote : float, or tuple as `RegionRound.votes`
+        As the model holds it: with several bags, divided by their number.
+    score : float or None
+        What the data's hypothesis is worth under the weights of its round: the edge of a `Round`,
+        the score of a `RegionRound`. None for the model's.
+    """
+
+    hypothesis: AnyStump | AnySplit
+    vote: Vote
+    score: float | None
+
+
+@dataclass(frozen=True)
+class RoundDifference:
+    """The first round that is not what the data give.
+
+    Attributes
+    ----------
+    what : str
+        "constant": the scores from which the run starts. "stump": the hypothesis, or its signs.
+        "error": only the error that is stored with it. "votes": only the votes. "end": the run ends
+        at another round; then the side that has no such round is None.
+    bag, run : int
+        From 0.
+    number : int
+        The round's number, from 1; 0 for the constant.
+    file, data : Side, tuple of float, or None
+        The round in the model and the round from the data; constants as tuples of float.
+    reason : str
+        If the model has more rounds than the data give, why the run ends: a `stop_reason`.
+    """
+
+    what: What
+    bag: int
+    run: int
+    number: int
+    file: Side | tuple[float, ...] | None
+    data: Side | tuple[float, ...] | None
+    reason: str = ""
+
+
 @dataclass(frozen=True)
 class HeadDifference:
     """A difference that is not in a round: in what is compared before the rounds, or in the digest.
@@ -74,12 +125,10 @@ class Audit:
     Attributes
     ----------
     model : StumpEnsemble
-    estimator : StumpClassifier
+    estimator : classifier or regressor
         Unfitted, with the parameters that the model was derived with.
     difference : RoundDifference, HeadDifference or None
         The first one; None if there is none.
-    n_searched : int
-        The number of rounds, of all runs and bags, in which the best stump was searched for.
     end_derived : bool
         Whether the audit derived where the runs end.
     data_differences : tuple of str, or None
@@ -98,7 +147,7 @@ class Audit:
     >>> print(audit(model, X, [0, 0, 1, 1, 1]))
     result         differs: round 1, another stump
     the file says  column 0 <= 2.5 -> 0, else 1, missing 0
-                   vote 0.6931471805582987, error 0.2, edge 0.5
+                   vote 0.6931471805582987, error 0.2
     the data say   column 0 <= 2.5 -> 0, else 1, missing 1
                    vote 1.0986122886679368, error 0.0, edge 0.5
     data           not compared with those of the fit: the model holds no fingerprint
@@ -108,7 +157,6 @@ class Audit:
     model: StumpEnsemble
     estimator: Any
     difference: RoundDifference | HeadDifference | None
-    n_searched: int = 0
     end_derived: bool = True
     data_differences: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
@@ -155,8 +203,6 @@ class Audit:
         if self.difference is not None:
             return f"differs: {_place(self.model, self.difference)}"
         rounds = counted(self.n_rounds, "round")
-        if self.n_searched < self.n_rounds:
-            rounds += f", {self.n_searched} of them searched"
         return f"the same, {rounds}, digest {self.model.digest()}"
 
     def _data_rows(self) -> Iterator[tuple[str, str]]:
@@ -228,8 +274,6 @@ def _sides(
     lacking = "no further round"
     for name, side in (("file says", difference.file), ("data say", difference.data)):
         lines = [lacking] if side is None else _lines(words, side)
-        if name == "data say" and not difference.searched and isinstance(side, Side):
-            lines[0] += " (the file's cut, not searched for)"
         yield f"the {name}", lines[0]
         yield from (("", line) for line in lines[1:])
 
@@ -247,14 +291,14 @@ def _lines(words: _Words, side: Side | tuple[float, ...]) -> list[str]:
     hypothesis, score = side.hypothesis, side.score
     when = _when(words.model, side)
     name = "edge" if isinstance(hypothesis, AnyStump) else "score"
-    worth = "not a stump that these parameters make" if score is None else f"{name} {score!r}"
+    worth = [] if score is None else [f"{name} {score!r}"]
     if isinstance(hypothesis, AnySplit):
-        return [when, *_votes_of_regions(words, side), worth]
+        return [when, *_votes_of_regions(words, side), *worth]
     labels = _labels(words)
     says = f"{when} -> {labels[hypothesis.polarity]}"
     if when != "always":
         says += f", else {labels[-hypothesis.polarity]}, missing {labels[hypothesis.missing]}"
-    return [says, f"vote {side.vote!r}, error {hypothesis.error!r}, {worth}"]
+    return [says, ", ".join([f"vote {side.vote!r}", f"error {hypothesis.error!r}", *worth])]
 
 
 def _votes_of_regions(words: _Words, side: Side) -> Iterator[str]:

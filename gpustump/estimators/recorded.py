@@ -121,15 +121,15 @@ def of_estimator(estimator: Any) -> Any:
     Raises
     ------
     TypeError
-        If it is no classifier of this package, or has a parameter that no file can hold.
+        If it is no estimator of this package, or has a parameter that no file can hold.
     ValueError
         If a parameter is out of its range.
     """
     record = record_of(estimator)
     if record is None:
         raise TypeError(
-            "estimator must be a classifier of gpustump with parameters that a file can hold; got "
-            f"{estimator!r}."
+            "estimator must be a classifier or regressor of gpustump with parameters that a file "
+            f"can hold; got {estimator!r}."
         )
     return estimator_named(record["name"], record["parameters"])
 
@@ -184,11 +184,14 @@ def _classes() -> tuple[type, ...]:
         AdaBoostClassifier,
         DecisionStumpClassifier,
         GlassBoxClassifier,
+        GlassBoxRegressor,
         LogitBoostClassifier,
+        StumpBoostingRegressor,
     )
 
     return (
         AdaBoostClassifier, DecisionStumpClassifier, GlassBoxClassifier, LogitBoostClassifier,
+        GlassBoxRegressor, StumpBoostingRegressor,
     )  # fmt: skip
 
 

@@ -71,17 +71,19 @@ KIND = ("--target", "kind", "--drop", "label,weight")
         (*LABEL, "--test-size", "0", "--missing", "blue"),
         ("--target", "label", "--drop", "kind", "--weight", "weight"),
         (*LABEL, "--categorical", "size"),
+        ("--target", "age", "--drop", "label,kind", "--drop-missing-target"),
+        ("--target", "kind", "--loss", "poisson", "--exposure", "weight", "--drop", "label"),
+        ("--target", "weight", "--loss", "gamma", "--init-score", "size", "--patience", "3"),
     ],
 )
 def test_the_table_of_the_training_gives_the_same_model_whatever_the_options(files, options):
     rounds = () if "--rounds" in options else ("--rounds", "12")
     files.succeeds("train", "table.csv", *options, *rounds)
     digest = json.loads((files.folder / "model.json").read_text())["digest"]
-    for more in ((), ("--rounds", "2")):
-        outcome = files.succeeds("audit", "model.json", "table.csv", *more)
-        assert outcome.row("result").startswith("the same, ")
-        assert outcome.row("result").endswith(f"digest {digest}")
-        assert outcome.row("data") == SAME
+    outcome = files.succeeds("audit", "model.json", "table.csv")
+    assert outcome.row("result").startswith("the same, ")
+    assert outcome.row("result").endswith(f"digest {digest}")
+    assert outcome.row("data").startswith(SAME)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "tsv", "jsonl", "feather"])
@@ -143,7 +145,7 @@ def test_a_changed_cell_is_told_by_its_column_and_its_round(files):
     assert outcome.row("result").startswith("differs: round 1, ")
 
 
-def test_a_forged_round_is_shown_with_both_sides_and_scores(files):
+def test_a_forged_round_is_shown_with_both_sides(files):
     files.succeeds("train", "table.csv", *LABEL, "--rounds", "9")
 
     def forge(document):
@@ -155,11 +157,8 @@ def test_a_forged_round_is_shown_with_both_sides_and_scores(files):
     assert (outcome.code, outcome.err) == (1, "")
     assert outcome.row("result") == "differs: round 5, another stump"
     assert outcome.row("data") == SAME
-    edges = [
-        float(line.rpartition("edge ")[2]) for line in outcome.out.splitlines() if "edge" in line
-    ]
-    assert len(edges) == 2
-    assert edges[0] <= edges[1]
+    assert "the file says" in outcome.out
+    assert "the data say" in outcome.out
 
 
 def test_nothing_is_printed_if_that_is_asked_for_and_the_exit_code_tells(files):
@@ -294,7 +293,7 @@ def test_tables_that_lack_a_column_are_refused(files):
 
 def test_options_that_make_no_sense_are_refused(files):
     files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
-    assert "at least 1" in files.refuses("audit", "model.json", "table.csv", "--rounds", "0")
+    assert "unexpected argument" in files.refuses("audit", "model.json", "table.csv", "--rounds")
     assert "no column 'x'" in files.refuses("audit", "model.json", "table.csv", "--target", "x")
     both = ("--target", "label", "--weight", "label")
     assert "both name" in files.refuses("audit", "model.json", "table.csv", *both)

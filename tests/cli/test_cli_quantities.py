@@ -286,10 +286,14 @@ def test_exports_of_the_command_line_predict_quantities(command, table):
     assert np.array_equal(found, StumpEnsemble.load("model.json").predict(table[FEATURES]))
 
 
-def test_an_audit_says_that_it_is_for_classes(command, table):
-    trained(command, "cost")
-    message = command.refuses("audit", "model.json", "table.csv")
-    assert "audits are for classes so far. Fits are deterministic" in message
+def test_an_audit_finds_a_changed_cell(command, table):
+    trained(command, "claims", "--exposure", "years")
+    outcome = command.succeeds("audit", "model.json", "table.csv")
+    assert outcome.row("result").startswith("the same, 30 rounds, digest ")
+    table.with_columns(years=polars.col("years") + (polars.col("age") == 41)).write_csv("other.csv")
+    outcome = command("audit", "model.json", "other.csv")
+    assert outcome.code == 1
+    assert outcome.row("result").startswith("differs: ")
 
 
 def test_a_column_that_rises_or_falls_with_the_target_is_pointed_out(command, table):

@@ -90,7 +90,7 @@ def test_other_data_are_refused_wherever_they_are(threads, tmp_path):
     cell[130, 3], label[20], weight[60] = 9.0, 1 - y[20], 0.0
     changes = [
         ((cell, y, weights), "the values of feature 3 differ"),
-        ((X, label, weights), "the labels differ"),
+        ((X, label, weights), "the target differs"),
         ((X, y, weight), "the sample weights differ"),
         ((X.astype(np.float32), y, weights), "dtype of X was 'float64', and is 'float32' now"),
         ((X[:-1], y[:-1], weights[:-1]), "the table has 149 rows instead of 150"),

@@ -95,7 +95,7 @@ def test_each_change_is_named() -> None:
         "the values of feature 'b' differ"
     ]
     assert before.differences(fingerprint_of(X, label, weight)) == [
-        "the labels differ",
+        "the target differs",
         "the sample weights differ",
     ]
     assert before.differences(fingerprint_of(X[:-1], y[:-1], weights[:-1])) == [
@@ -104,7 +104,7 @@ def test_each_change_is_named() -> None:
     assert before.differences(fingerprint_of(X[:, :2], y, weights)) == [
         "the table has 2 features instead of 3"
     ]
-    assert before.differences(fingerprint_of(X, y.astype(str), weights)) == ["the labels differ"]
+    assert before.differences(fingerprint_of(X, y.astype(str), weights)) == ["the target differs"]
 
 
 def test_rows_that_take_no_part_weigh_zero() -> None:

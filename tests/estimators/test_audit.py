@@ -6,7 +6,6 @@ A model is changed in its file, with a digest and a checksum that fit, as a forg
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import math
 
@@ -26,9 +25,8 @@ from gpustump import (
     StumpEnsemble,
     audit,
 )
-from gpustump.boosting.auditing import Depth, Side
 from gpustump.data.fingerprint import fingerprint_of
-from gpustump.engines.reference.state import ArrayState
+from gpustump.estimators.audit_result import Side
 
 EVERY_FIT = pytest.mark.parametrize("name", FITS)
 fit_named = functools.cache(lambda name: FITS[name]())
@@ -46,80 +44,28 @@ def test_a_fresh_model_is_the_one_that_the_data_give_on_another_engine(name, mon
     found = audited(fit)
     assert found.same
     assert found.end_derived
-    assert found.n_searched == found.n_rounds == sum(map(len, fit.classifier.model_.members))
+    assert found.n_rounds == sum(map(len, fit.classifier.model_.members))
     first, *_ = str(found).splitlines()
     digest = fit.classifier.model_.digest()
     assert first == f"result      the same, {found.n_rounds} rounds, digest {digest}"
-
-
-@EVERY_FIT
-def test_what_follows_from_a_model_s_own_stumps_is_what_it_holds(name):
-    """All rounds but each run's last, and smoothing rounds, are derived: signs, errors, votes."""
-    fit = fit_named(name)
-    found = audited(fit, rounds=1)
-    assert found.same
-    n_smoothing = getattr(fit.classifier, "smoothing_rounds", 0)
-    lengths = [len(rounds) for rounds in fit.classifier.rounds_]
-    assert found.n_searched == sum(min(n, n_smoothing) + (n > n_smoothing) for n in lengths)
-    assert found.end_derived == (fit.classifier.n_iter_no_change is None)
-    assert ("did not derive where the runs end" in str(found)) != found.end_derived
 
 
 @pytest.mark.filterwarnings("ignore:the fit made no round", "ignore:the sample weights are small")
 @pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
 @pytest.mark.parametrize(("number", "table"), list(enumerate(sorted(DATA))))
 def test_awkward_tables_are_audited(number, table, kind, monkeypatch):
-    """Ties, constants, missing values, extreme weights: what is derived is what was found."""
+    """Ties, constants, missing values, extreme weights."""
     data = made(table)
     X, y, weights = data.X, data.y, data.sample_weight
     classifier = KINDS[kind](n_estimators=6, learning_rate=0.7).fit(X, y, weights)
     monkeypatch.setenv("GPUSTUMP_KERNELS", ("reference", "coded")[number % 2])
-    for rounds in (None, 1):
-        assert audit(classifier.model_, X, y, weights, rounds=rounds).same
+    assert audit(classifier.model_, X, y, weights).same
 
 
 @pytest.mark.parametrize("name", ["discrete of 3 classes", "newton-shared", "early stopping"])
 def test_every_library_says_the_same(backend: Backend, name):
     fit = fit_named(name)
     assert audited(Fit(fit.classifier, tuple(map(backend.asarray, fit.data)), fit.more)).same
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 3, 7, 8, 9])
-@pytest.mark.parametrize("name", ["real", "categories, newton"])
-def test_as_many_rounds_are_searched_as_asked_for(name, rounds, monkeypatch):
-    """A search asks the state of the table for its best cut, once."""
-    n_searches = 0
-    search = ArrayState.best_cut
-
-    def counting(state):
-        nonlocal n_searches
-        n_searches += 1
-        return search(state)
-
-    monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
-    fit = fit_named(name)
-    monkeypatch.setattr(ArrayState, "best_cut", counting)
-    found = audited(fit, rounds=rounds)
-    assert found.same
-    assert n_searches == found.n_searched == min(rounds, 8)
-
-
-def test_searching_as_many_rounds_as_there_are_is_a_full_audit():
-    fit = fit_named("early stopping")
-    n_rounds = fit.classifier.n_iter_
-    assert audited(fit, rounds=n_rounds).end_derived
-    assert not audited(fit, rounds=n_rounds - 1).end_derived
-
-
-def test_searched_rounds_are_spread_evenly_with_the_first_and_the_last():
-    for n_rounds, n_searched in itertools.product(range(1, 30), repeat=2):
-        found = sorted(Depth(n_searched).searched(n_rounds))
-        assert len(found) == min(n_rounds, n_searched)
-        assert found[-1] == n_rounds - 1
-        if n_searched > 1:
-            assert found[0] == 0
-            gaps = np.diff(found)
-            assert gaps.max(initial=1) - gaps.min(initial=gaps.max(initial=1)) <= 1
 
 
 def changed(fit: Fit, tmp_path, change) -> StumpEnsemble:
@@ -142,25 +88,19 @@ def in_row(run: int, number: int, field: str, change):
     return apply
 
 
-def check_found(
-    found: Audit, what: str, number: int, run: int = 0, *, n_smoothing: int = 0
-) -> None:
-    """The difference is found in its round, and the data's stump is worth no less.
-
-    A smoothing round takes the best of few cuts, and the file's may be worth more.
-    """
+def check_found(found: Audit, what: str, number: int, run: int = 0) -> None:
+    """The difference is found in its round, and the data's side is what the fit recorded."""
     difference = found.difference
     assert (difference.what, difference.number, difference.run) == (what, number, run)
     assert not found.same
     assert isinstance(difference.file, Side)
     assert isinstance(difference.data, Side)
-    assert difference.data.score >= difference.file.score or number <= n_smoothing
     assert f"round {number}" in str(found)
-    assert repr(difference.file.score) in str(found)
     assert repr(difference.data.score) in str(found)
 
 
 THRESHOLDS = ["discrete", "discrete of 3 classes", "real-shared", "newton", "class_weight"]
+THRESHOLDS += ["quantity", "counts with exposures"]
 
 
 @pytest.mark.parametrize("name", THRESHOLDS)
@@ -180,33 +120,18 @@ def test_a_changed_threshold_is_found_in_its_round(name, number, tmp_path):
 def test_a_threshold_that_is_off_by_one_bit_is_found(name, tmp_path):
     fit = fit_named(name)
     off = in_row(0, 2, "threshold", lambda t: math.nextafter(t, math.inf))
-    found = audited(fit, changed(fit, tmp_path, off))
-    check_found(found, "stump", 3)
-    assert found.difference.file.score == found.difference.data.score
+    check_found(audited(fit, changed(fit, tmp_path, off)), "stump", 3)
 
 
-@pytest.mark.parametrize("name", ["discrete", "real", "newton-shared", "intervals", "bags"])
-def test_a_threshold_that_parts_the_samples_alike_is_found_in_a_round_that_is_not_searched(
-    name, tmp_path
-):
-    fit = fit_named(name)
-    number = 2 * fit.classifier.model_.n_bags
-    off = in_row(0, number, "threshold", lambda t: math.nextafter(t, math.inf))
-    found = audited(fit, changed(fit, tmp_path, off), rounds=1)
-    check_found(found, "stump", 3)
-    assert not found.difference.searched
-    assert found.difference.data.hypothesis == fit.classifier.model_.members[0].hypotheses[number]
-
-
-def test_the_other_end_of_an_interval_is_found_in_a_round_that_is_not_searched(tmp_path):
+def test_the_other_end_of_an_interval_is_found_in_its_round(tmp_path):
     fit = fit_named("intervals")
     stumps = fit.classifier.model_.members[0].hypotheses
     number = next(k for k, one in enumerate(stumps[:-1]) if len(one.thresholds) == 2)
     off = in_row(0, number, "low", lambda t: math.nextafter(t, math.inf))
-    check_found(audited(fit, changed(fit, tmp_path, off), rounds=1), "stump", number + 1)
+    check_found(audited(fit, changed(fit, tmp_path, off)), "stump", number + 1)
 
 
-def test_a_category_that_no_sample_has_is_found_in_a_round_that_is_not_searched(tmp_path):
+def test_a_category_that_no_sample_has_is_found_in_its_round(tmp_path):
     fit = fit_named("categories, newton")
     hypotheses = fit.classifier.model_.members[0].hypotheses
     number = next(k for k, one in enumerate(hypotheses[:-1]) if hasattr(one, "left"))
@@ -214,10 +139,10 @@ def test_a_category_that_no_sample_has_is_found_in_a_round_that_is_not_searched(
     def add(document):
         document["model"]["members"][0][number][-1] += " 77"
 
-    check_found(audited(fit, changed(fit, tmp_path, add), rounds=1), "stump", number + 1)
+    check_found(audited(fit, changed(fit, tmp_path, add)), "stump", number + 1)
 
 
-def test_swapped_sides_of_a_set_are_found_in_a_round_that_is_not_searched(tmp_path):
+def test_swapped_sides_of_a_set_are_found_in_their_round(tmp_path):
     """It says the same of every sample, and the file is another one."""
     fit = fit_named("categories")
     hypotheses = fit.classifier.model_.members[0].hypotheses
@@ -229,16 +154,7 @@ def test_swapped_sides_of_a_set_are_found_in_a_round_that_is_not_searched(tmp_pa
         at = document["model"]["stump_fields"].index("polarity")
         row[at] = -row[at]
 
-    check_found(audited(fit, changed(fit, tmp_path, swap), rounds=1), "stump", number + 1)
-
-
-@pytest.mark.parametrize("name", ["discrete", "newton-shared", "real of 3 classes"])
-def test_a_dropped_last_round_is_found_though_not_all_rounds_are_searched(name, tmp_path):
-    fit = fit_named(name)
-    model = changed(fit, tmp_path, lambda document: document["model"]["members"][0].pop())
-    found = audited(fit, model, rounds=2)
-    assert (found.difference.what, found.difference.number) == ("end", 8)
-    assert found.difference.data.hypothesis == fit.classifier.rounds_[0][-1].stump
+    check_found(audited(fit, changed(fit, tmp_path, swap)), "stump", number + 1)
 
 
 @pytest.mark.parametrize("name", ["discrete", "newton", "real-shared"])
@@ -250,33 +166,29 @@ def test_another_feature_is_found_in_its_round(name, tmp_path):
 
 @pytest.mark.parametrize("field", ["polarity", "missing"])
 @pytest.mark.parametrize("name", ["discrete", "intervals", "monotone", "categories"])
-@pytest.mark.parametrize("rounds", [None, 2])
-def test_another_sign_is_found_in_its_round_searched_or_not(name, field, rounds, tmp_path):
+def test_another_sign_is_found_in_its_round(name, field, tmp_path):
     fit = fit_named(name)
     model = changed(fit, tmp_path, in_row(0, 2, field, lambda sign: -sign))
-    check_found(audited(fit, model, rounds=rounds), "stump", 3)
+    check_found(audited(fit, model), "stump", 3)
 
 
-@pytest.mark.parametrize("rounds", [None, 2])
 @pytest.mark.parametrize(
     ("name", "field"),
     [("discrete", "vote"), ("real", "missing"), ("newton-shared", "right 2"), ("bags", "vote")],
 )
-def test_a_vote_that_is_off_by_one_unit_is_found_in_its_round(name, field, rounds, tmp_path):
+def test_a_vote_that_is_off_by_one_unit_is_found_in_its_round(name, field, tmp_path):
     fit = fit_named(name)
     n_bags = fit.classifier.model_.n_bags
     model = changed(fit, tmp_path, in_row(0, 3 * n_bags, field, lambda vote: vote + 2.0**-36))
-    found = audited(fit, model, rounds=rounds)
+    found = audited(fit, model)
     check_found(found, "votes", 4)
     assert found.difference.file.hypothesis == found.difference.data.hypothesis
-    assert found.difference.searched == (rounds is None)
 
 
-@pytest.mark.parametrize("rounds", [None, 2])
-def test_an_error_that_is_off_by_one_bit_is_found_in_its_round(rounds, tmp_path):
+def test_an_error_that_is_off_by_one_bit_is_found_in_its_round(tmp_path):
     fit = fit_named("discrete")
     off = in_row(0, 3, "error", lambda error: math.nextafter(error, 1.0))
-    check_found(audited(fit, changed(fit, tmp_path, off), rounds=rounds), "error", 4)
+    check_found(audited(fit, changed(fit, tmp_path, off)), "error", 4)
 
 
 @pytest.mark.parametrize("name", ["categories", "categories, newton", "categories, shared"])
@@ -306,9 +218,8 @@ def test_rounds_in_another_order_are_found_at_the_first_of_them(name, tmp_path):
     check_found(audited(fit, changed(fit, tmp_path, swap)), "stump", 3)
 
 
-@pytest.mark.parametrize("rounds", [None, 3])
-@pytest.mark.parametrize("name", ["newton", "newton-shared", "bags, 3 classes"])
-def test_another_constant_is_found_before_the_first_round(name, rounds, tmp_path):
+@pytest.mark.parametrize("name", ["newton", "newton-shared", "bags, 3 classes", "quantity"])
+def test_another_constant_is_found_before_the_first_round(name, tmp_path):
     fit = fit_named(name)
 
     def raise_it(document):
@@ -316,7 +227,7 @@ def test_another_constant_is_found_before_the_first_round(name, rounds, tmp_path
         if "bags" in document:
             document["bags"]["constants"][0][0][0] += 2.0**-35
 
-    found = audited(fit, changed(fit, tmp_path, raise_it), rounds=rounds)
+    found = audited(fit, changed(fit, tmp_path, raise_it))
     assert (found.difference.what, found.difference.number) == ("constant", 0)
     assert found.difference.file != found.difference.data
     assert repr(found.difference.data[0]) in str(found)
@@ -338,7 +249,7 @@ def test_a_changed_bag_is_named(name, tmp_path):
     fit = fit_named(name)
     model = changed(fit, tmp_path, in_row(0, 1, "threshold", lambda t: t + 0.3))
     found = audited(fit, model)
-    check_found(found, "stump", 1, n_smoothing=getattr(fit.classifier, "smoothing_rounds", 0))
+    check_found(found, "stump", 1)
     assert found.difference.bag == 1
     assert "bag 2" in str(found)
 
@@ -550,12 +461,6 @@ def test_a_fingerprint_that_is_none_is_refused(value, tmp_path):
         audited(fit, model)
 
 
-@pytest.mark.parametrize(("rounds", "problem"), [(0, ValueError), (1.5, TypeError)])
-def test_rounds_are_a_count(rounds, problem):
-    with pytest.raises(problem, match="rounds must be"):
-        audited(fit_named("discrete"), rounds=rounds)
-
-
 def test_a_record_of_parameters_that_a_file_cannot_hold_is_left_out(tmp_path):
     X, y = drawn(2)
     model = AdaBoostClassifier(n_estimators=2, validation_fraction=object()).fit(X, y).model_
@@ -582,11 +487,21 @@ def test_the_dtype_of_the_fit_decides_the_thresholds():
     assert "rounded to float32" in str(found)
 
 
-@pytest.mark.parametrize("direction", [1, -1])
-def test_where_both_sides_weigh_the_same_a_constraint_decides_the_derived_sign(direction):
-    X = np.asarray([[0.0], [0.0], [1.0], [1.0], [np.nan], [np.nan], [np.nan]])
-    y = np.asarray([0, 1, 0, 1, 1, 1, 1])
-    model = AdaBoostClassifier(n_estimators=2, monotonic_cst=[direction]).fit(X, y).model_
-    first = model.members[0].stumps[0]
-    assert (first.threshold, first.polarity) == (0.5, -direction)
-    assert audit(model, X, y, rounds=1).same
+def test_what_was_known_beforehand_decides_the_model():
+    fit = fit_named("counts with exposures")
+    found = audit(fit.classifier.model_, *fit.data)
+    assert found.difference.what == "constant"
+    with pytest.raises(ValueError, match="exposure is for counts"):
+        audited(fit_named("costs"), exposure=fit.more["exposure"])
+
+
+def test_a_fingerprint_of_a_quantity_is_compared(tmp_path):
+    fit = fit_named("quantity")
+    print_of = fingerprint_of(*fit.data, of_quantity=True).as_details()
+    model = changed(fit, tmp_path, lambda own: own["details"].update(fingerprint=print_of))
+    X, y, weights = fit.data
+    assert audit(model, X, y, weights).data_differences == ()
+    other = np.where(np.arange(len(y)) == 5, y + 1.0, y)
+    found = audit(model, X, other, weights)
+    assert found.data_differences == ("the target differs",)
+    assert not found.same

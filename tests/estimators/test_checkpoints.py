@@ -393,7 +393,7 @@ def _refused(path: Path, *given: Any, estimator: Any = None, **watched: Any) -> 
 OTHER_DATA: dict[str, tuple[Callable[..., None], str]] = {
     "a cell": (lambda X, y, w, v: X.__setitem__((7, 2), 99.0), "the values of feature 2 differ"),
     "a missing cell": (lambda X, y, w, v: X.__setitem__((7, 1), np.nan), "feature 1 differ"),
-    "a label": (lambda X, y, w, v: y.__setitem__(5, 1 - y[5]), "the labels differ"),
+    "a label": (lambda X, y, w, v: y.__setitem__(5, 1 - y[5]), "the target differs"),
     "a weight": (lambda X, y, w, v: w.__setitem__(3, 9.0), "the sample weights differ"),
     "a watched row": (lambda X, y, w, v: v["X_val"].__setitem__((0, 0), 9.0), "in X_val, "),
     "no watched rows": (lambda X, y, w, v: v.clear(), "was given 'X', 'X_val', and this one 'X'"),

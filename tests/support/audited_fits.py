@@ -9,11 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from classifiers import KINDS, drawn
 
-from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
+from gpustump import (
+    AdaBoostClassifier,
+    GlassBoxClassifier,
+    GlassBoxRegressor,
+    LogitBoostClassifier,
+    StumpBoostingRegressor,
+)
 
 
 class Fit(NamedTuple):
-    """A fitted classifier, and the arguments after the model that audit it."""
+    """A fitted estimator, and the arguments after the model that audit it."""
 
     classifier: Any
     data: tuple[Any, ...]
@@ -43,6 +49,23 @@ def _categorical(kind: str, n_classes: int = 2) -> Callable[[], Fit]:
         X[:, 0] = np.digitize(X[:, 0], [-1.0, -0.3, 0.4, 1.0]) * 7 % 5
         classifier = KINDS[kind](n_estimators=8, categorical_features=[0])
         return Fit(classifier.fit(X, y), (X, y))
+
+    return fitted
+
+
+def _quantity(make: Callable[..., Any], **parameters: Any) -> Callable[[], Fit]:
+    def fitted() -> Fit:
+        X, _ = drawn(2, n_samples=300, missing=0.1)
+        random = np.random.default_rng(2)
+        mean = np.exp(np.nan_to_num(X[:, 0]) / 2)
+        weights = random.uniform(0.5, 2.0, len(X))
+        if parameters.get("loss") == "poisson":
+            exposure = random.uniform(0.5, 3.0, len(X))
+            y = random.poisson(mean * exposure)
+            data, more = (X, y, weights), {"exposure": exposure}
+        else:
+            data, more = (X, mean * random.uniform(0.5, 1.5, len(X)), weights), {}
+        return Fit(make(**parameters).fit(*data, **more), data, more)
 
     return fitted
 
@@ -84,5 +107,13 @@ FITS: dict[str, Callable[[], Fit]] = {
         LogitBoostClassifier, 3, smoothing_rounds=3, multi_class="one_vs_rest", n_estimators=6
     ),
     "X_val": _watching,
+    "quantity": _quantity(StumpBoostingRegressor, n_estimators=8),
+    "counts with exposures": _quantity(StumpBoostingRegressor, loss="poisson", n_estimators=8),
+    "costs": _quantity(
+        StumpBoostingRegressor, loss="gamma", n_iter_no_change=3, random_state=1, n_estimators=60
+    ),
+    "glass box of a quantity": _quantity(
+        GlassBoxRegressor, n_estimators=60, n_iter_no_change=4, n_bags=3
+    ),
 }
 """What a fit may be asked for, by name."""

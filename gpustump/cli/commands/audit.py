@@ -24,6 +24,7 @@ from gpustump.data.readable import shortened, shown
 from gpustump.estimators.audit import Given, Means, audit_with
 from gpustump.estimators.audit_result import Audit
 from gpustump.estimators.recorded import Recorded, checked_dtype, of_estimator, recorded
+from gpustump.estimators.target_domain import Offset
 
 SAME, DIFFERENT = 0, 1
 """Exit codes."""
@@ -34,13 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_one_standard_input(arguments.model, arguments.data)
     check_device_option(arguments.device)
     loaded = load_model(arguments.model)
-    if loaded.model.is_regression:
-        raise InputError(
-            f"{shown_name(arguments.model)} predicts a quantity; audits are for classes so far. "
-            "Fits are deterministic: train again, and compare the digests."
-        )
     details = loaded.model.details
-    columns = columns_of(details, arguments.target, arguments.weight)
+    columns = columns_of(loaded.model, arguments)
     with as_input_error():
         recipe = recipe_of(details)
         known = _known(loaded, recipe)
@@ -48,7 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     data = read_audit_data(arguments.data, loaded, columns)
     kept = None if recipe is None else _kept(data, recipe)
     with as_input_error():
-        found = _audited(loaded, known, Given(data.X, data.y, data.weights, kept=kept), arguments)
+        offset = Offset(*data.offsets)
+        given = Given(data.X, data.y, data.weights, kept=kept, offset=offset)
+        found = _audited(loaded, known, given, arguments)
     check_unchanged_if_mapped(before)
     if not arguments.quiet:
         n_held_out = 0 if kept is None else int(np.count_nonzero(~kept))
@@ -93,9 +91,7 @@ def _audited(
     loaded: LoadedModel, known: Recorded, given: Given, arguments: argparse.Namespace
 ) -> Audit:
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
-    means = Means(
-        arguments.rounds, arguments.device, arguments.jobs, arguments.max_memory, int(has_bar)
-    )
+    means = Means(arguments.device, arguments.jobs, arguments.max_memory, int(has_bar))
     return audit_with(loaded.model, known, given, means)
 
 

@@ -6,48 +6,58 @@ missing values. The target and the weights are named by options, or by the file.
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.input_table import InputTable, UnreadColumn
 from gpustump.cli.input.model_input import LoadedModel, text_options
+from gpustump.cli.input.offsets import OffsetColumns
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, Wanted
-from gpustump.cli.input.targets import target_labels
+from gpustump.cli.input.targets import target_labels, target_numbers
 from gpustump.cli.input.training_data import (
     BREAST_CANCER_TARGET,
     TrainingData,
     breast_cancer,
     checked_weights,
+    places_of,
 )
 from gpustump.data.columns import NUMERIC, AsText, Column, WithoutWords, without_words
 from gpustump.data.readable import counted, quoted, shown, thousands
 from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
+from gpustump.model.ensemble import StumpEnsemble
 
 
 class Columns(NamedTuple):
-    """The names of the target and of the weights, as options or the model's file give them."""
+    """The names of columns that are no features, as options or the model's file give them."""
 
     target: str
     weight: str | None
+    offsets: OffsetColumns = OffsetColumns()
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The names, by the options for them."""
+        weight = {} if self.weight is None else {"--weight": self.weight}
+        return {"--target": self.target, **weight, **dict(self.offsets.given)}
 
 
-def columns_of(details: Mapping[str, Any], target: str | None, weight: str | None) -> Columns:
-    """The target and the weights: by the options, or else by the details of the model.
+def columns_of(model: StumpEnsemble, arguments: argparse.Namespace) -> Columns:
+    """The target, the weights and the offsets: by the options, or else by the model's details.
 
     Raises
     ------
     InputError
         If neither says which column is the target, or a name in the details is not text.
     """
-    names = {"target": target, "weight": weight}
+    names = {"target": arguments.target, "weight": arguments.weight}
     for name, given in names.items():
-        held = details.get(name)
+        held = model.details.get(name)
         if given is None and held is not None:
             if not isinstance(held, str):
                 raise InputError(
@@ -56,13 +66,13 @@ def columns_of(details: Mapping[str, Any], target: str | None, weight: str | Non
             names[name] = held
     if names["target"] is None:
         raise InputError(
-            "--target COLUMN is needed: which column holds the labels? The model does not say."
+            "--target COLUMN is needed: which column is predicted? The model does not say."
         )
-    return Columns(names["target"], names["weight"])
+    return Columns(names["target"], names["weight"], OffsetColumns.of_model(model, arguments))
 
 
 def read_audit_data(path: str | None, loaded: LoadedModel, columns: Columns) -> TrainingData:
-    """The features, labels and weights in a file, or in the breast-cancer data if there is none.
+    """The features, targets and weights in a file, or in the breast-cancer data if there is none.
 
     Rows without a target are left out, as training either leaves them out or refuses the table.
 
@@ -82,14 +92,17 @@ def read_audit_data(path: str | None, loaded: LoadedModel, columns: Columns) -> 
     if n_missing:
         table = table.with_rows(~missing)
         target = reader.as_labels(*table.column_or_vector(columns.target, "--target"))
-    labels = target_labels(target, table.source)
+    is_quantity = loaded.model.is_regression
+    values = (target_numbers if is_quantity else target_labels)(target, table.source)
     weights = None
     if columns.weight is not None:
         weight, _ = table.column_or_vector(columns.weight, "--weight")
         weights = checked_weights(weight, table.source)
     X = reader.features(table)
     return TrainingData(
-        table.source, target.name, X, labels, weights, loaded.encoding, n_missing, table.notes
+        *(table.source, target.name, X, values, weights, loaded.encoding, n_missing, table.notes),
+        is_quantity=is_quantity,
+        offsets=columns.offsets.read(table),
     )
 
 
@@ -122,7 +135,8 @@ class _Reader(NamedTuple):
     @property
     def has_text_labels(self) -> bool:
         """Whether labels are text, so that numbers in their column were read as text."""
-        return all(isinstance(label, str) for label in self.loaded.model.classes)
+        classes = self.loaded.model.classes
+        return bool(classes) and all(isinstance(label, str) for label in classes)
 
     @property
     def request(self) -> Request:
@@ -153,13 +167,8 @@ class _Reader(NamedTuple):
         return X
 
     def _choose(self, header: InputTable) -> Wanted:
-        target, target_at = header.column_or_vector(self.columns.target, "--target")
-        others = {target_at}
-        if self.columns.weight is not None:
-            weight, weight_at = header.column_or_vector(self.columns.weight, "--weight")
-            if weight is target:
-                raise InputError(f"--weight and --target both name {quoted(target.name)}.")
-            others.add(weight_at)
+        target_at = header.column_or_vector(self.columns.target, "--target")[1]
+        others = places_of(header, self.columns.named)
         with as_input_error():
             positions = self._positions(header)
         kinds = {
@@ -186,8 +195,7 @@ class _Reader(NamedTuple):
         """The columns besides target and weights, if features are found by position; else None."""
         if self.is_stored or (self.encoding.named and table.named):
             return None
-        names = [name for name in self.columns if name is not None]
-        others = {table.column_or_vector(name, "--target")[1] for name in names}
+        others = places_of(table, self.columns.named)
         return [place for place in range(len(table.columns)) if place not in others]
 
 

@@ -9,6 +9,7 @@ import argparse
 import math
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -232,18 +233,9 @@ class Choice:
 
 def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> Choice:
     """What the options say; refuses columns that do not exist, and options that disagree."""
-    named = {"--target": target, "--weight": arguments.weight}
-    named |= dict(OffsetColumns.of_options(arguments).given)
-    places, columns = set[int](), dict[int, str]()
-    for option, name in named.items():
-        if name is None:
-            continue
-        column, at = table.column_or_vector(name, option)
-        if id(column) in columns:
-            raise InputError(f"{option} and {columns[id(column)]} both name {quoted(column.name)}.")
-        columns[id(column)] = option
-        if at is not None:
-            places.add(at)
+    named = {"--target": target}
+    named |= {} if arguments.weight is None else {"--weight": arguments.weight}
+    places = places_of(table, named | dict(OffsetColumns.of_options(arguments).given))
     column, target_at = table.column_or_vector(target, "--target")
     dropped = _positions(table, arguments.drop, "--drop")
     text = _positions(table, arguments.categorical, "--categorical")
@@ -259,7 +251,23 @@ def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> 
         raise InputError(f"--categorical and --numeric both name {name}.")
     missing = _missing_words(arguments)
     forced = Forced(text, numbers, arguments.categories == "sets")
-    return Choice(target, target_at, frozenset(places), dropped, forced, missing)
+    return Choice(target, target_at, places, dropped, forced, missing)
+
+
+def places_of(table: InputTable, named: Mapping[str, str]) -> frozenset[int]:
+    """The positions of columns that are named by options, and are no features.
+
+    Vectors beside the table have none. A column that two options name is refused.
+    """
+    places, options = set[int](), dict[int, str]()
+    for option, name in named.items():
+        column, at = table.column_or_vector(name, option)
+        if id(column) in options:
+            raise InputError(f"{option} and {options[id(column)]} both name {quoted(column.name)}.")
+        options[id(column)] = option
+        if at is not None:
+            places.add(at)
+    return frozenset(places)
 
 
 def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
