@@ -530,7 +530,7 @@ def test_margins_are_those_of_estimators_too_and_of_nothing_else():
     assert margins.tolist() == normalised_margins(fitted.model_, X, y).tolist()
     with pytest.raises(NotFittedError):
         normalised_margins(AdaBoostClassifier(), X, y)
-    with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted classifier"):
+    with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted estimator"):
         normalised_margins("model", X, y)
 
 
