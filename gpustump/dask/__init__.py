@@ -1,6 +1,6 @@
 """Training on Dask clusters: the same model on one worker, on two and on eight.
 
-    estimators    DaskAdaBoostClassifier, DaskLogitBoostClassifier
+    estimators    fit, predict, predict_proba, decision_function, score
     fitting       one fit, from collections to rounds
     ground        the fit as boosting sees it: runs, and held-out samples
     shards        the shards on the workers, and what happens when a worker is lost
@@ -16,15 +16,18 @@ does not depend on Dask: see `gpustump.engines.cluster`. Nothing else in the pac
 room, which needs what the extra `dask` brings.
 """
 
-from gpustump.dask.estimators import DaskAdaBoostClassifier, DaskLogitBoostClassifier
+from gpustump.dask.estimators import decision_function, fit, predict, predict_proba, score
 from gpustump.dask.fitting import Use
 from gpustump.dask.holding import WorkerMemoryError
 from gpustump.dask.shards import ClusterLostError
 
 __all__ = [
     "ClusterLostError",
-    "DaskAdaBoostClassifier",
-    "DaskLogitBoostClassifier",
     "Use",
     "WorkerMemoryError",
+    "decision_function",
+    "fit",
+    "predict",
+    "predict_proba",
+    "score",
 ]

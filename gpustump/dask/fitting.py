@@ -73,7 +73,7 @@ class Kept(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What `fit` is asked to do.
+    """What a cluster is asked to do.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Fitted(NamedTuple):
     fingerprint: Mapping[str, Any] | None = None
 
 
-def fit(client: Any, request: Request) -> Fitted:
+def trained_on(client: Any, request: Request) -> Fitted:
     """Train on a cluster.
 
     Parameters
@@ -177,7 +177,7 @@ def fit(client: Any, request: Request) -> Fitted:
     Raises
     ------
     ValueError, TypeError
-        If the data are not as `DaskClassifier.fit` describes.
+        If the data are not as `estimators.fit` describes.
     WorkerMemoryError
         If a worker's memory is too small for its share.
     ClusterLostError

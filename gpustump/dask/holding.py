@@ -54,12 +54,13 @@ class WorkerMemoryError(MemoryError):
 
     Examples
     --------
-    A limit that is too small even for five rows (X and y are those of
-    `DaskLogitBoostClassifier`):
+    A limit that is too small even for five rows (X and y are those of `gpustump.dask.fit`):
 
-    >>> from gpustump.dask import DaskAdaBoostClassifier, WorkerMemoryError
+    >>> import gpustump.dask
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.dask import WorkerMemoryError
     >>> try:  # doctest: +SKIP
-    ...     DaskAdaBoostClassifier(max_memory="100 B").fit(X, y)
+    ...     gpustump.dask.fit(AdaBoostClassifier(max_memory="100 B"), X, y)
     ... except WorkerMemoryError as error:
     ...     print(str(error).rpartition("100 bytes. ")[2])
     Take more workers, or more memory for each.

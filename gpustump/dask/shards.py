@@ -66,11 +66,13 @@ class ClusterLostError(RuntimeError):
 
     Examples
     --------
-    Keep the rounds that were done (`clf`, X and y are those of `DaskAdaBoostClassifier`'s example):
+    Keep the rounds that were done (X and y are those of `gpustump.dask.fit`):
 
+    >>> import gpustump.dask
+    >>> from gpustump import AdaBoostClassifier
     >>> from gpustump.dask import ClusterLostError
     >>> try:  # doctest: +SKIP
-    ...     clf.fit(X, y)
+    ...     gpustump.dask.fit(AdaBoostClassifier(n_estimators=3), X, y)
     ... except ClusterLostError as error:
     ...     print(error, error.model)
     the cluster has had no worker for 60 seconds. StumpEnsemble of 2 stumps ...

@@ -107,6 +107,8 @@ def as_array(values: Any, name: str, *, keeps_objects: bool = False) -> Array:
 _PLANS = {"LazyFrame": "collect()", "dask": "compute()"}
 """How users turn a plan into data, by the name of its type or of its library."""
 
+_ON_DASK = " Or take gpustump.dask, whose functions take such collections."
+
 
 def refuse_plan(values: Any, name: str) -> None:
     """Refuse a frame or array that is a plan of how to compute its rows.
@@ -118,8 +120,10 @@ def refuse_plan(values: Any, name: str) -> None:
     library, kind = type(values).__module__.partition(".")[0], type(values).__name__
     how = _PLANS.get(kind) or _PLANS.get(library)
     if how is not None:
+        more = _ON_DASK if library == "dask" else ""
         raise TypeError(
             f"{name} ({kind} of {library}) is a plan that holds no rows yet; pass {name}.{how}."
+            f"{more}"
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 _NOT_DECIDING = frozenset(
     {
         *("device", "n_jobs", "max_memory", "block_bytes", "verbose", "callback", "checkpoint"),
-        *("random_state", "warm_start", "client"),
+        *("random_state", "warm_start"),
         "estimator",  # it may only be a stump
     }
 )

@@ -157,7 +157,7 @@ def test_contenders_on_dask_are_those_in_one_process():
         *("gpustump", "gpustump real", "gpustump LogitBoost", "XGBoost hist", "LightGBM"),
     ]
     assert [each.estimator for each in CONTENDERS] == [
-        *("DaskAdaBoostClassifier", "DaskAdaBoostClassifier", "DaskLogitBoostClassifier"),
+        *("AdaBoostClassifier", "AdaBoostClassifier", "LogitBoostClassifier"),
         *("DaskXGBClassifier", "DaskLGBMClassifier"),
     ]
     assert dataclasses.asdict(CONTENDERS[1])["parameters"] == {"votes": "real"}

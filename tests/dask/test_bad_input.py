@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from clusters import client_of, closed
+from on_dask import AdaBoostThere, LogitBoostThere
 from partitioned_tables import cut, spread
+from sklearn.exceptions import NotFittedError
 
 from gpustump import AdaBoostClassifier
-from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -78,7 +79,7 @@ REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
 def test_bad_data_are_refused_in_words(threads, name):
     table, labels, weights, kind, words = REFUSED[name]
     with pytest.raises(kind, match=words):
-        DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(table, labels, weights)
+        AdaBoostThere(client=threads, n_estimators=3).fit(table, labels, weights)
 
 
 WATCHED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
@@ -106,13 +107,13 @@ WATCHED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
 @pytest.mark.parametrize("name", sorted(WATCHED))
 def test_bad_rows_to_watch_are_refused_in_words(threads, name):
     table, labels, weights, kind, words = WATCHED[name]
-    there = DaskAdaBoostClassifier(client=threads, n_estimators=3, scoring="balanced_accuracy")
+    there = AdaBoostThere(client=threads, n_estimators=3, scoring="balanced_accuracy")
     with pytest.raises(kind, match=words):
         there.fit(*spread(X, Y), X_val=table, y_val=labels, sample_weight_val=weights)
 
 
 def test_an_error_in_rows_to_watch_is_said_with_the_partition(threads):
-    there = DaskAdaBoostClassifier(client=threads, n_estimators=3)
+    there = AdaBoostThere(client=threads, n_estimators=3)
     with pytest.raises(ValueError, match="sample_weight contains negative weights") as e:
         there.fit(
             *spread(X, Y), X_val=cut(X, 90), y_val=cut(Y, 90), sample_weight_val=cut(-1.0 - Y, 90)
@@ -131,7 +132,7 @@ def test_an_error_in_rows_to_watch_is_said_with_the_partition(threads):
     ids=str,
 )
 def test_bad_weights_of_classes_are_refused_in_words(threads, class_weight, words):
-    there = DaskAdaBoostClassifier(client=threads, n_estimators=3, class_weight=class_weight)
+    there = AdaBoostThere(client=threads, n_estimators=3, class_weight=class_weight)
     with pytest.raises(ValueError, match=words):
         there.fit(*spread(X, Y, np.full(90, 1e10)))
 
@@ -145,45 +146,45 @@ def test_partitions_of_unknown_sizes_that_do_not_match_are_refused_by_number(thr
     with pytest.raises(
         ValueError, match="this partition of X has 30 rows and that of y has 20"
     ) as e:
-        DaskAdaBoostClassifier(client=threads).fit(frame, labels)
+        AdaBoostThere(client=threads).fit(frame, labels)
     assert any("in partition 0 of the data" in note for note in e.value.__notes__)
 
 
 def test_chunks_of_columns_are_joined_with_a_word(threads):
     table = da.from_array(X, chunks=(30, 2))
     with pytest.warns(UserWarning, match="2 chunks of columns, which are joined"):
-        there = DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(table, cut(Y, *PARTS))
+        there = AdaBoostThere(client=threads, n_estimators=3).fit(table, cut(Y, *PARTS))
     assert there.model_.digest() == AdaBoostClassifier(n_estimators=3).fit(X, Y).model_.digest()
 
 
 def test_labels_in_other_chunks_are_cut_as_the_rows_are(threads):
-    there = DaskAdaBoostClassifier(client=threads, n_estimators=3)
+    there = AdaBoostThere(client=threads, n_estimators=3)
     there.fit(cut(X, *PARTS), cut(Y, 45, 45))
     assert there.model_.digest() == AdaBoostClassifier(n_estimators=3).fit(X, Y).model_.digest()
 
 
 def test_a_label_that_only_one_worker_sees_is_a_class(threads):
     y = np.where(np.arange(90) < 10, "rare", np.where(Y, "yes", "no"))
-    there = DaskLogitBoostClassifier(client=threads, n_estimators=3)
+    there = LogitBoostThere(client=threads, n_estimators=3)
     there.fit(cut(X, 10, 40, 40), cut(y, 10, 40, 40))
     assert there.classes_.tolist() == ["no", "rare", "yes"]
 
 
 def test_all_rows_on_one_worker_make_the_same_model(threads):
-    there = DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(cut(X, 90), cut(Y, 90))
+    there = AdaBoostThere(client=threads, n_estimators=3).fit(cut(X, 90), cut(Y, 90))
     assert there.model_.digest() == AdaBoostClassifier(n_estimators=3).fit(X, Y).model_.digest()
     assert there.cluster_.n_workers == 1
     assert "one worker" in str(there.route_)
 
 
 def test_intervals_are_refused(threads):
-    fit = DaskAdaBoostClassifier(client=threads, weak_learner="interval")
+    fit = AdaBoostThere(client=threads, weak_learner="interval")
     with pytest.raises(ValueError, match="weak_learner='interval' is not for clusters"):
         fit.fit(*spread(X, Y))
 
 
 def test_other_features_than_in_fit_are_refused_when_predicting(threads):
-    there = DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(*spread(X, Y))
+    there = AdaBoostThere(client=threads, n_estimators=3).fit(*spread(X, Y))
     with pytest.raises(ValueError, match="3 features"):
         there.predict(cut(X[:, :2], *PARTS))
 
@@ -192,22 +193,48 @@ def test_a_closed_client_is_refused():
     client = client_of(n_workers=1, processes=False)
     closed(client)
     with pytest.raises(ValueError, match="the Dask client is closed"):
-        DaskAdaBoostClassifier(client=client).fit(*spread(X, Y))
+        AdaBoostThere(client=client).fit(*spread(X, Y))
 
 
 def test_a_client_that_is_not_the_current_one_is_enough():
     client = client_of(n_workers=1, processes=False, is_current=False)
     try:
-        there = DaskAdaBoostClassifier(client=client, n_estimators=3).fit(*spread(X, Y))
+        there = AdaBoostThere(client=client, n_estimators=3).fit(*spread(X, Y))
         assert there.predict(cut(X, 90)).shape == (90,)
     finally:
         closed(client)
 
 
 def test_the_current_client_is_taken_and_its_absence_is_said(threads):
-    assert DaskAdaBoostClassifier().client_ is threads
     with threads.as_current():
-        pass
+        assert AdaBoostThere(n_estimators=3).fit(*spread(X, Y)).cluster_.n_workers > 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("distributed.get_client", absent)
+        with pytest.raises(ValueError, match="there is no Dask client: make one first"):
+            AdaBoostThere().fit(*spread(X, Y))
+
+
+def absent():
+    raise ValueError("No global client found and no address provided")
+
+
+def test_what_is_no_classifier_that_is_boosted_is_refused(threads):
+    from gpustump import DecisionStumpClassifier, StumpBoostingRegressor, dask
+
+    for estimator in (DecisionStumpClassifier(), StumpBoostingRegressor(), "AdaBoostClassifier"):
+        with pytest.raises(TypeError, match="estimator must be an AdaBoostClassifier"):
+            dask.fit(estimator, *spread(X, Y), client=threads)
+
+
+def test_predictions_of_what_is_not_dask_s_are_refused(threads):
+    from gpustump import AdaBoostClassifier, dask
+
+    clf = AdaBoostClassifier(n_estimators=3)
+    with pytest.raises(NotFittedError):
+        dask.predict(clf, cut(X, *PARTS))
+    clf.fit(X, Y)
+    with pytest.raises(TypeError, match="X must be a Dask array or frame; got ndarray"):
+        dask.predict(clf, X)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +245,6 @@ def test_the_current_client_is_taken_and_its_absence_is_said(threads):
     ],
 )
 def test_bad_constraints_are_refused(threads, constraints, y, problem):
-    classifier = DaskLogitBoostClassifier(client=threads, monotonic_cst=constraints)
+    classifier = LogitBoostThere(client=threads, monotonic_cst=constraints)
     with pytest.raises(ValueError, match=problem):
         classifier.fit(cut(X, *PARTS), cut(y, *PARTS))

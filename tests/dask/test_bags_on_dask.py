@@ -8,21 +8,23 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+import on_dask
 import pytest
 from classifiers import drawn
 from lost_workers import lose_one, sent_through
+from on_dask import AdaBoostThere, LogitBoostThere
 from partitioned_tables import spread
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.dask import ClusterLostError, DaskAdaBoostClassifier, DaskLogitBoostClassifier
+from gpustump.dask import ClusterLostError
 from gpustump.data import parameters
 
 X, Y = drawn(3, n_samples=240, missing=0.1)
 X[:, 2] = np.nan_to_num(np.round(X[:, 2] * 2)) % 7
 WEIGHTS = np.random.default_rng(0).integers(0, 3, len(Y)) * 0.7
 
-ADABOOST = (DaskAdaBoostClassifier, AdaBoostClassifier)
-LOGITBOOST = (DaskLogitBoostClassifier, LogitBoostClassifier)
+ADABOOST = (AdaBoostThere, AdaBoostClassifier)
+LOGITBOOST = (LogitBoostThere, LogitBoostClassifier)
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "all rounds": (*ADABOOST, {"class_weight": "balanced"}),
     "real, shared": (*ADABOOST, {"votes": "real", "multi_class": "shared", "n_iter_no_change": 2}),
@@ -72,7 +74,7 @@ def test_bags_that_are_not_counted_are_as_many_as_on_one_machine(threads, monkey
     labels, weights = Y > 0, np.tile([1.0, 0.0, 2.0], 80)
     how = {**HOW, "n_estimators": 2, "n_bags": None}
     here = LogitBoostClassifier(**how).fit(X, labels, weights)
-    there = DaskLogitBoostClassifier(client=threads, **how)
+    there = LogitBoostThere(client=threads, **how)
     check_equal(there.fit(*spread(X, labels, weights, seed=3)), here)
     assert here.model_.n_bags == (12 if few_samples == 160 else 6)
 
@@ -86,7 +88,7 @@ def test_a_worker_that_is_lost_in_a_bag_costs_no_round_of_those_before(few, monk
     )
     made: list[Any] = []
     how = {**HOW, "n_bags": 2, "n_iter_no_change": 20, "categorical_features": [2]}
-    there = DaskLogitBoostClassifier(client=few, **how, callback=made.append)
+    there = LogitBoostThere(client=few, **how, callback=made.append)
     there.fit(*spread(X, Y, WEIGHTS, seed=2))
     check_equal(there, LogitBoostClassifier(**how).fit(X, Y, WEIGHTS))
     assert there.cluster_.n_lost > 0
@@ -120,14 +122,14 @@ def test_a_checkpoint_keeps_the_bags_that_are_done(threads, tmp_path, state):
     }
     path = tmp_path / "run.json"
     with pytest.raises(Interrupted):
-        DaskAdaBoostClassifier(
-            client=threads, **how, checkpoint=path, callback=interrupting(10)
-        ).fit(*spread(X, Y, WEIGHTS))
+        AdaBoostThere(client=threads, **how, checkpoint=path, callback=interrupting(10)).fit(
+            *spread(X, Y, WEIGHTS)
+        )
     before = path.read_bytes()
     made: list[Any] = []
-    there = DaskAdaBoostClassifier(
-        client=threads, **how, checkpoint=path, callback=made.append
-    ).fit(*spread(X, Y, WEIGHTS, seed=3))
+    there = AdaBoostThere(client=threads, **how, checkpoint=path, callback=made.append).fit(
+        *spread(X, Y, WEIGHTS, seed=3)
+    )
     assert len(made) == 3 * 7 - 10
     path.write_bytes(before)
     check_equal(there, AdaBoostClassifier(**how, checkpoint=path).fit(X, Y, WEIGHTS))
@@ -137,7 +139,7 @@ def test_a_checkpoint_keeps_the_bags_that_are_done(threads, tmp_path, state):
 
 def test_a_warm_start_goes_on_in_every_bag(threads):
     how = {**HOW, "warm_start": True, "n_iter_no_change": 20}
-    there, here = DaskLogitBoostClassifier(client=threads, **how), LogitBoostClassifier(**how)
+    there, here = LogitBoostThere(client=threads, **how), LogitBoostClassifier(**how)
     for n_estimators in (3, 8):
         there.set_params(n_estimators=n_estimators).fit(*spread(X, Y, seed=n_estimators))
         here.set_params(n_estimators=n_estimators).fit(X, Y)
@@ -163,7 +165,7 @@ def test_if_data_are_lost_the_error_has_the_average_of_the_bags_so_far(few):
             for worker in list(few.cluster.workers.values())[1:]:
                 few.sync(worker.close, nanny=False, executor_wait=False)
 
-    fit = DaskAdaBoostClassifier(client=few, **HOW, callback=lose)
+    fit = AdaBoostThere(client=few, **HOW, callback=lose)
     with pytest.raises(ClusterLostError, match="a part of the data is lost") as error:
         fit.fit(table[:, :-1], table[:, -1])
     assert error.value.model.bags.sizes == ((7, 4),)
@@ -174,16 +176,17 @@ def test_a_class_of_one_sample_is_trained_on_as_on_one_machine(threads, how):
     labels = np.where(np.arange(len(Y)) == 11, 3, Y)
     fits = [
         (LogitBoostClassifier(**HOW | how), (X, labels)),
-        (DaskLogitBoostClassifier(client=threads, **HOW | how), spread(X, labels)[:2]),
+        (LogitBoostThere(client=threads, **HOW | how), spread(X, labels)[:2]),
     ]
     for classifier, data in fits:
         with pytest.warns(UserWarning, match="class 3 has one sample only") as found:
             classifier.fit(*data)
-        assert [own.filename for own in found if "class 3" in str(own.message)] == [__file__]
+        told = [own.filename for own in found if "class 3" in str(own.message)]
+        assert told in ([__file__], [on_dask.__file__])  # where `fit` is called
     check_equal(fits[1][0], fits[0][0])
 
 
 def test_many_different_labels_are_warned_of_as_on_one_machine(threads):
     X, y = np.arange(30.0)[:, None], np.arange(30) % 16
     with pytest.warns(UserWarning, match="y holds 16 different values in 30 samples"):
-        DaskAdaBoostClassifier(client=threads, n_estimators=1).fit(*spread(X, y)[:2])
+        AdaBoostThere(client=threads, n_estimators=1).fit(*spread(X, y)[:2])

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from lost_workers import lose_one, sent_through
+from on_dask import AdaBoostThere, LogitBoostThere
 from partitioned_tables import cut, sizes_of
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier, categories
+from gpustump.dask import categories
 
 RNG = np.random.default_rng(5)
 N = 400
@@ -79,10 +80,10 @@ def check_equal(there: Any, here: Any) -> None:
 
 
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "discrete": (DaskAdaBoostClassifier, AdaBoostClassifier, {"class_weight": "balanced"}),
-    "real": (DaskAdaBoostClassifier, AdaBoostClassifier, {"votes": "real"}),
+    "discrete": (AdaBoostThere, AdaBoostClassifier, {"class_weight": "balanced"}),
+    "real": (AdaBoostThere, AdaBoostClassifier, {"votes": "real"}),
     "newton": (
-        DaskLogitBoostClassifier,
+        LogitBoostThere,
         LogitBoostClassifier,
         {"smoothing_rounds": 4, "n_iter_no_change": 5, "random_state": 1},
     ),
@@ -117,7 +118,7 @@ def test_categories_that_dask_knows_and_those_it_does_not_are_numbered_alike(thr
     own = table["grade"].cat
     table["grade"] = own.as_known() if known else own.as_unknown()
     how = {"n_estimators": 8, "categorical_features": "from_dtype"}
-    there = DaskAdaBoostClassifier(client=threads, **how)
+    there = AdaBoostThere(client=threads, **how)
     there.fit(table, dd.from_pandas(pd.Series(Y), npartitions=5))
     check_equal(there, AdaBoostClassifier(**how).fit(FRAME, Y))
 
@@ -129,7 +130,7 @@ def test_numbers_in_arrays_make_the_model_of_one_machine_for_more_classes(thread
     how = {"n_estimators": 9, "categorical_features": [0, 2]}
     for seed, multi_class in enumerate(("shared", "one_vs_rest")):
         sizes = sizes_of(N, np.random.default_rng(seed))
-        there = DaskLogitBoostClassifier(client=threads, multi_class=multi_class, **how)
+        there = LogitBoostThere(client=threads, multi_class=multi_class, **how)
         there.fit(cut(X, *sizes), cut(y, *sizes))
         check_equal(there, LogitBoostClassifier(multi_class=multi_class, **how).fit(X, y))
 
@@ -143,7 +144,7 @@ def test_a_worker_that_is_lost_in_the_middle_has_its_categories_numbered_anew(fe
         monkeypatch, lambda number, _: lose_one(few, chance) if number in moments else None
     )
     how = {"n_estimators": 12, "categorical_features": "from_dtype"}
-    there = DaskLogitBoostClassifier(client=few, **how).fit(*parted(FRAME, Y, WEIGHTS))
+    there = LogitBoostThere(client=few, **how).fit(*parted(FRAME, Y, WEIGHTS))
     check_equal(there, LogitBoostClassifier(**how).fit(FRAME, Y, WEIGHTS))
     assert there.cluster_.n_lost > 0
 
@@ -154,7 +155,7 @@ def test_unknown_categories_count_as_missing_in_rows_to_watch_and_lazily_predict
     labels = Y[:120]
     how = {"n_estimators": 8, "categorical_features": "from_dtype", "n_iter_no_change": 20}
     unseen = r"X: 'town' has values that were not in training in \d+ rows, such as 'Jena'"
-    there = DaskAdaBoostClassifier(client=threads, **how)
+    there = AdaBoostThere(client=threads, **how)
     X_val, y_val = parted(other, labels, seed=4)
     with pytest.warns(UserWarning, match=unseen) as told:
         there.fit(*parted(FRAME, Y), X_val=X_val, y_val=y_val)
@@ -167,13 +168,13 @@ def test_unknown_categories_count_as_missing_in_rows_to_watch_and_lazily_predict
         expected = here.predict_proba(other)
         lazy = there.predict_proba(X_val)
         assert np.array_equal(lazy.compute(), expected)
-        assert np.array_equal(there.to_local().predict_proba(other), expected)
+        assert np.array_equal(there.estimator.predict_proba(other), expected)
     assert lazy.npartitions == X_val.npartitions
 
 
 def test_a_warm_start_keeps_the_numbers_of_the_categories(threads):
     how = {"n_estimators": 4, "categorical_features": "from_dtype", "warm_start": True}
-    there, here = DaskAdaBoostClassifier(client=threads, **how), AdaBoostClassifier(**how)
+    there, here = AdaBoostThere(client=threads, **how), AdaBoostClassifier(**how)
     for n_estimators in (4, 9):
         there.set_params(n_estimators=n_estimators).fit(*parted(FRAME, Y, seed=n_estimators))
         here.set_params(n_estimators=n_estimators).fit(FRAME, Y)
@@ -197,7 +198,7 @@ def test_a_fit_goes_on_from_the_checkpoint_of_one_machine(threads, tmp_path):
     with pytest.raises(Interrupted):
         AdaBoostClassifier(**how, checkpoint=path, callback=interrupt).fit(FRAME, Y)
     made: list[int] = []
-    there = DaskAdaBoostClassifier(
+    there = AdaBoostThere(
         client=threads, **how, checkpoint=path, callback=lambda record: made.append(record.number)
     ).fit(*parted(FRAME, Y))
     check_equal(there, AdaBoostClassifier(**how).fit(FRAME, Y))
@@ -224,7 +225,7 @@ REFUSED: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_one_machine_refuses_is_refused_in_its_words_before_training(threads, name):
     frame, asked = REFUSED[name]
-    there = DaskAdaBoostClassifier(client=threads, categorical_features=asked)
+    there = AdaBoostThere(client=threads, categorical_features=asked)
     table = dd.from_pandas(frame, npartitions=3)
     with pytest.raises(ValueError, match=r"categorical|columns") as here:
         AdaBoostClassifier(categorical_features=asked).fit(frame, Y)
@@ -235,7 +236,7 @@ def test_what_one_machine_refuses_is_refused_in_its_words_before_training(thread
 
 def test_far_too_many_categories_are_not_sent(threads, monkeypatch):
     monkeypatch.setattr(categories, "_MOST_TOLD", 60)
-    there = DaskAdaBoostClassifier(client=threads, categorical_features="from_dtype")
+    there = AdaBoostThere(client=threads, categorical_features="from_dtype")
     with pytest.raises(ValueError, match="feature 'id' has more than 60 categories; there may be"):
         there.fit(*parted_plainly(many(N)))
 
@@ -246,7 +247,7 @@ def parted_plainly(frame: pd.DataFrame) -> tuple[Any, Any]:
 
 def test_a_constraint_on_a_categorical_feature_is_refused(threads):
     how = {"categorical_features": ["town", "size", "grade", "nothing"], "monotonic_cst": [1] * 6}
-    there = DaskAdaBoostClassifier(client=threads, **how)
+    there = AdaBoostThere(client=threads, **how)
     with pytest.raises(ValueError, match="Categorical features cannot have monotonic constraints"):
         there.fit(*parted(FRAME, Y))
 
@@ -254,14 +255,14 @@ def test_a_constraint_on_a_categorical_feature_is_refused(threads):
 def test_numbers_in_rows_to_watch_are_the_categories_whose_text_they_are(threads):
     other = FRAME.assign(size=FRAME["size"].astype(float))
     how = {"n_estimators": 6, "categorical_features": "from_dtype"}
-    there = DaskAdaBoostClassifier(client=threads, **how)
+    there = AdaBoostThere(client=threads, **how)
     X_val, y_val = dd.from_pandas(other, npartitions=3), dd.from_pandas(pd.Series(Y), npartitions=3)
     there.fit(*parted(FRAME, Y), X_val=X_val, y_val=y_val)
     check_equal(there, AdaBoostClassifier(**how).fit(FRAME, Y, X_val=other, y_val=Y))
 
 
 def test_columns_of_other_types_in_rows_to_watch_are_refused(threads):
-    there = DaskAdaBoostClassifier(client=threads, categorical_features="from_dtype")
+    there = AdaBoostThere(client=threads, categorical_features="from_dtype")
     X_val, y_val = parted(FRAME, Y)
     with pytest.raises(ValueError, match="X_val: column 'town' holds categories, and numbers in"):
         there.fit(*parted(FRAME.assign(town=1.0), Y), X_val=X_val, y_val=y_val)
@@ -277,7 +278,7 @@ def test_lazy_predictions_count_values_that_are_no_categories_as_missing(threads
     X = np.stack([codes, RNG.normal(size=200)], axis=1)
     y = np.isin(codes, [1, 3]) ^ (X[:, 1] > 1)
     parts = [da.from_array(own, chunks=(50, -1)[: own.ndim]) for own in (X, y)]
-    classifier = DaskLogitBoostClassifier(n_estimators=5, categorical_features=[0]).fit(*parts)
+    classifier = LogitBoostThere(n_estimators=5, categorical_features=[0]).fit(*parts)
     wrong = np.asarray([[value, 0.0] for value in (0.999, 1.5, 77, -0.2, np.inf, np.nan)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 from classifiers import drawn
+from on_dask import AdaBoostThere, LogitBoostThere
 from partitioned_tables import spread
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
 
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "discrete": (DaskAdaBoostClassifier, AdaBoostClassifier, {"class_weight": "balanced"}),
+    "discrete": (AdaBoostThere, AdaBoostClassifier, {"class_weight": "balanced"}),
     "real-shared": (
-        DaskAdaBoostClassifier,
+        AdaBoostThere,
         AdaBoostClassifier,
         {"votes": "real", "multi_class": "shared"},
     ),
     "newton": (
-        DaskLogitBoostClassifier,
+        LogitBoostThere,
         LogitBoostClassifier,
         {"n_iter_no_change": 8, "random_state": 2},
     ),
@@ -84,7 +84,7 @@ def test_other_data_are_refused_wherever_they_are(threads, tmp_path):
     X, y = drawn(n_samples=150, missing=0.1)
     weights = np.ones(150)
     how = {"n_estimators": 4, "checkpoint": tmp_path / "run.json", "client": threads}
-    DaskAdaBoostClassifier(**how).fit(*spread(X, y, weights))
+    AdaBoostThere(**how).fit(*spread(X, y, weights))
     before = (tmp_path / "run.json").read_bytes()
     cell, label, weight = X.copy(), y.copy(), weights.copy()
     cell[130, 3], label[20], weight[60] = 9.0, 1 - y[20], 0.0
@@ -97,5 +97,5 @@ def test_other_data_are_refused_wherever_they_are(threads, tmp_path):
     ]
     for given, message in changes:
         with pytest.raises(ValueError, match=message):
-            DaskAdaBoostClassifier(**how).fit(*spread(*given))
+            AdaBoostThere(**how).fit(*spread(*given))
     assert (tmp_path / "run.json").read_bytes() == before

@@ -15,14 +15,13 @@ import numpy as np
 import pytest
 from distributed import Status, worker_client
 from lost_workers import lose_one, sent_through
+from on_dask import AdaBoostThere, LogitBoostThere
 from partitioned_tables import spread
 from sklearn.datasets import load_breast_cancer
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.dask import (
     ClusterLostError,
-    DaskAdaBoostClassifier,
-    DaskLogitBoostClassifier,
     WorkerMemoryError,
     shards,
 )
@@ -46,9 +45,9 @@ def test_three_lost_workers_leave_the_model_as_it_was(few, monkeypatch, seed):
         monkeypatch.setattr(state, "_LEAST_CODES", 0)
         monkeypatch.setattr(state, "_LARGEST_MINORITY", 1.0)
     kind, local, how = [
-        (DaskAdaBoostClassifier, AdaBoostClassifier, {}),
-        (DaskLogitBoostClassifier, LogitBoostClassifier, {"n_iter_no_change": 30}),
-        (DaskAdaBoostClassifier, AdaBoostClassifier, {"votes": "real", "class_weight": {0: 5}}),
+        (AdaBoostThere, AdaBoostClassifier, {}),
+        (LogitBoostThere, LogitBoostClassifier, {"n_iter_no_change": 30}),
+        (AdaBoostThere, AdaBoostClassifier, {"votes": "real", "class_weight": {0: 5}}),
     ][seed % 3]
     how = {"n_estimators": 20, **how}
     if "n_iter_no_change" in how:
@@ -76,7 +75,7 @@ def test_a_process_that_is_killed_is_replaced(processes):
         if record.number == 5:
             os.kill(first, signal.SIGKILL)
 
-    there = DaskAdaBoostClassifier(client=processes, n_estimators=25, callback=kill).fit(*parts)
+    there = AdaBoostThere(client=processes, n_estimators=25, callback=kill).fit(*parts)
     here = AdaBoostClassifier(n_estimators=25).fit(X, Y)
     assert there.model_.digest() == here.model_.digest()
     assert done == list(range(1, 26))
@@ -100,7 +99,7 @@ def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few):
             for worker in list(few.cluster.workers.values())[1:]:
                 few.sync(worker.close, nanny=False, executor_wait=False)
 
-    fit = DaskAdaBoostClassifier(client=few, n_estimators=20, callback=lose)
+    fit = AdaBoostThere(client=few, n_estimators=20, callback=lose)
     with pytest.raises(ClusterLostError, match="a part of the data is lost") as e:
         fit.fit(table[:, :30], table[:, 30])
     assert e.value.model.n_rounds == 4
@@ -114,7 +113,7 @@ def test_a_cluster_without_workers_is_waited_for_and_then_given_up(few, monkeypa
     while few.nthreads():
         time.sleep(0.05)
     with pytest.raises(ClusterLostError, match="has had no worker for"):
-        DaskAdaBoostClassifier(client=few).fit(*spread(X, Y))
+        AdaBoostThere(client=few).fit(*spread(X, Y))
 
 
 def test_a_worker_that_joins_later_does_not_disturb(few):
@@ -122,7 +121,7 @@ def test_a_worker_that_joins_later_does_not_disturb(few):
         if record.number == 3:
             few.cluster.scale(5)
 
-    there = DaskAdaBoostClassifier(client=few, n_estimators=10, callback=join).fit(*spread(X, Y))
+    there = AdaBoostThere(client=few, n_estimators=10, callback=join).fit(*spread(X, Y))
     here = AdaBoostClassifier(n_estimators=10).fit(X, Y)
     assert there.model_.digest() == here.model_.digest()
 
@@ -132,7 +131,7 @@ def test_an_interruption_leaves_the_cluster_clean(threads):
         if record.number == 3:
             raise KeyboardInterrupt
 
-    fit = DaskAdaBoostClassifier(client=threads, n_estimators=10, callback=interrupt)
+    fit = AdaBoostThere(client=threads, n_estimators=10, callback=interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit.fit(*spread(X, Y))
     assert not hasattr(fit, "model_")
@@ -152,7 +151,7 @@ def test_an_interruption_while_partitions_are_brought_leaves_the_cluster_clean(
     with monkeypatch.context() as patch:
         patch.setattr("distributed.wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            DaskAdaBoostClassifier(client=threads).fit(slow, da.from_array(Y, chunks=100))
+            AdaBoostThere(client=threads).fit(slow, da.from_array(Y, chunks=100))
     ends = time.monotonic() + 5  # tasks that run already come to their end
     while time.monotonic() < ends and threads.run_on_scheduler(_n_tasks):
         time.sleep(0.1)
@@ -167,10 +166,10 @@ def test_workers_that_have_all_paused_are_not_waited_for_without_end(threads, mo
     threads.run(_set_status, Status.paused)
     try:
         with pytest.raises(WorkerMemoryError, match="every worker has paused, as its memory is"):
-            DaskAdaBoostClassifier(client=threads, n_estimators=2).fit(*spread(X, Y))
+            AdaBoostThere(client=threads, n_estimators=2).fit(*spread(X, Y))
     finally:
         threads.run(_set_status, Status.running)
-    there = DaskAdaBoostClassifier(client=threads, n_estimators=2).fit(*spread(X, Y))
+    there = AdaBoostThere(client=threads, n_estimators=2).fit(*spread(X, Y))
     assert len(there.model_.members[0]) == 2
 
 
@@ -179,7 +178,7 @@ def _set_status(status: Status, dask_worker: Any) -> None:
 
 
 def test_too_little_memory_is_said_before_training(threads):
-    fit = DaskAdaBoostClassifier(client=threads, max_memory="10 kB")
+    fit = AdaBoostThere(client=threads, max_memory="10 kB")
     with pytest.raises(WorkerMemoryError, match=r"rows of 30 features need .* on one worker"):
         fit.fit(*spread(X, Y))
 
@@ -189,7 +188,7 @@ def test_messages_go_through_the_scheduler_where_workers_cannot_be_reached(proce
         return False
 
     monkeypatch.setattr(Conversation, "_can_reach", cannot)
-    there = DaskAdaBoostClassifier(client=processes, n_estimators=4).fit(*spread(X, Y))
+    there = AdaBoostThere(client=processes, n_estimators=4).fit(*spread(X, Y))
     here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
     assert there.model_.digest() == here.model_.digest()
 
@@ -199,7 +198,7 @@ def test_a_fit_within_a_task_leads_from_within_the_cluster(processes):
 
     def train() -> str:
         with worker_client() as client:
-            fit = DaskAdaBoostClassifier(client=client, n_estimators=4).fit(*parts)
+            fit = AdaBoostThere(client=client, n_estimators=4).fit(*parts)
             return str(fit.model_.digest())
 
     digest = processes.submit(train).result()
@@ -212,7 +211,7 @@ def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
     found: list[str] = []
 
     def train() -> None:
-        fit = DaskAdaBoostClassifier(client=threads, n_estimators=12).fit(*parts)
+        fit = AdaBoostThere(client=threads, n_estimators=12).fit(*parts)
         found.append(fit.model_.digest())
 
     both = [threading.Thread(target=train) for _ in range(2)]
@@ -236,8 +235,8 @@ def test_rows_of_a_task_that_comes_too_late_are_refused(tmp_path):
 
 def test_a_worker_that_is_lost_while_predicting_leaves_the_predictions_as_they_were(few):
     parts = spread(X, Y)
-    fit = DaskAdaBoostClassifier(client=few, n_estimators=4).fit(*parts)
+    fit = AdaBoostThere(client=few, n_estimators=4).fit(*parts)
     slow = parts.X.map_blocks(lambda x: (time.sleep(0.2), x)[1], meta=np.empty((0, 0)))
     future = few.compute(fit.predict_proba(slow))
     lose_one(few, random.Random(0))
-    assert np.array_equal(future.result(), fit.to_local().predict_proba(X))
+    assert np.array_equal(future.result(), fit.estimator.predict_proba(X))

@@ -12,11 +12,12 @@ import pytest
 
 pytest.importorskip("distributed")
 
+from on_dask import AdaBoostThere
 from partitioned_tables import spread
 from sklearn.datasets import load_breast_cancer
 
 from gpustump import AdaBoostClassifier
-from gpustump.dask import DaskAdaBoostClassifier, conversation, worker
+from gpustump.dask import conversation, worker
 from gpustump.dask.conversation import Conversation
 from gpustump.dask.lines import accepted, connected, got, listening, packed, put, unpacked
 
@@ -105,7 +106,7 @@ def test_the_model_is_the_same_with_and_without_lines(processes, monkeypatch, ha
     monkeypatch.setattr(Conversation, "_passed_on", noted)
     if not has_lines:
         monkeypatch.setattr(conversation, "connected", lambda *_, **__: None)
-    there = DaskAdaBoostClassifier(client=processes, n_estimators=5).fit(*spread(X, Y))
+    there = AdaBoostThere(client=processes, n_estimators=5).fit(*spread(X, Y))
     here = AdaBoostClassifier(n_estimators=5).fit(X, Y)
     assert there.model_.digest() == here.model_.digest()
     assert bool(by_dask) is not has_lines
@@ -174,7 +175,7 @@ def test_a_worker_that_stalls_in_the_middle_of_an_answer_counts_as_lost(processe
     stalls = min(processes.scheduler_info(n_workers=-1)["workers"])
     processes.run(stall_once, workers=[stalls])
     try:
-        there = DaskAdaBoostClassifier(client=processes, n_estimators=5).fit(*spread(X, Y))
+        there = AdaBoostThere(client=processes, n_estimators=5).fit(*spread(X, Y))
     finally:
         processes.run(mend, workers=[stalls])
     here = AdaBoostClassifier(n_estimators=5).fit(X, Y)
