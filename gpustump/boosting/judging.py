@@ -66,8 +66,8 @@ class LocalJudge:
         Their labels or targets, and weights.
     scorer : Scorer
         For these samples. If they are one group of several, it is made by `additive_scorer`.
-    constant : sequence of float
-        The scores from which boosting starts, one for each output.
+    start : sequence of float, or array (n_held_out, n_outputs) of float64
+        The scores from which boosting starts, one for each output, or for each sample.
     n_jobs : int, optional
         Threads on the CPU.
     keeps_values : bool
@@ -80,14 +80,14 @@ class LocalJudge:
         rows: Array | None,
         held_out: Watched | HeldOutTargets,
         scorer: Scorer,
-        constant: Sequence[float] = (0.0,),
+        start: Sequence[float] | Array = (0.0,),
         n_jobs: int | None = None,
         *,
         keeps_values: bool = True,
     ) -> None:
         self._held_out, self._weight = held_out, weight_of(held_out)
         self._scorer = scorer
-        self._scores = running_scores(X, constant, rows, n_jobs=n_jobs, keeps_values=keeps_values)
+        self._scores = running_scores(X, start, rows, n_jobs=n_jobs, keeps_values=keeps_values)
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model."""

@@ -122,6 +122,11 @@ class NewtonVotes:
         left, right, missing = (tuple(self._vote(*one) for one in own) for own in sums)
         return left, right, missing
 
+    def whole_step(self, sums: Sequence[Sequence[int]]) -> tuple[float, ...]:
+        """The votes of a region at a learning rate of 1, and not regularized."""
+        whole = replace(self, learning_rate=1.0, l2=0.0)
+        return tuple(whole._vote(*own) for own in sums)
+
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
         """Whether the sum A of some region differs from 0, beyond rounding, whatever lambda is."""
         votes = replace(self, learning_rate=1.0, l2=0.0).votes_of(sums, totals)

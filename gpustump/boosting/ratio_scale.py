@@ -14,12 +14,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.loss_tables import BAND_BITS, ExponentialTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.learners.step_table import VOTE_UNIT
-
-LARGEST_OFFSET = 600.0
-"""Bound of a score that is known beforehand, so that its exponential is a float64 number."""
 
 _LN_2 = 0.6931471805599453
 _LEAST_TARGET = 2.0**-900
@@ -87,17 +83,3 @@ class RatioScale:
         units = round(self.shift * _LN_2 / VOTE_UNIT)
         found: np.ndarray = learnt + units * VOTE_UNIT
         return found
-
-
-def exposure_of(scores: Array) -> Array:
-    """exp of scores that are known beforehand, (n_samples,) of float64, the same on every device.
-
-    Scores are between +-`LARGEST_OFFSET`, and are rounded to whole multiples of `VOTE_UNIT`.
-    """
-    with arrays.computing_on(scores):
-        xp = arrays.namespace_of(scores)
-        falling = -xp.astype(xp.round(scores / VOTE_UNIT), xp.int64)
-        values, bands = ExponentialTable.beside(scores).exponentials(falling)
-        for band in (-1, 1):  # exact: the results are float64 numbers
-            values = xp.where(bands == band, values * 2.0 ** (band * BAND_BITS), values)
-        return values

@@ -19,8 +19,10 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.batches import Batch, Terms, joined
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.finished import link_of, member_of
+from gpustump.boosting.known_scores import beginning_of
 from gpustump.boosting.looking_ahead import LookingAhead, Standing, Watcher
 from gpustump.boosting.smoothing import Offers
+from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import SoFar, Taken, Vote, Votes, sizes_of
 from gpustump.data.parameters import (
@@ -44,6 +46,9 @@ from gpustump.learners.step_table import VOTES_LIMIT
 if TYPE_CHECKING:
     from gpustump.model.ensemble import StumpEnsemble
 
+
+_EVERYTHING = Split(0, math.inf)
+"""A split with all samples on the left, or missing."""
 
 Callback = Callable[[Any], bool | None]
 """Called with each round's record, a `Round` or a `RegionRound`. If it returns something true,
@@ -160,6 +165,9 @@ class Boosting(Iterator[Any]):
     constant : tuple of float, optional
         The scores from which boosting starts, one for each output; by default those that the votes
         ask for: LogitBoost's follow from the classes' weights, others are 0.
+    offset : array (n_samples,) or (n_samples, n_outputs) of float64, optional
+        Known scores of the samples, for Newton votes of classes. The constant is then a Newton step
+        from there.
     offers : Offers, optional
         The cuts that smoothing rounds choose from, if the run begins with such rounds; only for
         votes of splits.
@@ -203,24 +211,27 @@ class Boosting(Iterator[Any]):
         learner: Learner = "stump",
         callback: Callback | None = None,
         constant: tuple[float, ...] | None = None,
+        offset: Array | None = None,
         offers: Offers | None = None,
     ) -> None:
         self.stop_reason: str | None = None
         self._table, self._labels = trainer.table, labels
         self._votes: Votes = (votes or DiscreteVotes()).on(labels, sample_weight)
         self._search = self._votes.search(learner)
-        self.constant = constant or self._votes.constant(labels, sample_weight)
         self._n_rounds = n_rounds
         self._callback = callback
         self._offers = offers
         self._model: list[Terms | Batch] = []
         self._n_done = 0
         self._bound = 1.0
-        self._sums_of_votes = [abs(score) for score in self.constant]
         self._is_whole = True
         self._ahead: LookingAhead | None = None
         with arrays.computing_on(labels):
-            self._state = trainer.start(labels, sample_weight, self._search)
+            beginning = None if offset is None else beginning_of(labels, offset)
+            self._state = trainer.start(labels, sample_weight, self._search, beginning)
+            self.constant = constant or self._usual_constant(labels, sample_weight, offset)
+            largest = 0.0 if offset is None else _largest(offset)
+            self._sums_of_votes = [abs(score) + largest for score in self.constant]
             if any(self.constant):
                 self._start_from_constant()
 
@@ -418,10 +429,18 @@ class Boosting(Iterator[Any]):
         except StopIteration as error:  # it would silently end the caller's loop
             raise RuntimeError("the callback raised StopIteration") from error
 
+    def _usual_constant(
+        self, labels: Array, sample_weight: Array, offset: Array | None
+    ) -> tuple[float, ...]:
+        """The constant that the votes ask for."""
+        if offset is None:
+            return self._votes.constant(labels, sample_weight)
+        assert isinstance(self._votes, SplitVotes)
+        return self._votes.constant_beside(self._state.region_sums(_EVERYTHING).tolist())
+
     def _start_from_constant(self) -> None:
         """Bring weights and scores to the state after the constant, which is a first step."""
-        everything = Split(0, math.inf)
-        known = self._votes.known(everything, (self.constant,) * N_REGIONS, self._state)
+        known = self._votes.known(_EVERYTHING, (self.constant,) * N_REGIONS, self._state)
         step = self._votes.change(known).step
         # All samples count as the first region, which engines find without looking at values.
         self._state.advance(replace(step, cut=Cut(0, None, 0, 0, 0.0)))
@@ -458,6 +477,11 @@ class Boosting(Iterator[Any]):
         self._is_whole = True
         so_far = SoFar(self.n_done, self._bound, self._state.totals)
         return self._votes.record(taken, change, so_far)
+
+
+def _largest(scores: Array) -> float:
+    xp = arrays.namespace_of(scores)
+    return float(xp.max(xp.abs(scores)))
 
 
 def checked_resources(

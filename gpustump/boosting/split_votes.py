@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from gpustump.arrays import Array
+from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.votes import Change, RegionRound, SoFar, Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.ahead import VoteRule
@@ -134,6 +135,11 @@ class SplitVotes:
     def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
         """The same from the integer weight of each class; with one output of the labels -1, +1."""
         return self.rule.constant_of(class_weights)
+
+    def constant_beside(self, sums: RegionSums) -> tuple[float, ...]:
+        """What is added to known scores before the first round, from the sums of all samples."""
+        assert isinstance(self.rule, NewtonVotes)
+        return self.rule.whole_step(together(sums)[FIRST])
 
     def found(
         self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()

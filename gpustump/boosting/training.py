@@ -10,7 +10,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from warnings import warn
 
 import numpy as np
@@ -29,6 +29,7 @@ from gpustump.boosting.held_out_scores import (
     scorer,
 )
 from gpustump.boosting.judging import LocalJudge
+from gpustump.boosting.known_scores import reweighted
 from gpustump.boosting.looking_ahead import Watcher
 from gpustump.boosting.observing import Observer, SoFar, Unobserved
 from gpustump.boosting.progress import Bar
@@ -60,25 +61,29 @@ class Samples:
         learns it; see `learners.target_scale`.
     weights : array (n_samples,) of float64
         Positive.
+    offset : array (n_samples,) or (n_samples, n_classes) of float64, or None
+        Scores that are known beforehand, whole multiples of `VOTE_UNIT`: of each class if there are
+        more than two. None for none, and for a quantity, whose targets and weights hold them.
     """
 
     rows: Array | None
     classes: Array
     weights: Array
+    offset: Array | None = None
 
     def beside(self, X: Array) -> Samples:
         """The same samples in the library and on the device of a table."""
-        rows = None if self.rows is None else moved_to_device_of(self.rows, X)
-        return Samples(
-            rows, moved_to_device_of(self.classes, X), moved_to_device_of(self.weights, X)
-        )
+        parts = (self.rows, self.classes, self.weights, self.offset)
+        moved: list[Any] = [None if own is None else moved_to_device_of(own, X) for own in parts]
+        return Samples(*moved)
 
     def taken(self, index: Array) -> Samples:
         """Some of the samples."""
         xp = arrays.namespace_of(index)
         rows = index if self.rows is None else xp.take(self.rows, index, axis=0)
-        classes = xp.take(self.classes, index, axis=0)
-        return Samples(rows, classes, xp.take(self.weights, index, axis=0))
+        parts = (self.classes, self.weights, self.offset)
+        taken: list[Any] = [None if own is None else xp.take(own, index, axis=0) for own in parts]
+        return Samples(rows, *taken)
 
     @property
     def mean_weight(self) -> tuple[float, int]:
@@ -531,6 +536,13 @@ class Target(NamedTuple):
             return samples.classes
         return samples.signs(self.positive)
 
+    def offset(self, samples: Samples) -> Array | None:
+        """The known scores of this run's outputs."""
+        found = samples.offset
+        if found is None or found.ndim == 1 or self.n_outputs > 1:
+            return found
+        return found[:, self.positive]
+
     def watched(self, samples: Samples, n_jobs: int | None) -> Watched | HeldOutTargets:
         """Held-out samples in the form that the scores take."""
         labels, weights = self.labels(samples), IntegerWeights.of(samples.weights)
@@ -569,10 +581,15 @@ class LocalGround:
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
         """A run, at its start."""
         with arrays.computing_on(self.table.X):
+            labels, weights = target.labels(self.samples), self.samples.weights
+            offset = target.offset(self.samples)
+            if offset is not None and settings.votes.kind != "newton":
+                weights, offset = reweighted(weights, labels, offset), None
             return Boosting(
                 self.trainer,
-                target.labels(self.samples),
-                self.samples.weights,
+                labels,
+                weights,
+                offset=offset,
                 votes=target.votes,
                 n_rounds=settings.n_rounds,
                 learner=settings.learner,
@@ -602,10 +619,17 @@ class LocalGround:
         with arrays.computing_on(X):
             watched = target.watched(samples, n_jobs)
             score = scorer(settings.stopping.scoring, watched, boosting.link)
+            start: Any = boosting.constant
+            offset = target.offset(samples)
+            if offset is not None:
+                xp = arrays.namespace_of(offset)
+                columns = xp.reshape(offset, (offset.shape[0], -1))
+                start = columns + xp.asarray(
+                    start, dtype=xp.float64, device=arrays.device_of(offset)
+                )
             judge = LocalJudge(
-                X, samples.rows, watched, score, boosting.constant, n_jobs,
-                keeps_values=keeps_values,
-            )  # fmt: skip
+                X, samples.rows, watched, score, start, n_jobs, keeps_values=keeps_values
+            )
             return EarlyStopping(judge, settings.stopping)
 
 

@@ -353,7 +353,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_offsets(parser: argparse.ArgumentParser) -> None:
-    """Columns of what is known of the rows of a quantity beforehand."""
+    """Columns of what is known of the rows beforehand."""
     parser.add_argument(
         "--exposure",
         metavar="COLUMN",
@@ -363,7 +363,8 @@ def _add_offsets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--init-score",
         metavar="COLUMN",
-        help="for quantities: what is added to each score; with poisson and gamma a logarithm",
+        help="what is known of each row, and added to its score: log-odds of the second of two "
+        "classes; of a quantity a number in its unit, or with poisson and gamma a logarithm",
     )
 
 

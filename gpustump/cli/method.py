@@ -141,8 +141,7 @@ def asks_for_quantity(arguments: argparse.Namespace) -> bool | None:
         return arguments.loss in _QUANTITY_LOSSES
     if any(getattr(arguments, name) is not None for name in _OF_CLASSES):
         return False
-    has_offset = arguments.exposure is not None or arguments.init_score is not None
-    return True if has_offset else None
+    return True if arguments.exposure is not None else None
 
 
 _OF_CLASSES = ("votes", "multi_class", "weak_learner")

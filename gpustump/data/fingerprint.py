@@ -54,7 +54,8 @@ class Fingerprint:
     target : str
         The same for the labels.
     weights : str
-        The same for the sample weights. None and a weight of 1 for every row are the same.
+        The same for the sample weights, and for what is known of samples beforehand. None and a
+        weight of 1 for every row are the same.
     """
 
     n_rows: int
@@ -125,12 +126,17 @@ class Fingerprint:
         if self.target != other.target:
             found.append("the target differs")
         if self.weights != other.weights:
-            found.append("the sample weights differ")
+            found.append("the sample weights differ, or the initial scores")
         return found or ["the values differ"]
 
 
 def fingerprint_of(
-    X: Any, y: Any, sample_weight: Any = None, *, of_quantity: bool = False
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    of_quantity: bool = False,
+    offset: np.ndarray | None = None,
 ) -> Fingerprint:
     """The fingerprint of a table with its labels, or targets, and weights.
 
@@ -141,6 +147,8 @@ def fingerprint_of(
     sample_weight : array (n_samples,), optional
     of_quantity : bool
         Whether y holds a quantity, and not labels of classes.
+    offset : ndarray (n_samples,) or (n_samples, n_classes), optional
+        What is known of samples beforehand.
 
     Returns
     -------
@@ -165,10 +173,11 @@ def fingerprint_of(
     with arrays.computing_on(X):
         weights = all_weights(sample_weight, X)
         if of_quantity:
-            return joined([leaves_of(X, arrays.to_host(check_targets(y, X)), weights)], ())
+            leaves = leaves_of(X, arrays.to_host(check_targets(y, X)), weights)
+            return joined([leaves], (), offset)
         labels = arrays.to_host(check_labels(y, X))
     classes, numbers = np.unique(labels, return_inverse=True)
-    return joined([leaves_of(X, numbers, weights)], plain_labels(classes))
+    return joined([leaves_of(X, numbers, weights)], plain_labels(classes), offset)
 
 
 def all_weights(sample_weight: Any, X: Array) -> np.ndarray:
@@ -230,7 +239,9 @@ def leaves_of(X: Array, numbers: np.ndarray, weights: np.ndarray, first_row: int
     return Leaves(rows(0, begin).T, digests, rows(end, n_rows).T)
 
 
-def joined(parts: Iterable[Leaves], classes: Sequence[Any]) -> Fingerprint:
+def joined(
+    parts: Iterable[Leaves], classes: Sequence[Any], offset: np.ndarray | None = None
+) -> Fingerprint:
     """The fingerprint of a table from the leaves of all its rows, in order.
 
     Parameters
@@ -238,6 +249,8 @@ def joined(parts: Iterable[Leaves], classes: Sequence[Any]) -> Fingerprint:
     parts : iterable of Leaves
     classes : sequence
         The labels of the classes that the numbers stand for, sorted, as a model holds them.
+    offset : ndarray (n_rows, ...), optional
+        What is known of samples beforehand.
     """
     hashes: list[Any] = []
     n_rows = 0
@@ -249,6 +262,8 @@ def joined(parts: Iterable[Leaves], classes: Sequence[Any]) -> Fingerprint:
             own.update(digests[at : at + _DIGEST_BYTES])
         n_rows += n_of_leaf
     hashes[-2].update(json.dumps(list(classes), ensure_ascii=True).encode())
+    if offset is not None:
+        hashes[-1].update(_canonical(np.array(offset, dtype="<f8")).tobytes())
     whole = hashlib.sha256(str(n_rows).encode())
     for own in hashes:
         whole.update(own.digest())

@@ -28,6 +28,7 @@ from gpustump.engines.ahead import (
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories, CategorySums, Groups, SetSearch
 from gpustump.engines.contract import (
+    Beginning,
     Cut,
     PreparedTable,
     Search,
@@ -121,9 +122,13 @@ def with_sets(trainer: Trainer, columns: CategoryColumns | None) -> Trainer:
         return trainer
 
     def start_on(
-        table: CategoryTable, labels: Array, sample_weight: Array, search: Search
+        table: CategoryTable,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None,
     ) -> CategoryState:
-        state = trainer.start(labels, sample_weight, search)
+        state = trainer.start(labels, sample_weight, search, beginning)
         return CategoryState(table, cast(SummingState, state), search)
 
     return Trainer(CategoryTable(trainer.table, columns), start_on)

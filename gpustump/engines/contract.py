@@ -326,6 +326,22 @@ def discrete_step(
     return Step(hypothesis, votes, ((first[1],), (second[1],), (missing[1],)), halvings, cut)
 
 
+class Beginning(NamedTuple):
+    """Where a run starts if the scores of samples are known beforehand; Newton votes of classes.
+
+    Attributes
+    ----------
+    scores : array (n_outputs, n_samples) of float64
+        Whole multiples of `VOTE_UNIT`.
+    numbers : array (n_outputs, n_samples) of float64
+        What the loss keeps of each sample: the odds of the wrong label, or the probabilities of all
+        classes.
+    """
+
+    scores: Array
+    numbers: Array
+
+
 RegionSums = Sequence[Sequence[Sequence[int]]]
 """For each region and output the sums of the first and of the second integers of its samples, as
 Python's own numbers, whose products do not overflow: what `tolist` makes of an engine's sums."""
@@ -493,7 +509,14 @@ class Engine(Protocol):
             If a device's memory is too small.
         """
 
-    def start(self, table: Any, labels: Array, sample_weight: Array, search: Search) -> State:
+    def start(
+        self,
+        table: Any,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
+    ) -> State:
         """Begin a run.
 
         Parameters
@@ -508,6 +531,8 @@ class Engine(Protocol):
             Positive.
         search : Search
             One that the engine does not refuse.
+        beginning : Beginning, optional
+            By default all scores start from 0.
         """
 
 
@@ -523,11 +548,17 @@ class Trainer:
     """
 
     table: PreparedTable
-    start_on: Callable[[Any, Array, Array, Search], State]
+    start_on: Callable[[Any, Array, Array, Search, Beginning | None], State]
 
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
+    def start(
+        self,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
+    ) -> State:
         """Begin a run; see `Engine.start`."""
-        return self.start_on(self.table, labels, sample_weight, search)
+        return self.start_on(self.table, labels, sample_weight, search, beginning)
 
 
 def hypothesis_at(table: PreparedTable, cut: Cut, totals: Totals) -> AnyStump:

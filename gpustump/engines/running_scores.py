@@ -1,7 +1,7 @@
 """Scores after each of a model's terms, by the fastest engine available.
 
-Early stopping and staged predictions use them: they begin with the constant, and every term adds
-its votes.
+Early stopping and staged predictions use them: they begin with the constant, or with known scores,
+and every term adds its votes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RunningScores(Protocol):
 
 def running_scores(
     X: Array,
-    constant: Sequence[float],
+    start: Sequence[float] | Array,
     rows: Array | None = None,
     *,
     n_terms: int = 0,
@@ -65,8 +65,8 @@ def running_scores(
     Parameters
     ----------
     X : array (n_samples, n_features)
-    constant : sequence of float
-        The score of each output before the first term.
+    start : sequence of float, or array (n_rows, n_outputs) of float64
+        The score of each output before the first term, or of each row.
     rows : array (n_rows,) of int, optional
         The rows of X to score; by default all.
     n_terms : int
@@ -84,10 +84,11 @@ def running_scores(
     check_jobs(n_jobs)
     n_rows = X.shape[0] if rows is None else rows.shape[0]
     if not cpu_kernels_take(X, n_terms * n_rows * _ELEMENT_NS * 1e-9, _STAGE):
-        return reference.RunningScores(X, rows, constant)
+        return reference.RunningScores(X, rows, start)
     from gpustump.engines.cpu.predict import running_scores as on_cpu
 
     numbers = None if rows is None else arrays.to_host(rows)
+    start = arrays.to_host(start) if arrays.is_array(start) else start
     return on_cpu.RunningScores(
-        arrays.to_host(X), numbers, constant, n_jobs, keeps_values=keeps_values
+        arrays.to_host(X), numbers, start, n_jobs, keeps_values=keeps_values
     )

@@ -25,10 +25,11 @@ from gpustump.boosting.finished import link_of
 from gpustump.boosting.training import Settings, Trained
 from gpustump.boosting.votes import Round, Vote
 from gpustump.data.class_weights import check_class_weight
-from gpustump.data.fingerprint import Fingerprint, fingerprint_of
+from gpustump.data.fingerprint import Fingerprint
 from gpustump.data.frames import with_columns
 from gpustump.data.labels import plain_labels
 from gpustump.estimators.audit_result import Audit, HeadDifference, RoundDifference, Side, What
+from gpustump.estimators.checkpointing import fingerprint_with
 from gpustump.estimators.fitted import Data, DeviceName, Prepared, StumpEstimator, model_of
 from gpustump.estimators.recorded import FINGERPRINT, Recorded, of_estimator, recorded
 from gpustump.estimators.target_domain import NO_OFFSET, Offset
@@ -117,7 +118,7 @@ def audit(
     sample_weight : array (n_samples,), optional
         As they were given to `fit`, without `class_weight`.
     init_score, exposure : array (n_samples,), optional
-        For a quantity, as they were given to `fit`.
+        As they were given to `fit`.
     estimator : classifier or regressor of this package, optional
         With the parameters of the fit. By default they come from the model, as models of this
         version hold a record of their estimator. `random_state` must be a number if `fit` drew
@@ -219,7 +220,7 @@ def audit_with(model: StumpEnsemble, known: Recorded, given: Given, means: Means
     ready, is_rounded = _in_dtype(_prepared(model, known, given, means), known.dtype)
     differences = None
     if before is not None:
-        own = fingerprint_of(ready.X, given.y, given.sample_weight, of_quantity=model.is_regression)
+        own = fingerprint_with(ready.X, given.y, given.sample_weight, given.offset, ready.target)
         differences = tuple(before.differences(own, model.feature_names))
     why_no_end = _why_no_end(known, given, ready.settings)
     difference: Any = _other_head(model, ready)

@@ -15,7 +15,7 @@ from gpustump.boosting.checkpoints import check_checkpoint
 from gpustump.boosting.early_stopping import Stopping
 from gpustump.boosting.rounds import Callback, checked_resources
 from gpustump.boosting.smoothing import Smoothing
-from gpustump.boosting.training import Run, Settings
+from gpustump.boosting.training import Run, Samples, Settings
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
 from gpustump.data.callers import caller_level
@@ -41,7 +41,7 @@ from gpustump.estimators.classifying import StumpClassifier
 from gpustump.estimators.curves import Curve, curves_of
 from gpustump.estimators.fitted import Data, Learnt, StumpEstimator
 from gpustump.estimators.held_out_split import Earlier, Watching, refuse_bad_random_state
-from gpustump.estimators.target_domain import TargetDomain
+from gpustump.estimators.target_domain import Offset, TargetDomain
 from gpustump.estimators.validation_data import Asked, Note, Validation, watching_settings
 from gpustump.learners.step_table import VOTES_LIMIT
 
@@ -287,9 +287,11 @@ class BoostedClassifier(BoostedEstimator, StumpClassifier):
         y: Array,
         sample_weight: Array | None = None,
         *,
+        init_score: Array | None = None,
         X_val: Array | None = None,
         y_val: Array | None = None,
         sample_weight_val: Array | None = None,
+        init_score_val: Array | None = None,
     ) -> Self:
         """Train on a table.
 
@@ -304,6 +306,14 @@ class BoostedClassifier(BoostedEstimator, StumpClassifier):
             Finite, not negative, not all zero. Samples of weight zero take no part. Their scale
             matters where there is an `l2_regularization`: a fit warns where it makes all votes
             small, as with weights that sum to 1. `votes="real"` counts the samples, too.
+        init_score : array (n_samples,) or (n_samples, n_classes), optional
+            What is known of each sample beforehand, from -600 to 600: the log-odds of the second
+            class; with more than two classes the logarithm of each class's probability, up to a
+            constant (with `multi_class="one_vs_rest"` its log-odds). The model learns the rest, so
+            give `predict` the scores of its rows, too. AdaBoost counts such a sample exp(-y *
+            init_score / 2) times, for y = +1 and -1, and the numbers of its rounds are those of a
+            fit with these weights; with more than two classes it needs
+            `multi_class="one_vs_rest"`.
         X_val : array or frame (n_val, n_features), optional
             Rows to watch: they are scored after each round. All of X is then trained on, and
             nothing of it is held out (but each of several bags is trained on its share). If
@@ -316,6 +326,8 @@ class BoostedClassifier(BoostedEstimator, StumpClassifier):
             Their labels. All of them have to be classes of y.
         sample_weight_val : array (n_val,), optional
             Their weights, which `class_weight` does not change.
+        init_score_val : array (n_val,) or (n_val, n_classes), optional
+            Their initial scores.
 
         Returns
         -------
@@ -351,14 +363,25 @@ class BoostedClassifier(BoostedEstimator, StumpClassifier):
         >>> clf.fit(X, y, X_val=[[0.5], [3.5]], y_val=["no", "no"]).held_out_errors_
         ((0.5, 0.0, 0.5),)
         """
-        validation = Validation.of(X_val, y_val, sample_weight_val)
+        watched = Offset(init_score_val, suffix="_val")
+        validation = Validation.of(X_val, y_val, sample_weight_val, watched)
         settings, asked, earlier = self._asked_for(validation)
-        weighting = check_class_weight(self.class_weight)
-        self._fit(Data(X, y, sample_weight, self.device, asked, earlier, weighting), settings)
+        weighting, offset = check_class_weight(self.class_weight), Offset(init_score)
+        data = Data(X, y, sample_weight, self.device, asked, earlier, weighting, offset)
+        self._fit(data, settings)
         return self
 
     def _multi_class(self) -> MultiClass:
         return check_multi_class(self.multi_class)
+
+    def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:
+        is_shared = settings.n_outputs(target.n_classes) > 1
+        if samples.offset is not None and settings.votes.kind != "newton" and is_shared:
+            raise ValueError(
+                "init_score with votes that several classes share is for LogitBoostClassifier and "
+                "GlassBoxClassifier. Take one of them, or multi_class='one_vs_rest'."
+            )
+        return settings
 
     def _scoring(self) -> ClassScoring:
         return check_scoring(self.scoring)

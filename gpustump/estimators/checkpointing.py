@@ -32,16 +32,14 @@ from gpustump.boosting.run_logs import RunLog
 from gpustump.boosting.termination import ending_in_order
 from gpustump.boosting.training import Settings
 from gpustump.data import monotone
-from gpustump.data.fingerprint import Fingerprint, all_weights, fingerprint_of
-from gpustump.data.parameters import QuantityLossName
+from gpustump.data.fingerprint import Fingerprint, fingerprint_of
 from gpustump.data.readable import counted, listed, shown
-from gpustump.data.targets import check_targets
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import CONTRACT
 from gpustump.estimators.categorical import Categories
 from gpustump.estimators.deciding import deciding_parameters
 from gpustump.estimators.held_out_split import Provided, Split
-from gpustump.estimators.target_domain import Offset, without_offset
+from gpustump.estimators.target_domain import Offset, TargetDomain
 from gpustump.estimators.validation_data import Asked, Note, naming
 from gpustump.model.model_file import as_read
 
@@ -234,7 +232,7 @@ def settings_of(
 
 
 def fingerprints_of(
-    X: Any, data: Any, checked: Any, loss: QuantityLossName | None
+    X: Any, data: Any, checked: Any, target: TargetDomain
 ) -> dict[str, Fingerprint]:
     """The fingerprints of the rows that a fit is given.
 
@@ -246,31 +244,26 @@ def fingerprints_of(
         What `fit` is given.
     checked : callable
         From a table as the caller passes it to an array with the features of X.
-    loss : str or None
-        That of a quantity; None for classes.
+    target : TargetDomain
     """
-    found = {TRAINED: _fingerprint(X, data.y, data.sample_weight, data.offset, loss)}
+    found = {TRAINED: fingerprint_with(X, data.y, data.sample_weight, data.offset, target)}
     own = data.asked.validation
     if own is not None:
         with naming("X_val and y_val"):
-            table = checked(own.X)
-            found[WATCHED] = _fingerprint(table, own.y, own.sample_weight, own.offset, loss)
+            table, rest = checked(own.X), (own.sample_weight, own.offset, target)
+            found[WATCHED] = fingerprint_with(table, own.y, *rest)
     return found
 
 
-def _fingerprint(
-    X: Any, y: Any, sample_weight: Any, offset: Offset, loss: QuantityLossName | None
+def fingerprint_with(
+    X: Any, y: Any, sample_weight: Any, offset: Offset, target: TargetDomain
 ) -> Fingerprint:
-    """The fingerprint of a table, with what is learnt of targets that have an offset."""
-    if loss is None:
-        return fingerprint_of(X, y, sample_weight)
+    """The fingerprint of a checked table with what is known of its samples beforehand."""
     with arrays.computing_on(X):
-        known = offset.checked(X, loss)
-        if known is not None:
-            targets, weights = arrays.to_host(check_targets(y, X)), all_weights(sample_weight, X)
-            X = arrays.to_host(X)
-            y, sample_weight = without_offset(targets, weights, arrays.to_host(known), loss)
-    return fingerprint_of(X, y, sample_weight, of_quantity=True)
+        known = target.known(X, offset)
+    known = None if known is None else arrays.to_host(known)
+    is_quantity = target.n_classes == 0
+    return fingerprint_of(X, y, sample_weight, of_quantity=is_quantity, offset=known)
 
 
 def _announce(n_rounds: int, name: str) -> None:

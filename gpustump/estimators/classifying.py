@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -18,7 +19,7 @@ from gpustump.data.readable import listed
 from gpustump.data.sample_weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.estimators.fitted import Data, StumpEstimator
-from gpustump.estimators.target_domain import TargetDomain
+from gpustump.estimators.target_domain import Offset, TargetDomain
 from gpustump.model.class_scores import labels_at
 
 
@@ -27,12 +28,14 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
 
     classes_: np.ndarray
 
-    def decision_function(self, X: Array) -> Array:
+    def decision_function(self, X: Array, *, init_score: Array | None = None) -> Array:
         """The score of each sample, the sum of the votes; see `StumpEnsemble.decision_function`.
 
         Parameters
         ----------
         X : array or frame (n_samples, n_features)
+        init_score : array (n_samples,) or (n_samples, n_classes), optional
+            As for `fit`: log-odds, half of which is added to the scores.
 
         Returns
         -------
@@ -58,9 +61,13 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         [-1.016, -1.016, 0.37, -0.929, 1.016]
         """
         check_is_fitted(self)
-        return self.model_.decision_function(self._table(X), n_jobs=self.n_jobs)
+        table = self._table(X)
+        scores = self.model_.decision_function(table, n_jobs=self.n_jobs)
+        with arrays.computing_on(table):
+            known = Offset(init_score).of_classes(table, len(self.classes_))
+            return scores if known is None else scores + moved_to_device_of(known, scores)
 
-    def predict(self, X: Array) -> Array:
+    def predict(self, X: Array, *, init_score: Array | None = None) -> Array:
         """The label of each sample, (n_samples,), in X's library; text labels in NumPy.
 
         If a value is missing in a feature that had no missing values in training, the sample still
@@ -74,9 +81,9 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         >>> clf.predict([[1.5], [4.9]]).tolist()
         ['no', 'yes']
         """
-        return self._labels(self.decision_function(X))
+        return self._labels(self.decision_function(X, init_score=init_score))
 
-    def predict_proba(self, X: Array) -> Array:
+    def predict_proba(self, X: Array, *, init_score: Array | None = None) -> Array:
         """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`.
 
         After many rounds of AdaBoost they are too close to 0 and 1; the notes of
@@ -93,10 +100,10 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         >>> clf.predict_proba([[1.5], [4.9]]).round(3).tolist()
         [[0.693, 0.307], [0.511, 0.489]]
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, init_score=init_score)
         return self.model_.probabilities_of(scores)
 
-    def predict_log_proba(self, X: Array) -> Array:
+    def predict_log_proba(self, X: Array, *, init_score: Array | None = None) -> Array:
         """Logarithms of `predict_proba`.
 
         Examples
@@ -107,11 +114,11 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         >>> clf.predict_log_proba([[1.5], [4.9]]).round(3).tolist()
         [[-0.366, -1.182], [-0.671, -0.716]]
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, init_score=init_score)
         return self.model_.log_probabilities_of(scores)
 
     def staged_decision_function(self, X: Array) -> Iterator[Array]:
-        """`decision_function` after 1, 2, ... rounds.
+        """`decision_function` after 1, 2, ... rounds, without initial scores.
 
         Examples
         --------
@@ -157,7 +164,14 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         for scores in self.staged_decision_function(X):
             yield self.model_.probabilities_of(scores)
 
-    def score(self, X: Array, y: Array, sample_weight: Array | None = None) -> float:
+    def score(
+        self,
+        X: Array,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        init_score: Array | None = None,
+    ) -> float:
         """The (weighted) share of samples that `predict` gets right.
 
         Examples
@@ -170,7 +184,7 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         >>> clf.score(X, y, sample_weight=[1, 1, 1, 4, 1])
         0.5
         """
-        return self._accuracy(self.predict(X), y, sample_weight)
+        return self._accuracy(self.predict(X, init_score=init_score), y, sample_weight)
 
     def staged_score(
         self, X: Array, y: Array, sample_weight: Array | None = None
@@ -223,7 +237,12 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:
         """The samples of a checked table that have a weight, and the classes."""
         samples, classes = _samples_of_classes(X, data)
-        return samples, TargetDomain(classes)
+        target = TargetDomain(classes)
+        with arrays.computing_on(X):
+            known = target.known(X, data.offset)
+        if known is None:
+            return samples, target
+        return replace(samples, offset=arrays.picked(known, samples.rows)), target
 
     def _warn_of_targets(self, target: TargetDomain, n_samples: int) -> None:
         warn_of_odd_classes(target.classes, n_samples)

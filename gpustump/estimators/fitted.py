@@ -346,7 +346,7 @@ class StumpEstimator(BaseEstimator):
         settings = self._of_target(settings, samples, target)
         asked = data.asked
         if kept is not None:
-            kept, asked = self._checked(kept, learner, X, data, settings)
+            kept, asked = self._checked(kept, learner, X, data, settings, target)
 
         def checked(given: Any) -> Array:
             rows = learner._table(given)
@@ -385,13 +385,13 @@ class StumpEstimator(BaseEstimator):
         X: Array,
         data: Data,
         settings: Settings,
+        target: TargetDomain,
     ) -> tuple[FitCheckpoint, Asked]:
         """The checkpoint, checked for this fit, and what to watch, by the checkpoint's seeds."""
         dtype = arrays.dtype_name(X)
         deciding = settings_of(self, learner._categories, dtype, settings.votes.monotone)
         names = vars(learner).get("feature_names_in_")
-        loss = getattr(self, "loss", None) if settings.votes.quantity is not None else None
-        data_of_fit = fingerprints_of(X, data, learner._table, loss)
+        data_of_fit = fingerprints_of(X, data, learner._table, target)
         kept = kept.checked(deciding, data_of_fit, names)
         return kept, kept.asked(data.asked, vars(self).get("random_state"))
 

@@ -314,7 +314,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     def _with_offset(self, predicted: Array, X: Array, offset: Offset) -> Array:
         """Predictions for the rows of X with what is known of them beforehand."""
         with arrays.computing_on(X):
-            known = offset.checked(X, self._target.loss)
+            known = offset.of_quantity(X, self._target.loss)
             if known is None:
                 return predicted
             known = moved_to_device_of(known, predicted)

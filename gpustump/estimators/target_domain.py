@@ -1,7 +1,7 @@
 """What the target of a fit may be: one of some classes, or a quantity on a scale.
 
-Beside a quantity there may be an *offset* of each sample: a part of the score that is known
-beforehand. `predict` takes it, too.
+There may be an *offset* of each sample: a part of the score that is known beforehand. `predict`
+takes it, too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.ratio_scale import LARGEST_OFFSET, RatioScale, exposure_of
-from gpustump.data.input_arrays import check_vector
+from gpustump.boosting.known_scores import LARGEST_OFFSET, exponential_of, in_vote_units
+from gpustump.boosting.ratio_scale import RatioScale
+from gpustump.boosting.training import Samples
+from gpustump.data.input_arrays import as_array, check_vector
 from gpustump.data.labels import check_labels, numbers_among
 from gpustump.data.parameters import QuantityLossName
 from gpustump.data.sample_weights import SMALLEST
@@ -42,7 +44,7 @@ class Offset(NamedTuple):
     exposure: Any = None
     suffix: str = ""
 
-    def checked(self, X: Array, loss: QuantityLossName) -> Array | None:
+    def of_quantity(self, X: Array, loss: QuantityLossName) -> Array | None:
         """The offset of the rows of X, (n_samples,) of float64; None if there is none.
 
         Under squared loss it is added to the scores, otherwise the prediction is multiplied by it.
@@ -69,9 +71,39 @@ class Offset(NamedTuple):
             limit = MOST_TARGET if loss == "squared_error" else LARGEST_OFFSET
             _refuse(xp.abs(scores) > limit, scores, f"{name} must be from {-limit:g} to {limit:g}")
             if loss != "squared_error":
-                scores = exposure_of(scores)
+                scores = exponential_of(scores)
             found = scores if found is None else found * scores
         return found
+
+    def of_classes(self, X: Array, n_classes: int) -> Array | None:
+        """The known scores of the rows of X, in whole `VOTE_UNIT`; None if there are none.
+
+        They are half of `init_score`, as scores are half the log-odds: (n_samples,) of float64, or
+        (n_samples, n_classes) if there are more than two classes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `init_score` is not as described.
+        """
+        if self.init_score is None:
+            return None
+        name = f"init_score{self.suffix}"
+        if n_classes <= 2:
+            columns = [_finite(self.init_score, name, X)]
+        else:
+            given = as_array(self.init_score, name)
+            if given.ndim != 2 or given.shape[1] != n_classes:
+                raise ValueError(
+                    f"{name} must have a column for each of the {n_classes} classes, (n_samples, "
+                    f"{n_classes}), but its shape is {tuple(given.shape)}."
+                )
+            columns = [_finite(given[:, number], name, X) for number in range(n_classes)]
+        xp, limit = arrays.namespace_of(columns[0]), LARGEST_OFFSET
+        for own in columns:
+            _refuse(xp.abs(own) > limit, own, f"{name} must be from {-limit:g} to {limit:g}")
+        halves = [in_vote_units(own * 0.5) for own in columns]
+        return halves[0] if n_classes <= 2 else xp.stack(halves, axis=1)
 
 
 NO_OFFSET = Offset()
@@ -138,7 +170,7 @@ class Quantity:
         with arrays.computing_on(X):
             targets = check_targets(y, X)
             check_signs(targets, loss)
-            offset = given.checked(X, loss)
+            offset = given.of_quantity(X, loss)
             targets = arrays.picked(targets, rows)
             if offset is None:
                 return cls(targets, weights)
@@ -190,11 +222,10 @@ class TargetDomain:
         """How many classes there are; 0 for a quantity."""
         return len(self.classes)
 
-    def learnt_values(
+    def samples_of(
         self, y: Any, weights: Array, rows: Array | None, X: Array, offset: Offset
-    ) -> tuple[Array, Array]:
-        """The targets of some rows of a table as boosting takes them, see `Samples.classes`, and
-        their weights.
+    ) -> Samples:
+        """Some rows of a table as boosting takes them.
 
         Raises
         ------
@@ -204,8 +235,18 @@ class TargetDomain:
         if self.scale is None:
             labels = arrays.to_host(check_labels(y, X))
             taken = None if rows is None else arrays.to_host(rows)
-            return numbers_among(self.classes.tolist(), labels, taken), weights
-        return self.learnt(Quantity.of(y, weights, rows, X, HowLearnt(self.loss, offset)), X)
+            numbers = numbers_among(self.classes.tolist(), labels, taken)
+            known = self.known(X, offset)
+            picked = None if known is None else arrays.picked(known, rows)
+            return Samples(rows, numbers, weights, picked)
+        quantity = Quantity.of(y, weights, rows, X, HowLearnt(self.loss, offset))
+        return Samples(rows, *self.learnt(quantity, X))
+
+    def known(self, X: Array, offset: Offset) -> Array | None:
+        """What an offset says of the rows of X; see `Offset`."""
+        if self.scale is None:
+            return offset.of_classes(X, self.n_classes)
+        return offset.of_quantity(X, self.loss)
 
     def learnt(self, quantity: Quantity, X: Array) -> tuple[Array, Array]:
         """Targets as boosting takes them, and weights, in the library and on the device of X."""

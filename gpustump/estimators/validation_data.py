@@ -255,12 +255,11 @@ def _held_out_rows(table: TrainingTable, validation: Validation) -> HeldOutRows:
     with arrays.computing_on(X):
         weights, rows = check_weights(validation.sample_weight, X, "sample_weight_val")
         with naming("y_val"):
-            values, weights = table.target.learnt_values(
-                validation.y, weights, rows, X, validation.offset
-            )
+            samples = table.target.samples_of(validation.y, weights, rows, X, validation.offset)
     if table.target.n_classes:
-        refuse_absent_classes(validation.scoring, table.target.classes, arrays.to_host(values))
-    return HeldOutRows(Samples(rows, values, weights), X)
+        numbers = arrays.to_host(samples.classes)
+        refuse_absent_classes(validation.scoring, table.target.classes, numbers)
+    return HeldOutRows(samples, X)
 
 
 @contextlib.contextmanager

@@ -226,7 +226,7 @@ def _judged(model: Any, X: Any, y: Any, sample_weight: Any, offset: tuple[Any, A
     units = inputs.weights_of(sample_weight, X)
     predicted = ensemble.quantities_of(arrays.to_host(ensemble.decision_function(X)))
     rows = predicted[:, np.newaxis]
-    known = Offset(*offset).checked(rows, "poisson" if is_log else "squared_error")
+    known = Offset(*offset).of_quantity(rows, "poisson" if is_log else "squared_error")
     weights = units.values.astype(np.float64) / float(units.total)
     has_exposure = offset[1] is not None
     if known is not None and has_exposure:  # rates, each as much as its exposure

@@ -18,7 +18,13 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import train_test_split
 
-from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble
+from gpustump import (
+    AdaBoostClassifier,
+    GlassBoxRegressor,
+    LogitBoostClassifier,
+    StumpBoostingRegressor,
+    StumpEnsemble,
+)
 
 polars = pytest.importorskip("polars")
 
@@ -64,9 +70,10 @@ def trained(command, target: str, *options: object):
     return command.succeeds(*asked, *options)
 
 
-def parts(table: polars.DataFrame) -> tuple[polars.DataFrame, polars.DataFrame]:
-    """The rows that the command trains on, and those that it holds out."""
-    rows = train_test_split(np.arange(len(table)), test_size=0.2, random_state=0)
+def parts(table: polars.DataFrame, by: str | None = None):
+    """The rows that the command trains on, and those that it holds out, of classes in a column."""
+    classes = None if by is None else table[by].to_numpy()
+    rows = train_test_split(np.arange(len(table)), test_size=0.2, random_state=0, stratify=classes)
     return table[np.sort(rows[0])], table[np.sort(rows[1])]
 
 
@@ -156,6 +163,28 @@ def test_initial_scores_are_added_in_training_and_in_predictions(command, table)
         assert np.array_equal(found["prediction"], wanted)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+def test_initial_scores_of_two_classes_are_added_everywhere(command, table, loss):
+    labels = np.where(table["claims"] > 0, "yes", "no")
+    table = table.with_columns(any=polars.Series(labels))
+    table.write_csv("table.csv")
+    options = ("--loss", loss, "--init-score", "known", "--report", "page.html")
+    outcome = trained(command, "any", *options, "--drop", ",".join(set(OTHERS) - {"known"}))
+    train, held_out = parts(table, "any")
+    kind = LogitBoostClassifier if loss == "logistic" else AdaBoostClassifier
+    clf = kind(n_estimators=30, device="cpu")
+    clf.fit(train[FEATURES], train["any"], init_score=train["known"])
+    assert outcome.row("digest") == clf.model_.digest()
+    right = clf.score(held_out[FEATURES], held_out["any"], init_score=held_out["known"])
+    assert f"{right:.4f}" in outcome.row("held-out accuracy")
+    assert "ROC curve" in Path("page.html").read_text()
+    command.succeeds("predict", "model.json", "table.csv", "--proba", "-o", "out.npz")
+    with np.load("out.npz") as found:
+        wanted = clf.predict_proba(table[FEATURES], init_score=table["known"])
+        assert np.array_equal(found["probability"], wanted)
+    assert command("audit", "model.json", "table.csv").code == 0
+
+
 def test_a_glass_box_has_the_settings_of_the_regressor(command, table):
     outcome = trained(command, "cost", "--glass-box", "--bags", 2, "--test-size", 0)
     reg = GlassBoxRegressor(n_estimators=30, n_bags=2, random_state=0, device="cpu")
@@ -191,8 +220,9 @@ REFUSED = {
     ("claims", "--exposure text"): "which is not numbers, but of type text",
     ("claims", "--exposure zero"): "exposure must be above 0; got 0.0 at index 0",
     ("text", "--loss gamma"): "holds text; a quantity, which options ask for, is numbers",
-    ("text", "--init-score age"): "holds text; a quantity, which options ask for, is numbers",
-    ("code", "--loss logistic --init-score age"): "--init-score is for quantities",
+    ("text", "--exposure age"): "holds text; a quantity, which options ask for, is numbers",
+    ("code", "--loss logistic --exposure age"): "--exposure is for counts",
+    ("code", "--loss logistic --init-score age"): "one column, for two classes or a quantity",
     ("infinite", ""): "must be finite; it is not in 1 row, such as inf",
     ("cost", "--learning-rate 2"): "learning_rate must be at most 1 for a quantity",
 }
@@ -222,7 +252,8 @@ def test_options_of_predict_are_for_models_that_have_them(command, table):
         table.with_columns(known=known).write_csv("table.csv")
         assert "init_score must be finite" in command.refuses(*predict)
     trained(command, "code", "--loss", "logistic")
-    assert "is for models of quantities" in command.refuses(*predict, "--init-score", "age")
+    assert "one column, for two classes" in command.refuses(*predict, "--init-score", "age")
+    assert "is for models of counts" in command.refuses(*predict, "--exposure", "age")
 
 
 def test_a_file_whose_details_name_no_column_is_refused(command, table):

@@ -96,7 +96,7 @@ def test_each_change_is_named() -> None:
     ]
     assert before.differences(fingerprint_of(X, label, weight)) == [
         "the target differs",
-        "the sample weights differ",
+        "the sample weights differ, or the initial scores",
     ]
     assert before.differences(fingerprint_of(X[:-1], y[:-1], weights[:-1])) == [
         "the table has 4999 rows instead of 5000"

@@ -154,6 +154,25 @@ def test_ties_of_every_kind_of_votes_are_broken_alike(engine, kind):
     ties_are_broken_alike()
 
 
+FROM_KNOWN_SCORES = ("newton", "shared newton")
+"""Kinds of votes of runs that may start from known scores."""
+
+
+@pytest.mark.parametrize("kind", FROM_KNOWN_SCORES)
+@pytest.mark.parametrize("engine", [e for e in ENGINES if e.name != "cluster"], ids=str)
+def test_every_way_knows_the_references_facts_of_a_run_from_known_scores(engine, kind):
+    """Where ways are many, they share the tables."""
+    engine.skip_if_unusable()
+    names = OF_ONE_SHAPE[:2] if engine.is_library else OF_ONE_SHAPE
+    for number, name in enumerate(names):
+        case = small_case(name, kind, L2[kind]).from_known_scores()
+        n_ways = 1 if engine.compiles_for_every_shape else None
+        engine.check(case, n_ways=n_ways, third=number)
+    if not engine.is_library:
+        case = large_case("duplicated_features", kind, L2[kind]).from_known_scores()
+        engine.check(case, third=0)
+
+
 CONSTRAINED = ("discrete", "real", "newton")
 """Kinds of votes for which features may be constrained."""
 

@@ -293,7 +293,8 @@ def test_a_fit_with_a_checkpoint_records_the_fingerprint_that_it_knows(tmp_path)
     model = LogitBoostClassifier(**how).fit(X, y, weights).model_
     assert model.details["fingerprint"] == fingerprint_of(X, y, weights).as_details()
     assert audit(model, X, y, weights).data_differences == ()
-    assert audit(model, X, y, weights + 1).data_differences == ("the sample weights differ",)
+    (text,) = audit(model, X, y, weights + 1).data_differences
+    assert text.startswith("the sample weights differ")
 
 
 def test_a_changed_cell_is_found_by_the_fingerprint_and_in_the_rounds(tmp_path):

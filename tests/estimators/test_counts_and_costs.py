@@ -18,7 +18,7 @@ from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
 
 from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble, plots
 from gpustump.boosting.deviances import deviance_of_mean, natural_log
-from gpustump.boosting.ratio_scale import exposure_of
+from gpustump.boosting.known_scores import exponential_of
 from gpustump.engines.route import CHOICES
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -331,7 +331,7 @@ def test_logarithms_and_exponentials_are_those_of_many_digits():
         logs = np.asarray([float(Decimal(one).ln()) for one in x.tolist()])
         powers = np.asarray([float(Decimal(one).exp()) for one in scores.tolist()])
     assert_allclose(natural_log(x), logs, rtol=1e-15, atol=1e-16)
-    assert_allclose(exposure_of(scores), powers, rtol=1e-15)
+    assert_allclose(exponential_of(scores), powers, rtol=1e-15)
 
 
 def test_pictures_speak_of_the_logarithm_of_the_prediction():

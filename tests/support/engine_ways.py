@@ -106,7 +106,8 @@ class EngineUnderTest:
         first, step = (0, 1) if third is None or not self.has_many_ways else (third % 3, 3)
         for way in itertools.islice(self.ways(case.X, case.rows), first, n_ways, step):
             with arrays.computing_on(y):
-                check_facts(facts, way, (y, weights, search), self.to_numpy)
+                run = (y, weights, search, case.beginning(self.asarray))
+                check_facts(facts, way, run, self.to_numpy)
 
     def skip_if_unusable(self, dtype: str = "float64") -> None:
         if reason := self.reason():

@@ -16,6 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 from trainers import trainer
 
+from gpustump.boosting.known_scores import beginning_of, in_vote_units
 from gpustump.boosting.split_votes import together
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import Votes, sizes_of
@@ -23,6 +24,7 @@ from gpustump.data.parameters import Learner, VoteKind
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import (
+    Beginning,
     Cut,
     PreparedTable,
     QuantityLoss,
@@ -98,6 +100,8 @@ class Case:
         As for `contract.Task`.
     monotone : tuple (n_features,) of int, or None
         The features' constraints.
+    offset : ndarray (n_samples,) or (n_samples, n_outputs), or None
+        Known scores, from which the run then starts.
     """
 
     X: np.ndarray
@@ -112,6 +116,7 @@ class Case:
     categorical: tuple[int, ...] = ()
     monotone: tuple[int, ...] | None = None
     quantity: QuantityLoss | None = None
+    offset: np.ndarray | None = None
 
     @classmethod
     def of(cls, X: np.ndarray, y: Any, weights: Any = None, **how: Any) -> Case:
@@ -136,6 +141,19 @@ class Case:
         """The same with constraints, repeated for as many features as there are."""
         n_features = self.X.shape[1]
         return replace(self, monotone=tuple(np.resize(directions, n_features).tolist()))
+
+    def from_known_scores(self) -> Case:
+        """The same samples with scores that are known beforehand, some of them large."""
+        random = np.random.default_rng(len(self.y))
+        shape = (len(self.y), self.n_outputs)[: 1 + (self.n_outputs > 1)]
+        offset = random.normal(size=shape) * random.choice([0.3, 2.0, 200.0], size=shape)
+        return replace(self, offset=in_vote_units(np.clip(offset, -300.0, 300.0)))
+
+    def beginning(self, asarray: Callable[[np.ndarray], Any] = np.asarray) -> Beginning | None:
+        """Where a run starts, in arrays of a library."""
+        if self.offset is None:
+            return None
+        return beginning_of(asarray(self.y), asarray(self.offset))
 
     def votes_of_run(self) -> Votes:
         """What decides the votes of a run."""
@@ -192,7 +210,7 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
     ready, votes = case.with_sets(reference_table.prepare(case.X, **how)), case.votes_of_run()
     table = ready.table
     search = votes.search(learner)
-    state = ready.start(case.y, case.weights, search)
+    state = ready.start(case.y, case.weights, search, case.beginning())
     found: list[Facts] = []
     step = first_step(case, votes, state)
     while len(found) < case.n_rounds:
@@ -256,7 +274,9 @@ def bits_of(score: float) -> tuple[float, str]:
 
 
 def first_step(case: Case, votes: Votes, state: State) -> Step | None:
-    """The step to the scores from which boosting starts; None if they are 0."""
+    """The step to the scores from which boosting starts; None if they are 0, or known."""
+    if case.offset is not None:
+        return None
     constant = votes.constant(case.y, case.weights)
     if not any(constant):
         return None
@@ -277,10 +297,10 @@ def _next_step(votes: Votes, table: PreparedTable, state: State) -> Step | None:
 def check_facts(
     facts: Sequence[Facts],
     way: Way,
-    run: tuple[Any, Any, Search],
+    run: tuple[Any, Any, Search] | tuple[Any, Any, Search, Beginning | None],
     to_numpy: Callable[[Any], np.ndarray] = np.asarray,
 ) -> None:
-    """A run, started with labels, weights and a search, must know the same facts in every round."""
+    """A run, started with labels, weights, a search and where it begins, must know these facts."""
     name, ready = way[0], trainer(way[1])
     table, state, search = ready.table, ready.start(*run), run[2]
     for number, fact in enumerate(facts):

@@ -87,8 +87,10 @@ class SpreadTable:
         self.n_samples, self.n_features = own.shape
         self.n_missing = np.isnan(self._values).sum(axis=0)
 
-    def start(self, labels: np.ndarray, sample_weight: np.ndarray, search: Search) -> InOrder:
-        """Begin a run on new shards."""
+    def start(
+        self, labels: np.ndarray, sample_weight: np.ndarray, search: Search, beginning: None = None
+    ) -> InOrder:
+        """Begin a run on new shards, which take no known scores."""
         spread = self.spread
         classes = labels
         if search.n_outputs == 1 and search.quantity is None:

@@ -26,6 +26,6 @@ def trainer(table: Any) -> Trainer:
     return Trainer(table, CudaEngine(table.device).start if kind == "CudaTable" else _STARTS[kind])
 
 
-def start(table: Any, labels: Any, sample_weight: Any, search: Search) -> Any:
+def start(table: Any, labels: Any, sample_weight: Any, search: Search, *beginning: Any) -> Any:
     """Begin a run on a table."""
-    return trainer(table).start(labels, sample_weight, search)
+    return trainer(table).start(labels, sample_weight, search, *beginning)

@@ -37,6 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     with as_input_error(f"{shown_name(arguments.data)}: "):
         scores = model.decision_function(at_least_one_row(X))[: len(X)]
     check_unchanged_if_mapped(before)
+    scores = offsets.added(scores, model)
     if model.is_regression:
         predicted = offsets.applied(np.asarray(model.quantities_of(scores)), model)
         write_result(arguments.output, _result(layout, [predicted], [predicted]))

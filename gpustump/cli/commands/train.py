@@ -49,7 +49,6 @@ from gpustump.cli.output.output_paths import (
 )
 from gpustump.cli.output.text_layout import name_value_lines
 from gpustump.cli.output.training_summary import FinishedTraining, summary
-from gpustump.data.fingerprint import fingerprint_of
 from gpustump.data.readable import counted, readable_bytes
 from gpustump.engines.announcements import nobody_listens
 from gpustump.model.whole_file import whole_file
@@ -134,6 +133,9 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 def _trained(arguments: argparse.Namespace) -> FittedTraining:
     """Read the table, split it, and train."""
+    from gpustump.estimators.checkpointing import fingerprint_with
+    from gpustump.estimators.target_domain import Offset
+
     before = FileState.of(arguments.data)
     data = read_training_data(arguments)
     method = method_of(arguments, is_quantity=data.is_quantity)
@@ -141,7 +143,8 @@ def _trained(arguments: argparse.Namespace) -> FittedTraining:
     started = time.perf_counter()
     fitted = _fitted(data, trained, method, arguments)
     seconds = time.perf_counter() - started
-    fingerprint = fingerprint_of(data.X, data.y, data.weights, of_quantity=data.is_quantity)
+    given = (data.X, data.y, data.weights, Offset(*data.offsets))
+    fingerprint = fingerprint_with(*given, fitted._target)
     check_unchanged_if_mapped(before)
     return FittedTraining(fitted, data, trained, held_out, seconds, fingerprint)
 
@@ -177,7 +180,7 @@ def _fitted(
         monotonic_cst=by_feature(data.encoding, constraints_of(data, arguments.monotone)),
         checkpoint=checkpoint.checkpoint_of(arguments),
     )
-    offsets = data.offsets._asdict() if data.is_quantity else {}
+    offsets = {name: own for name, own in data.offsets._asdict().items() if own is not None}
     with as_input_error():
         wanted.fit(data.X, data.y, weights_of(data, part), **offsets)
     return wanted

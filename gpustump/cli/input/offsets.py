@@ -1,7 +1,7 @@
 """What is known of each row beforehand: the columns of --init-score and --exposure.
 
-A model of a quantity names the columns that it was trained with. So `predict` finds them without
-options; a table that has none of them is predicted for scores from 0 and exposures of 1.
+A model names the columns that it was trained with. So `predict` finds them without options; a table
+that has none of them is predicted for scores from 0 and exposures of 1.
 """
 
 from __future__ import annotations
@@ -31,6 +31,23 @@ class Offsets(NamedTuple):
         """Those of some rows."""
         return Offsets(*(None if own is None else own[rows] for own in self))
 
+    def added(self, scores: np.ndarray, model: StumpEnsemble) -> np.ndarray:
+        """Scores of two classes with what is known of the rows; of a quantity as they are.
+
+        Raises
+        ------
+        InputError
+            If a value is not finite, or very large.
+        """
+        from gpustump.estimators.target_domain import Offset
+
+        if model.is_regression or self.init_score is None:
+            return scores
+        with as_input_error():
+            known = Offset(self.init_score).of_classes(scores[:, np.newaxis], len(model.classes))
+        found: np.ndarray = scores + known
+        return found
+
     def applied(self, predictions: np.ndarray, model: StumpEnsemble) -> np.ndarray:
         """Predictions of a quantity with what is known of the rows.
 
@@ -44,7 +61,7 @@ class Offsets(NamedTuple):
         is_log = model.link == "log"
         with as_input_error():
             rows = predictions[:, np.newaxis]
-            known = Offset(*self).checked(rows, "poisson" if is_log else "squared_error")
+            known = Offset(*self).of_quantity(rows, "poisson" if is_log else "squared_error")
         if known is None:
             return predictions
         found: np.ndarray = predictions * known if is_log else predictions + known
@@ -69,15 +86,13 @@ class OffsetColumns(NamedTuple):
         Raises
         ------
         InputError
-            If an option is given for a model of classes, or a name in the model is not text.
+            If an option is not for this model, or a name in the model is not text.
         """
         names: dict[str, Any] = {}
         for name, given in cls.of_options(arguments)._asdict().items():
             held = model.details.get(name)
-            if given is not None and not model.is_regression:
-                raise InputError(f"{_option(name)} is for models of quantities.")
-            if given is not None and name == "exposure" and model.link != "log":
-                raise InputError("--exposure is for models of counts; this one has squared loss.")
+            if given is not None:
+                _refuse_for_others(name, model)
             if held is not None and not isinstance(held, str):
                 raise InputError(
                     f"the model's details hold {shown(held)} as its {name}; it must be text."
@@ -128,6 +143,25 @@ class OffsetColumns(NamedTuple):
                     )
                 found[name] = np.asarray(column.numbers()).astype(np.float64)
         return Offsets(**found)
+
+
+def _refuse_for_others(name: str, model: StumpEnsemble) -> None:
+    """Refuse an option that is not for a model."""
+    if name == "exposure" and not model.is_regression:
+        raise InputError("--exposure is for models of counts; this one predicts classes.")
+    if name == "exposure" and model.link != "log":
+        raise InputError("--exposure is for models of counts; this one has squared loss.")
+    if name == "init_score":
+        refuse_for_classes(len(model.classes))
+
+
+def refuse_for_classes(n_classes: int) -> None:
+    """Refuse --init-score for more than two classes, which have a score each."""
+    if n_classes > 2:
+        raise InputError(
+            f"--init-score is one column, for two classes or a quantity; here are {n_classes} "
+            "classes. In Python, fit(X, y, init_score=...) takes a column for each of them."
+        )
 
 
 def _option(name: str) -> str:

@@ -19,7 +19,7 @@ from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.exported_index import Finding, find_index
 from gpustump.cli.input.input_table import InputTable, UnreadColumn, table_of
 from gpustump.cli.input.learning import Forced, learn_encoding
-from gpustump.cli.input.offsets import OffsetColumns, Offsets
+from gpustump.cli.input.offsets import OffsetColumns, Offsets, refuse_for_classes
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
 from gpustump.cli.input.targets import is_quantity, target_labels, target_numbers
@@ -104,12 +104,13 @@ class Part:
     offsets: Offsets = NO_OFFSETS
 
     def scores(self, model: StumpEnsemble) -> np.ndarray:
-        """The model's decision values for these rows."""
+        """The model's decision values for these rows, with what is known of them."""
         starts = range(0, len(self.rows), _BLOCK_ROWS)
         blocks = [self.rows[start : start + _BLOCK_ROWS] for start in starts]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            scores = np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
+            own = np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
+            scores = self.offsets.added(own, model)
         for category, text in dict.fromkeys((one.category, str(one.message)) for one in caught):
             where = "in the held-out rows, "  # rows trained on cause no such warning
             warnings.warn(where + text, category, stacklevel=2)
@@ -159,8 +160,10 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
         weight, _ = table.column_or_vector(arguments.weight, "--weight")
         weights = checked_weights(weight, table.source)
     offsets = OffsetColumns.of_options(arguments)
-    if offsets.given and not of_quantity:
-        raise InputError(f"{offsets.given[0][0]} is for quantities; see --loss.")
+    if offsets.exposure is not None and not of_quantity:
+        raise InputError("--exposure is for counts; see --loss.")
+    if offsets.init_score is not None and not of_quantity:
+        refuse_for_classes(len(np.unique(values)))
     encoding = encoding_of(table, choice, index, arguments)
     with as_input_error():
         X, _ = encode(encoding, table)

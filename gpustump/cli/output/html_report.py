@@ -79,7 +79,7 @@ class DrawnRows(NamedTuple):
         from gpustump.estimators.target_domain import Offset, without_offset
 
         asked = check_quantity_loss(loss)
-        known = Offset(*self.offsets).checked(self.y[:, np.newaxis], asked)
+        known = Offset(*self.offsets).of_quantity(self.y[:, np.newaxis], asked)
         if known is None:
             return self.given()
         weights = np.ones(len(self.y)) if self.weights is None else self.weights
@@ -243,7 +243,7 @@ def _quality_of_classes(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture]
     from sklearn.calibration import CalibrationDisplay
 
     model, weights = drawing.drawn.model, rows.weights
-    scores = np.asarray(model.decision_function(rows.X))
+    scores = rows.offsets.added(np.asarray(model.decision_function(rows.X)), model)
     predicted, probabilities = model.labels_of(scores), model.probabilities_of(scores)
     shown = _frequent(model, rows.y, _MATRIX)
     side = 2.2 + 0.5 * max(4, len(shown))
@@ -301,7 +301,7 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
         plots.error_curve(drawing.estimator, **rows, ax=figure.add_subplot())
         yield _picture(figure, "Loss by round")
         return
-    if drawing.held_out is not None:
+    if drawing.held_out is not None and drawing.held_out.offsets.init_score is None:
         rows = drawing.held_out.given()
         if not model.is_binary and not model.is_shared and model.n_rounds:
             figure = new_figure(7.0, 3.9 if drawing.votes != "newton" else 5.2)
@@ -346,6 +346,8 @@ def _importances(drawing: _Drawing) -> Picture:
 def _margins(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
+    if drawing.trained.offsets.init_score is not None:
+        return  # margins are those of the model alone
     rows = drawing.trained.given()
     whole = [DrawnScore(None, "")] if drawing.drawn.model.is_shared else drawing.scores
     for label, title in whole:

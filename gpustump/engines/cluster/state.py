@@ -21,7 +21,7 @@ from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.questions import Changes, Majority, Run, Tally, unfolded
 from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.cluster.table import ClusterTable
-from gpustump.engines.contract import Cut, Search, Step, Totals, split_at
+from gpustump.engines.contract import Beginning, Cut, Search, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, add_rounded, move_slots
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.threads import Team
@@ -37,7 +37,13 @@ _LEAST_CODES = 2**21
 and ask for exact sums of some features."""
 
 
-def start(table: ClusterTable, labels: int, sample_weight: None, search: Search) -> ClusterState:
+def start(
+    table: ClusterTable,
+    labels: int,
+    sample_weight: None,
+    search: Search,
+    beginning: Beginning | None = None,
+) -> ClusterState:
     """Begin a run.
 
     Parameters
@@ -48,7 +54,10 @@ def start(table: ClusterTable, labels: int, sample_weight: None, search: Search)
     sample_weight : None
         The shards know the weights.
     search : Search
+    beginning : Beginning, optional
+        It is not for shards yet.
     """
+    assert beginning is None
     return ClusterState(table, Run(search, labels, table.exponent(search.n_copies)))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, Search, Step, Totals, split_at
+from gpustump.engines.contract import Beginning, Cut, Search, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.amount_sums import AmountSums
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
@@ -48,10 +48,17 @@ class CodedState:
     sample_weight : ndarray (n_samples,) of float64
         Positive.
     search : Search
+    beginning : Beginning, optional
+        In NumPy arrays.
     """
 
     def __init__(
-        self, table: CodedTable, labels: np.ndarray, sample_weight: np.ndarray, search: Search
+        self,
+        table: CodedTable,
+        labels: np.ndarray,
+        sample_weight: np.ndarray,
+        search: Search,
+        beginning: Beginning | None = None,
     ) -> None:
         self._table, self._search = table, search
         units = in_units(sample_weight, search.n_copies)
@@ -77,6 +84,8 @@ class CodedState:
             self._loss = loss_of(labels, units, search)
             self._source = CodedSums.of_terms(table, self._loss.terms)
             self._bins = BinSums(table, self._loss.terms, search)
+        if beginning is not None:
+            self._loss.start_from(beginning)
         self._regions = CodedRegions(table)
         least = int(units.min()) if search.loss == "squared" else 1
         has_amounts = isinstance(self._bins, AmountSums)

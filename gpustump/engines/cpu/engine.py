@@ -22,7 +22,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.extras import how_to_install
 from gpustump.data.readable import readable_bytes
-from gpustump.engines.contract import PreparedTable, Resources, Search, State, Task
+from gpustump.engines.contract import Beginning, PreparedTable, Resources, Search, State, Task
 from gpustump.engines.cpu.runtime import host_memory
 from gpustump.engines.cpu.runtime.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.threads import Team, threads_of
@@ -212,12 +212,18 @@ class SortedEngine:
         )
 
     def start(
-        self, table: SortedTable, labels: Array, sample_weight: Array, search: Search
+        self,
+        table: SortedTable,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.sorted import SortedState
 
-        return SortedState(table, arrays.to_host(labels), arrays.to_host(sample_weight), search)
+        samples = arrays.to_host(labels), arrays.to_host(sample_weight)
+        return SortedState(table, *samples, search, _on_host(beginning))
 
 
 def gains_from_bins(task: Task) -> bool:
@@ -257,16 +263,26 @@ class CodedEngine:
         )
 
     def start(
-        self, table: CodedTable, labels: Array, sample_weight: Array, search: Search
+        self,
+        table: CodedTable,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.coded import CodedState
 
-        return CodedState(table, arrays.to_host(labels), arrays.to_host(sample_weight), search)
+        samples = arrays.to_host(labels), arrays.to_host(sample_weight)
+        return CodedState(table, *samples, search, _on_host(beginning))
 
 
 def _size_of(task: Task) -> host_memory.Size:
     return host_memory.Size(task.n_samples, task.n_features, task.search.n_outputs)
+
+
+def _on_host(beginning: Beginning | None) -> Beginning | None:
+    return None if beginning is None else Beginning(*map(arrays.to_host, beginning))
 
 
 def _host_rows(rows: Array | None) -> np.ndarray | None:

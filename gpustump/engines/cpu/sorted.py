@@ -19,6 +19,7 @@ from gpustump.engines.ahead import NEWTON, VoteRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import (
+    Beginning,
     Cut,
     Search,
     Step,
@@ -59,6 +60,8 @@ class SortedState:
     labels, sample_weight : ndarray
         See `engines.contract.Engine`.
     search : Search
+    beginning : Beginning, optional
+        In NumPy arrays.
 
     Attributes
     ----------
@@ -74,10 +77,17 @@ class SortedState:
     sums: PieceSums
 
     def __init__(
-        self, table: SortedTable, labels: np.ndarray, sample_weight: np.ndarray, search: Search
+        self,
+        table: SortedTable,
+        labels: np.ndarray,
+        sample_weight: np.ndarray,
+        search: Search,
+        beginning: Beginning | None = None,
     ) -> None:
         self.table, self.search = table, search
         self.loss = loss_of(labels, in_units(sample_weight, search.n_copies), search)
+        if beginning is not None:
+            self.loss.start_from(beginning)
         self._finder: SortedSearch | SortedIntervals = (
             SortedIntervals(table)
             if search.learner == "interval"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import PreparedTable, Resources, Search, State, Task
+from gpustump.engines.contract import Beginning, PreparedTable, Resources, Search, State, Task
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.device import CudaDevice
 
@@ -49,13 +49,21 @@ class CudaEngine:
         X = task.X if self.device.takes(task.X) else arrays.to_host(task.X)
         return table.prepare(X, rows, self.device, resources, task.search, task.categorical)
 
-    def start(self, table: CudaTable, labels: Array, sample_weight: Array, search: Search) -> State:
+    def start(
+        self,
+        table: CudaTable,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
+    ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cuda.split_state import SplitState
         from gpustump.engines.cuda.stump_state import StumpState
 
-        kind = StumpState if search.has_signs else SplitState
-        return kind(table, labels, sample_weight, search)
+        if search.has_signs:
+            return StumpState(table, labels, sample_weight, search)
+        return SplitState(table, labels, sample_weight, search, beginning)
 
 
 def refusal_of_any(task: Task) -> str | None:

@@ -207,12 +207,13 @@ FOLLOW(KERNEL_OF_80_REGISTERS, ratio, RatioLoss, true)
 
 // The integers of a softmax before the first step: dividing equal probabilities by their sum could
 // change their last bit.
-KERNEL_OF_128_REGISTERS begin_softmax(const Step* step, const LossSamples samples) {
+KERNEL_OF_128_REGISTERS begin_softmax(const Step* step, const Motion still,
+                                      const LossSamples samples) {
   clear(samples.layers, *step);
   Sums mine = NO_SUMS;
   FOR_GRID(i, 0, samples.n_samples) {
     Sums own = SoftmaxLoss::integers(samples, i);
-    own.error = samples.numbers[i] > 0.0 ? 0 : weight_of(samples, i);
+    own.error = vote<false>(samples, still, 0, i, {samples.numbers[i], samples.scores[i]});
     mine.append(own);
   }
   combine(mine, reinterpret_cast<Sums*>(shared));

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.contract import RegionFactors, Search, Step
+from gpustump.engines.contract import Beginning, RegionFactors, Search, Step
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, SUMS, record
@@ -38,6 +38,7 @@ class LossSweep:
     sample_weight : array (n_samples,) of float64
         Positive.
     search : Search
+    beginning : Beginning, optional
 
     Attributes
     ----------
@@ -53,7 +54,12 @@ class LossSweep:
     """
 
     def __init__(
-        self, table: CudaTable, labels: Array, sample_weight: Array, search: Search
+        self,
+        table: CudaTable,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
     ) -> None:
         device, n_outputs = table.device, search.n_outputs
         xp = device.xp
@@ -77,12 +83,16 @@ class LossSweep:
             self._numbers = weights if is_poisson else weighted
         elif is_exponential:
             self._numbers = signs * units.as_floats
+        elif beginning is not None:
+            self._numbers = signs * device.array(beginning.numbers)
         else:
             self._numbers = signs * (1.0 if n_outputs == 1 else 1.0 / n_outputs)
         del signs
         self._units = units.forget_floats()
         self.first_weight = self._units.total
         self._scores = xp.zeros((n_outputs, table.n_samples), dtype=np.float64)
+        if beginning is not None:
+            self._scores[:] = device.array(beginning.scores)
         self.histograms = Histograms(table, search.n_layers)
         self.sums = no_sums(device)
         self._steps = Steps(table, _N_NUMBERS * n_outputs)
@@ -117,7 +127,7 @@ class LossSweep:
         self._steps.write(None, clears=True)
         self._write_numbers(votes, factors, self._movement(factors, None))
         if self._search.loss == "softmax":
-            self._queue_following("begin_softmax")
+            self._queue_following("begin_softmax", self._motion)
         else:  # a factor of 1 changes nothing
             self.queue()
 

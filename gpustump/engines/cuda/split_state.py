@@ -14,7 +14,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, Search, Step, Totals, split_at
+from gpustump.engines.contract import Beginning, Cut, Search, Step, Totals, split_at
 from gpustump.engines.cuda.losses import LossSweep
 from gpustump.engines.cuda.search import NO_SCORE, Best, Found
 from gpustump.engines.cuda.split_search import SplitSearch
@@ -34,15 +34,21 @@ class SplitState:
     sample_weight : array (n_samples,) of float64
         Positive.
     search : Search
+    beginning : Beginning, optional
     """
 
     def __init__(
-        self, table: CudaTable, labels: Array, sample_weight: Array, search: Search
+        self,
+        table: CudaTable,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
     ) -> None:
         self._table, self._device, self._wanted = table, table.device, search
 
         def made() -> tuple[LossSweep, SplitSearch]:
-            sweep = LossSweep(table, labels, sample_weight, search)
+            sweep = LossSweep(table, labels, sample_weight, search, beginning)
             return sweep, SplitSearch(table, sweep, search)
 
         self._best: Cut | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Resources, Search, Task
+from gpustump.engines.contract import Beginning, Resources, Search, Task
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.reference.state import ArrayState
 from gpustump.engines.reference.table import (
@@ -63,10 +63,16 @@ class ReferenceEngine:
         return prepare(task.X, rows=rows, block_bytes=block_bytes, categorical=task.categorical)
 
     def start(
-        self, table: ArrayTable, labels: Array, sample_weight: Array, search: Search
+        self,
+        table: ArrayTable,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
     ) -> ArrayState:
         """Begin a run; see `engines.contract.Engine`."""
-        return ArrayState(table, labels, in_units(sample_weight, search.n_copies), search)
+        units = in_units(sample_weight, search.n_copies)
+        return ArrayState(table, labels, units, search, beginning)
 
     def seconds(self, task: Task) -> float:
         """About how long the training takes; the task's number of rounds must be known."""

@@ -26,14 +26,16 @@ class LogisticLoss:
         -1.0 or 1.0.
     units : array (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
+    odds : array (1, n_samples) of float64, optional
+        Those from which the run starts; by default 1.
     """
 
-    def __init__(self, labels: Array, units: Array) -> None:
+    def __init__(self, labels: Array, units: Array, odds: Array | None = None) -> None:
         self._xp = arrays.namespace_of(units)
         self._labels = labels
         self._units = units
         self.first_weights = self._xp.astype(self._units, self._xp.int64)
-        self._odds = self._xp.ones_like(self._units)
+        self._odds = self._xp.ones_like(self._units) if odds is None else odds[0, :]
 
     @property
     def weights(self) -> Array:

@@ -14,14 +14,16 @@ from gpustump.learners.hypothesis import Partition, by_region
 class RunningScores:
     """The scores of a table's rows; see `engines.running_scores.RunningScores`."""
 
-    def __init__(self, X: Array, rows: Array | None, constant: Sequence[float]) -> None:
+    def __init__(self, X: Array, rows: Array | None, start: Sequence[float] | Array) -> None:
         self._X, self._rows = X, rows
         n_rows = X.shape[0] if rows is None else rows.shape[0]
         xp, device = arrays.namespace_of(X), arrays.device_of(X)
         with arrays.computing_on(X):
-            self._scores = [
-                xp.full(n_rows, start, dtype=xp.float64, device=device) for start in constant
-            ]
+            if arrays.is_array(start):
+                columns: Array = start
+                self._scores = [columns[:, output] for output in range(columns.shape[1])]
+                return
+            self._scores = [xp.full(n_rows, own, dtype=xp.float64, device=device) for own in start]
 
     def add(self, partition: Partition, votes: np.ndarray, first_output: int = 0) -> None:
         """Add a term's votes."""

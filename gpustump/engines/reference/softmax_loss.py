@@ -38,15 +38,22 @@ class SoftmaxLoss:
         Sample weights in units of the integers: whole numbers above 0.
     n_outputs : int
         How many classes there are.
+    probabilities : array (n_outputs, n_samples) of float64, optional
+        Those from which the run starts; by default they are equal.
     """
 
-    def __init__(self, labels: Array, units: Array, n_outputs: int) -> None:
+    def __init__(
+        self, labels: Array, units: Array, n_outputs: int, probabilities: Array | None = None
+    ) -> None:
         self._xp = arrays.namespace_of(units)
         self._labels = labels
         self._units = units
         self.first_weights = self._xp.astype(self._units, self._xp.int64)
         equal = self._xp.full_like(self._units, 1.0 / n_outputs)
-        self._probabilities = [equal] * n_outputs
+        self._probabilities = [
+            equal if probabilities is None else probabilities[output, :]
+            for output in range(n_outputs)
+        ]
 
     @property
     def weights(self) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, Search, Step, Totals
+from gpustump.engines.contract import Beginning, Cut, Search, Step, Totals
 from gpustump.engines.monotone import limit_of
 from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
@@ -42,15 +42,26 @@ class ArrayState:
     units : array (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
     search : Search
+    beginning : Beginning, optional
     """
 
-    def __init__(self, table: ArrayTable, labels: Array, units: Array, search: Search) -> None:
+    def __init__(
+        self,
+        table: ArrayTable,
+        labels: Array,
+        units: Array,
+        search: Search,
+        beginning: Beginning | None = None,
+    ) -> None:
         self._table, self._labels, self._search = table, labels, search
         self._xp = arrays.namespace_of(labels)
-        self._loss = loss_of(labels, units, search)
+        self._loss = loss_of(labels, units, search, beginning)
         self._integers: Integers | None = None  # computed when first needed in a round
         zeros = self._xp.zeros_like(units)
-        self._scores = [zeros] * search.n_outputs
+        self._scores = [
+            zeros if beginning is None else beginning.scores[output, :]
+            for output in range(search.n_outputs)
+        ]
         self._first_weight = int(self._xp.sum(self._loss.first_weights))
         self._totals: Totals | None = None
         self._by_category: SumsByCategory | None = None
@@ -151,14 +162,17 @@ class ArrayState:
         return predicted != self._labels
 
 
-def loss_of(labels: Array, units: Array, search: Search) -> Loss:
+def loss_of(
+    labels: Array, units: Array, search: Search, beginning: Beginning | None = None
+) -> Loss:
     """The loss that a search's votes lower, for weights (n_samples,) in units of the integers."""
+    numbers = None if beginning is None else beginning.numbers
     if search.loss == "exponential":
         return ExponentialLoss(labels, units, search.n_outputs)
     if search.loss == "logistic":
-        return LogisticLoss(labels, units)
+        return LogisticLoss(labels, units, numbers)
     if search.loss == "squared":
         return SquaredLoss(labels, units)
     if search.loss in ("poisson", "gamma"):
         return RatioLoss(labels, units, is_poisson=search.loss == "poisson")
-    return SoftmaxLoss(labels, units, search.n_outputs)
+    return SoftmaxLoss(labels, units, search.n_outputs, numbers)

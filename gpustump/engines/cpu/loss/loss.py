@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.contract import Step
+from gpustump.engines.contract import Beginning, Step
 from gpustump.engines.cpu.loss.terms import PieceSums, Terms
 
 
@@ -77,6 +77,16 @@ class Loss(ABC):
     @abstractmethod
     def weights(self) -> np.ndarray:
         """Float64 (n_samples,), or (n_samples, n_outputs); see `engines.contract.State`."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> np.ndarray:
+        """The loss's own numbers, which a step changes: (n_outputs, n_samples) of float64."""
+
+    def start_from(self, beginning: Beginning) -> None:
+        """Let the samples start from known scores, before `begin`."""
+        self.scores[:] = beginning.scores
+        self.numbers[:] = beginning.numbers
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""
@@ -143,11 +153,6 @@ class LossByOutput(Loss):
     def terms(self) -> Terms:
         """See `Loss`; kernels overwrite these arrays in every round."""
         return self._terms
-
-    @property
-    @abstractmethod
-    def numbers(self) -> np.ndarray:
-        """The loss's own numbers, which a step multiplies: (n_outputs, n_samples) of float64."""
 
 
 def by_sample(numbers: np.ndarray) -> np.ndarray:

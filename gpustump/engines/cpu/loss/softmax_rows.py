@@ -108,15 +108,15 @@ class SoftmaxRowsLoss(Loss):
     @property
     def weights(self) -> np.ndarray:
         """weight * p * (1 - p), (n_samples, n_outputs)."""
-        own = self._probabilities
+        own = self.numbers.T
         found: np.ndarray = self.units[:, np.newaxis] * own * (1.0 - own)
         return found
 
     @property
-    def _probabilities(self) -> np.ndarray:
-        """(n_samples, n_outputs)"""
+    def numbers(self) -> np.ndarray:
+        """The probabilities; see `Loss`."""
         own = self.rows
-        return own.probabilities.reshape(own.n_samples, own.width)[:, : own.n_outputs]
+        return own.probabilities.reshape(own.n_samples, own.width)[:, : own.n_outputs].T
 
     def _take(self, piece: Piece, *, moves: bool) -> None:
         factors = np.zeros((len(piece.factors), self.rows.width))

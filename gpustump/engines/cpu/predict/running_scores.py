@@ -46,7 +46,7 @@ class RunningScores:
         self,
         X: np.ndarray,
         rows: np.ndarray | None,
-        constant: Sequence[float],
+        start: Sequence[float] | np.ndarray,
         n_jobs: int | None = None,
         *,
         keeps_values: bool = True,
@@ -55,7 +55,9 @@ class RunningScores:
         self._kept, self._bytes_left = dict[int, np.ndarray](), _KEPT_BYTES if keeps_values else 0
         self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
         n_rows = len(X if rows is None else rows)
-        self._scores = np.repeat(np.asarray([constant], dtype=np.float64), n_rows, axis=0)
+        own = np.asarray(start, dtype=np.float64)
+        self._scores = np.empty((n_rows, own.shape[-1]))
+        self._scores[:] = own
         self._pieces = ranges(n_rows, _PIECE)
         self._team = Team(threads_of(n_jobs) if len(self._pieces) > 1 else 1)
 

@@ -1,0 +1,266 @@
+"""Classifiers whose samples have known scores: `init_score`, in fits and in predictions.
+
+Engines are compared in tests/engines/test_conformance.py, those of quantities in
+test_counts_and_costs.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import Backend
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, logsumexp, softmax
+from sklearn.metrics import log_loss
+
+from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
+from gpustump.boosting.known_scores import exponential_of, in_vote_units
+from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.training import Samples
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.engines.contract import Resources, Task
+from gpustump.engines.route import CHOICES, prepared
+
+ENGINES = tuple(name for name in CHOICES if name in ("reference", "sorted", "coded"))
+N_CLASSES = (2, 3)
+
+each_number_of_classes = pytest.mark.parametrize("n_classes", N_CLASSES)
+
+
+def drawn(n_classes: int, seed: int = 0, n_samples: int = 500):
+    """X (n_samples, 4), classes, and known scores: what X does not say of the classes."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, 4)).astype(np.float32)
+    shape = (n_samples, n_classes) if n_classes > 2 else (n_samples,)
+    known = random.normal(scale=2.0, size=shape)
+    if n_classes == 2:
+        y = random.random(n_samples) < expit(known + 2.0 * X[:, 0] - 1.0 * (X[:, 1] > 0))
+        return X, y.astype(int), known
+    logits = known + np.column_stack([2.0 * X[:, 0], 1.0 * (X[:, 1] > 0), np.zeros(n_samples)])
+    return X, (logits + random.gumbel(size=shape)).argmax(axis=1), known
+
+
+def probabilities(scores: np.ndarray) -> np.ndarray:
+    if scores.ndim == 1:
+        return np.column_stack([expit(-2.0 * scores), expit(2.0 * scores)])
+    return softmax(2.0 * scores, axis=1)
+
+
+def boosting(X, y, offset=None, constant=None, n_rounds=6):
+    """A run of Newton votes on plain arrays."""
+    n_outputs = 1 if y.dtype == np.float64 else int(y.max()) + 1
+    weights, votes = np.ones(len(y)), VoteSettings("newton", 0.5, 1.0)
+    found = votes.votes(weights, n_outputs)
+    task = Task(X, len(y), found.search("stump"), n_rounds)
+    trainer = prepared(task, None, Resources())[1]
+    return Boosting(
+        trainer, y, weights, votes=found, n_rounds=n_rounds, constant=constant, offset=offset
+    )
+
+
+@each_number_of_classes
+def test_from_the_scores_of_a_model_boosting_goes_on_with_its_next_rounds(n_classes):
+    X, classes, _ = drawn(n_classes)
+    y = 2.0 * classes - 1.0 if n_classes == 2 else classes
+    whole = boosting(X, y, n_rounds=12)
+    rounds = list(whole)
+    first = boosting(X, y)
+    assert len(list(first)) == 6
+    scores = first.model.decision_function(X)
+    zeros = (0.0,) * (1 if n_classes == 2 else n_classes)
+    rest = list(boosting(X, y, offset=scores, constant=zeros))
+    assert [one.stump for one in rest] == [one.stump for one in rounds[6:]]
+    for own, other in zip(rest, rounds[6:], strict=True):
+        assert_allclose(own.votes, other.votes, atol=1e-9)
+        assert own.training_error == other.training_error
+
+
+@each_number_of_classes
+def test_the_constant_is_a_newton_step_from_the_known_scores(n_classes):
+    X, y, known = drawn(n_classes)
+    weights = np.random.default_rng(1).integers(1, 5, size=len(y)).astype(float)
+    clf = LogitBoostClassifier(n_estimators=1).fit(X, y, weights, init_score=known)
+    p = probabilities(known / 2.0)
+    is_own = np.arange(n_classes) == y[:, np.newaxis]
+    apart = (weights[:, np.newaxis] * (is_own - p)).sum(axis=0)
+    both = (weights[:, np.newaxis] * p * (1.0 - p)).sum(axis=0)
+    expected = apart / both / 2.0
+    constant = clf.model_.members[0].constant
+    assert_allclose(constant, expected[1:] if n_classes == 2 else expected, rtol=1e-7)
+
+
+@each_number_of_classes
+@pytest.mark.parametrize("multi_class", ["shared", "one_vs_rest"])
+def test_known_scores_are_half_of_init_score_and_count_in_every_prediction(n_classes, multi_class):
+    X, y, known = drawn(n_classes)
+    clf = LogitBoostClassifier(n_estimators=20, multi_class=multi_class)
+    clf.fit(X, y, init_score=known)
+    scores = clf.decision_function(X) + in_vote_units(known / 2.0)
+    assert_array_equal(clf.decision_function(X, init_score=known), scores)
+    expected = clf.model_.probabilities_of(scores)
+    assert_array_equal(clf.predict_proba(X, init_score=known), expected)
+    assert_array_equal(clf.predict(X, init_score=known), expected.argmax(axis=1))
+    assert_allclose(clf.predict_log_proba(X, init_score=known), np.log(expected), rtol=1e-9)
+    assert clf.score(X, y, init_score=known) == (expected.argmax(axis=1) == y).mean()
+    assert clf.score(X, y, init_score=known) > clf.score(X, y)
+    plain = LogitBoostClassifier(n_estimators=20, multi_class=multi_class).fit(X, y)
+    assert log_loss(y, expected) < log_loss(y, plain.predict_proba(X)) - 0.1
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real"])
+def test_adaboost_with_known_scores_makes_the_rounds_of_reweighted_samples(votes):
+    X, y, known = drawn(2)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, size=len(y))
+    asked = AdaBoostClassifier(n_estimators=20, votes=votes)
+    factors = exponential_of(-np.where(y == 1, 1.0, -1.0) * in_vote_units(known / 2.0))
+    assert_allclose(factors, np.exp(np.where(y == 1, -0.5, 0.5) * known), rtol=1e-9)
+    digest = asked.fit(X, y, weights, init_score=known).model_.digest()
+    assert digest == asked.fit(X, y, weights * factors).model_.digest()
+
+
+def test_each_class_against_the_rest_has_known_scores_of_its_own():
+    X, y, known = drawn(3)
+    for kind in (LogitBoostClassifier, AdaBoostClassifier):
+        asked = kind(n_estimators=5, multi_class="one_vs_rest")
+        members = asked.fit(X, y, init_score=known).model_.members
+        for number, member in enumerate(members):
+            alone = asked.fit(X, y == number, init_score=known[:, number]).model_
+            assert member == alone.members[0]
+
+
+@each_number_of_classes
+def test_every_engine_and_bag_gives_the_same_model(n_classes, monkeypatch):
+    X, y, known = drawn(n_classes, n_samples=900)
+    X[::7, 2] = np.nan
+    asked = GlassBoxClassifier(n_estimators=60, n_bags=3, random_state=1)
+    found = set()
+    for engine in ENGINES:
+        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
+        clf = asked.fit(X, y, init_score=known)
+        assert clf.route_.engine == engine
+        found.add((clf.model_.digest(), clf.held_out_scores_, clf.held_out_errors_))
+    assert len(found) == 1
+
+
+@each_number_of_classes
+def test_every_array_library_gives_the_same_model(n_classes, backend: Backend):
+    X, y, known = drawn(n_classes, n_samples=120)
+    asked = LogitBoostClassifier(
+        n_estimators=6, n_iter_no_change=9, random_state=0, validation_fraction=0.3
+    )
+    expected = asked.fit(X, y, init_score=known)
+    digest, scores = expected.model_.digest(), expected.held_out_scores_
+    own = [backend.asarray(part) for part in (X, y, known)]
+    clf = asked.fit(own[0], own[1], init_score=own[2])
+    assert clf.model_.digest() == digest
+    assert clf.held_out_scores_ == scores
+    predicted = backend.to_numpy(clf.decision_function(own[0], init_score=own[2]))
+    assert_array_equal(predicted, clf.decision_function(X, init_score=known))
+
+
+@each_number_of_classes
+def test_the_scores_of_watched_rows_start_from_theirs(n_classes):
+    X, y, known = drawn(n_classes, n_samples=900)
+    train, watched = slice(0, 600), slice(600, None)
+    clf = LogitBoostClassifier(n_estimators=15)
+    clf.fit(
+        X[train], y[train], init_score=known[train],
+        X_val=X[watched], y_val=y[watched], init_score_val=known[watched],
+    )  # fmt: skip
+    predicted = clf.predict_proba(X[watched], init_score=known[watched])
+    assert clf.held_out_scores_[0][-1] == pytest.approx(-log_loss(y[watched], predicted), abs=1e-6)
+    wrong = clf.predict(X[watched], init_score=known[watched]) != y[watched]
+    assert clf.held_out_errors_[0][-1] == pytest.approx(wrong.mean())
+
+
+def test_samples_that_are_held_out_keep_their_known_scores():
+    X, y, known = drawn(2, n_samples=900)
+    asked = LogitBoostClassifier(n_estimators=40, n_iter_no_change=5, random_state=3)
+    clf = asked.fit(X, y, init_score=known)
+    samples = Samples(None, y, np.ones(len(y)), in_vote_units(known / 2.0))
+    some = samples.taken(np.asarray([5, 7]))
+    assert_array_equal(some.offset, samples.offset[[5, 7]])
+    assert clf.held_out_scores_[0][clf.n_iter_ - 1] == max(clf.held_out_scores_[0])
+    assert max(clf.held_out_scores_[0]) > max(asked.fit(X, y).held_out_scores_[0]) + 0.1
+
+
+def test_a_warm_start_goes_on_as_if_it_had_not_stopped():
+    X, y, known = drawn(2)
+    whole = LogitBoostClassifier(n_estimators=12).fit(X, y, init_score=known)
+    clf = LogitBoostClassifier(n_estimators=5, warm_start=True).fit(X, y, init_score=known)
+    clf.set_params(n_estimators=12).fit(X, y, init_score=known)
+    assert clf.model_.digest() == whole.model_.digest()
+
+
+def test_a_fit_goes_on_from_its_checkpoint_if_known_scores_are_the_same(tmp_path):
+    X, y, known = drawn(2)
+    path = tmp_path / "fit.checkpoint"
+    asked = LogitBoostClassifier(n_estimators=8, checkpoint=path)
+    digest = asked.fit(X, y, init_score=known).model_.digest()
+    assert asked.fit(X, y, init_score=known).model_.digest() == digest
+    for other in (None, known + 0.1):
+        with pytest.raises(ValueError, match="or the initial scores"):
+            asked.fit(X, y, init_score=other)
+
+
+@each_number_of_classes
+def test_an_audit_takes_known_scores(n_classes):
+    X, y, known = drawn(n_classes)
+    model = LogitBoostClassifier(n_estimators=8).fit(X, y, init_score=known).model_
+    assert audit(model, X, y, init_score=known).same
+    assert not audit(model, X, y).same
+
+
+def test_a_callback_is_told_of_errors_with_the_known_scores():
+    X, y, known = drawn(2)
+    errors = []
+    clf = LogitBoostClassifier(n_estimators=4, callback=lambda one: errors.append(one))
+    clf.fit(X, y, init_score=known)
+    assert errors[-1].training_error == pytest.approx(1.0 - clf.score(X, y, init_score=known))
+
+
+def test_one_class_is_predicted_whatever_is_known():
+    clf = LogitBoostClassifier(n_estimators=3)
+    with pytest.warns(UserWarning, match="one class only"):
+        clf.fit([[1.0], [2.0]], [5, 5], init_score=[9.0, -9.0])
+    assert clf.predict([[1.0], [2.0]], init_score=[600.0, -600.0]).tolist() == [5, 5]
+
+
+def test_extreme_known_scores_leave_probabilities_that_are_numbers():
+    X, y, _ = drawn(3)
+    known = np.where(np.arange(3) == y[:, np.newaxis], -600.0, 600.0)  # all are far wrong
+    clf = LogitBoostClassifier(n_estimators=30, learning_rate=1.0).fit(X, y, init_score=known)
+    predicted = clf.predict_log_proba(X, init_score=known)
+    assert np.isfinite(predicted).all()
+    assert_allclose(logsumexp(predicted, axis=1), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "given", "message"),
+    [
+        (2, lambda known: known[:-1], "inconsistent numbers of samples"),
+        (2, lambda known: np.where(known > 1, np.nan, known), "init_score must be finite; got nan"),
+        (2, lambda known: known * 1e4, "init_score must be from -600 to 600; got"),
+        (2, lambda known: np.column_stack([known, known]), "init_score must have one dimension"),
+        (3, lambda known: known[:, :2], "a column for each of the 3 classes"),
+        (3, lambda known: known[:, 0], "a column for each of the 3 classes"),
+        (3, lambda known: known[1:], "inconsistent numbers of samples"),
+    ],
+)
+def test_what_is_not_meant_is_refused_by_name(n_classes, given, message):
+    X, y, known = drawn(n_classes)
+    clf = LogitBoostClassifier(n_estimators=2)
+    with pytest.raises(ValueError, match=message):
+        clf.fit(X, y, init_score=given(known))
+    assert not hasattr(clf, "model_")
+    clf.fit(X, y, init_score=known)
+    with pytest.raises(ValueError, match=message):
+        clf.predict(X, init_score=given(known))
+
+
+def test_what_several_classes_share_takes_known_scores_of_logistic_loss_only():
+    X, y, known = drawn(3)
+    with pytest.raises(ValueError, match="Take one of them, or multi_class='one_vs_rest'"):
+        AdaBoostClassifier(multi_class="shared").fit(X, y, init_score=known)
+    with pytest.raises(ValueError, match="init_score_val is given, but X_val is not"):
+        LogitBoostClassifier().fit(X, y, init_score_val=known)
