@@ -145,7 +145,7 @@ class NegativeDeviance:
     @property
     def _most(self) -> float:
         """The bound of a sample's amounts and products."""
-        return math.ldexp(1.0, 61 - int(self._weights.shape[0]).bit_length())
+        return math.ldexp(1.0, 61 - self.held_out.n_samples.bit_length())
 
     @property
     def watched(self) -> WatchedLoss:

@@ -189,11 +189,19 @@ class HeldOutTargets:
     targets : array (n_held_out,) of float64
         As boosting learns them.
     weights : IntegerWeights
+    n_of_all_groups : int, optional
+        How many samples all groups have, if these are one of several.
     """
 
     targets: Array
     weights: IntegerWeights
+    n_of_all_groups: int | None = None
     sums: ClassVar[None] = None
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples all groups have."""
+        return self.n_of_all_groups or int(self.targets.shape[0])
 
 
 def _right_weight(held_out: Watched, scores: Array) -> int:

@@ -46,6 +46,7 @@ __all__ = [
     "Watched",
     "additive_scorer",
     "check_classes",
+    "quantity_scorer",
     "scorer",
     "value_of",
 ]
@@ -123,11 +124,7 @@ def scorer(scoring: Scoring, held_out: Watched | HeldOutTargets, link: Link = "l
         one output is to have the link "softmax".
     """
     if isinstance(held_out, HeldOutTargets):
-        if scoring == "neg_mean_poisson_deviance":
-            return NegativeDeviance(held_out, "poisson")
-        if scoring == "neg_mean_gamma_deviance":
-            return NegativeDeviance(held_out, "gamma")
-        return NegativeSquaredError(held_out)
+        return quantity_scorer(scoring, held_out)
     if scoring != "roc_auc":
         found = additive_scorer(scoring, held_out, link)
         check_classes(scoring, found.totals)
@@ -137,6 +134,17 @@ def scorer(scoring: Scoring, held_out: Watched | HeldOutTargets, link: Link = "l
         by_class = ByClass.of(held_out)
         check_classes(scoring, by_class.totals)
         return RocAuc.of(held_out, by_class)
+
+
+def quantity_scorer(
+    scoring: Scoring, held_out: HeldOutTargets
+) -> NegativeSquaredError | NegativeDeviance:
+    """As `scorer`, for the samples of a quantity, which may be one group of several."""
+    if scoring == "neg_mean_poisson_deviance":
+        return NegativeDeviance(held_out, "poisson")
+    if scoring == "neg_mean_gamma_deviance":
+        return NegativeDeviance(held_out, "gamma")
+    return NegativeSquaredError(held_out)
 
 
 def additive_scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> AdditiveScorer:
@@ -165,6 +173,9 @@ _VALUES: dict[Scoring, Value] = {
     "neg_exponential_loss": NegativeExponentialLoss.value,
     "accuracy": Accuracy.value,
     "balanced_accuracy": BalancedAccuracy.value,
+    "neg_mean_squared_error": NegativeSquaredError.value,
+    "neg_mean_poisson_deviance": NegativeDeviance.value,
+    "neg_mean_gamma_deviance": NegativeDeviance.value,
 }
 
 

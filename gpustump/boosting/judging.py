@@ -10,7 +10,7 @@ samples were in one place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gpustump.boosting.deviances import NegativeDeviance
 from gpustump.boosting.held_out_losses import NegativeLogLoss, NegativeSquaredError
 from gpustump.boosting.held_out_samples import HeldOutTargets, Watched, error_of, weight_of
 from gpustump.boosting.held_out_scores import AdditiveScorer, Scorer, check_classes, value_of
-from gpustump.data.parameters import Scoring
+from gpustump.data.parameters import QuantityScoring, Scoring
 from gpustump.engines.ahead import WatchedSamples
 from gpustump.engines.running_scores import running_scores
 from gpustump.learners.hypothesis import Partition
@@ -134,10 +134,10 @@ class LocalJudge:
         return [self._weight, *self._additive().totals]
 
     def parts(self) -> list[int]:
-        """The weight that is classified right, then the score's parts, of the model so far."""
-        scores = self._now()
-        assert not isinstance(self._held_out, HeldOutTargets)
-        return [self._held_out.right_weight(scores), *self._additive().parts(scores)]
+        """The weight that is classified right (0 of a quantity), then the score's parts."""
+        scores, held_out = self._now(), self._held_out
+        right = 0 if isinstance(held_out, HeldOutTargets) else held_out.right_weight(scores)
+        return [right, *self._additive().parts(scores)]
 
     def _additive(self) -> AdditiveScorer:
         if not self._scorer.is_additive:
@@ -181,4 +181,6 @@ def judgement(scoring: Scoring, parts: Sequence[int], totals: Sequence[int]) -> 
         Added up over all groups. The unit of the integer weights must have been the same.
     """
     (right, *own_parts), (weight, *own_totals) = parts, totals
-    return Judgement(value_of(scoring)(own_parts, own_totals), error_of(right, weight))
+    score = value_of(scoring)(own_parts, own_totals)
+    is_quantity = scoring in get_args(QuantityScoring)
+    return Judgement(score, -score if is_quantity else error_of(right, weight))

@@ -36,11 +36,9 @@ def labels_of(
     Raises
     ------
     ValueError, TypeError
-        If there are no samples, or if class weights do not fit the labels.
+        If class weights do not fit the labels.
     """
     with_rows = {part: own for part, own in summaries.items() if own.n_rows}
-    if not with_rows:
-        raise ValueError("X has 0 sample(s) while a minimum of 1 is required.")
     if class_weight is None:
         return [own.labels for own in with_rows.values()]
     labels = union_of([own.counted[0] for own in with_rows.values()])
@@ -98,14 +96,9 @@ def check_watched_labels(
     Raises
     ------
     ValueError
-        If there are no rows of positive weight, if a label is no class, or if the score needs a
-        class that has no row.
+        If a label is no class, or if the score needs a class that has no row.
     """
-    if not any(own.n_rows for own in summaries.values()):
-        raise ValueError("X_val has 0 sample(s) while a minimum of 1 is required.")
     found = {label for own in summaries.values() for label in own.labels.tolist()}
-    if not found:
-        raise ValueError("sample_weight_val is zero for every sample; one must be positive.")
     places = {label: number for number, label in enumerate(classes.tolist())}
     unknown = sorted(found - set(places), key=str)
     if unknown:
@@ -114,6 +107,19 @@ def check_watched_labels(
         )
     numbers = np.asarray([places[label] for label in found])
     refuse_absent_classes(scoring, classes, numbers)
+
+
+def check_watched_rows(summaries: Mapping[int, Summary]) -> None:
+    """Refuse partitions to watch that have no rows of positive weight.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not any(own.n_rows for own in summaries.values()):
+        raise ValueError("X_val has 0 sample(s) while a minimum of 1 is required.")
+    if not any(own.n_samples for own in summaries.values()):
+        raise ValueError("sample_weight_val is zero for every sample; one must be positive.")
 
 
 def union_of(labels: Sequence[np.ndarray]) -> np.ndarray:

@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gpustump.boosting.training import Settings
+from gpustump.boosting.training import Samples, Settings
 from gpustump.dask.categories import KnownColumns
-from gpustump.dask.fitting import Kept, Request, trained_on
+from gpustump.dask.fitting import Kept, OfQuantity, Request, trained_on
 from gpustump.dask.partitions import Collection, blocks_of, example_of, is_frame, with_whole_rows
-from gpustump.dask.prediction import accuracy, applied
+from gpustump.dask.prediction import accuracy, applied, r2
 from gpustump.data.class_weights import check_class_weight
-from gpustump.estimators.boosted import BoostedClassifier
+from gpustump.data.parameters import check_quantity_loss
+from gpustump.estimators.boosted import BoostedClassifier, BoostedEstimator
 from gpustump.estimators.callbacks import with_callbacks
 from gpustump.estimators.categorical import (
     Categories,
@@ -25,13 +26,14 @@ from gpustump.estimators.categorical import (
 )
 from gpustump.estimators.checkpointing import FitCheckpoint, settings_of
 from gpustump.estimators.fitted import Data, Learnt
-from gpustump.estimators.target_domain import TargetDomain
+from gpustump.estimators.regressors import StumpBoostingRegressor
+from gpustump.estimators.target_domain import Quantity, TargetDomain
 from gpustump.estimators.validation_data import Validation, naming
 
 _KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
 """The kind of shards for each device; see `engines.cluster.shards.shard_of`."""
 
-_Estimator = TypeVar("_Estimator", bound=BoostedClassifier)
+_Estimator = TypeVar("_Estimator", bound=BoostedEstimator)
 
 
 @with_callbacks
@@ -57,7 +59,7 @@ def fit(
 
     Parameters
     ----------
-    estimator : AdaBoostClassifier, LogitBoostClassifier or GlassBoxClassifier
+    estimator : AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor or a glass box
         Its parameters mean what they do on one machine, with these exceptions. `weak_learner` must
         be "stump". `device` says what workers compute with: the CPU's kernels with a worker's
         threads ("auto" and "cpu"), or the array API on CuPy, on a worker's GPU ("cuda").
@@ -68,7 +70,10 @@ def fit(
     X : dask array (n_samples, n_features) or dask frame
         Cut into partitions of rows in any way. NaN means missing.
     y : dask array, series or frame of one column (n_samples,)
-        Partitioned as X. Two classes or more; a partition may lack some.
+        Partitioned as X. Classes, of which a partition may lack some, or a quantity. Targets and
+        weights of a quantity, 16 bytes a sample, are sent to the process that calls `fit`. For
+        counts with an exposure pass counts / exposure, and weights times exposure: the model is
+        that of `fit(X, counts, weights, exposure=exposure)`.
     sample_weight : dask array, series or frame of one column (n_samples,), optional
         Finite, not negative, not all zero.
     X_val, y_val, sample_weight_val : dask collections, optional
@@ -144,12 +149,13 @@ def fit(
     request = Request(
         collection, settings, asked, earlier, _KINDS[estimator.device],
         check_class_weight(getattr(estimator, "class_weight", None)),
-        lambda own, classes: estimator._observed(learner, given, own, TargetDomain(classes)),
+        lambda own, target: estimator._observed(learner, given, own, target),
+        _of_quantity(estimator, earlier),
         None if checkpoint is None else _kept(checkpoint, estimator, learner, settings),
         columns, decided,
     )  # fmt: skip
     found = trained_on(_running(client), request)
-    learnt = Learnt(found.trained, TargetDomain(found.classes), found.splits, found.fingerprint)
+    learnt = Learnt(found.trained, found.target, found.splits, found.fingerprint)
     estimator._take_over(learner, learnt, settings)
     estimator.cluster_ = found.use
     return estimator
@@ -178,13 +184,13 @@ def decision_function(estimator: Any, X: Any) -> Any:
     >>> gpustump.dask.decision_function(clf, X).compute().round(3).tolist()
     [-1.016, -1.016, 0.37]
     """
-    n_classes = len(_fitted(estimator).classes_)
+    n_classes = len(_of_classes(estimator).classes_)
     like = np.empty((0,) if n_classes == 2 else (0, n_classes))
     return _applied(estimator, "decision_function", X, like)
 
 
 def predict(estimator: Any, X: Any) -> Any:
-    """The label of each sample of a Dask collection: lazily, with its partitions.
+    """The label, or the quantity, of each sample of a Dask collection: lazily, with its partitions.
 
     Parameters are those of `decision_function`.
 
@@ -197,7 +203,8 @@ def predict(estimator: Any, X: Any) -> Any:
     >>> gpustump.dask.predict(clf, da.from_array([[1], [2], [3]], chunks=(2, 1))).compute().tolist()
     [0, 0, 1]
     """
-    return _applied(estimator, "predict", X, _fitted(estimator).classes_[:0])
+    like = getattr(_fitted(estimator), "classes_", np.empty(0))[:0]
+    return _applied(estimator, "predict", X, like)
 
 
 def predict_proba(estimator: Any, X: Any) -> Any:
@@ -215,14 +222,15 @@ def predict_proba(estimator: Any, X: Any) -> Any:
     >>> gpustump.dask.predict_proba(clf, X).compute()[:1].round(3).tolist()
     [[0.693, 0.307]]
     """
-    n_classes = len(_fitted(estimator).classes_)
+    n_classes = len(_of_classes(estimator).classes_)
     return _applied(estimator, "predict_proba", X, np.empty((0, n_classes)))
 
 
 def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """The (weighted) share of a Dask collection's samples that are predicted right, at once.
 
-    Labels and weights are cut as X is, and checked, as in `fit`.
+    Of a quantity it is R2, for which targets and predictions of all samples are gathered. Targets
+    and weights are cut as X is, and checked, as in `fit`.
 
     Examples
     --------
@@ -238,20 +246,40 @@ def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     own = _fitted(estimator)
     rows = Collection.of(X, y, sample_weight, may_be_text=_may_be_text(own))
     own._table(rows.example, reset=False)
-    return accuracy(_light(own), rows)
+    return (accuracy if isinstance(own, BoostedClassifier) else r2)(_light(own), rows)
 
 
 def _check_estimator(estimator: Any) -> None:
-    if not isinstance(estimator, BoostedClassifier):
+    if not isinstance(estimator, BoostedEstimator):
         raise TypeError(
-            "estimator must be an AdaBoostClassifier, a LogitBoostClassifier or a "
-            f"GlassBoxClassifier; got {type(estimator).__name__}, which is fitted on one machine."
+            "estimator must be an AdaBoostClassifier, a LogitBoostClassifier, a "
+            "StumpBoostingRegressor or a glass box; got "
+            f"{type(estimator).__name__}, which is fitted on one machine."
         )
+
+
+def _of_quantity(estimator: Any, earlier: Any) -> OfQuantity | None:
+    """How the targets of a regressor are learnt; None for a classifier."""
+    if not isinstance(estimator, StumpBoostingRegressor):
+        return None
+
+    def learnt(quantity: Quantity) -> tuple[Samples, TargetDomain]:
+        return estimator._learnt(quantity, quantity.targets, earlier)
+
+    return OfQuantity(learnt, estimator._of_target)
 
 
 def _fitted(estimator: Any) -> Any:
     _check_estimator(estimator)
     check_is_fitted(estimator)
+    return estimator
+
+
+def _of_classes(estimator: Any) -> Any:
+    if not isinstance(_fitted(estimator), BoostedClassifier):
+        raise TypeError(
+            f"this {type(estimator).__name__} predicts a quantity: take gpustump.dask.predict."
+        )
     return estimator
 
 
@@ -284,6 +312,8 @@ def _collected(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool)
             X = X[list(learner.feature_names_in_)]
     found = Collection.of(X, y, sample_weight, may_be_text=may_be_text)
     learner._table(found.example, reset=reset)
+    if isinstance(learner, StumpBoostingRegressor):
+        found = replace(found, loss=check_quantity_loss(learner.loss))
     if not may_be_text:
         return found
     by_type = is_by_type(learner._asked_categories())

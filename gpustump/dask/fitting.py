@@ -10,6 +10,8 @@ train       on each share, one after the other: a worker's part of it becomes a 
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.boosting.bags import Share, train_each
+from gpustump.boosting.finished import in_unit_of_target
 from gpustump.boosting.run_logs import RunLog
 from gpustump.boosting.smoothing import sampled_rows
-from gpustump.boosting.training import Run, Settings, Trained, run_all
+from gpustump.boosting.training import Run, Samples, Settings, Trained, run_all
 from gpustump.dask.categories import (
     KnownColumns,
     learnt,
@@ -29,7 +32,13 @@ from gpustump.dask.categories import (
     refuse_other_kinds,
     warn_of_unseen,
 )
-from gpustump.dask.classes import check_watched_labels, classes_of, labels_of, union_of
+from gpustump.dask.classes import (
+    check_watched_labels,
+    check_watched_rows,
+    classes_of,
+    labels_of,
+    union_of,
+)
 from gpustump.dask.conversation import Conversation
 from gpustump.dask.ground import ClusterGround, HeldOutUnits
 from gpustump.dask.partitions import Collection, Summary
@@ -50,6 +59,7 @@ from gpustump.estimators.checkpointing import (
     outline_of,
 )
 from gpustump.estimators.held_out_split import Earlier, Population, Split, Watching
+from gpustump.estimators.target_domain import Quantity, TargetDomain
 from gpustump.estimators.validation_data import Asked, Note, drawn_shares
 from gpustump.model.bags import averaged
 from gpustump.model.ensemble import StumpEnsemble
@@ -72,6 +82,21 @@ class Kept(NamedTuple):
     names: Sequence[str] | None
 
 
+class OfQuantity(NamedTuple):
+    """How the targets of a quantity are learnt.
+
+    Attributes
+    ----------
+    learnt : callable
+        From a `Quantity` to the samples as boosting learns them, and the scale of the targets.
+    settings : callable
+        From settings, these samples and their scale to settings that depend on them.
+    """
+
+    learnt: Callable[[Quantity], tuple[Samples, TargetDomain]]
+    settings: Callable[[Settings, Samples, TargetDomain], Settings]
+
+
 class Request(NamedTuple):
     """What a cluster is asked to do.
 
@@ -88,7 +113,9 @@ class Request(NamedTuple):
         Of shards; see `engines.cluster.shards.shard_of`.
     class_weight : None, "balanced" or mapping
     observed : callable, optional
-        From the settings and the classes to settings with an observer.
+        From the settings and the target to settings with an observer.
+    quantity : OfQuantity or None
+        How the targets of a quantity are learnt; None for classes.
     kept : Kept or None
         The checkpoint.
     columns : KnownColumns
@@ -102,7 +129,8 @@ class Request(NamedTuple):
     earlier: Sequence[Earlier] | None
     kind: str = "auto"
     class_weight: ClassWeight = None
-    observed: Callable[[Settings, np.ndarray], Settings] = lambda settings, _: settings
+    observed: Callable[[Settings, TargetDomain], Settings] = lambda settings, _: settings
+    quantity: OfQuantity | None = None
     kept: Kept | None = None
     columns: KnownColumns = KnownColumns()
     decided: Callable[[Settings, Categories], Settings] = lambda settings, _: settings
@@ -151,7 +179,7 @@ class Fitted(NamedTuple):
     ----------
     trained : list of Trained
         Of each bag.
-    classes : ndarray (n_classes,)
+    target : TargetDomain
     splits : tuple of Split, Provided or None
         How the share of each bag was drawn.
     use : Use
@@ -160,7 +188,7 @@ class Fitted(NamedTuple):
     """
 
     trained: list[Trained]
-    classes: np.ndarray
+    target: TargetDomain
     splits: tuple[Note, ...]
     use: Use
     fingerprint: Mapping[str, Any] | None = None
@@ -219,7 +247,7 @@ class _Fit:
     Attributes
     ----------
     settings : Settings
-    classes : ndarray (n_classes,)
+    target : TargetDomain
     shards : DaskShards
     types : ValueTypes
     n_features : int
@@ -230,6 +258,8 @@ class _Fit:
     conversation : Conversation
     checkpoint : FitCheckpoint or None
     categories : Categories
+    quantity : _Quantities or None
+        What is learnt of each partition, if it is a quantity.
     grounds : list of ClusterGround
         Those of the bags that have begun.
     said : int
@@ -237,7 +267,7 @@ class _Fit:
     """
 
     settings: Settings
-    classes: np.ndarray
+    target: TargetDomain
     shards: DaskShards
     types: ValueTypes
     n_features: int
@@ -247,6 +277,7 @@ class _Fit:
     conversation: Conversation
     checkpoint: FitCheckpoint | None
     categories: Categories
+    quantity: _Quantities | None
     grounds: list[ClusterGround] = field(default_factory=list)
     said: int = 0
 
@@ -256,32 +287,38 @@ class _Fit:
         found = Summaries.of(shards.bring(), request.collection.n_trained)
         categories = _numbered(shards, found, request.columns)
         settings = request.decided(request.settings, categories)
-        checkpoint = _checked(shards, found, request.kept)
-        labels = labels_of(shards, found.trained, request.class_weight)
-        classes = classes_of(labels, None if request.earlier is None else request.earlier[0])
-        warn_of_odd_classes(classes, sum(own.n_rows for own in found.trained.values()))
-        settings.refuse_constrained_classes(len(classes))
-        shards.ask("number_classes", classes)
+        if not any(own.n_rows for own in found.trained.values()):
+            raise ValueError("X has 0 sample(s) while a minimum of 1 is required.")
+        checkpoint = _checked(shards, found, request)
+        quantity = None
+        if request.quantity is None:
+            target = _classes(shards, found, request)
+            settings.refuse_constrained_classes(target.n_classes)
+        else:
+            target, quantity = _Quantities.of(shards, found, request.quantity)
+            settings = request.quantity.settings(settings, quantity.samples, target)
         types, n_features = _types_of(found.trained), _n_features_of(found.trained)
         watched_type, validation = types.coded, request.asked.validation
         if validation is not None:
-            check_watched_labels(found.watched, classes, validation.scoring)
+            check_watched_rows(found.watched)
+            if quantity is None:
+                check_watched_labels(found.watched, target.classes, validation.scoring)
             watched_type = _types_of(found.watched).coded
             _refuse_other_features(_n_features_of(found.watched), n_features)
             shards.ask("set_aside", ByPart(dict.fromkeys(found.watched)))
-        shares, splits = _shares_of(shards, classes, request)
+        shares, splits = _shares_of(shards, target, request)
         joined = shards.ask("join", types.coded, watched_type, n_features, request.kind)
         route = _route(shards, len(found.trained), any(on_disk for _, on_disk in joined))
-        limit = settings.n_rounds_of(len(classes))
-        settings = replace(request.observed(settings, classes), n_rounds=limit)
+        limit = settings.n_rounds_of(target.n_classes)
+        settings = replace(request.observed(settings, target), n_rounds=limit)
         return cls(
-            settings, classes, shards, types, n_features, shares, splits, route, conversation,
-            checkpoint, categories,
+            settings, target, shards, types, n_features, shares, splits, route, conversation,
+            checkpoint, categories, quantity,
         )  # fmt: skip
 
     def train(self) -> Fitted:
         """Train on the share of each bag."""
-        shards, n_classes = self.shards, len(self.classes)
+        shards, n_classes = self.shards, self.target.n_classes
         outline = outline_of(self.settings, n_classes, self.n_features, len(self.shares))
         try:
             with kept_shares(self.checkpoint, self.shares, self.splits, outline) as shares:
@@ -298,16 +335,18 @@ class _Fit:
         if self.settings.show_progress:
             announce(f"trained on {use}")
         fingerprint = None if self.checkpoint is None else self.checkpoint.fingerprint
-        return Fitted(trained, self.classes, self.splits, use, fingerprint)
+        return Fitted(trained, self.target, self.splits, use, fingerprint)
 
     def _trained_on(self, share: Share[ByPart], settings: Settings) -> Trained:
         """Make the rounds of a bag."""
         ground = self._begun(share, settings)
         self.grounds.append(ground)
-        job = _Job(settings, len(self.classes), share.earlier, share.logs)
+        job = _Job(settings, self.target.n_classes, share.earlier, share.logs)
         if settings.votes.kind == "newton" and len(self.grounds) == 1:
             settings.votes.warn_of_small_weights(*ground.mean_weight, job.n_outputs)
-        votes = settings.votes.votes_in_units(ground.cluster.exponent, job.n_outputs)
+        n_copies = settings.search(job.n_classes).n_copies if ground.learnt is not None else 1
+        exponent = functools.partial(ground.cluster.exponent, n_copies)
+        votes = settings.votes.votes_in_units(exponent, job.n_outputs)
         traffic = self.conversation.traffic
         before = traffic.sent + traffic.received
         runs = run_all(ground, votes, job)
@@ -316,7 +355,7 @@ class _Fit:
 
     def _begun(self, share: Share[ByPart], settings: Settings) -> ClusterGround:
         """Have the workers make shards of a bag's share."""
-        shards, types, n_classes = self.shards, self.types, len(self.classes)
+        shards, types, n_classes = self.shards, self.types, self.target.n_classes
         shards.ask("take_share", share.samples)
         n_samples = shards.learn_sizes()
         sampled = None
@@ -327,23 +366,27 @@ class _Fit:
             None, shards, types, planned, n_samples, categorical=settings.categorical
         )
         held_out = None if settings.stopping is None else HeldOutUnits.of(shards)
-        return ClusterGround(self.route, table, shards, n_classes, held_out, sampled)
+        learnt = None if self.quantity is None else self.quantity.without(share.samples)
+        return ClusterGround(self.route, table, shards, n_classes, held_out, sampled, learnt)
 
     def _model_so_far(self) -> StumpEnsemble | None:
         """The model of the rounds that were done, the average if several bags have some; None if
         no bag has rounds for all classes."""
-        n_runs = self.settings.n_runs(len(self.classes))
+        n_runs, scale = self.settings.n_runs(self.target.n_classes), self.target.scale
         models = [[run.model for run in ground.started] for ground in self.grounds]
         whole = [own for own in models if len(own) == n_runs]
         if not whole:
             return None
         found: list[Any] = [tuple(model.members[0] for model in own) for own in whole]
+        members: Any
         members, bags = averaged(found) if len(found) > 1 else (found[0], None)
+        if scale is not None:
+            members, bags = in_unit_of_target(members, bags, scale)
         encoding = self.categories.encoding
         return replace(
             whole[0][0],
             members=members,
-            classes=plain_labels(self.classes),
+            classes=plain_labels(self.target.classes),
             bags=bags,
             details={} if encoding is None else {"encoding": encoding.as_details()},
         )
@@ -387,28 +430,87 @@ def _numbered(shards: DaskShards, found: Summaries, columns: KnownColumns) -> Ca
     return categories
 
 
-def _checked(shards: DaskShards, found: Summaries, kept: Kept | None) -> FitCheckpoint | None:
+def _classes(shards: DaskShards, found: Summaries, request: Request) -> TargetDomain:
+    """The classes of all partitions, whose labels become their numbers."""
+    labels = labels_of(shards, found.trained, request.class_weight)
+    classes = classes_of(labels, None if request.earlier is None else request.earlier[0])
+    warn_of_odd_classes(classes, sum(own.n_rows for own in found.trained.values()))
+    shards.ask("number_classes", classes)
+    return TargetDomain(classes)
+
+
+class _Quantities(NamedTuple):
+    """Targets and weights of all samples of a quantity, which the leading process knows, too.
+
+    The unit of the targets, their mean and its error follow from all of them, as on one machine.
+
+    Attributes
+    ----------
+    samples : Samples
+        As boosting learns them, partition by partition.
+    places : dict of int to (int, int)
+        For each partition its first sample, and the one behind its last.
+    """
+
+    samples: Samples
+    places: dict[int, tuple[int, int]]
+
+    @classmethod
+    def of(
+        cls, shards: DaskShards, found: Summaries, how: OfQuantity
+    ) -> tuple[TargetDomain, _Quantities]:
+        """Ask the workers for them, and have targets turned into what boosting learns."""
+        answers = shards.ask("targets_by_part")
+        by_part = {part: own for answer in answers for part, own in answer.items()}
+        parts = sorted(part for part in by_part if part in found.trained)
+        ends = np.cumsum([0, *(len(by_part[part][0]) for part in parts)]).tolist()
+        if not ends[-1]:
+            raise ValueError(
+                "sample_weight is zero for every sample; at least one must be positive."
+            )
+        targets, weights = (
+            np.concatenate([by_part[part][which] for part in parts]) for which in (0, 1)
+        )
+        samples, target = how.learnt(Quantity(targets, weights))
+        shards.ask("scale_targets", target.scale)
+        return target, cls(samples, dict(zip(parts, itertools.pairwise(ends), strict=True)))
+
+    def without(self, left_out: ByPart) -> Samples:
+        """All samples but some of each partition."""
+        is_kept = np.ones(len(self.samples.weights), dtype=bool)
+        for part, own in left_out.items():
+            is_kept[self.places[part][0] + own] = False
+        return self.samples.taken(np.flatnonzero(is_kept))
+
+
+def _checked(shards: DaskShards, found: Summaries, request: Request) -> FitCheckpoint | None:
     """The checkpoint of a fit on these rows, if there is one."""
-    if kept is None or not any(own.n_rows for own in found.trained.values()):
-        return None  # a fit without rows is refused in any case
+    kept, is_quantity = request.kept, request.quantity is not None
+    if kept is None:
+        return None
     _n_features_of(found.trained)
-    data = {TRAINED: _fingerprint(shards, found.trained)}
+    data = {TRAINED: _fingerprint(shards, found.trained, is_quantity=is_quantity)}
     if found.watched:
-        data[WATCHED] = _fingerprint(shards, found.watched)
+        data[WATCHED] = _fingerprint(shards, found.watched, is_quantity=is_quantity)
     settings = kept.settings(_types_of(found.trained).compared)
     return kept.checkpoint.checked(settings, data, kept.names)
 
 
-def _fingerprint(shards: DaskShards, summaries: dict[int, Summary]) -> Fingerprint:
+def _fingerprint(
+    shards: DaskShards, summaries: dict[int, Summary], *, is_quantity: bool
+) -> Fingerprint:
     """The fingerprint of the rows of some partitions."""
     parts = sorted(number for number, own in summaries.items() if own.n_rows)
-    classes = union_of([summaries[number].counted[0] for number in parts])
+    classes = None
+    if not is_quantity:
+        classes = union_of([summaries[number].counted[0] for number in parts])
     ends = np.cumsum([0, *(summaries[number].n_rows for number in parts)]).tolist()
     known = {number: (classes, row) for number, row in zip(parts, ends[:-1], strict=True)}
     leaves: dict[int, Leaves] = {}
     for answer in shards.ask("leaves", ByPart(known)):
         leaves |= answer
-    return joined([leaves[number] for number in parts], plain_labels(classes))
+    names = () if classes is None else plain_labels(classes)
+    return joined([leaves[number] for number in parts], names)
 
 
 def _types_of(summaries: dict[int, Summary]) -> ValueTypes:
@@ -432,7 +534,7 @@ def _refuse_other_features(n_watched: int, n_features: int) -> None:
 
 
 def _shares_of(
-    shards: DaskShards, classes: np.ndarray, request: Request
+    shards: DaskShards, target: TargetDomain, request: Request
 ) -> tuple[list[Share[ByPart]], tuple[Note, ...]]:
     """What each bag leaves out, drawn as on one machine."""
     asked, whole = request.asked, Share[ByPart](ByPart(), None, None)
@@ -440,8 +542,8 @@ def _shares_of(
         samples = population = None
     else:
         samples = _SamplesOfParts.of(shards)
-        asked = asked.suiting(len(samples.classes), len(classes))
-        population = Population(samples.classes, samples.rows, classes)
+        asked = asked.suiting(len(samples.classes), target.n_classes)
+        population = Population(samples.classes, samples.rows, target.classes)
 
     def drawn(watching: Watching, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
         assert samples is not None
@@ -461,6 +563,7 @@ class _SamplesOfParts(NamedTuple):
     Attributes
     ----------
     classes : ndarray (n_samples,) of int64
+        Or targets as boosting learns them, float64.
     rows : ndarray (n_samples,) of int64, or None
         The row of each sample; None if all rows are samples.
     parts : list of int

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from gpustump.boosting.held_out_scores import scorer
 from gpustump.boosting.judging import Judgement, added_up, check_totals, judgement
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.smoothing import CutPlaces, Offers
-from gpustump.boosting.training import Run, Settings, Target
+from gpustump.boosting.training import Run, Samples, Settings, Target
 from gpustump.dask.holding import Watch
 from gpustump.dask.shards import DaskShards
 from gpustump.engines.category_table import CategoryTable, with_sets
@@ -31,12 +31,13 @@ from gpustump.engines.route import Route
 from gpustump.learners.hypothesis import Partition
 
 
-@dataclass(frozen=True)
-class HeldOutUnits:
-    """The unit of the held-out samples' integer weights, 2**-exponent, and their sum."""
+class HeldOutUnits(NamedTuple):
+    """The unit of the held-out samples' integer weights, 2**-exponent, their sum, and how many
+    samples they are."""
 
     exponent: int
     total: int
+    n_samples: int
 
     @classmethod
     def of(cls, shards: DaskShards) -> HeldOutUnits:
@@ -44,7 +45,7 @@ class HeldOutUnits:
         largest, counts = zip(*shards.ask("held_out_weights"), strict=True)
         safe = safe_exponent(max(largest), sum(counts))
         exponent = fitting_exponent(safe, sum(shards.ask("held_out_total", safe)), sum(counts))
-        return cls(exponent, sum(shards.ask("held_out_total", exponent)))
+        return cls(exponent, sum(shards.ask("held_out_total", exponent)), sum(counts))
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class ClusterGround:
     held_out : HeldOutUnits or None
     sampled : ndarray (n_rows, n_features) or None
         The values between which smoothing rounds cut, if there are any.
+    learnt : Samples or None
+        The targets and weights of all samples of a quantity, in any order.
     started : list of Boosting
         The runs so far.
     """
@@ -70,6 +73,7 @@ class ClusterGround:
     n_classes: int
     held_out: HeldOutUnits | None
     sampled: np.ndarray | None = None
+    learnt: Samples | None = None
     started: list[Boosting] = field(default_factory=list)
 
     @functools.cached_property
@@ -92,19 +96,28 @@ class ClusterGround:
 
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
         """A run, at its start."""
+        labels, weights, constant = self.known_of(target, before)
         boosting = Boosting(
             self.trainer,
-            target.positive,
-            None,
+            labels,
+            weights,
             votes=target.votes,
             n_rounds=settings.n_rounds,
             learner=settings.learner,
             callback=settings.callback,
-            constant=before.constant or target.votes.constant_of(self._class_weights(target)),
+            constant=constant,
             offers=Offers.of(settings.smoothing, self._places, target.positive),
         )
         self.started.append(boosting)
         return boosting
+
+    def known_of(self, target: Target, before: Run) -> tuple[Any, Any, tuple[float, ...] | None]:
+        """What is known here of a run: of a quantity targets and weights, otherwise the class, and
+        the scores from which it starts."""
+        if self.learnt is not None:
+            return self.learnt.classes, self.learnt.weights, before.constant or None
+        usual = before.constant or target.votes.constant_of(self._class_weights(target))
+        return target.positive, None, usual
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
         """The early stopping of a run; None if no samples are held out."""
@@ -112,7 +125,7 @@ class ClusterGround:
             return None
         about = Watch(
             settings.stopping.scoring, boosting.link, boosting.constant, target.positive,
-            target.n_outputs, self.held_out.exponent, self.held_out.total,
+            target.n_outputs, *self.held_out, is_quantity=target.is_quantity,
         )  # fmt: skip
         kind = RankingJudge if about.scoring == "roc_auc" else ClusterJudge
         return EarlyStopping(kind(self.shards, about), settings.stopping)
@@ -120,6 +133,8 @@ class ClusterGround:
     @property
     def mean_weight(self) -> tuple[float, int]:
         """The mean of the weights, and the number of samples."""
+        if self.learnt is not None:
+            return self.learnt.mean_weight
         n_samples = self.table.n_samples
         mean = math.ldexp(sum(self._by_class) / n_samples, -self.cluster.exponent())
         return mean, n_samples

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from gpustump import arrays
 from gpustump.arrays.devices import DeviceError
-from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
-from gpustump.boosting.held_out_scores import additive_scorer
+from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, HeldOutTargets, Watched
+from gpustump.boosting.held_out_scores import additive_scorer, quantity_scorer
 from gpustump.boosting.judging import LocalJudge
 from gpustump.dask.categories import Numbered, PlainNumbers, named, renumber
 from gpustump.dask.partitions import Part, Rows, Summary
@@ -40,6 +41,7 @@ from gpustump.engines.cpu.table.cuts import codable
 from gpustump.engines.held_out import held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights, scaled
 from gpustump.engines.running_scores import RunningScores, running_scores
+from gpustump.estimators.target_domain import Scale
 from gpustump.model.encoding import Unseen
 
 _SHARE_OF_VALUES = 0.5
@@ -263,7 +265,17 @@ class Holding:
             block.classes = np.searchsorted(classes, block.labels).astype(np.int64)
             block.labels = block.all_labels = block.labels[:0]
 
-    def leaves(self, known: Mapping[int, tuple[np.ndarray, int]]) -> dict[int, Leaves]:
+    def targets_by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """For each partition the targets and the weights of its samples; of a quantity."""
+        return {number: (own.labels, own.weights) for number, own in self._blocks.items()}
+
+    def scale_targets(self, scale: Scale) -> None:
+        """Turn targets of a quantity into what boosting learns."""
+        for block in self._blocks.values():
+            block.classes = arrays.to_host(scale.scaled(block.labels))
+            block.labels = block.all_labels = block.labels[:0]
+
+    def leaves(self, known: Mapping[int, tuple[np.ndarray | None, int]]) -> dict[int, Leaves]:
         """What the fingerprint of the whole table needs to know of each partition.
 
         It needs the weights as they were given, so it must come before `weigh_labels`.
@@ -271,7 +283,8 @@ class Holding:
         Parameters
         ----------
         known : mapping from numbers of partitions to tuple
-            The distinct labels of all partitions, sorted, and the number of the first row.
+            The distinct labels of all partitions, sorted (None for a quantity), and the number of
+            the first row.
         """
         return {
             number: _leaves(self._blocks[number], classes, first_row)
@@ -285,8 +298,8 @@ class Holding:
         self._set_aside = set(parts) & set(self._blocks)
 
     def samples_by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, int]]:
-        """For each partition that is not set aside: its samples' classes and rows (None for all),
-        and the number of all its rows."""
+        """For each partition that is not set aside: its samples' classes, or targets as boosting
+        learns them, and rows (None for all), and the number of all its rows."""
         return {
             number: (block.classes, block.rows, block.values.shape[1])
             for number, block in self._blocks.items()
@@ -397,7 +410,11 @@ class Holding:
             self._running = running_scores(X, about.constant, rows, n_jobs=self._n_threads)
             return None
         watched = _watched(own, IntegerWeights(units, about.total), about, self._n_threads)
-        scorer = additive_scorer(about.scoring, watched, about.link)
+        scorer: Any = (
+            quantity_scorer(about.scoring, watched)
+            if isinstance(watched, HeldOutTargets)
+            else additive_scorer(about.scoring, watched, about.link)
+        )
         self._judge = LocalJudge(X, rows, watched, scorer, about.constant, self._n_threads)
         return self._judge.totals
 
@@ -492,6 +509,9 @@ class Watch:
         Of the integer weights of all held-out samples.
     total : int
         Their sum.
+    n_samples : int
+        How many they are.
+    is_quantity : bool
     """
 
     scoring: Scoring
@@ -501,12 +521,15 @@ class Watch:
     n_outputs: int
     exponent: int
     total: int
+    n_samples: int
+    is_quantity: bool = False
 
 
 OWN = (
-    "replay", "keep", "number_categories", "weigh_labels", "number_classes", "samples_by_part",
-    "set_aside", "join", "take_share", "kept_by_part", "values_of", "leaves", "size",
-    "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
+    "replay", "keep", "number_categories", "weigh_labels", "number_classes", "targets_by_part",
+    "scale_targets", "samples_by_part", "set_aside", "join", "take_share", "kept_by_part",
+    "values_of", "leaves", "size", "held_out_weights", "held_out_total", "held_out_samples",
+    "watch", "judge",
 )  # fmt: skip
 """Messages that a holding answers itself."""
 
@@ -532,17 +555,22 @@ def _weigh(block: _Block, factors: np.ndarray) -> None:
         block.rows = rows if block.rows is None else block.rows[rows]
 
 
-def _leaves(block: _Block, classes: np.ndarray, first_row: int) -> Leaves:
+def _leaves(block: _Block, classes: np.ndarray | None, first_row: int) -> Leaves:
     weights = block.weights
     if block.rows is not None:
         weights = np.zeros(len(block.all_labels))
         weights[block.rows] = block.weights
-    numbers = np.searchsorted(classes, block.all_labels)
+    numbers = block.all_labels if classes is None else np.searchsorted(classes, block.all_labels)
     return leaves_of(block.values.T, numbers, weights, first_row)
 
 
-def _watched(samples: Samples, weights: IntegerWeights, about: Watch, n_threads: int) -> Watched:
+def _watched(
+    samples: Samples, weights: IntegerWeights, about: Watch, n_threads: int
+) -> Watched | HeldOutTargets:
     """Held-out samples in the form that the scores take."""
+    if about.is_quantity:
+        targets = samples.classes.astype(np.float64)
+        return HeldOutTargets(targets, weights, n_of_all_groups=about.n_samples)
     if about.n_outputs > 1:
         sums = held_out_sums(samples.classes, weights.values, about.n_outputs, n_threads)
         return HeldOutClasses(samples.classes, weights, about.n_outputs, sums=sums)

@@ -17,8 +17,10 @@ from gpustump.dask.categories import Asked, Numbered, ToldColumn, numbered
 from gpustump.data.callers import caller_level
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import check_labels
+from gpustump.data.parameters import QuantityLossName
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
+from gpustump.data.targets import check_signs, check_targets
 
 
 class Part(NamedTuple):
@@ -29,12 +31,15 @@ class Part(NamedTuple):
     X, y, sample_weight : object
     categorical : tuple of int or "from_dtype", or None
         Which columns of a frame are categorical; None for a table of numbers.
+    loss : str or None
+        That of a quantity; None for classes.
     """
 
     X: Any
     y: Any
     sample_weight: Any
     categorical: Asked | None = None
+    loss: QuantityLossName | None = None
 
     def n_rows(self) -> int:
         """The number of rows.
@@ -65,13 +70,15 @@ class Summary(NamedTuple):
     Attributes
     ----------
     n_rows : int
+    n_samples : int
+        Rows of positive weight.
     n_features : int
     dtype : str or None
         In which its values are compared; None without rows.
     labels : ndarray (n,)
-        The distinct labels of its samples of positive weight.
+        The distinct labels of its samples; none of a quantity.
     counted : tuple of ndarray (n_all,), ndarray (n_all,) of int64
-        The distinct labels of all rows, and how many rows have each.
+        The distinct labels of all rows, and how many rows have each; none of a quantity.
     columns : tuple of ToldColumn
         Of a frame that may have categorical columns; otherwise none.
     worker : str
@@ -79,6 +86,7 @@ class Summary(NamedTuple):
     """
 
     n_rows: int
+    n_samples: int
     n_features: int
     dtype: str | None
     labels: np.ndarray
@@ -90,7 +98,7 @@ class Summary(NamedTuple):
     def of_nothing(cls) -> Summary:
         """Of a partition without rows."""
         nothing = np.empty(0, dtype=np.int64)
-        return cls(0, 0, None, nothing, (nothing, nothing))
+        return cls(0, 0, 0, None, nothing, (nothing, nothing))
 
 
 @dataclass(frozen=True)
@@ -102,13 +110,14 @@ class Rows:
     values : ndarray (n_rows, n_features)
         Those of all rows.
     labels : ndarray (n_samples,)
+        Of a quantity the targets, float64.
     weights : ndarray (n_samples,) of float64
     rows : ndarray (n_samples,) of int64, or None
         The rows of positive weight; None for all.
     all_labels : ndarray (n_rows,)
         Those of all rows.
     counted : tuple of ndarray (n_all,), ndarray (n_all,) of int64
-        The distinct labels of all rows, and how many rows have each.
+        The distinct labels of all rows, and how many rows have each; none of a quantity.
     frame : Numbered or None
         A frame that may have categorical columns.
     """
@@ -135,8 +144,13 @@ class Rows:
         table = None if part.categorical is None else columns_of(part.X)
         frame = numbered(table, part.categorical) if table and part.categorical else None
         X = arrays.to_host(check_table(part.X if frame is None else frame.X))
-        labels = arrays.to_host(check_labels(column_of(part.y), X))
-        counted = np.unique(labels, return_counts=True)
+        if part.loss is None:
+            labels = arrays.to_host(check_labels(column_of(part.y), X))
+            counted = np.unique(labels, return_counts=True)
+        else:
+            labels = arrays.to_host(check_targets(column_of(part.y), X))
+            check_signs(labels, part.loss)
+            counted = (labels[:0], np.empty(0, dtype=np.int64))
         if part.weighs_nothing:
             nothing = np.empty(0, dtype=np.int64)
             return cls(X, labels[:0], np.empty(0), nothing, labels, counted, frame)
@@ -148,9 +162,12 @@ class Rows:
         """The summary of this partition."""
         dtype = arrays.working_dtype(arrays.dtype_name(self.values))
         n_rows, n_features = self.values.shape
-        labels = self.counted[0] if self.rows is None else np.unique(self.labels)
+        labels = self.counted[0]
+        if self.rows is not None and len(labels):
+            labels = np.unique(self.labels)
         columns = () if self.frame is None else self.frame.columns
-        return Summary(n_rows, n_features, dtype, labels, self.counted, columns)
+        n_samples = len(self.labels)
+        return Summary(n_rows, n_samples, n_features, dtype, labels, self.counted, columns)
 
 
 def column_of(values: Any) -> Any:
@@ -172,6 +189,7 @@ class Collection:
     n_watched : int
         How many of the partitions, the last ones, are rows to watch.
     categorical : tuple of int or "from_dtype", or None
+    loss : str or None
         See `Part`.
     """
 
@@ -181,6 +199,7 @@ class Collection:
     example: Any
     n_watched: int = 0
     categorical: Asked | None = None
+    loss: QuantityLossName | None = None
 
     @classmethod
     def of(
@@ -281,7 +300,7 @@ def _beside(X: Any, other: Any, name: str, n_parts: int) -> list[Any]:
     """The partitions of another collection, cut as X is where the sizes of its chunks are known."""
     if other is None:
         if name == "y":
-            raise ValueError("This classifier requires y to be passed, but the target y is None.")
+            raise ValueError("This estimator requires y to be passed, but the target y is None.")
         return [None] * n_parts
     chunks, own = getattr(X, "chunks", None), getattr(other, "chunks", None)
     if chunks is not None and own is not None and chunks[0] != own[0]:

@@ -8,8 +8,9 @@ import dask.array as da
 import numpy as np
 from dask.base import compute
 from dask.delayed import delayed
+from sklearn.metrics import r2_score
 
-from gpustump.dask.partitions import Collection, Part, column_of, with_whole_rows
+from gpustump.dask.partitions import Collection, Part, Rows, column_of, with_whole_rows
 from gpustump.data.sample_weights import check_weights
 
 
@@ -83,6 +84,34 @@ def accuracy(classifier: Any, rows: Collection) -> float:
     if not total:
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
     return float(right / total)
+
+
+def r2(regressor: Any, rows: Collection) -> float:
+    """The (weighted) R2 of a fitted regressor's predictions, computed at once.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If targets or weights are not one for each row, or not as for a fit.
+    """
+    model, judge = _delayed(regressor), delayed(_judged, pure=True)
+    parts = zip(rows.X, rows.y, rows.sample_weight, strict=True)
+    found = compute(*(judge(model, *part) for part in parts))
+    true, predicted, weights = map(np.concatenate, zip(*found, strict=True))
+    if not len(true):
+        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+    return float(r2_score(true, predicted, sample_weight=weights))
+
+
+def _judged(
+    regressor: Any, X: Any, y: Any, weights: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Targets, predictions and weights of a partition's samples."""
+    rows = Rows.of(Part(X, y, weights, loss=regressor.loss))
+    if rows is None or not len(rows.labels):
+        return np.empty(0), np.empty(0), np.empty(0)
+    predicted = np.asarray(regressor.predict(X))
+    return rows.labels, predicted if rows.rows is None else predicted[rows.rows], rows.weights
 
 
 def _right_and_all(classifier: Any, X: Any, y: Any, weights: Any) -> tuple[float, float]:

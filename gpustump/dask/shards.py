@@ -29,6 +29,7 @@ _CHANGES = frozenset(
         "number_categories",
         "weigh_labels",
         "number_classes",
+        "scale_targets",
         "set_aside",
         "join",
         "take_share",
@@ -264,7 +265,7 @@ class DaskShards:
         fit, limit = self._conversation.name, self._max_memory
         tasks = [
             bring(
-                Destination(fit, shard, part, limit, data.categorical),
+                Destination(fit, shard, part, limit, data.categorical, data.loss),
                 data.X[part], data.y[part], data.sample_weight[part],
             )
             for part in parts

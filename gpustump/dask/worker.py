@@ -31,6 +31,7 @@ from gpustump.dask.categories import Asked
 from gpustump.dask.holding import Holding, Store
 from gpustump.dask.lines import accepted, got, listening, packed, put
 from gpustump.dask.partitions import Part, Summary
+from gpustump.data.parameters import QuantityLossName
 
 _IDLE_SECONDS = 1800.0
 
@@ -60,6 +61,7 @@ class Destination(NamedTuple):
     max_memory : int or None
         Bytes that the fit may take on a worker; None for the worker's own limit.
     categorical : tuple of int or "from_dtype", or None
+    loss : str or None
         See `Part`.
     """
 
@@ -68,6 +70,7 @@ class Destination(NamedTuple):
     number: int
     max_memory: int | None
     categorical: Asked | None
+    loss: QuantityLossName | None
 
 
 def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summary:
@@ -80,7 +83,7 @@ def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summa
         host = hosts[destination.fit]
     if host is None:
         raise RuntimeError("the fit that this partition was for is over")
-    part = Part(X, y, sample_weight, destination.categorical)
+    part = Part(X, y, sample_weight, destination.categorical, destination.loss)
     summary = host.store(destination.shard, destination.number, part)
     return summary._replace(worker=worker.address)
 

@@ -47,10 +47,10 @@ MULTI_CLASS: tuple[MultiClass, ...] = get_args(MultiClass)
 ClassScoring = Literal[
     "loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy", "neg_exponential_loss"
 ]
-Scoring = (
-    ClassScoring
-    | Literal["neg_mean_squared_error", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance"]
-)
+QuantityScoring = Literal[
+    "neg_mean_squared_error", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance"
+]
+Scoring = ClassScoring | QuantityScoring
 """What early stopping watches; see `boosting.held_out_scores`. The last ones are for quantities."""
 
 SCORINGS: tuple[ClassScoring, ...] = get_args(ClassScoring)

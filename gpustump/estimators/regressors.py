@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -35,6 +35,7 @@ from gpustump.estimators.callbacks import with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.curves import Curve
 from gpustump.estimators.fitted import Data, DeviceName
+from gpustump.estimators.held_out_split import Earlier
 from gpustump.estimators.target_domain import HowLearnt, Offset, Quantity, Scale, TargetDomain
 from gpustump.estimators.validation_data import Validation
 from gpustump.learners.target_scale import TargetScale
@@ -428,20 +429,27 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         with arrays.computing_on(X):
             weights, rows = check_weights(data.sample_weight, X)
             quantity = Quantity.of(data.y, weights, rows, X, HowLearnt(loss, data.offset))
-            if data.earlier is None:
-                target = TargetDomain.of_quantity(quantity, loss)
-            else:
-                target = data.earlier[0].target
-            learnt, weights = target.learnt(quantity, X)
-            xp = arrays.namespace_of(learnt)
-            largest = float(xp.max(xp.abs(learnt)))
+            samples, target = self._learnt(quantity, X, data.earlier)
+        return replace(samples, rows=rows), target
+
+    def _learnt(
+        self, quantity: Quantity, X: Array, earlier: Sequence[Earlier] | None
+    ) -> tuple[Samples, TargetDomain]:
+        """What boosting learns of targets, beside a table, and their scale."""
+        if earlier is None:
+            target = TargetDomain.of_quantity(quantity, check_quantity_loss(self.loss))
+        else:
+            target = earlier[0].target
+        learnt, weights = target.learnt(quantity, X)
+        xp = arrays.namespace_of(learnt)
+        largest = float(xp.max(xp.abs(learnt)))
         if isinstance(target.scale, TargetScale) and largest > 1.0:
             low, high = target.scale.range
             raise ValueError(
                 "with warm_start=True the targets must lie in the range of the first fit, "
                 f"{low:.6g} to {high:.6g}; y holds others. Fit anew with warm_start=False."
             )
-        return Samples(rows, learnt, weights), target
+        return Samples(None, learnt, weights), target
 
     def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:
         """A callback is told of rounds as the targets are, `tol` is a share, and lambda is on the

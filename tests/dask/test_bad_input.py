@@ -219,9 +219,9 @@ def absent():
 
 
 def test_what_is_no_classifier_that_is_boosted_is_refused(threads):
-    from gpustump import DecisionStumpClassifier, StumpBoostingRegressor, dask
+    from gpustump import DecisionStumpClassifier, dask
 
-    for estimator in (DecisionStumpClassifier(), StumpBoostingRegressor(), "AdaBoostClassifier"):
+    for estimator in (DecisionStumpClassifier(), "AdaBoostClassifier"):
         with pytest.raises(TypeError, match="estimator must be an AdaBoostClassifier"):
             dask.fit(estimator, *spread(X, Y), client=threads)
 

@@ -39,8 +39,8 @@ and ask for exact sums of some features."""
 
 def start(
     table: ClusterTable,
-    labels: int,
-    sample_weight: None,
+    labels: Any,
+    sample_weight: Any,
     search: Search,
     beginning: Beginning | None = None,
 ) -> ClusterState:
@@ -49,16 +49,18 @@ def start(
     Parameters
     ----------
     table : ClusterTable
-    labels : int
-        With one output, the class whose label is +1. The shards know the classes.
-    sample_weight : None
+    labels : int, or array (n_samples,) of float64
+        With one output, the class whose label is +1. The shards know the classes, and the targets
+        of a quantity.
+    sample_weight : object
         The shards know the weights.
     search : Search
     beginning : Beginning, optional
         It is not for shards yet.
     """
     assert beginning is None
-    return ClusterState(table, Run(search, labels, table.exponent(search.n_copies)))
+    positive = 1 if search.quantity is not None else labels
+    return ClusterState(table, Run(search, positive, table.exponent(search.n_copies)))
 
 
 class ClusterState:
