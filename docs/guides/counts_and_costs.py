@@ -98,6 +98,15 @@ for name, rates in (
     print(f"{name:30} {deviance:.3f}")
 
 # %%
+# Counts are far from their means, but groups of people with similar predictions have the
+# mean rates that the model says:
+
+plots.true_over_predicted(
+    glass, test[known], test["mdvis"], exposure=test["time"]
+)
+plt.show()
+
+# %%
 # A known part
 # ------------
 #

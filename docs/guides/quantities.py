@@ -92,6 +92,11 @@ pd.DataFrame(
 ).T.round(4)
 
 # %%
+# Where predictions are right on average, the means of groups lie on the diagonal:
+
+plots.true_over_predicted(glass, X_test, np.log(y_test))
+
+# %%
 # One prediction
 # --------------
 #

@@ -15,8 +15,10 @@ from gpustump.cli.errors import InputError
 from gpustump.cli.wording import percent
 from gpustump.data.parameters import (
     GLASS_BOX,
+    GLASS_BOX_OF_QUANTITY,
     Learner,
     MultiClass,
+    Preset,
     QuantityLossName,
     VoteKind,
     check_count,
@@ -93,20 +95,23 @@ LOGITBOOST = Method("logistic", "newton", "shared", rounds=None, learning_rate=0
 QUANTITY = Method("squared_error", "newton", "one_vs_rest", rounds=200, learning_rate=0.1, l2=0.0)
 """The defaults for each loss; for all those of quantities they are the same."""
 
-GLASS = replace(
-    LOGITBOOST,
-    rounds=GLASS_BOX.n_estimators,
-    learning_rate=GLASS_BOX.learning_rate,
-    l2=None,
-    bags=None,
-    patience=GLASS_BOX.n_iter_no_change,
-    set_aside=GLASS_BOX.validation_fraction,
-    tol=GLASS_BOX.tol,
-    smoothing_rounds=GLASS_BOX.smoothing_rounds,
-)
-GLASS_OF_QUANTITY = replace(
-    GLASS, loss="squared_error", multi_class="one_vs_rest", l2=1.0, tol=1e-5
-)
+
+def _glass(start: Method, preset: Preset, l2: float | None) -> Method:
+    return replace(
+        start,
+        rounds=preset.n_estimators,
+        learning_rate=preset.learning_rate,
+        l2=l2,
+        bags=None,
+        patience=preset.n_iter_no_change,
+        set_aside=preset.validation_fraction,
+        tol=preset.tol,
+        smoothing_rounds=preset.smoothing_rounds,
+    )
+
+
+GLASS = _glass(LOGITBOOST, GLASS_BOX, None)
+GLASS_OF_QUANTITY = _glass(QUANTITY, GLASS_BOX_OF_QUANTITY, 1.0)
 """The settings of --glass-box, for classes and for quantities."""
 
 DEFAULT = ADABOOST
