@@ -4,6 +4,7 @@
                                                           measure, into a JSON file
     python -m bench accuracy                              how good the votes are, into a JSON file
     python -m bench glassbox                              beside EBMs and others, into a JSON file
+    python -m bench quantities                            regressors, into a JSON file
     python -m bench cluster                               training on Dask workers, into a JSON file
     python -m bench profile                               the CUDA kernels of a round, one by one
     python -m bench show FILE                             its tables
@@ -34,6 +35,7 @@ from bench import (
     front,
     glassbox,
     profile,
+    quantities,
     records,
 )
 from bench.accuracy_records import Accuracy
@@ -154,6 +156,32 @@ def measure_glassbox(options: argparse.Namespace) -> int:
     return int(bool(changed))
 
 
+def measure_quantities(options: argparse.Namespace) -> int:
+    """Run `quantities`: its JSON file, written anew after each table, and its tables."""
+    started = datetime.datetime.now(datetime.UTC)
+    target = _target(options, started)
+    machine, clock = describe(), time.perf_counter()
+    tables: list[quantities.QuantityResults] = []
+    for table in quantities.measured(options):
+        tables.append(table)
+        found = quantities.Quantities(
+            benchmark="quantities",
+            command=options.command,
+            started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            seconds=time.perf_counter() - clock,
+            machine=machine,
+            folds=options.folds,
+            tables=tuple(tables),
+        )
+        records.write(found, target)
+    print(page_of(target))
+    print(f"\nwritten: {target}", file=sys.stderr)
+    changed = _changed(machine)
+    if changed:
+        print(f"python -m bench: {changed}", file=sys.stderr)
+    return int(bool(changed))
+
+
 def measure_cluster(options: argparse.Namespace) -> int:
     """Run `cluster`: its JSON file, written anew after each step, and its tables."""
     started = datetime.datetime.now(datetime.UTC)
@@ -229,6 +257,7 @@ def _parser() -> argparse.ArgumentParser:
     for module, run in (
         (accuracy, measure_accuracy),
         (glassbox, measure_glassbox),
+        (quantities, measure_quantities),
         (cluster, measure_cluster),
     ):
         command = add(module.__name__.rpartition(".")[2], _about(module), run)
@@ -246,7 +275,7 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument(
         "--means",
         action="store_true",
-        help="print the means only (accuracy, glassbox), or the shares only (panel)",
+        help="print the means only (accuracy, glassbox, quantities), or the shares only (panel)",
     )
     shown.add_argument("file", type=Path, nargs="+")
     reported = add(

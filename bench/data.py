@@ -2,7 +2,7 @@
 
 Every set has a part held out, the same rows in every run: a quarter, and of generated data at most
 10 000 more rows. Tables are float32, as the libraries compared keep them. All tasks are binary, but
-for `ten_classes`.
+for `ten_classes` and for `QUANTITIES`: these have as targets the scores whose signs are the labels.
 
 The families of generated data differ in what makes them hard. How long an exact search takes
 depends on how far the best feature is ahead of the others: far in `synthetic`, where a few features
@@ -36,7 +36,8 @@ class MissingDataError(Exception):
 
 
 class DataSet(NamedTuple):
-    """A table to train on and one held out: features as float32, labels from 0 as int64."""
+    """A table to train on and one held out: features as float32, labels from 0 as int64, or targets
+    as float64."""
 
     X: np.ndarray
     y: np.ndarray
@@ -96,6 +97,8 @@ def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
     require(name, n_features)
     if name in GENERATED:
         return GENERATED[name](n_samples, n_features)
+    if name in QUANTITIES:
+        return QUANTITIES[name](n_samples, n_features)
     X, y = flights() if name == "flights" else _bundled(name)
     order = np.random.default_rng(0).permutation(len(X))
     test, train = np.split(order, [len(X) // 4])
@@ -113,9 +116,9 @@ def require(name: str, n_features: int) -> None:
     """
     if name == "flights":
         flights_folder()
-    if name == "noise" and n_features < _FEATURES_OF_NOISE:
+    if name.startswith("noise") and n_features < _FEATURES_OF_NOISE:
         raise MissingDataError(
-            f"noise needs {_FEATURES_OF_NOISE} features; {n_features} were asked for"
+            f"{name} needs {_FEATURES_OF_NOISE} features; {n_features} were asked for"
         )
 
 
@@ -129,11 +132,8 @@ def synthetic(n_samples: int, n_features: int, distinct: int | None = None) -> D
     distinct : int, optional
         Cut every feature into so many equally likely values, numbered from 0.
     """
-    random = np.random.default_rng(0)
-    X = _normal(random, n_samples, n_features)
-    signal = (X[:, 0] > 0.3) + X[:, 1] * X[:, 2] + 0.5 * X[:, -1]
-    noise = random.standard_normal(len(X), dtype=np.float32)
-    y = (signal + noise > 0.5).astype(np.int64)
+    X, score = _synthetic(n_samples, n_features)
+    y = score > 0.5
     if distinct is not None:
         cuts = [NormalDist().inv_cdf(k / distinct) for k in range(1, distinct)]
         for column in X.T:
@@ -147,11 +147,8 @@ def noise(n_samples: int, n_features: int) -> DataSet:
     Once the stumps have used |x0| and x1, all features are about equally good, and votes are weak:
     no stump can use x2 * x3.
     """
-    random = np.random.default_rng(0)
-    X = _normal(random, n_samples, n_features)
-    signal = np.abs(X[:, 0]) - 0.8 + 0.5 * X[:, 1] + X[:, 2] * X[:, 3]
-    y = signal + random.standard_normal(len(X), dtype=np.float32) > 0
-    return _parted("noise", n_samples, X, y)
+    X, score = _noise(n_samples, n_features)
+    return _parted("noise", n_samples, X, score > 0)
 
 
 def heavy(n_samples: int, n_features: int) -> DataSet:
@@ -159,9 +156,8 @@ def heavy(n_samples: int, n_features: int) -> DataSet:
 
     Features are the cubes of `_correlated` normal ones, so rare values are huge.
     """
-    random = np.random.default_rng(0)
-    latent, y = _correlated(random, n_samples, n_features)
-    return _parted("heavy", n_samples, latent * latent * latent, y)
+    X, score = _heavy(n_samples, n_features)
+    return _parted("heavy", n_samples, X, score > 0)
 
 
 def mixed(n_samples: int, n_features: int) -> DataSet:
@@ -170,16 +166,8 @@ def mixed(n_samples: int, n_features: int) -> DataSet:
     Of every 15 features, 5 are whole numbers from -20 to 20 and 3 are 0 or 1. In all of them 5% of
     the values are NaN.
     """
-    random = np.random.default_rng(0)
-    latent, y = _correlated(random, n_samples, n_features)
-    X = latent * latent * latent
-    for j in range(n_features):
-        if j % 3 == 0:
-            X[:, j] = np.clip(np.rint(4 * latent[:, j]), -20, 20)
-        elif j % 15 in (1, 7, 13):
-            X[:, j] = latent[:, j] > 0
-    X[random.random(X.shape, dtype=np.float32) < 0.05] = np.nan
-    return _parted("mixed", n_samples, X, y)
+    X, score = _mixed(n_samples, n_features)
+    return _parted("mixed", n_samples, X, score > 0)
 
 
 def ten_classes(n_samples: int, n_features: int) -> DataSet:
@@ -193,6 +181,42 @@ def ten_classes(n_samples: int, n_features: int) -> DataSet:
     return _parted("ten_classes", n_samples, X, scores.argmax(axis=1))
 
 
+Scored = tuple[np.ndarray, np.ndarray]
+"""Features, and the score of each sample."""
+
+
+def _synthetic(n_samples: int, n_features: int) -> Scored:
+    random = np.random.default_rng(0)
+    X = _normal(random, n_samples, n_features)
+    signal = (X[:, 0] > 0.3) + X[:, 1] * X[:, 2] + 0.5 * X[:, -1]
+    return X, signal + random.standard_normal(len(X), dtype=np.float32)
+
+
+def _noise(n_samples: int, n_features: int) -> Scored:
+    random = np.random.default_rng(0)
+    X = _normal(random, n_samples, n_features)
+    signal = np.abs(X[:, 0]) - 0.8 + 0.5 * X[:, 1] + X[:, 2] * X[:, 3]
+    return X, signal + random.standard_normal(len(X), dtype=np.float32)
+
+
+def _heavy(n_samples: int, n_features: int) -> Scored:
+    latent, score = _correlated(np.random.default_rng(0), n_samples, n_features)
+    return latent * latent * latent, score
+
+
+def _mixed(n_samples: int, n_features: int) -> Scored:
+    random = np.random.default_rng(0)
+    latent, score = _correlated(random, n_samples, n_features)
+    X = latent * latent * latent
+    for j in range(n_features):
+        if j % 3 == 0:
+            X[:, j] = np.clip(np.rint(4 * latent[:, j]), -20, 20)
+        elif j % 15 in (1, 7, 13):
+            X[:, j] = latent[:, j] > 0
+    X[random.random(X.shape, dtype=np.float32) < 0.05] = np.nan
+    return X, score
+
+
 GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
     made.__name__: made for made in (synthetic, noise, heavy, mixed, ten_classes)
 }
@@ -200,6 +224,23 @@ GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
 
 FAMILIES = ("synthetic", "noise", "heavy", "mixed")
 """The generated sets of two classes. What is easy for one method may be hard for another."""
+
+
+def _quantity(name: str, made: Callable[[int, int], Scored]) -> Callable[[int, int], DataSet]:
+    def make(n_samples: int, n_features: int) -> DataSet:
+        X, score = made(n_samples, n_features)
+        # C libraries differ in the last digits of a sine.
+        targets = np.rint(score.astype(np.float64) * 2.0**20) * 2.0**-20
+        return _parted(name, n_samples, X, targets)
+
+    return make
+
+
+QUANTITIES: Mapping[str, Callable[[int, int], DataSet]] = {
+    f"{family}-quantity": _quantity(f"{family}-quantity", made)
+    for family, made in zip(FAMILIES, (_synthetic, _noise, _heavy, _mixed), strict=True)
+}
+"""The same sets with a quantity as the target."""
 
 NAMES = (*GENERATED, *BUNDLED, "flights")
 
@@ -212,14 +253,14 @@ def _normal(random: np.random.Generator, n_samples: int, n_features: int) -> np.
 
 def _parted(name: str, n_samples: int, X: np.ndarray, y: np.ndarray) -> DataSet:
     """The samples, and the rest held out."""
-    y = y.astype(np.int64, copy=False)
+    y = y if y.dtype == np.float64 else y.astype(np.int64, copy=False)
     return DataSet(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:], name)
 
 
 def _correlated(
     random: np.random.Generator, n_samples: int, n_features: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Normal features that share eight factors, and labels that mostly do not rise with them.
+    """Normal features that share eight factors, and scores that mostly do not rise with them.
 
     Of the first 16 features, every fourth adds a smooth step (tanh) to the score, and the others
     add waves, each smaller than the one before. The score is in float64: C libraries differ in the
@@ -234,7 +275,7 @@ def _correlated(
     for j in range(min(16, n_features)):
         feature = latent[:, j].astype(np.float64)
         score += np.tanh(feature) if j % 4 == 0 else np.sin(2 * feature) / (1 + j / 4)
-    return latent, score > 0
+    return latent, score
 
 
 def flights() -> tuple[np.ndarray, np.ndarray]:

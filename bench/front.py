@@ -11,7 +11,14 @@ from pathlib import Path
 from statistics import fmean, geometric_mean, median
 from typing import NamedTuple
 
-from bench import accuracy_records, accuracy_tables, glassbox_records, glassbox_tables, records
+from bench import (
+    accuracy_records,
+    accuracy_tables,
+    glassbox_records,
+    glassbox_tables,
+    quantities,
+    records,
+)
 from bench.contenders import is_ours
 from bench.glassbox_contenders import EBM
 from bench.records import Section
@@ -40,7 +47,7 @@ def page(folder: Path = RESULTS) -> str:
     FormatError
         If one of the files is not that of its benchmark.
     """
-    rows = [*_losses(folder), *_glass_boxes(folder), *_fits(folder)]
+    rows = [*_losses(folder), *_glass_boxes(folder), *_quantities(folder), *_fits(folder)]
     return markdown(["what", "gpustump", "best other", ""], rows)
 
 
@@ -75,6 +82,26 @@ def _glass_boxes(folder: Path) -> Iterator[Row]:
     ratios = glassbox_tables.ratios(whole, glassbox_tables.FIT.of, GLASS).values()
     took = f"{number(geometric_mean(ratios))}"
     yield Row(f"glass box: time to fit, as a share, {_tables(whole)}", took, "1", WITHOUT_PAIRS)
+
+
+def _quantities(folder: Path) -> Iterator[Row]:
+    """`GlassBoxRegressor` beside the best of the other sums of functions of one feature."""
+    found: quantities.Quantities = records.decoded(
+        folder / "quantities.json", quantities.Quantities
+    )
+    for summary in quantities.summaries(found):
+        about = f"{summary.n_common} tables of {summary.title}"
+        others = {
+            name: error
+            for name, error in summary.errors.items()
+            if not is_ours(name) and name != quantities.WITH_PAIRS
+        }
+        best = min(others, key=others.__getitem__)
+        whose = WITHOUT_PAIRS if best == EBM.name else best
+        error = f"{summary.errors[GLASS]:.4f}"
+        yield Row(f"glass box: error, {about}", error, f"{others[best]:.4f}", whose)
+        share = number(summary.shares[GLASS])
+        yield Row(f"glass box: processor time, as a share, {about}", share, "1", WITHOUT_PAIRS)
 
 
 def _tables(kind: accuracy_tables.Kind | glassbox_tables.Kind) -> str:

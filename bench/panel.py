@@ -2,10 +2,11 @@
 
 They are fixed, so that runs on different days can be compared. Peers that are never the fastest are
 left out where they would take most of the time: scikit-learn's AdaBoost and XGBoost's exact method
-everywhere, CatBoost on the large table. Late rounds are compared with hessboost alone: on these
-tables its first hundred rounds take the least time, and what a round costs the peers does not
-depend on how many came before. Cases on a GPU are compared with XGBoost alone, which trains there
-from the same arrays, on the host and on the device. They are measured only if they are named.
+everywhere, CatBoost on the large table. Late rounds of classifiers are compared with hessboost
+alone: on these tables its first hundred rounds take the least time, and what a round costs the
+peers does not depend on how many came before. Cases on a GPU are compared with XGBoost alone, which
+trains there from the same arrays, on the host and on the device. They are measured only if they are
+named.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import argparse
 import functools
 from typing import NamedTuple
 
-from bench.contenders import FROM_CUPY, PEERS, VOTES, VOTES_ON_CUDA, chosen
-from bench.data import FAMILIES, load
+from bench.contenders import FROM_CUPY, PEERS, SQUARED, VOTES, VOTES_ON_CUDA, chosen
+from bench.data import FAMILIES, QUANTITIES, load
 from bench.play import Plan
 from bench.worker import Entry
 
@@ -37,6 +38,7 @@ _OURS = tuple(contender.name for contender in VOTES)
 _FAST = (*_OURS, "XGBoost hist", "LightGBM", "hessboost")
 _LARGEST, _ON_A_GPU = (10_000_000, 100), (2_000_000, 100)
 _FROM_HOST = (*(contender.name for contender in VOTES_ON_CUDA), "XGBoost cuda")
+_SQUARED, _AMOUNTS = tuple(contender.name for contender in SQUARED), tuple(QUANTITIES)
 _CUDA = (*_FROM_HOST, *(contender.name for contender in FROM_CUPY))
 
 CASES = {
@@ -46,11 +48,16 @@ CASES = {
     "small-late": Case(FAMILIES, _SMALL, (100, 1000), 3, (*_OURS, "hessboost")),
     "tiny": Case(("breast_cancer",), _SMALL, (20, 200), 15, (*_FAST, "CatBoost")),
     "classes": Case(("ten_classes",), _SMALL, (10, 100), 3, _FAST[2:]),
+    "squared-large": Case(_AMOUNTS, _LARGE, (10, 100), 3, _SQUARED),
+    "squared-large-late": Case(_AMOUNTS, _LARGE, (100, 1000), 1, _SQUARED),
+    "squared-small": Case(_AMOUNTS, _SMALL, (10, 100), 3, _SQUARED),
+    "squared-small-late": Case(_AMOUNTS, _SMALL, (100, 1000), 3, _SQUARED),
     "cuda-large": Case(("synthetic",), _LARGEST, (10, 100), 3, _CUDA),
     "cuda": Case(("noise",), _ON_A_GPU, (10, 100), 3, _CUDA),
     "cuda-late": Case(("noise",), _ON_A_GPU, (100, 1000), 1, _CUDA),
 }
-"""Of `classes`, a round of LogitBoost is one stump for all ten; of the others, ten trees."""
+"""Of `classes`, a round of LogitBoost is one stump for all ten; of the others, ten trees.
+`squared` stands for regressions."""
 
 ON_THE_CPU = [name for name in CASES if not name.startswith("cuda")]
 """The cases that are measured by default."""
@@ -60,7 +67,9 @@ _FEWEST = 500
 
 DATA = tuple(dict.fromkeys(name for case in CASES.values() for name in case.data))
 
-WHO = chosen((*PEERS, *FROM_CUPY), {name for case in CASES.values() for name in case.contenders})
+WHO = chosen(
+    (*PEERS, *SQUARED, *FROM_CUPY), {name for case in CASES.values() for name in case.contenders}
+)
 """Who takes part in one case or another."""
 
 

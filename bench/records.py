@@ -92,6 +92,8 @@ class Run(Record, frozen=True):
     """Of the long fit's model on held-out data, as is the AUC."""
     auc: Share | None = None
     """For more than two classes the mean over the classes, each against the rest."""
+    r2: Annotated[float, Meta(le=1)] | None = None
+    """The same for a quantity, which has no accuracy and no AUC."""
     digest: Sha256 | None = None
     estimator: str = ""
     """Its class; empty in old files, from when gpustump had only one."""
@@ -149,8 +151,9 @@ def read(path: str | PathLike[str]) -> Report:
     """
     report: Report = decoded(path, Report)
     for run in (run for section in report.sections for run in section.runs):
-        measured = (run.load, run.first_fit, run.accuracy, run.auc)
-        if run.reason is None and (None in measured or not run.turns):
+        quality = run.r2 is not None or None not in (run.accuracy, run.auc)
+        measured = quality and None not in (run.load, run.first_fit)
+        if run.reason is None and not (measured and run.turns):
             raise FormatError(
                 f"{path} is not the JSON of a benchmark: {run.contender} on {run.data} "
                 "has neither results nor a reason"

@@ -11,6 +11,7 @@ from bench import (
     cluster_tables,
     glassbox_records,
     glassbox_tables,
+    quantities,
     records,
     tables,
 )
@@ -19,6 +20,7 @@ from bench.benchmarks import UsageError
 from bench.cluster_records import Cluster
 from bench.figures import draw
 from bench.glassbox_records import Glassbox
+from bench.quantities import Quantities
 from bench.records import Report
 from gpustump.model.whole_file import whole_file
 
@@ -41,13 +43,15 @@ TITLES = {  # in this order
     "cluster": "On the workers of a cluster",
     "accuracy": "How good the votes are",
     "glassbox": "Beside other glass boxes",
+    "quantities": "Quantities, counts and costs",
 }
 
 
 def page_of(file: Path, *, only_means: bool = False) -> str:
     """A JSON file as Markdown.
 
-    With `only_means` an accuracy or glassbox run is cut down to its means, a panel to its shares.
+    With `only_means` runs of accuracy, glassbox and quantities are cut down to their means, a panel
+    to its shares.
 
     Raises
     ------
@@ -59,18 +63,22 @@ def page_of(file: Path, *, only_means: bool = False) -> str:
         return accuracy_tables.page(found, only_means=only_means)
     if isinstance(found, Glassbox):
         return glassbox_tables.page(found, only_means=only_means)
+    if isinstance(found, Quantities):
+        return quantities.page(found, only_means=only_means)
     if isinstance(found, Cluster):
         return cluster_tables.page(found)
     return tables.page(found, only_means=only_means)
 
 
-def read(file: Path) -> Report | Accuracy | Cluster | Glassbox:
+def read(file: Path) -> Report | Accuracy | Cluster | Glassbox | Quantities:
     """What is in a JSON file, of any kind; see `page_of`."""
-    found = records.decoded(file, Report | Accuracy | Cluster | Glassbox)
+    found = records.decoded(file, Report | Accuracy | Cluster | Glassbox | Quantities)
     if isinstance(found, Accuracy):
         return accuracy_records.read(file)
     if isinstance(found, Glassbox):
         return glassbox_records.read(file)
+    if isinstance(found, Quantities):
+        return found
     return cluster_records.read(file) if isinstance(found, Cluster) else records.read(file)
 
 

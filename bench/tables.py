@@ -117,10 +117,19 @@ def _peers(_: Report, section: Section) -> list[str]:
         ("load, s", lambda run: number(run.load)),
         ("first fit, +s", lambda run: number(summary.first_fit_extra(run))),
         ("memory, MB", _megabytes),
+        *_quality(section),
+    ]
+    return [_title(section), _of_runs(section, speed), _of_runs(section, worth)]
+
+
+def _quality(section: Section) -> list[Column]:
+    """How good the models are, of classes or of a quantity."""
+    if any(run.r2 is not None for run in section.runs):
+        return [("R2", lambda run: f"{run.r2:.4f}")]
+    return [
         ("accuracy", lambda run: f"{run.accuracy:.4f}"),
         ("AUC", lambda run: f"{run.auc:.4f}"),
     ]
-    return [_title(section), _of_runs(section, speed), _of_runs(section, worth)]
 
 
 def _headlines(report: Report) -> list[str]:
@@ -158,8 +167,7 @@ def _panel(_: Report, section: Section) -> list[str]:
         (f"{section.runs[0].rounds[1]} rounds, s", lambda run: ranged(summary.whole_fit(run))),
         ("x fastest peer", lambda run: middle(fit.get(run.contender, []))),
         ("prepare, s", lambda run: middle(summary.preparation(run))),
-        ("accuracy", lambda run: f"{run.accuracy:.4f}"),
-        ("AUC", lambda run: f"{run.auc:.4f}"),
+        *_quality(section),
     ]
     return [_title(section), _of_runs(section, columns)]
 

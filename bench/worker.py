@@ -85,7 +85,7 @@ class Worker(Servant):
 
     def run(self, turns: Sequence[Turn], reason: str | None) -> Run:
         """The record of what was measured so far."""
-        if reason is None and not (turns and "accuracy" in self._found):
+        if reason is None and not (turns and "digest" in self._found):
             reason = NOT_YET
         contender, data = self._entry.contender, self._data
         return Run(
@@ -193,14 +193,17 @@ class _Stage:
 
     def judge(self) -> dict[str, Any]:
         """The quality of the last model on held-out data, and its digest if it has one."""
-        from sklearn.metrics import accuracy_score, roc_auc_score
+        from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 
         predicted = on_host(self._model.predict(self._X_test)).reshape(-1)  # CatBoost: a column
         ensemble = getattr(self._model, "model_", None)
+        digest = ensemble.digest() if ensemble is not None else None
+        if self._y_test.dtype == np.float64:
+            return {"r2": float(r2_score(self._y_test, predicted)), "digest": digest}
         return {
             "accuracy": float(accuracy_score(self._y_test, predicted)),
             "auc": float(roc_auc_score(self._y_test, self._scores(), multi_class="ovr")),
-            "digest": ensemble.digest() if ensemble is not None else None,
+            "digest": digest,
         }
 
     def _scores(self) -> np.ndarray:

@@ -126,6 +126,20 @@ def test_the_panel_has_every_family_at_two_sizes_early_and_late():
         assert not all(map(is_ours, names))
 
 
+def test_the_panel_measures_regressions(tmp_path, capsys):
+    target = tmp_path / "panel.json"
+    chosen = ["--cases", "squared-small", "--data", "mixed-quantity", "--shrink", "400"]
+    assert main(["panel", *chosen, "--turns", "1", "--threads", "1", "-o", str(target)]) == 0
+    (section,) = records.read(target).sections
+    found = {run.contender: run for run in measured(section)}
+    ours = found["gpustump squared"]
+    assert (ours.estimator, ours.accuracy, ours.auc) == ("StumpBoostingRegressor", None, None)
+    for each in found.values():
+        assert each.estimator.endswith("Regressor")
+        assert 0.2 < each.r2 < 0.9
+    assert "R2 |" in capsys.readouterr().out
+
+
 def test_the_panel_has_cases_on_a_gpu_that_take_part_if_they_are_named():
     named = ["--cases", "cuda-large", "cuda", "cuda-late", "--shrink", "10000"]
     plans = planned(_parser().parse_args(["panel", *named]))

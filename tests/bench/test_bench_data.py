@@ -35,6 +35,16 @@ def test_the_generators_are_fixed(name, sha256, tmp_path):
     assert stored.sha256.startswith(sha256)  # if NumPy changes this, so do the results
 
 
+@pytest.mark.parametrize("family", data.FAMILIES)
+def test_a_quantity_is_the_score_whose_sign_is_the_label(family):
+    classes, quantity = data.load(family, 300, 5), data.load(f"{family}-quantity", 300, 5)
+    threshold = 0.5 if family == "synthetic" else 0.0
+    assert quantity.y.dtype == quantity.y_test.dtype == np.float64
+    assert np.array_equal(quantity.X, classes.X, equal_nan=True)
+    assert np.array_equal(quantity.y > threshold, classes.y == 1)
+    assert np.array_equal(quantity.y_test > threshold, classes.y_test == 1)
+
+
 def test_memory_that_is_shared_holds_the_same_and_may_be_written_to(tmp_path):
     stored = data.store(data.load("noise", 50, 4), tmp_path / "here")
     own, shared = stored.load(), stored.load(shared=True)

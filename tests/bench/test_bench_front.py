@@ -54,6 +54,21 @@ def test_glass_boxes_are_compared_by_the_table_of_means(rows):
             assert ours == lines["gpustump GlassBox"][titles.index("x EBM's")]
 
 
+def test_glass_boxes_of_quantities_are_compared_by_the_tables_of_means(rows):
+    found = cells(page_of(RESULTS / "quantities.json", only_means=True))
+    starts = [at for at, line in enumerate(found) if line[0] == ""]
+    asked = [name for name in rows if name.startswith("glass box: error, ") and "%" not in name]
+    for start, question in zip(starts, asked, strict=True):
+        lines = {}
+        for name, error, *_ in found[start + 2 : start + 9]:
+            lines[name] = float(error)
+        ours, best, whose = rows[question]
+        others = [n for n in lines if "gpustump" not in n and n != "LightGBM, 31 leaves"]
+        assert float(ours) == lines["gpustump GlassBox"]
+        assert float(best) == min(lines[name] for name in others)
+        assert lines[whose.removesuffix(", no pairs")] == float(best)
+
+
 def test_fits_are_shown_where_others_are_faster_too(rows):
     fits = {name: cells for name, cells in rows.items() if name.startswith("100 rounds")}
     seconds = [[float(cell.removesuffix(" s")) for cell in cells[:2]] for cells in fits.values()]
