@@ -352,19 +352,19 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_offsets(parser: argparse.ArgumentParser) -> None:
+def _add_offsets(parser: argparse.ArgumentParser, when: str = "") -> None:
     """Columns of what is known of the rows beforehand."""
     parser.add_argument(
         "--exposure",
         metavar="COLUMN",
-        help="for counts: what each was counted over, such as years; predictions are multiplied "
-        "by it",
+        help=f"{when}for counts: what each was counted over, such as years; predictions are "
+        "multiplied by it",
     )
     parser.add_argument(
         "--init-score",
         metavar="COLUMN",
-        help="what is known of each row, and added to its score: log-odds of the second of two "
-        "classes; of a quantity a number in its unit, or with poisson and gamma a logarithm",
+        help=f"{when}what is known of each row, and added to its score: log-odds of the second of "
+        "two classes; of a quantity a number in its unit, or with poisson and gamma a logarithm",
     )
 
 
@@ -602,6 +602,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
         f"(default: {TOP})",
     )
     add("--plot", metavar="FILE", help="with --row, draw it; FILE ends in .png, .svg or .pdf")
+    _add_offsets(parser, "with --row ")
     _add_force(parser, "OUT or FILE")
 
 

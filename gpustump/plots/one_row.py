@@ -87,8 +87,9 @@ class RowScore:
         The columns that do not add 0; those that add or take away most stand first.
     n_columns : int
         The number of all columns.
-    intercept, score : Amount
-        The score is the sum of the intercept and of all amounts, bit for bit.
+    intercept, known, score : Amount
+        The score is the sum of the intercept, of what is known beforehand (None for nothing), and
+        of all amounts; without the second, bit for bit.
     predicted : label or None
         None for a quantity, whose prediction is the score or its exponential; there are no
         probabilities then.
@@ -102,6 +103,7 @@ class RowScore:
     addends: tuple[Addend, ...]
     n_columns: int
     intercept: Amount
+    known: Amount | None
     score: Amount
     predicted: Any
     probabilities: np.ndarray
@@ -160,7 +162,11 @@ def table_of_row(model: Any, row: Any) -> Array:
 
 
 def row_score(
-    model: StumpEnsemble, table: Array, columns: Sequence[Column], label: Label | None
+    model: StumpEnsemble,
+    table: Array,
+    columns: Sequence[Column],
+    label: Label | None,
+    known: float = 0.0,
 ) -> RowScore:
     """How the score of a table's only row comes about.
 
@@ -172,8 +178,10 @@ def row_score(
         All features, each once.
     label : label or None
         The class whose score it is. None for the only score, or that of the class predicted.
+    known : float
+        A part of the only score that is known beforehand.
     """
-    scores = arrays.to_host(model.decision_function(table))
+    scores = arrays.to_host(model.decision_function(table)) + known
     predicted = None if model.is_regression else _predicted(model, scores)
     if label is None and not model.has_one_score:
         label = predicted
@@ -182,7 +190,7 @@ def row_score(
     if model.bag_models:
         of_bags = np.stack([_parts(bag, table) for bag in model.bag_models])
     parts, of_bags_here = _parts(model, table)[number], of_bags[:, number]
-    scores_of_bags = of_bags.sum(axis=-1)
+    scores_of_bags = of_bags.sum(axis=-1) + known
     probabilities = of_their_own = np.zeros((0, 0))
     if not model.is_regression:
         probabilities = model.probabilities_of(scores)[0]
@@ -196,6 +204,7 @@ def row_score(
         _ranked(parts, of_bags_here, columns),
         len(columns),
         Amount(float(parts[-1]), of_bags_here[:, -1]),
+        Amount(known, np.full(len(of_bags), known)) if known else None,
         Amount(float(scores.reshape(model.n_outputs)[number]), scores_of_bags[:, number]),
         predicted,
         probabilities,
@@ -248,12 +257,12 @@ def name_of_score(row: RowScore) -> str:
 
 
 def bars_of(row: RowScore, limit: int) -> list[Bar]:
-    """The columns that add or take away most, and the sum of the others."""
+    """The columns that add or take away most, the sum of the others, and what is known."""
     shown, others = row.split(limit)
     bars = [Bar(_drawn_name(row, column), amount) for column, amount in shown]
     if others:
         bars.append(Bar(f"{len(others):,} other features", total(others)))
-    return bars
+    return bars if row.known is None else [*bars, Bar("known beforehand", row.known)]
 
 
 def _drawn_name(row: RowScore, column: Column) -> str:

@@ -185,6 +185,28 @@ def test_initial_scores_of_two_classes_are_added_everywhere(command, table, loss
     assert command("audit", "model.json", "table.csv").code == 0
 
 
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        ("claims", "--exposure years"),
+        ("cost", "--loss squared_error --init-score known"),
+        ("cost", "--loss gamma --init-score known --bags 2"),
+    ],
+)
+def test_a_row_is_explained_with_what_is_known_of_it(command, table, target, options):
+    trained(command, target, *options.split())
+    command.succeeds("predict", "model.json", "table.csv", "-o", "out.npz")
+    with np.load("out.npz") as found:
+        predicted = found["prediction"][6]
+    outcome = command.succeeds(
+        "explain", "model.json", "table.csv", "--row", 7, "--plot", "row.svg"
+    )
+    assert float(outcome.row("predicted")) == pytest.approx(predicted, rel=1e-4)
+    known = table["known"][6] if "init" in options else np.log(table["years"][6])
+    assert float(outcome.row("(known beforehand)").split()[0]) == pytest.approx(known, abs=0.006)
+    assert "known beforehand" in Path("row.svg").read_text()
+
+
 def test_a_glass_box_has_the_settings_of_the_regressor(command, table):
     outcome = trained(command, "cost", "--glass-box", "--bags", 2, "--test-size", 0)
     reg = GlassBoxRegressor(n_estimators=30, n_bags=2, random_state=0, device="cpu")
@@ -265,7 +287,7 @@ def test_a_file_whose_details_name_no_column_is_refused(command, table):
     assert "hold ['years'] as its exposure; it must be text" in message
 
 
-def test_explanations_are_of_the_score_without_what_is_known(command, table):
+def test_explanations_of_a_table_are_of_the_score_without_what_is_known(command, table):
     trained(command, "claims", "--exposure", "years")
     model = StumpEnsemble.load("model.json")
     command.succeeds("explain", "model.json", "table.csv", "-o", "out.npz")
@@ -275,7 +297,6 @@ def test_explanations_are_of_the_score_without_what_is_known(command, table):
         assert np.array_equal(found["contributions"], model.explain(X))
         assert np.array_equal(found["score"], model.decision_function(X))
     shown = command.succeeds("explain", "model.json", "table.csv", "--row", 3)
-    assert shown.row("predicted") == f"{model.predict(X[2:3])[0]:.6g}"
     assert "score      log of the prediction\n" in shown.out
     assert "--class is for classes" in command.refuses(
         "explain", "model.json", "table.csv", "--row", 3, "--class", "a"

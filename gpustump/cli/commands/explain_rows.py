@@ -13,7 +13,7 @@ import numpy as np
 from gpustump.cli.arguments import TOP
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.input.model_input import LoadedModel, load_model, read_features
+from gpustump.cli.input.model_input import LoadedModel, load_model, read_features_and_offsets
 from gpustump.cli.input.standard_input import shown_name
 from gpustump.cli.output.output_paths import STANDARD_OUTPUT, OutputFile
 from gpustump.cli.output.pictures import (
@@ -32,7 +32,13 @@ from gpustump.plots.one_row import RowScore, row_score
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ALONE = {"label": "--class", "top": "--top", "plot": "--plot"}
+_ALONE = {
+    "label": "--class",
+    "top": "--top",
+    "plot": "--plot",
+    "exposure": "--exposure",
+    "init_score": "--init-score",
+}
 """Options that need --row."""
 
 
@@ -68,10 +74,14 @@ def explain_rows(arguments: argparse.Namespace) -> None:
     loaded = load_model(arguments.model)
     label = _label(loaded.model, arguments.label)
     before, source = FileState.of(arguments.data), shown_name(arguments.data)
-    X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
+    X, offsets = read_features_and_offsets(arguments, loaded)
     _check_rows(arguments.row, len(X), source)
     with as_input_error(f"{source}: "):
-        rows = [_explained(loaded, X[number - 1 : number], label) for number in arguments.row]
+        known = [offsets.score_of(number - 1, loaded.model) for number in arguments.row]
+        rows = [
+            _explained(loaded, X[number - 1 : number], label, own)
+            for number, own in zip(arguments.row, known, strict=True)
+        ]
     check_unchanged_if_mapped(before)
     limit = arguments.top or TOP
     if plot is not None:
@@ -113,11 +123,13 @@ def _check_rows(numbers: Sequence[int], n_rows: int, source: str) -> None:
             )
 
 
-def _explained(loaded: LoadedModel, table: np.ndarray, label: Label | None) -> RowScore:
+def _explained(
+    loaded: LoadedModel, table: np.ndarray, label: Label | None, known: float
+) -> RowScore:
     """How the score of a table's only row comes about; a text column counts as one."""
     model, encoding = loaded
     named = replace(model, feature_names=encoding.shown_names)
-    return row_score(named, table, columns_of(named, encoding.groups), label)
+    return row_score(named, table, columns_of(named, encoding.groups), label, known)
 
 
 def _drawn(row: RowScore, limit: int, path: str) -> bytes:

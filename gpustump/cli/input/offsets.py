@@ -48,6 +48,19 @@ class Offsets(NamedTuple):
         found: np.ndarray = scores + known
         return found
 
+    def score_of(self, row: int, model: StumpEnsemble) -> float:
+        """What is known of a row's score; 0 if nothing is.
+
+        Raises
+        ------
+        InputError
+            If a value is not finite, or is out of range.
+        """
+        own, nothing = self.in_rows(np.asarray([row])), np.zeros(1)
+        if model.link == "log":
+            return float(np.log(own.applied(nothing + 1.0, model))[0])
+        return float((own.applied if model.is_regression else own.added)(nothing, model)[0])
+
     def applied(self, predictions: np.ndarray, model: StumpEnsemble) -> np.ndarray:
         """Predictions of a quantity with what is known of the rows.
 

@@ -117,12 +117,14 @@ def _table(row: RowScore, limit: int, style: BarStyle) -> list[str]:
 
 
 def _addends(row: RowScore, limit: int) -> Iterator[tuple[str, str, Amount]]:
-    """Names, values and amounts, the intercept last."""
+    """Names, values and amounts, what is known beforehand and the intercept last."""
     shown, others = row.split(limit)
     for column, amount in shown:
         yield _name(row, column), _value(row, column), amount
     if others:
         yield f"{thousands(len(others))} others: --top {len(row.addends)}", "", total(others)
+    if row.known is not None:
+        yield "(known beforehand)", "", row.known
     yield "(intercept)", "", row.intercept
 
 
