@@ -197,14 +197,16 @@ print(f"log-loss {found:.3f} with the constraints")
 
 # %%
 # You can hold out the rows for early stopping yourself (`fit(X, y, X_val=..., y_val=...)`). An
-# interrupted fit can go on. A table can lie on a GPU.
+# interrupted fit can go on. A table can lie on a GPU. `init_score` is the same as in EBM, and
+# `predict_proba` takes it, too.
 #
 # What gpustump lacks
 # -------------------
 #
 # * **Interactions.** Where two features matter together, an EBM with interactions may be clearly
 #   better. Before you choose, fit an EBM with its default `interactions`, too.
-# * **Regression** and other losses than the logistic one.
+# * **Some losses**: gpustump has the logistic one for classes, and the squared error, Poisson and
+#   gamma deviance for quantities, counts and costs (:doc:`/auto/guides/quantities`).
 # * **Editing a fitted function**: EBM has `monotonize`, `remove_terms` and others.
 # * **Interactive pictures.** Those of `gpustump.plots` are Matplotlib's.
 #

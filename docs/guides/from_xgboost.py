@@ -8,8 +8,10 @@ it, for models that can be read. At the end you will know which parameter is whi
 compared both on the same data: log-loss, time, thresholds, early stopping, monotone constraints
 and categories.
 
-XGBoost does much that gpustump does not: deeper trees, regression, ranking, losses of your own,
-sparse matrices. If stumps are not what you want, stay with it.
+For `XGBRegressor` there is :class:`gpustump.StumpBoostingRegressor`, with a guide of its own
+(:doc:`/auto/guides/quantities`). What is `base_margin` there is `init_score` here. XGBoost does
+much that gpustump does not: deeper trees, ranking, losses of your own, sparse matrices. If stumps
+are not what you want, stay with it.
 """
 
 # %%
