@@ -2,9 +2,9 @@
 
 The error of a quantity is the root of the mean squared error on held-out samples, over the standard
 deviation of their targets; that of counts and costs is the mean deviance over that of predicting
-the mean of the training samples. All contenders run in turn on the same folds, each with one
-thread, and the seconds of a fit are those of the processor. The file is written anew after each
-table.
+the mean of the training samples. All contenders run in turn on the same folds, each with one thread
+(but scikit-learn's, which takes all), and the seconds of a fit are those of the processor. The file
+is written anew after each table.
 """
 
 from __future__ import annotations

@@ -39,10 +39,10 @@ class Offsets(NamedTuple):
         InputError
             If a value is not finite, or very large.
         """
-        from gpustump.estimators.target_domain import Offset
-
         if model.is_regression or self.init_score is None:
             return scores
+        from gpustump.estimators.target_domain import Offset  # it needs scikit-learn
+
         with as_input_error():
             known = Offset(self.init_score).of_classes(scores[:, np.newaxis], len(model.classes))
         found: np.ndarray = scores + known
