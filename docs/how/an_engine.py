@@ -205,8 +205,8 @@ class PlainEngine:
         """Prepare a table, or some rows of it."""
         return PlainTable(task.X if rows is None else task.X[rows])
 
-    def start(self, table, labels, sample_weight, search):
-        """Begin a run."""
+    def start(self, table, labels, sample_weight, search, beginning=None):
+        """Begin a run; `beginning` is for Newton votes."""
         units = in_units(sample_weight)  # whole numbers that fill 62 bits
         return PlainState(table, labels.tolist(), units.tolist())
 
