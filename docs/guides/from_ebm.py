@@ -122,7 +122,7 @@ pd.DataFrame(
 # `standard_deviations_`          `shape_function(name).deviations`
 # `term_importances()`            `contribution_importances(X)`
 # `explain_global()`              `plots.overview(model, X)`
-# `explain_local(X)`              `plots.explanation(model, row)`
+# `explain_local(X)`              `plots.explanation(model, row)`; `init_score=` too
 # `predict_with_uncertainty(X)`   `predict_proba_interval(X)`
 # `to_json()`                     `model_.save(path)`
 # =============================== ==========================================

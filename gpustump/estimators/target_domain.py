@@ -86,6 +86,8 @@ class Offset(NamedTuple):
         ValueError, TypeError
             If `init_score` is not as described.
         """
+        if self.exposure is not None:
+            raise ValueError("exposure is for counts, and this model predicts classes.")
         if self.init_score is None:
             return None
         name = f"init_score{self.suffix}"

@@ -15,6 +15,7 @@ from gpustump.plots.one_row import (
     RowScore,
     amount_text,
     bars_of,
+    known_score,
     name_axis,
     name_of_score,
     row_score,
@@ -37,6 +38,8 @@ def explanation(
     n_features: int = 10,
     groups: Groups | None = None,
     label: Label | None = None,
+    init_score: Any = None,
+    exposure: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw what each feature adds to the score of one row, as bars from 0, the largest on top.
@@ -53,6 +56,9 @@ def explanation(
         Categories, as for `shape_functions`. One has one bar, and its value stands beside its name.
     label : bool, int, float or str, optional
         With more than two classes, the class whose score it is; by default the one predicted.
+    init_score : float or array (n_classes,), optional
+    exposure : float, optional
+        What is known of the row beforehand, as `predict` takes it. It has a bar of its own.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -73,8 +79,9 @@ def explanation(
     [Nori, Jenkins, Koch and Caruana 2019]. All bars begin at 0, so that their lengths compare;
     `waterfall` draws the same numbers one after the other. A feature's contribution is the sum of
     its votes, `StumpEnsemble.explain`. The widths of the bars, with that of the intercept, add up
-    to the score that stands below them: `decision_function` bit for bit. For a bagged model, a line
-    at the end of each bar reaches one standard deviation over the bags to both sides.
+    to the score that stands below them: `decision_function` bit for bit, if nothing is known
+    beforehand. For a bagged model, a line at the end of each bar reaches one standard deviation
+    over the bags to both sides.
 
     Examples
     --------
@@ -89,8 +96,10 @@ def explanation(
     check_count(n_features, "n_features")
     if label is not None:
         ensemble.output_index(label)  # refused before the row is read
+    known = known_score(ensemble, init_score, exposure)
     columns = columns_of(ensemble, groups)
-    return draw_row(row_score(ensemble, table_of_row(model, row), columns, label), n_features, ax)
+    found = row_score(ensemble, table_of_row(model, row), columns, label, known)
+    return draw_row(found, n_features, ax)
 
 
 def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:

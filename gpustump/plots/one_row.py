@@ -161,12 +161,34 @@ def table_of_row(model: Any, row: Any) -> Array:
     return inputs.table_of(model, row)
 
 
+def known_score(model: StumpEnsemble, init_score: Any, exposure: Any) -> np.ndarray:
+    """What is known of one row's scores beforehand, (n_outputs,) of float64; 0 for what is not.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not what `predict` takes for one row.
+    """
+    from gpustump.estimators.target_domain import Offset  # it needs scikit-learn
+
+    shape = (1,) if model.has_one_score else (1, -1)
+    given = [None if own is None else np.reshape(own, shape) for own in (init_score, exposure)]
+    offset, table, is_log = Offset(given[0], given[1]), np.zeros((1, 1)), model.link == "log"
+    if not model.is_regression:
+        found = offset.of_classes(table, len(model.classes))
+    else:
+        found = offset.of_quantity(table, "poisson" if is_log else "squared_error")
+    if found is None:
+        return np.zeros(model.n_outputs)
+    return np.log(found) if is_log else np.reshape(found, -1)
+
+
 def row_score(
     model: StumpEnsemble,
     table: Array,
     columns: Sequence[Column],
     label: Label | None,
-    known: float = 0.0,
+    known: np.ndarray,
 ) -> RowScore:
     """How the score of a table's only row comes about.
 
@@ -178,10 +200,10 @@ def row_score(
         All features, each once.
     label : label or None
         The class whose score it is. None for the only score, or that of the class predicted.
-    known : float
-        A part of the only score that is known beforehand.
+    known : ndarray (n_outputs,) of float64
+        What is known of each score beforehand.
     """
-    scores = arrays.to_host(model.decision_function(table)) + known
+    scores = arrays.to_host(model.decision_function(table)) + known  # either of one or of all
     predicted = None if model.is_regression else _predicted(model, scores)
     if label is None and not model.has_one_score:
         label = predicted
@@ -204,7 +226,7 @@ def row_score(
         _ranked(parts, of_bags_here, columns),
         len(columns),
         Amount(float(parts[-1]), of_bags_here[:, -1]),
-        Amount(known, np.full(len(of_bags), known)) if known else None,
+        Amount(float(known[number]), np.full(len(of_bags), known[number])) if known.any() else None,
         Amount(float(scores.reshape(model.n_outputs)[number]), scores_of_bags[:, number]),
         predicted,
         probabilities,

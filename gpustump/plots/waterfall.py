@@ -14,6 +14,7 @@ from gpustump.plots.one_row import (
     Bar,
     amount_text,
     bars_of,
+    known_score,
     name_axis,
     name_of_score,
     row_score,
@@ -36,6 +37,8 @@ def waterfall(
     n_features: int = 10,
     groups: Groups | None = None,
     label: Label | None = None,
+    init_score: Any = None,
+    exposure: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how the score of one row comes about: the intercept, and what each feature adds.
@@ -53,6 +56,9 @@ def waterfall(
         Categories, as for `shape_functions`. One has one bar, and its value stands beside its name.
     label : bool, int, float or str, optional
         With more than two classes, the class whose score it is; by default the one predicted.
+    init_score : float or array (n_classes,), optional
+    exposure : float, optional
+        What is known of the row beforehand, as `predict` takes it. It has a bar of its own.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -87,8 +93,9 @@ def waterfall(
     check_count(n_features, "n_features")
     if label is not None:
         ensemble.output_index(label)  # refused before the row is read
+    known = known_score(ensemble, init_score, exposure)
     columns = columns_of(ensemble, groups)
-    found = row_score(ensemble, table_of_row(model, row), columns, label)
+    found = row_score(ensemble, table_of_row(model, row), columns, label, known)
     bars = [Bar("intercept", found.intercept), *bars_of(found, n_features)]
     ax = style.tidy_axes(ax, 6.4, 1.2 + 0.32 * (len(bars) + 1))
     _draw(ax, bars, found.score.value, name_of_score(found))

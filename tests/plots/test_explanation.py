@@ -10,7 +10,19 @@ from drawn import bars, overlaps, saved, texts, title
 from made_up_models import member as made_up
 from made_up_models import region_model, rows
 
-from gpustump import Member, Stump, StumpEnsemble, plots
+from gpustump import (
+    LogitBoostClassifier,
+    Member,
+    Stump,
+    StumpBoostingRegressor,
+    StumpEnsemble,
+    plots,
+)
+
+TABLE = np.random.default_rng(6).normal(size=(60, 3))
+COUNTS = np.round(np.exp(TABLE[:, 0] + 1.0))
+CLASSES = np.where(TABLE[:, 1] > 0.2, "yes", "no")
+LETTERS = np.asarray(list("abc"))[np.searchsorted([-0.5, 0.5], TABLE[:, 2])]
 
 
 def widths(ax) -> list[float]:
@@ -91,3 +103,49 @@ def test_a_class_that_does_not_exist_is_refused_before_the_row_is_read():
         plots.explanation(model, "no row", label=5)
     with pytest.raises(ValueError, match="n_features must be at least 1"):
         plots.explanation(model, "no row", n_features=0)
+
+
+@pytest.mark.parametrize("draw", [plots.explanation, plots.waterfall])
+@pytest.mark.parametrize(
+    ("estimator", "y", "what"),
+    [
+        (LogitBoostClassifier(n_estimators=5), CLASSES, {"init_score": -1.5}),
+        (LogitBoostClassifier(n_estimators=5), LETTERS, {"init_score": [0.5, -1.0, 2.0]}),
+        (StumpBoostingRegressor(n_estimators=5), COUNTS, {"init_score": 2.0}),
+        (StumpBoostingRegressor(loss="poisson", n_estimators=5), COUNTS, {"exposure": 3.0}),
+        (
+            StumpBoostingRegressor(loss="poisson", n_estimators=5),
+            COUNTS,
+            {"exposure": 0.5, "init_score": 0.25},
+        ),
+    ],
+)
+def test_what_is_known_of_a_row_has_a_bar_and_the_prediction_is_that_of_predict(
+    draw, estimator, y, what
+):
+    model = estimator.fit(TABLE, y)
+    ax = draw(model, TABLE[4], **what)
+    known = {name: np.reshape(own, (1, -1) if np.ndim(own) else -1) for name, own in what.items()}
+    drawn = dict(zip(names(ax), widths(ax), strict=False))
+    if hasattr(model, "classes_"):
+        scores = model.decision_function(TABLE[4:5], **known).ravel()
+        label = model.predict(TABLE[4:5], **known)[0]
+        assert f"predicted: {label}," in title(ax)
+        number = list(model.classes_).index(label)
+        score = scores[number] if len(scores) > 1 else scores[0]
+        given = np.ravel(what["init_score"])[number if len(scores) > 1 else 0] / 2
+    else:
+        predicted = model.predict(TABLE[4:5], **known)[0]
+        assert title(ax) == f"predicted: {predicted:.4g}"
+        score = np.log(predicted) if model.loss == "poisson" else predicted
+        given = what.get("init_score", 0.0) + np.log(what.get("exposure", 1.0))
+    assert drawn["known beforehand"] == pytest.approx(given, abs=1e-9)
+    assert sum(widths(ax)) == pytest.approx(score, abs=1e-9)
+
+
+def test_an_exposure_of_a_class_and_a_known_score_that_is_no_number_are_refused_by_name():
+    model = LogitBoostClassifier(n_estimators=5).fit(TABLE, CLASSES)
+    with pytest.raises(ValueError, match="exposure is for counts"):
+        plots.explanation(model, TABLE[0], exposure=2.0)
+    with pytest.raises(ValueError, match="init_score must be finite"):
+        plots.waterfall(model, TABLE[0], init_score=np.nan)

@@ -77,7 +77,7 @@ def explain_rows(arguments: argparse.Namespace) -> None:
     X, offsets = read_features_and_offsets(arguments, loaded)
     _check_rows(arguments.row, len(X), source)
     with as_input_error(f"{source}: "):
-        known = [offsets.score_of(number - 1, loaded.model) for number in arguments.row]
+        known = [offsets.known_score(number - 1, loaded.model) for number in arguments.row]
         rows = [
             _explained(loaded, X[number - 1 : number], label, own)
             for number, own in zip(arguments.row, known, strict=True)
@@ -124,7 +124,7 @@ def _check_rows(numbers: Sequence[int], n_rows: int, source: str) -> None:
 
 
 def _explained(
-    loaded: LoadedModel, table: np.ndarray, label: Label | None, known: float
+    loaded: LoadedModel, table: np.ndarray, label: Label | None, known: np.ndarray
 ) -> RowScore:
     """How the score of a table's only row comes about; a text column counts as one."""
     model, encoding = loaded

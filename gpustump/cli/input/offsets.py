@@ -19,6 +19,7 @@ from gpustump.cli.wording import one_line
 from gpustump.data.columns import Column
 from gpustump.data.readable import quoted, shown
 from gpustump.model.ensemble import StumpEnsemble
+from gpustump.plots.one_row import known_score
 
 
 class Offsets(NamedTuple):
@@ -48,18 +49,16 @@ class Offsets(NamedTuple):
         found: np.ndarray = scores + known
         return found
 
-    def score_of(self, row: int, model: StumpEnsemble) -> float:
-        """What is known of a row's score; 0 if nothing is.
+    def known_score(self, row: int, model: StumpEnsemble) -> np.ndarray:
+        """What is known of a row's scores; see `plots.one_row.known_score`.
 
         Raises
         ------
         InputError
             If a value is not finite, or is out of range.
         """
-        own, nothing = self.in_rows(np.asarray([row])), np.zeros(1)
-        if model.link == "log":
-            return float(np.log(own.applied(nothing + 1.0, model))[0])
-        return float((own.applied if model.is_regression else own.added)(nothing, model)[0])
+        with as_input_error():
+            return known_score(model, *(None if own is None else own[row] for own in self))
 
     def applied(self, predictions: np.ndarray, model: StumpEnsemble) -> np.ndarray:
         """Predictions of a quantity with what is known of the rows.
