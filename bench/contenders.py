@@ -306,7 +306,12 @@ too."""
 
 
 SQUARED = tuple(
-    replace(each, name=f"{each.name} squared", estimator=estimator)
+    replace(
+        each,
+        name=f"{each.name} squared",
+        estimator=estimator,
+        parameters={**each.parameters, "learning_rate": 0.1},
+    )
     for each, estimator in (
         (_gpustump("gpustump"), "StumpBoostingRegressor"),
         (_xgboost("XGBoost hist", "hist"), "XGBRegressor"),
@@ -314,7 +319,7 @@ SQUARED = tuple(
         (HESSBOOST, "HessboostRegressor"),
     )
 )
-"""Those that are fast on the CPU, with squared loss."""
+"""Those that are fast on the CPU, with squared loss and one learning rate."""
 
 
 def _from_cupy(contender: Contender) -> Contender:
