@@ -99,7 +99,9 @@ text files:
                       points; --decimal , makes it one in any file. Whole numbers of {width} digits
                       or more, all of the same width and some beginning with 0, such as 01234, are
                       codes and stay text; --numeric makes them numbers.
-  dates, times        2024-12-31, 31/12/2024, 31.12.2024, with or without a time; 23:59:59
+  dates, times        2024-12-31, 31/12/2024, 12/31/2024, 31.12.2024, with or without a time;
+                      23:59:59. All dates of a column begin alike: with the day if no value says
+                      what they begin with, and --date-order does not.
 """
 
 COLUMNS_TEXT = """\
@@ -554,6 +556,13 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="MARK",
         type=_decimal,
         help="the decimal mark of numbers, . or , (default: see text files)",
+    )
+    parser.add_argument(
+        "--date-order",
+        metavar="ORDER",
+        type=_one_of(("dmy", "mdy", "ymd")),
+        help="what dates such as 03/04/24 begin with: dmy (day), mdy (month) or ymd (year) "
+        "(default: see text files)",
     )
     parser.add_argument(
         "--encoding",

@@ -70,6 +70,8 @@ class InputColumn:
     values : tuple of str
         The sorted values of a column of text. "category": each becomes a feature. "numbered": value
         k becomes the number k.
+    date_order : str or None
+        "dmy", "mdy" or "ymd" if the dates began so, as text.
 
     Raises
     ------
@@ -81,6 +83,7 @@ class InputColumn:
     position: int
     kind: str
     values: tuple[str, ...] = ()
+    date_order: str | None = None
 
     def __post_init__(self) -> None:
         is_text = all(isinstance(text, str) for text in (self.name, *self.values))
@@ -90,6 +93,8 @@ class InputColumn:
             raise ValueError(
                 f"a column is of an unknown kind, or of one that has no values: {shown(self)}"
             )
+        if self.date_order not in (None, "dmy", "mdy", "ymd"):
+            raise ValueError(f"a column's dates are of an unknown order: {shown(self)}")
         n_values = len(self.values)
         if self.kind == NUMBERED and not len({*self.values}) == n_values <= MOST_CATEGORIES:
             raise ValueError(
@@ -226,7 +231,7 @@ class Encoding:
     def as_details(self) -> dict[str, Any]:
         """The encoding in JSON's types."""
         columns = [
-            {key: value for key, value in asdict(column).items() if value != ()}
+            {key: value for key, value in asdict(column).items() if value not in ((), None)}
             for column in self.columns
         ]
         details = {"n_columns": self.n_columns, "named": self.named, "columns": columns}

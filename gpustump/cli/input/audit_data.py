@@ -15,10 +15,10 @@ import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.input_table import InputTable, UnreadColumn
-from gpustump.cli.input.model_input import LoadedModel, text_options
+from gpustump.cli.input.model_input import LoadedModel, as_in_training, text_options
 from gpustump.cli.input.offsets import OffsetColumns
 from gpustump.cli.input.reading import read_table
-from gpustump.cli.input.requests import NUMBER, TEXT, Request, Wanted
+from gpustump.cli.input.requests import TEXT, Request, Wanted
 from gpustump.cli.input.targets import target_labels, target_numbers
 from gpustump.cli.input.training_data import (
     BREAST_CANCER_TARGET,
@@ -29,7 +29,7 @@ from gpustump.cli.input.training_data import (
 )
 from gpustump.data.columns import NUMERIC, AsText, Column, WithoutWords, without_words
 from gpustump.data.readable import counted, quoted, shown, thousands
-from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
+from gpustump.model.encoding import Encoding, encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 
@@ -171,14 +171,11 @@ class _Reader(NamedTuple):
         others = places_of(header, self.columns.named)
         with as_input_error():
             positions = self._positions(header)
-        kinds = {
-            position: TEXT if needed.kind in ("category", NUMBERED) else NUMBER
-            for needed, position in zip(self.encoding.columns, positions, strict=True)
-        }
+        kinds, orders = as_in_training(self.encoding, positions)
         if target_at is not None and self.has_text_labels:
             kinds[target_at] = TEXT
         wanted = kinds.keys() | others
-        return Wanted(frozenset(range(len(header.columns))) - wanted, kinds)
+        return Wanted(frozenset(range(len(header.columns))) - wanted, kinds, orders)
 
     def _positions(self, table: InputTable) -> list[int]:
         """Where the features' columns are."""

@@ -35,11 +35,13 @@ from gpustump.cli.input.text_columns import (
     MISSING_WORDS,
     Numbers,
     Rules,
+    Typed,
     numbers_in,
     other_numbers,
     plain_numbers,
     typed,
 )
+from gpustump.cli.input.written_dates import DateOrder, naming_column
 from gpustump.data.columns import LARGEST_WHOLE, ArrayColumn, Column
 from gpustump.data.frames import FrameColumn
 from gpustump.data.readable import counted, listed, quoted, shortened
@@ -124,9 +126,9 @@ def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTab
         if any(part.style == "text" for part in parts[j]):
             parts[j] = [_one_part(parts[j], form.rules, wanted.kinds.get(j))]
     notes = _notes(path, form, parts)
-    found = _columns(parts, n_rows, form, wanted)
+    found, orders = _columns(path, parts, n_rows, form, wanted)
     columns = tuple(found.get(j, column) for j, column in enumerate(header.columns))
-    return InputTable(path, columns, n_rows, notes=notes)
+    return InputTable(path, columns, n_rows, notes=notes, date_orders=orders)
 
 
 def _notes(path: str, form: _Format, parts: _Parts) -> tuple[str, ...]:
@@ -180,8 +182,10 @@ def _fit_together(parts: Sequence[_Part]) -> bool:
     return styles <= {"text", "nothing"} and not any(part.n_marked for part in parts)
 
 
-def _columns(parts: _Parts, n_rows: int, form: _Format, wanted: Wanted) -> dict[int, Column]:
-    """Whole columns from their blocks, which are discarded one after the other.
+def _columns(
+    path: str, parts: _Parts, n_rows: int, form: _Format, wanted: Wanted
+) -> tuple[dict[int, Column], dict[int, DateOrder]]:
+    """Whole columns from their blocks, which are discarded one by one, and how dates begin.
 
     All columns of numbers become one array, so that the features need not be copied again.
     """
@@ -190,13 +194,18 @@ def _columns(parts: _Parts, n_rows: int, form: _Format, wanted: Wanted) -> dict[
     together = [j for j, own in parts.items() if _are_floats(own)]
     matrix = np.empty((n_rows, len(together)), order="F")
     found: dict[int, Column] = {}
+    orders: dict[int, DateOrder] = {}
     for k, j in enumerate(together):
         _fill(matrix[:, k], parts.pop(j))
         found[j] = ArrayColumn(form.names[j], matrix[:, k])
     for j in list(parts):
-        series = _joined(parts.pop(j), form.rules, wanted.kinds.get(j))
+        rules = form.rules._replace(date_order=wanted.date_orders.get(j))
+        with naming_column(path, form.names[j]):
+            series, order = _joined(parts.pop(j), rules, wanted.kinds.get(j))
         found[j] = FrameColumn(form.names[j], nw.from_native(series, series_only=True))
-    return found
+        if order is not None:
+            orders[j] = order
+    return found, orders
 
 
 def _are_floats(parts: Sequence[_Part]) -> bool:
@@ -220,17 +229,17 @@ def _fill(column: np.ndarray, parts: list[_Part]) -> None:
         start += len(values)
 
 
-def _joined(parts: list[_Part], rules: Rules, kind: str | None) -> Any:
+def _joined(parts: list[_Part], rules: Rules, kind: str | None) -> Typed:
     """A column that is not all floats: text, wide integers, or no value at all."""
     import polars as pl
 
     if not parts:
-        return pl.Series([], dtype=pl.Float64)
+        return Typed(pl.Series([], dtype=pl.Float64))
     if parts[0].style == "text":
         return typed(parts[0].values, rules, kind)
     types = {part.values.dtype for part in parts if part.style != "nothing"} or {pl.Float64}
     common = next((t for t in (pl.Float64, pl.Int128) if t in types), pl.Int64)
-    return pl.concat([part.values.cast(common) for part in parts])
+    return Typed(pl.concat([part.values.cast(common) for part in parts]))
 
 
 def _frames(file: TextFile, form: _Format, blocks_of: _BlocksOf) -> Iterator[Any]:

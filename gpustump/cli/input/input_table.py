@@ -17,6 +17,7 @@ import numpy as np
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.vectors import vectors_in_rows
+from gpustump.cli.input.written_dates import FIRST, DateOrder
 from gpustump.data.columns import ArrayColumn, Column, ColumnTable, refuse_repeated_names
 from gpustump.data.readable import counted, listed, quoted, suggestion
 
@@ -46,10 +47,24 @@ class InputTable(ColumnTable):
         Vectors that the file holds beside the table (.npz), such as labels.
     notes : tuple of str
         What the reader found out about the file that a user may want to know.
+    date_orders : mapping of int to DateOrder
+        How the dates of columns begin, by the columns' positions, where that is a question.
     """
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    date_orders: Mapping[int, DateOrder] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may have been misread."""
+        return tuple(
+            f"{self.source}: the dates of {quoted(self.names[j])}, such as {quoted(own.example)}, "
+            f"may begin with the day or the month; they were read with the {FIRST[own.order]} "
+            "first. --date-order says which it is."
+            for j, own in self.date_orders.items()
+            if not own.is_sure
+        )
 
     def position(self, name: str, option: str) -> int:
         """The index of the column that an option names, by its name or, in arrays, its index.

@@ -80,6 +80,8 @@ def read_features_and_offsets(
 
 
 def _features(table: InputTable, encoding: Encoding) -> np.ndarray:
+    for warning in table.warnings:
+        print(one_line(f"gpustump: {warning}"), file=sys.stderr)
     with as_input_error():
         X, unseen = encode(encoding, table)
     for name, values in unseen.items():
@@ -99,14 +101,23 @@ def _request(
     def choose(header: InputTable) -> Wanted:
         with as_input_error():
             positions = needed_positions(encoding, header)
-        kinds = {
-            position: TEXT if needed.kind in ("category", NUMBERED) else NUMBER
-            for needed, position in zip(encoding.columns, positions, strict=True)
-        }
+        kinds, orders = as_in_training(encoding, positions)
         kinds = more(header) | kinds
-        return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds)
+        return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds, orders)
 
     return Request(choose, text_options(encoding))
+
+
+def as_in_training(
+    encoding: Encoding, positions: list[int]
+) -> tuple[dict[int, str], dict[int, str]]:
+    """What the columns that a model needs hold, and how their dates begin; see `Wanted`.
+
+    `positions` are where the columns are now.
+    """
+    pairs = list(zip(encoding.columns, positions, strict=True))
+    kinds = {at: TEXT if needed.kind in ("category", NUMBERED) else NUMBER for needed, at in pairs}
+    return kinds, {at: needed.date_order for needed, at in pairs if needed.date_order}
 
 
 def text_options(encoding: Encoding) -> TextOptions:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from gpustump.cli.errors import InputError, MissingLibraryError
@@ -14,6 +15,7 @@ from gpustump.cli.input.reader_aborts import explained_abort
 from gpustump.cli.input.requests import TEXT, Request
 from gpustump.cli.input.text_blocks import TextFile, blocks
 from gpustump.cli.input.text_columns import with_times
+from gpustump.cli.input.written_dates import DateOrder, naming_column
 from gpustump.cli.wording import one_line
 from gpustump.data.frames import columns_of
 
@@ -62,7 +64,17 @@ def read_json_lines(path: str, request: Request) -> InputTable:
     wanted = request.choose(_header(path, frame.columns))
     others = [s.name for j, s in enumerate(frame) if wanted.kinds.get(j) != TEXT]
     texts = [s for s in frame.select(others) if s.dtype == pl.String]
-    return _table(path, frame.with_columns(with_times(series) for series in texts))
+    places = {name: j for j, name in enumerate(frame.columns)}
+    found: list[Any] = []
+    orders: dict[int, DateOrder] = {}
+    for series in texts:
+        place = places[series.name]
+        with naming_column(path, series.name):
+            values, order = with_times(series, wanted.date_orders.get(place))
+        found.append(values)
+        if order is not None:
+            orders[place] = order
+    return replace(_table(path, frame.with_columns(found)), date_orders=orders)
 
 
 def _read_binary(

@@ -26,10 +26,13 @@ class Wanted:
         Positions of columns that are not needed.
     kinds : mapping of int to str
         Columns that are known to be `TEXT` or `NUMBER`. The reader finds out what the others are.
+    date_orders : mapping of int to str
+        How the dates of columns begin, where that is known; see `written_dates`.
     """
 
     skipped: frozenset[int] = frozenset()
     kinds: Mapping[int, str] = field(default_factory=dict)
+    date_orders: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpustump.cli.arguments import CODE_WIDTH
+from gpustump.cli.input.written_dates import DateOrder, are_such_dates, dates_in
 
 MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Missing values in every column, beside empty fields."""
@@ -34,10 +35,13 @@ class Rules(NamedTuple):
         The decimal marks: ".", "," or both, but not both in one column.
     missing : tuple of str
         The user's words for missing values.
+    date_order : str or None
+        How dates begin, where that is known; see `written_dates`.
     """
 
     decimals: str = "."
     missing: tuple[str, ...] = ()
+    date_order: str | None = None
 
     @property
     def missing_words(self) -> list[str]:
@@ -126,7 +130,14 @@ def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers
     return _with_others(_words(text, rules), rules, is_known=is_known)
 
 
-def typed(text: Any, rules: Rules, kind: str | None = None) -> Any:
+class Typed(NamedTuple):
+    """A column as booleans, dates, times or text, and how its dates begin where that matters."""
+
+    values: Any
+    date_order: DateOrder | None = None
+
+
+def typed(text: Any, rules: Rules, kind: str | None = None) -> Typed:
     """A whole column of text as booleans, dates or times if it holds them, but not as numbers.
 
     Parameters
@@ -135,14 +146,20 @@ def typed(text: Any, rules: Rules, kind: str | None = None) -> Any:
     rules : Rules
     kind : str or None
         "text" to leave it as text, "number" if the column is known to hold numbers.
+
+    Raises
+    ------
+    OtherOrderError
+        If a value is no date in the order of the rules.
     """
     words = _words(text, rules)
     if kind == "text":
-        return words
-    found = next((s for s in (_booleans(words), _times(words)) if s is not None), None)
-    if found is not None:
-        return found
-    return _null_where(words, _is_marker(words)) if kind == "number" else words
+        return Typed(words)
+    if (booleans := _booleans(words)) is not None:
+        return Typed(booleans)
+    if (times := _times(words, rules.date_order)) is not None:
+        return times
+    return Typed(_null_where(words, _is_marker(words)) if kind == "number" else words)
 
 
 def _words(text: Any, rules: Rules) -> Any:
@@ -222,10 +239,15 @@ def _wide_integers(text: Any) -> Numbers | None:
     return Numbers(wide, "integers") if wide.null_count() == text.null_count() else None
 
 
-def with_times(words: Any) -> Any:
-    """A series of text, as the dates or times of day that it holds, if it holds nothing else."""
-    found = _times(words)
-    return words if found is None else found.alias(words.name)
+def with_times(words: Any, date_order: str | None) -> Typed:
+    """A series of text, as the dates or times of day that it holds, if it holds nothing else.
+
+    Raises
+    ------
+    OtherOrderError
+        If a value is no date in the order that is known.
+    """
+    return _times(words, date_order) or Typed(words)
 
 
 def _booleans(words: Any) -> Any | None:
@@ -238,10 +260,11 @@ def _booleans(words: Any) -> Any | None:
     return None
 
 
-def _times(words: Any) -> Any | None:
+def _times(words: Any, date_order: str | None) -> Typed | None:
     """Dates, times of day, or both, if the first values look so.
 
-    polars finds the format by the first value, and reads the others in it.
+    polars finds the format by the first value, and reads the others in it. But whether a date
+    begins with the day or the month, all values say.
     """
     import polars as pl
 
@@ -250,11 +273,14 @@ def _times(words: Any) -> Any | None:
     if not len(first) or not first.str.contains(_DATE_OR_TIME).all():
         return None
     words = _null_where(words, _is_marker(words))
+    if are_such_dates(words, date_order):
+        dates = dates_in(words, date_order)
+        return None if dates is None else Typed(*dates)
     for method in ("to_date", "to_time", "to_datetime"):
         try:
             found = getattr(words.str, method)(strict=False)
         except pl.exceptions.ComputeError:  # no format fits the first value
             continue
         if found.null_count() == words.null_count():
-            return found
+            return Typed(found.alias(words.name))
     return None

@@ -24,6 +24,7 @@ from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
 from gpustump.cli.input.targets import is_quantity, target_labels, target_numbers
 from gpustump.cli.method import asks_for_quantity
+from gpustump.cli.wording import one_line
 from gpustump.data.columns import (
     NUMERIC,
     ArrayColumn,
@@ -195,14 +196,17 @@ def encoding_of(
         If a column cannot be a feature, or none is left.
     """
     if not arguments.quiet:
-        for warning in index.warnings:
-            print(f"gpustump: {warning}", file=sys.stderr)
+        for warning in (*index.warnings, *table.warnings):
+            print(one_line(f"gpustump: {warning}"), file=sys.stderr)
     excluded = {*choice.others, *index.left_out, *choice.dropped}
     positions = [j for j in range(len(table.columns)) if j not in excluded]
     if not positions:
         raise InputError(f"{table.source}: no column is left to learn from.")
+    learnt = learn_encoding(table, positions, choice.forced)
+    orders = {j: own.order for j, own in table.date_orders.items()}
     return replace(
-        learn_encoding(table, positions, choice.forced),
+        learnt,
+        columns=tuple(replace(own, date_order=orders.get(own.position)) for own in learnt.columns),
         missing=choice.missing,
         text_encoding=arguments.encoding,
         decimals=arguments.decimal,
@@ -300,7 +304,8 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
         choice = choice_of(header, arguments.target, arguments)
         kinds = dict.fromkeys(choice.forced.text, TEXT)
         kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
-        return Wanted(choice.dropped - choice.others, kinds)
+        orders = dict.fromkeys(range(len(header.columns)), arguments.date_order)
+        return Wanted(choice.dropped - choice.others, kinds, orders if arguments.date_order else {})
 
     words = _missing_words(arguments)
     text = TextOptions(arguments.encoding, None, arguments.decimal, words)
