@@ -96,9 +96,12 @@ text files:
                       numbers, booleans, dates or times also ? - . n/a #N/A <NA> unknown and the
                       like, in lower or upper case. --missing names others.
   numbers             If the separator is not a comma, 1,5 is a number in columns without decimal
-                      points; --decimal , makes it one in any file. Whole numbers of {width} digits
-                      or more, all of the same width and some beginning with 0, such as 01234, are
-                      codes and stay text; --numeric makes them numbers.
+                      points; --decimal , makes it one in any file. So are $1,234.50, 74.4% and
+                      1 234, if a column has one sign; where both marks may be decimal ones,
+                      --decimal says which, and the other may stand between thousands.
+                      Whole numbers of {width} digits or more, all of the same width and some
+                      beginning with 0, such as 01234, are codes and stay text; --numeric makes
+                      them numbers.
   dates, times        2024-12-31, 31/12/2024, 12/31/2024, 31.12.2024, with or without a time;
                       23:59:59. All dates of a column begin alike: with the day if no value says
                       what they begin with, and --date-order does not.

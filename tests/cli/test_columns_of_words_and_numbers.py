@@ -186,3 +186,51 @@ def test_dates_of_parquet_files_are_no_categories(command):
     assert "'day' cannot be used: --categorical names it, but it is a date. Turn it into" in (
         command.refuses(*options)
     )
+
+
+def test_a_model_reads_later_tables_with_the_marks_of_its_own(command):
+    r = np.random.default_rng(0)
+    values = np.round(r.normal(0, 5000, 300), 2)
+    labels = (values > 700).astype(int)
+
+    def write(name: str, texts: list[str], separator: str) -> None:
+        quoted = [f'"{text}"{separator}{label}' for text, label in zip(texts, labels, strict=True)]
+        Path(name).write_text("\n".join([f"x{separator}label", *quoted]) + "\n")
+
+    write("plain.csv", [repr(own) for own in values.tolist()], ",")
+    write("us.csv", [f"{own:,.2f}" for own in values], ",")
+    german = [f"{own:,.2f}".translate(str.maketrans(",.", ".,")) for own in values]
+    write("german.csv", german, ";")
+    options = ("--target", "label", "--rounds", 5, "--quiet", "--force")
+    digests, predictions = set(), set()
+    for name, more in (("plain.csv", ()), ("us.csv", ()), ("german.csv", ("--decimal", ","))):
+        command.succeeds("train", name, *options, *more)
+        digests.add(StumpEnsemble.load("model.json").digest())
+        predictions.add(command.succeeds("predict", "model.json", name).out)
+        if name == "us.csv":  # alone, these texts could have decimal commas
+            Path("few.tsv").write_text("x\n1,234\n-2,000\n")
+            found = command.succeeds("explain", "model.json", "few.tsv", "--row", 1).out
+            assert "1,234" in found or "1234" in found
+    assert len(digests) == len(predictions) == 1
+
+
+def test_all_columns_with_problems_are_named_in_one_message(command):
+    rows = [
+        f"{'call us' if k == 5 else f'${k},000'};w{k};{'x' if k == 7 else k};{k}.5 m;{k % 2}"
+        for k in range(1, 99)
+    ]
+    Path("table.csv").write_text("\n".join(["price;word;x;length;label", *rows]) + "\n")
+    message = command.refuses("train", "table.csv", "--target", "label", "--decimal", ".")
+    assert "column 'price' cannot be used: all its values are numbers except 'call us'." in message
+    assert "column 'word' cannot be used: it is text with 98 distinct values" in message
+    assert "The same is true of 'length'." in message
+    assert "column 'x' cannot be used: all its values are numbers except 'x'." in message
+    assert len(message) < 900
+
+
+def test_numbers_of_several_forms_are_told_of(command):
+    rows = [f"{k}.{k % 1000:03},5;{k % 2}" for k in range(1, 99)]
+    Path("table.csv").write_text("\n".join(["x;label", *rows]) + "\n")
+    message = command.refuses("train", "table.csv", "--target", "label")
+    assert "numbers with signs or marks, such as '1.001,5'. Say which mark is the" in message
+    command.succeeds("train", "table.csv", "--target", "label", "--decimal", ",")

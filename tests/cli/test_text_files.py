@@ -148,7 +148,7 @@ def test_decimal_commas_are_known_between_tabs_where_no_number_has_a_point():
     assert column(["1,5", "2.5"]).kind == "text"
     assert column(["1,5,6", "2"]).kind == "text"
     assert column(["1,5", "2"], decimals=".").kind == "text"
-    assert column(["1.234", "5.678"], decimals=",").kind == "text"
+    assert column(["1.234", "5.67"], decimals=",").kind == "text"
     assert column(["1234", "5,5e3"], decimals=",").numbers().tolist() == [1234, 5500]
 
 
@@ -316,3 +316,64 @@ def test_the_features_are_a_part_of_the_array_that_was_read():
     assert data.X.base is not None
     assert data.X.base.shape == (20, 3)
     assert np.array_equal(data.X, [[k / 4, k] for k in range(20)])
+
+
+WRITTEN = {
+    "comma between thousands": (["102,858.51", "7", "-1,000,000"], ".", [102858.51, 7, -1e6]),
+    "point between thousands": (["102.789,30", "1.234", "-5,5"], ",", [102789.3, 1234, -5.5]),
+    "blanks": (["1 234,5", "2\u202f000\u00a0000", "3"], None, [1234.5, 2e6, 3]),
+    "apostrophes": (["1'234.5", "2’000", "3"], None, [1234.5, 2000, 3]),
+    "dollars": (["$102,858.51", "-$5", "$-7.5", "$ 1"], ".", [102858.51, -5, -7.5, 1]),
+    "euros": (["12,50 €", "-3 €", "1000€", "n/a"], None, [12.5, -3, 1000, np.nan]),
+    "percent": (["74.4%", "-3 %", "0%"], None, [74.4, -3, 0]),
+    "whole": (["£1,234", "£5", ""], ".", [1234, 5, np.nan]),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_numbers_are_read_as_people_write_them(name):
+    fields, decimals, wanted = WRITTEN[name]
+    found = column(fields, decimals=decimals)
+    np.testing.assert_array_equal(found.numbers(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("fields", "decimals"),
+    [
+        (["$5", "€6"], None),  # amounts that do not compare
+        (["5%", "6"], None),
+        (["$5", "5%"], None),
+        (["1,23,456", "2"], "."),
+        (["1,2345", "2"], "."),
+        (["1,234.5,6", "2"], "."),
+        (["1 23", "2"], None),
+        (["1,234", "1.234,5"], "."),
+        (["102.789,30", "1.234"], None),  # 1.234 could be either
+        (["1$2", "3"], None),
+        (["$", "3"], None),
+        (["$$5", "3"], None),
+    ],
+)
+def test_what_could_be_two_numbers_or_none_stays_text(fields, decimals):
+    assert column(fields, decimals=decimals).kind == "text"
+
+
+def test_a_column_has_one_form_whichever_blocks_its_numbers_are_in(monkeypatch):
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", 40)
+    for late, wanted in (("$1,234.5", 1234.5), ("5", 5.0)):
+        found = column([*["$7"] * 30, late], decimals=".")
+        assert found.numbers().tolist() == [7.0] * 30 + [wanted]
+    assert column([*["$7"] * 30, "€8"], decimals=".").kind == "text"
+    assert column([*["7%"] * 30, "8"], decimals=".").kind == "text"
+
+
+def test_the_reader_says_that_numbers_have_signs_and_that_names_are_repeated():
+    found = read('a,b,a,a_2\n"$1,200",1%,3,4\n$5,2%,6,7\n')
+    assert found.names == ["a", "b", "a_3", "a_2"]
+    assert found.notes == (
+        "several columns are named 'a': the last is 'a_3'",
+        "numbers with signs, or marks between thousands, in 'a', 'b'",
+    )
+    assert found.columns[0].numbers().tolist() == [1200, 5]
+    with pytest.raises(InputError, match="several columns named 'a'"):
+        found.position("a", "--target")

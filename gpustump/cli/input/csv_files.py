@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,11 +57,14 @@ class _Format(NamedTuple):
     ----------
     names : tuple of str
         Of the columns.
+    repeated : dict of str to str
+        Names that several columns have, and what the last of them is called here.
     separator : str
     rules : Rules
     """
 
     names: tuple[str, ...]
+    repeated: dict[str, str]
     separator: str
     rules: Rules
 
@@ -106,7 +110,7 @@ def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTab
     """Read the file from blocks of its text; they may depend on the format."""
     form = _format(file, request.text)
     path, names = file.path, form.names
-    header = InputTable(path, tuple(map(UnreadColumn, names)), 0)
+    header = InputTable(path, tuple(map(UnreadColumn, names)), 0, repeated=form.repeated)
     wanted = request.choose(header)
     positions = [j for j in range(len(names)) if j not in wanted.skipped]
     parts: _Parts = {j: [] for j in positions}
@@ -125,22 +129,40 @@ def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTab
     for j in positions:
         if any(part.style == "text" for part in parts[j]):
             parts[j] = [_one_part(parts[j], form.rules, wanted.kinds.get(j))]
-    notes = _notes(path, form, parts)
+    notes, decimals = _notes(path, form, parts), _decimals_of(form, parts)
     found, orders = _columns(path, parts, n_rows, form, wanted)
     columns = tuple(found.get(j, column) for j, column in enumerate(header.columns))
-    return InputTable(path, columns, n_rows, notes=notes, date_orders=orders)
+    return replace(
+        header, columns=columns, n_rows=n_rows, notes=notes, date_orders=orders, decimals=decimals
+    )
 
 
 def _notes(path: str, form: _Format, parts: _Parts) -> tuple[str, ...]:
     """What the reader found out about the file that a user may want to know."""
-    notes = []
-    with_commas = (j for j, own in parts.items() if any(part.style == "commas" for part in own))
-    commas = [form.names[j] for j in with_commas]
+    notes = list[str]()
+    styles = {j: {part.style for part in own} for j, own in parts.items()}
+    commas = [form.names[j] for j, own in styles.items() if "commas" in own]
+    written = [form.names[j] for j, own in styles.items() if _written_in(own)]
+    for name, last in form.repeated.items():
+        notes.append(f"several columns are named {quoted(name)}: the last is {quoted(last)}")
     if form.separator != _usual_separator(path):
         notes.append(f"separated by {SEPARATORS[form.separator]}")
     if commas:
         notes.append(f"decimal commas in {listed(commas, 3)}")
+    if written:
+        notes.append(f"numbers with signs, or marks between thousands, in {listed(written, 3)}")
     return tuple(notes)
+
+
+def _written_in(styles: set[str]) -> str:
+    """The style of a column that has numbers with signs, or marks between thousands; else ""."""
+    return next((style for style in styles if style.startswith("written")), "")
+
+
+def _decimals_of(form: _Format, parts: _Parts) -> str | None:
+    """The decimal mark, if it was taken to be the only one, and the other is between thousands."""
+    styles = (_written_in({part.style for part in own}) for own in parts.values())
+    return form.rules.decimals[0] if len(form.rules.decimals) == 1 and any(styles) else None
 
 
 def _parts_of(frame: Any, rules: Rules, wanted: Wanted) -> dict[int, _Part]:
@@ -177,6 +199,8 @@ def _part(text: Any, found: Numbers | None, kind: str | None) -> _Part:
 def _fit_together(parts: Sequence[_Part]) -> bool:
     """Whether the blocks of a column are all text, or all numbers of one style."""
     styles = {part.style for part in parts}
+    if _written_in(styles):
+        return len(styles - {"nothing"}) == 1
     if "text" not in styles:
         return not {"floats", "commas"} <= styles
     return styles <= {"text", "nothing"} and not any(part.n_marked for part in parts)
@@ -279,9 +303,24 @@ def _format(file: TextFile, options: TextOptions) -> _Format:
         raise InputError(f"{file.path} has no columns.")
     if len(names) == 1:
         _refuse_title(file.path, names[0], rest)
-    check_column_names(file.path, names)
+    check_column_names(file.path, [name for name in names if not name])
+    names, repeated = _told_apart(names)
     decimals = options.decimals or ("." if separator == "," else ".,")
-    return _Format(tuple(names), separator, Rules(decimals, options.missing))
+    return _Format(tuple(names), repeated, separator, Rules(decimals, options.missing))
+
+
+def _told_apart(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Names that differ: x, x_2, ... for those that were x. And the last one of each such name."""
+    found, repeated = list[str](), dict[str, str]()
+    for name in names:
+        number, own = 1, name
+        while own in found or (own != name and own in names):
+            number += 1
+            own = f"{name}_{number}"
+        if own != name:
+            repeated[name] = own
+        found.append(own)
+    return found, repeated
 
 
 def _end_of_header(text: bytes) -> int:

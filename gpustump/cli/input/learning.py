@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -9,11 +10,14 @@ from typing import NamedTuple
 from gpustump.cli.arguments import CATEGORY_LIMIT
 from gpustump.cli.errors import InputError
 from gpustump.cli.input.input_table import InputTable
-from gpustump.cli.input.text_columns import MARKERS
+from gpustump.cli.input.text_columns import MARKERS, is_written_number
 from gpustump.data.columns import NUMERIC, USABLE, AsText, Column, is_number
 from gpustump.data.parameters import MOST_CATEGORIES
-from gpustump.data.readable import listed, quoted
+from gpustump.data.readable import counted, listed, quoted
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
+
+_MOST_PROBLEMS = 5
+"""How many kinds of problems a message tells of."""
 
 LEAST_NUMBERS, MOST_WORDS = 3, 3
 """A column of text is refused if 1 to `MOST_WORDS` of its distinct values are not numbers, while at
@@ -83,7 +87,8 @@ def _problem(
     if column.kind not in USABLE:
         return _Refused(column, f"its type is {column.kind}", _leave_out_or_convert)
     words = [value for value in values if not is_number(value)]
-    others = [word for word in words if word.lower() not in MARKERS]
+    odd = [word for word in words if not is_written_number(word)]
+    others = [word for word in odd if word.lower() not in MARKERS]
     is_forced = position in forced.text
     if is_forced and column.kind not in ("text", "empty"):
         return _Refused(column, f"--categorical names it, but it is a {column.kind}", _make_text)
@@ -91,8 +96,8 @@ def _problem(
         reason = "--numeric names it, but numbers are read only from fields of text files"
         if others:
             reason = f"--numeric names it, but it holds {listed(others, 3)}"
-        return _Refused(column, reason, _name_missing(others) if others else _convert)
-    n_numbers = len(values) - len(words)
+        return _Refused(column, reason, _name_missing(others[:3]) if others else _convert)
+    n_numbers = len(values) - len(odd)
     are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(others))
     if 0 < len(others) <= MOST_WORDS and are_numbers and not is_forced:
         reason = f"all its values are numbers except {listed(others)}"
@@ -103,6 +108,9 @@ def _problem(
     if not words and not is_forced:
         reason += f", such as {listed(values[:2])}: numbers that were read as text, as codes are"
         return _Refused(column, reason, _read_as_numbers)
+    if not others and not is_forced:
+        reason += f": numbers with signs or marks, such as {listed(_different(words))}"
+        return _Refused(column, reason, _write_alike)
     return _Refused(column, f"{reason}, such as {listed(values[:2])}", _leave_out_or_convert)
 
 
@@ -114,6 +122,19 @@ def _read_as_numbers(names: str, them: str) -> str:
     return (
         f"Leave {them} out with --drop {names}, or, if the table is a text file, read {them} as "
         f"numbers with --numeric {names}."
+    )
+
+
+def _different(words: Sequence[str]) -> list[str]:
+    """Two words that differ in what is no digit."""
+    forms = {re.sub(r"\d+", "", word): word for word in reversed(words)}
+    return list(forms.values())[::-1][:2]
+
+
+def _write_alike(names: str, them: str) -> str:
+    return (
+        "Say which mark is the decimal one with --decimal, write all values with the same sign, or "
+        f"leave {them} out with --drop {names}."
     )
 
 
@@ -139,10 +160,17 @@ def _name_missing(words: Sequence[str]) -> Callable[[str, str], str]:
 
 
 def _refusal(source: str, refused: Sequence[_Refused]) -> str:
-    """A message about the first column that cannot be used, and others of the same kind."""
-    column, reason, advice = refused[0]
-    kind = advice.__qualname__
-    names = [one.column.name for one in refused if one.advice.__qualname__ == kind]
-    also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
-    what_to_do = advice(shlex.quote(",".join(names)), "them" if names[1:] else "it")
-    return f"{source}: column {quoted(column.name)} cannot be used: {reason}.{also} {what_to_do}"
+    """A message about the columns that cannot be used, those of one problem together."""
+    problems: dict[str, list[_Refused]] = {}
+    for one in refused:
+        problems.setdefault(one.advice(" ", ""), []).append(one)
+    told = []
+    for alike in list(problems.values())[:_MOST_PROBLEMS]:
+        column, reason, advice = alike[0]
+        names = [one.column.name for one in alike]
+        also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
+        what_to_do = advice(shlex.quote(",".join(names)), "them" if names[1:] else "it")
+        told.append(f"column {quoted(column.name)} cannot be used: {reason}.{also} {what_to_do}")
+    rest = len(problems) - _MOST_PROBLEMS
+    more = [f"{counted(rest, 'other problem')} like these."] if rest > 0 else []
+    return f"{source}: " + " And ".join([*told, *more])

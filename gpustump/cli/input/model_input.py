@@ -122,5 +122,5 @@ def as_in_training(
 
 def text_options(encoding: Encoding) -> TextOptions:
     """How text files are read for a model: as in training."""
-    decimals = ".," if encoding.decimals == "," else encoding.decimals
+    decimals = ",." if encoding.decimals == "," else encoding.decimals
     return TextOptions(fallback=encoding.text_encoding, decimals=decimals, missing=encoding.missing)

@@ -46,8 +46,8 @@ class TextOptions:
     fallback : str or None
         The encoding of a file that turns out not to be UTF-8; None to refuse it.
     decimals : str or None
-        The decimal marks: ".", "," or ".,". None for a point and, if the file is not separated by
-        commas, a comma.
+        The decimal marks: ".", ",", ".," or ",.", the likely one first. None for a point and, if
+        the file is not separated by commas, a comma.
     missing : tuple of str
         Words that stand for missing values, beside the known ones.
     """

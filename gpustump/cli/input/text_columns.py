@@ -1,11 +1,13 @@
 """What the fields of a column of text are: numbers, booleans, dates, times, or words.
 
 Fields are stripped of blanks. A column is of numbers if all its fields are numbers, except those
-that stand for missing values. The same holds for booleans, dates and times.
+that stand for missing values. The same holds for booleans, dates and times. Numbers may have a sign
+of a currency or of percent, the same one throughout, and marks between thousands.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from gpustump.cli.arguments import CODE_WIDTH
@@ -22,6 +24,21 @@ MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
 """Missing values in columns whose other fields are numbers, dates, ...; in lower case."""
 
 _DECIMAL_COMMA = r"^[-+]?((\d+,?\d*|,\d+)([eE][-+]?\d+)?|inf|Infinity)$"
+_SIGN = "[$€£¥%]"
+_WRITTEN = r"^[-+]?\s*(?:[$€£¥]\s*)?[-+]?\d[\d.,'’\s]*[$€£¥%]?$"
+_BLANKS = r"\d{1,3}(?:['’\s]\d{3})+"
+_BY_MARK = {
+    mark: rf"^[-+]?(?:\d+|{_BLANKS}|\d{{1,3}}(?:{other}\d{{3}})+)(?:{mark}\d+)?$"
+    for mark, other in ((r"\.", ","), (",", r"\."))
+}
+_BY_DECIMALS = {
+    ".": {".": _BY_MARK[r"\."]},
+    ",": {",": _BY_MARK[","]},
+    ".,": {mark: rf"^[-+]?(?:\d+|{_BLANKS})(?:\{mark}\d+)?$" for mark in ".,"},
+}
+"""Numbers with marks between thousands, by the decimal mark. If both may be decimal marks, none of
+them is between thousands: 1,234 could be either."""
+
 _DATE_OR_TIME = r"^\d{1,4}[-/.:]\d{1,2}"
 _LOOKED_AT = 100
 
@@ -32,7 +49,7 @@ class Rules(NamedTuple):
     Attributes
     ----------
     decimals : str
-        The decimal marks: ".", "," or both, but not both in one column.
+        The decimal marks, ".", "," or both, but not both in one column; the likely one first.
     missing : tuple of str
         The user's words for missing values.
     date_order : str or None
@@ -57,7 +74,8 @@ class Numbers(NamedTuple):
     values : polars.Series
         Integers if all are integers, else float64.
     style : str
-        "integers", "floats", "commas", "codes", or "nothing" if none has a value.
+        "integers", "floats", "commas", "codes", "nothing" if none has a value, or "written" with
+        the decimal mark and the sign of numbers that have signs, or marks between thousands.
     n_marked : int
         Number of fields that were taken as missing because the others are numbers.
     """
@@ -80,7 +98,7 @@ def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
         for name, count in n_null.items()
         if count == len(frame)
     }
-    if "." not in rules.decimals:
+    if rules.decimals[0] != ".":
         return found
     others = [name for name in n_null if name not in found]
     head = frame.select(others).head(_LOOKED_AT)
@@ -179,9 +197,12 @@ def _null_where(series: Any, hits: Any) -> Any:
 
 
 def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
-    """Numbers among which are decimal commas, or markers of missing values."""
+    """Numbers among which are markers of missing values, decimal commas, signs or thousands."""
     import polars as pl
 
+    if rules.decimals == ",.":
+        by_comma = _with_others(words, rules._replace(decimals=","), is_known=is_known)
+        return by_comma or _with_others(words, rules._replace(decimals="."), is_known=is_known)
     n_words = len(words) - words.null_count()
     if not n_words:
         return Numbers(words.cast(pl.Float64), "nothing")
@@ -192,7 +213,8 @@ def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
     unknown = others.filter(~_is_marker(others))
     n_marked = len(others) - len(unknown)
     if len(unknown):
-        return _with_commas(words, n_marked) if _may_have_commas(unknown, rules) else None
+        found = _with_commas(words, n_marked) if _may_have_commas(unknown, rules) else None
+        return found or _written(words, rules, n_marked)
     if len(others) == n_words:
         return Numbers(floats, "nothing", n_marked) if is_known else None
     marked = _null_where(words, _is_marker(words))
@@ -215,6 +237,37 @@ def _with_commas(words: Any, n_marked: int) -> Numbers | None:
         return None
     values = marked.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
     return Numbers(values, "commas", n_marked)
+
+
+def _written(words: Any, rules: Rules, n_marked: int) -> Numbers | None:
+    """Numbers as people write them: 102,858.51 or 102.858,51, $5, 74.4%; None if some are not."""
+    import polars as pl
+
+    marked = _null_where(words, _is_marker(words))
+    values = marked.drop_nulls()
+    if not values.str.contains(_WRITTEN).all():
+        return None
+    signs = values.str.extract(f"({_SIGN})", 1)
+    distinct = signs.drop_nulls().unique().to_list()
+    if len(distinct) > 1 or ("%" in distinct and signs.null_count()):
+        return None
+    bare = marked.str.replace(rf"\s*{_SIGN}\s*", "")
+    for mark, number in _BY_DECIMALS[rules.decimals].items():
+        if bare.drop_nulls().str.contains(number).all():
+            plain = bare.str.replace_all(rf"[^-+\d{mark}]", "").str.replace(mark, ".", literal=True)
+            integers = plain.cast(pl.Int64, strict=False)
+            is_whole = integers.null_count() == marked.null_count()
+            found = integers if is_whole else plain.cast(pl.Float64)
+            return Numbers(found, " ".join(["written", mark, *distinct]), n_marked)
+    return None
+
+
+def is_written_number(text: str) -> bool:
+    """Whether a text is a number with a sign, or with marks between thousands."""
+    bare = re.sub(rf"\s*{_SIGN}\s*", "", text)
+    return bool(re.search(_WRITTEN, text)) and any(
+        re.search(own, bare) for own in _BY_MARK.values()
+    )
 
 
 def _is_marker(words: Any) -> Any:

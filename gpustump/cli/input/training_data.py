@@ -209,7 +209,7 @@ def encoding_of(
         columns=tuple(replace(own, date_order=orders.get(own.position)) for own in learnt.columns),
         missing=choice.missing,
         text_encoding=arguments.encoding,
-        decimals=arguments.decimal,
+        decimals=arguments.decimal or table.decimals,
     )
 
 
