@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,16 +13,22 @@ from gpustump.cli.input.constraints import as_text
 from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.method import DEFAULT, Method, described, described_shares, described_smoothing
+from gpustump.cli.output.doubts import doubts
+from gpustump.cli.output.held_out_figures import (
+    CLASSES_SHOWN,
+    Judged,
+    about_held_out,
+    log_loss_of,
+    share_of,
+    with_moderate_weights,
+)
 from gpustump.cli.output.quantity_errors import about_errors
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import label_text, number_text, percent
 from gpustump.data.columns import UNITS
-from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import counted, listed, shortened, thousands
-from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
-from gpustump.theory.proportions import effective_size, wilson_interval
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
@@ -30,7 +36,6 @@ if TYPE_CHECKING:
     from gpustump.estimators.boosted import BoostedEstimator
 
 FEATURES_SHOWN = 8
-CLASSES_SHOWN = 6
 VALUES_ROOM = 40
 """The values of a text column are listed up to this many characters."""
 
@@ -84,12 +89,15 @@ def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tup
 
     `with_route` adds which engine trained, and why.
     """
+    model, method, part = training.model, training.method, training.held_out
+    judged = None if part is None else Judged.of(model, part)
     return [
         *_about_data(training),
         *_about_method(training),
         *_about_rounds(training),
-        *_about_held_out(training),
+        *([] if part is None else about_held_out(model, judged, method.loss)),
         *_about_features(training),
+        *doubts(model, training.data, judged, method),
         *(_about_route(training) if with_route else []),
         *_about_time(training),
         ("digest", training.model.digest()),
@@ -215,7 +223,7 @@ def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
     """The number of rounds, why it is not larger, the training error and its bound."""
     rows = [("rounds", _rounds(training))]
     if training.model.is_regression:
-        part = _with_moderate_weights(training.trained)
+        part = with_moderate_weights(training.trained)
         return [*rows, *about_errors(training.model, part, training.method.loss, "training")]
     error, bound = _training_error(training)
     at_most = f", at most {_small(bound)} by {_theorem(training.model)}" if bound < 1.0 else ""
@@ -284,7 +292,7 @@ def _training_error(training: FinishedTraining) -> tuple[float, float]:
     if len(runs) == 1 and runs[0] and not has_set_aside:
         return runs[0][-1].training_error, bound
     wrong = model.labels_of(part.scores(model)) != part.y
-    return _share(wrong, part), bound
+    return share_of(wrong, part), bound
 
 
 def _bound(last: AnyRound) -> float:
@@ -294,128 +302,8 @@ def _bound(last: AnyRound) -> float:
 
 def _training_log_loss(training: FinishedTraining) -> float:
     """The log-loss of the rows trained on, which logistic boosting lowers."""
-    part = _with_moderate_weights(training.trained)
-    return _log_loss(training.model, part.scores(training.model), part)
-
-
-def _with_moderate_weights(part: Part) -> Part:
-    """The part with weights of at most 1, so that sums stay finite."""
-    if part.weights is None:
-        return part
-    return replace(part, weights=part.weights / part.weights.max())
-
-
-def _share(selected: np.ndarray, part: Part) -> float:
-    """The share of a part's weight, not all of it zero, that the selected samples have."""
-    weights = np.ones(len(selected)) if part.weights is None else part.weights
-    counts = weights > 0
-    return IntegerWeights.of(weights[counts]).share(selected[counts])
-
-
-def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
-    """How good the model is on the rows held out, if there are any, beside simple predictions."""
-    model, part = training.model, training.held_out
-    if part is None:
-        return []
-    weighted = ", weighted" if part.weights is not None else ""
-    if part.weights is not None and not part.weights.any():
-        return [("held out", "no figures: all of its weights are zero")]
-    part = _with_moderate_weights(part)
-    if training.model.is_regression:
-        return about_errors(model, part, training.method.loss, "held-out")
-    scores = part.scores(model)
-    rows = _about_accuracy(model, scores, part)
-    rows += _about_probabilities(model, scores, part)
-    area, n_classes = _mean_area(model, scores, part)
-    if n_classes:
-        among = "" if n_classes == len(model.classes) else f" of {len(model.classes)}"
-        mean = f", one class against the rest, mean over {n_classes}{among}"
-        over = "" if model.is_binary else mean
-        rows.append(("held-out ROC AUC", f"{area:.4f}{over}{weighted}"))
-    return rows
-
-
-def _about_accuracy(model: StumpEnsemble, scores: np.ndarray, part: Part) -> list[tuple[str, str]]:
-    """The accuracy, its 95 % interval, and that of always predicting the largest class.
-
-    For weighted rows, the number of rows is Kish's effective number. That is right if weights make
-    up for rows that are in the table too seldom. If they are counts of equal rows, the interval is
-    too wide; it never makes few rows look precise.
-    """
-    right = _share(model.labels_of(scores) == part.y, part)
-    true = class_numbers(model.classes, part.y, scores)
-    largest = float(_class_shares(model, true, part.weights).max())
-    n_rows = len(part.y) if part.weights is None else effective_size(part.weights)
-    low, high = wilson_interval(right, n_rows)
-    interval = f"{right:.4f} (95%: {low:.4f}..{high:.4f})"
-    if part.weights is None:
-        return [("held-out accuracy", f"{interval}; the largest class has {largest:.4f}")]
-    return [
-        ("held-out accuracy", f"{interval}, weighted: worth {n_rows:.1f} rows"),
-        ("", f"the largest class has {largest:.4f}"),
-    ]
-
-
-def _about_probabilities(
-    model: StumpEnsemble, scores: np.ndarray, part: Part
-) -> list[tuple[str, str]]:
-    """Log-loss and Brier score, and those of predicting the classes' shares for every row.
-
-    The Brier score is the mean squared error of the probability of the second of two classes. Of
-    more classes the squared errors are added, so it is at most 2.
-    """
-    from sklearn.metrics import brier_score_loss
-
-    weighted = ", weighted" if part.weights is not None else ""
-    probabilities = model.probabilities_of(scores)
-    true = class_numbers(model.classes, part.y, scores)
-    shares = _class_shares(model, true, part.weights)
-    log_loss = _log_loss(model, scores, part)
-    chance_loss = 0.0 - float(sum(share * np.log(share) for share in shares if share))
-    counted = range(1, 2) if model.is_binary else range(len(shares))
-    brier, chance_brier = (
-        sum(
-            float(brier_score_loss(true == k, columns[:, k], sample_weight=part.weights))
-            for k in counted
-        )
-        for columns in (probabilities, np.broadcast_to(shares, probabilities.shape))
-    )
-    without = "the classes' shares alone give"
-    return [
-        ("held-out log-loss", f"{log_loss:.4f}{weighted}; {without} {chance_loss:.4f}"),
-        ("held-out Brier", f"{brier:.4f}{weighted}; {without} {chance_brier:.4f}"),
-    ]
-
-
-def _log_loss(model: StumpEnsemble, scores: np.ndarray, part: Part) -> float:
-    """The mean of -ln P, where P is the probability of a row's class; it is finite."""
-    logs = model.log_probabilities_of(scores)
-    true = class_numbers(model.classes, part.y, scores)
-    return 0.0 - float(np.average(logs[np.arange(len(true)), true], weights=part.weights))
-
-
-def _class_shares(model: StumpEnsemble, true: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Each class's share of the weight of samples with these class numbers, (n_classes,)."""
-    weight = np.bincount(true, weights, minlength=len(model.classes))
-    shares: np.ndarray = weight / weight.sum()
-    return shares
-
-
-def _mean_area(model: StumpEnsemble, scores: np.ndarray, part: Part) -> tuple[float, int]:
-    """The area under the ROC curve, its mean over the classes in the rows, and their number."""
-    from sklearn.metrics import roc_auc_score
-
-    if model.is_binary:
-        columns, classes = [scores], model.classes[1:]
-    else:
-        columns, classes = list(model.probabilities_of(scores).T), model.classes
-    weights = np.ones(len(part.y)) if part.weights is None else part.weights
-    areas = []
-    for column, label in zip(columns, classes, strict=True):
-        is_label = part.y == label
-        if weights[is_label].any() and weights[~is_label].any():
-            areas.append(roc_auc_score(is_label, column, sample_weight=part.weights))
-    return float(np.mean(areas)) if areas else float("nan"), len(areas)
+    part = with_moderate_weights(training.trained)
+    return log_loss_of(training.model, Judged(part, part.scores(training.model)))
 
 
 def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
