@@ -437,6 +437,14 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         f"share the stumps (default: {_by_loss('multi_class')})",
     )
     add(
+        "--balanced",
+        dest="class_weight",
+        action="store_const",
+        const="balanced",
+        help="give all classes the same weight in training, so that rare ones are predicted more "
+        "often; probabilities are then those of equally frequent classes",
+    )
+    add(
         "--rounds",
         metavar="N",
         type=_whole(1),

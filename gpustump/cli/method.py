@@ -69,6 +69,8 @@ class Method:
         By how much a score must improve to count as better.
     smoothing_rounds : int
         With the logistic loss; see `LogitBoostClassifier`.
+    class_weight : "balanced" or None
+        See `AdaBoostClassifier`.
     """
 
     loss: Loss
@@ -83,6 +85,7 @@ class Method:
     set_aside: float = 0.1
     tol: float = 0.0
     smoothing_rounds: int = 0
+    class_weight: Literal["balanced"] | None = None
 
     @property
     def is_of_quantity(self) -> bool:
@@ -127,8 +130,9 @@ _IN_FILES_WITHOUT = {
     "set_aside": 0.1,
     "tol": 0.0,
     "smoothing_rounds": 0,
+    "class_weight": None,
 }
-"""Settings that earlier versions did not write, with what a model file without them means."""
+"""Settings that are written only if they differ from these."""
 
 
 def usual(loss: Loss) -> Method:
@@ -149,7 +153,7 @@ def asks_for_quantity(arguments: argparse.Namespace) -> bool | None:
     return True if arguments.exposure is not None else None
 
 
-_OF_CLASSES = ("votes", "multi_class", "weak_learner")
+_OF_CLASSES = ("votes", "multi_class", "weak_learner", "class_weight")
 """Options that only models of classes have."""
 
 
@@ -171,7 +175,7 @@ def method_of(arguments: argparse.Namespace, *, is_quantity: bool | None = None)
     _refuse_undefined(arguments, loss)
     names = (
         *("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner"),
-        *("bags", "patience", "set_aside", "smoothing_rounds"),
+        *("bags", "patience", "set_aside", "smoothing_rounds", "class_weight"),
     )
     given = {name: getattr(arguments, name) for name in names}
     start = ADABOOST if arguments.weak_learner == "interval" else usual(loss)
@@ -329,6 +333,8 @@ def estimator(method: Method, **more: Any) -> BoostedEstimator:
         "validation_fraction": method.set_aside,
         "tol": method.tol,
     }
+    if not method.is_of_quantity:
+        more["class_weight"] = method.class_weight
     if method.loss == "exponential":
         more |= {"votes": method.votes, "weak_learner": method.weak_learner}
         return AdaBoostClassifier(multi_class=method.multi_class, **more)
@@ -344,6 +350,8 @@ def _words(method: Method, n_classes: int) -> Iterator[str]:
     if method.weak_learner != "stump":
         yield "stumps and intervals"
     yield f"learning rate {method.learning_rate:g}"
+    if method.class_weight == "balanced":
+        yield "classes of equal weight"
     if method.loss != "exponential" and method.l2 not in (None, usual(method.loss).l2):
         yield f"l2 {method.l2:g}"
 
@@ -368,7 +376,8 @@ def _loss(arguments: argparse.Namespace, *, is_quantity: bool) -> Loss:
 def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
     for name in _OF_CLASSES:
         if loss in _QUANTITY_LOSSES and getattr(arguments, name) is not None:
-            _refuse(f"--{name.replace('_', '-')} is for classes, not for --loss {loss}")
+            option = "balanced" if name == "class_weight" else name.replace("_", "-")
+            _refuse(f"--{option} is for classes, not for --loss {loss}")
     if loss == "logistic" and arguments.votes is not None:
         _refuse(
             "--votes is for --loss exponential; with --loss logistic, regions vote Newton steps"

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from command import command_fixture  # noqa: F401
 
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+
 N_ROWS = 1200
 _R = np.random.default_rng(0)
 X = _R.normal(size=(N_ROWS, 3))
@@ -95,3 +97,31 @@ def test_a_class_that_is_never_predicted_is_told_of(command):
         line.split() == ["rare", "recall", "0.0000", "never", "predicted"]
         for line in outcome.out.splitlines()
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "estimator"),
+    [
+        ((), AdaBoostClassifier(n_estimators=100, class_weight="balanced")),
+        (("--loss", "logistic"), LogitBoostClassifier(class_weight="balanced")),
+    ],
+)
+def test_balanced_classes_are_the_librarys_and_find_the_rare_one(command, options, estimator):
+    rare = (X[:, 0] + NOISE > 2.2).astype(int)
+    write("a,b,c,y", *X.T.round(4), rare)
+    plain = train(command, *options)
+    outcome = train(command, *options, "--balanced", "--test-size", 0, "--force")
+    table = np.loadtxt("table.csv", delimiter=",", skiprows=1)
+    model = estimator.fit(table[:, :3], rare).model_
+    assert outcome.row("digest") == model.digest()
+    command.succeeds("audit", "model.json", "table.csv")
+    balanced = train(command, *options, "--balanced", "--force")
+
+    def recall(found) -> float:
+        (line,) = (line for line in found.out.splitlines() if line.split()[:2] == ["1", "recall"])
+        return float(line.split()[2])
+
+    assert recall(balanced) > recall(plain)
+    assert "classes of equal weight" in balanced.out
+    options = ("--target", "a", "--loss", "squared_error", "--balanced", "--force")
+    assert "--balanced is for classes" in command.refuses("train", "table.csv", *options)

@@ -63,7 +63,7 @@ def doubts(
     yield from _about_one_column(model, data, held_out.part, shares)
     if not model.is_regression:
         yield from _about_probabilities(model, held_out, method)
-        yield from _about_classes(model, held_out)
+        yield from _about_classes(model, held_out, method)
 
 
 def _shares_of_columns(model: StumpEnsemble, data: TrainingData) -> list[tuple[InputColumn, float]]:
@@ -145,8 +145,8 @@ def _about_probabilities(
     model: StumpEnsemble, held_out: Judged, method: Method
 ) -> Iterator[tuple[str, str]]:
     """Probabilities that are worse than the same ones for each row."""
-    if len(held_out.part.y) < _LEAST_ROWS:
-        return
+    if len(held_out.part.y) < _LEAST_ROWS or method.class_weight is not None:
+        return  # weighted classes have other probabilities on purpose
     if log_loss_of(model, held_out) <= _CLEARLY * log_loss_of_shares(model, held_out):
         return
     text = "by the held-out log-loss, the probabilities are worse than the classes' shares."
@@ -154,14 +154,18 @@ def _about_probabilities(
     yield from _warning(text + more * (method.bags == 1))
 
 
-def _about_classes(model: StumpEnsemble, held_out: Judged) -> Iterator[tuple[str, str]]:
+def _about_classes(
+    model: StumpEnsemble, held_out: Judged, method: Method
+) -> Iterator[tuple[str, str]]:
     """Classes of the rows held out that are predicted for none of them."""
     y, predicted = held_out.part.y, {*model.labels_of(held_out.scores).tolist()}
     never = [label for label in model.classes if label in {*y.tolist()} - predicted]
     if never and len(y) >= _LEAST_ROWS:
         names = listed([label_text(label) for label in never], 3)
         n_rows = counted(sum(int((y == label).sum()) for label in never), "row")
-        yield from _warning(f"never predicted for rows held out: {names}, the class of {n_rows}.")
+        text = f"never predicted for rows held out: {names}, the class of {n_rows}."
+        more = " --balanced gives all classes the same weight."
+        yield from _warning(text + more * (method.class_weight is None))
 
 
 def _warning(text: str) -> Iterator[tuple[str, str]]:
