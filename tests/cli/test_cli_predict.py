@@ -243,3 +243,15 @@ def test_a_value_that_no_training_row_lacked_is_told_of_in_one_line(command):
             "gpustump: values are missing in features where none was missing in training: 'b'. "
             "The model's votes for them were not learnt.\n"
         )
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+def test_a_file_that_was_written_is_named_with_its_rows(command, ending):
+    Path("table.csv").write_text("x,label\n" + "".join(f"{k},{k % 3 > 1}\n" for k in range(30)))
+    command.succeeds("train", "table.csv", "--target", "label")
+    for do in ("predict", "explain"):
+        name = f"{do}.{ending}"
+        outcome = command.succeeds(do, "model.json", "table.csv", "-o", name)
+        assert outcome.row("written").startswith(f"{name}, 30 rows, ")
+    for name in ("model.onnx", "model.h"):
+        assert command.succeeds("export", "model.json", "-o", name).row("written").startswith(name)

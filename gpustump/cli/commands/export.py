@@ -20,6 +20,7 @@ from gpustump.cli.output.output_paths import (
     is_stream,
     kind_with_mark,
 )
+from gpustump.data.readable import readable_bytes
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.whole_file import whole_file
 
@@ -101,6 +102,8 @@ def _write(content: bytes, output: OutputFile) -> None:
         return
     with system_errors_at(f"--output {output.path}"), whole_file(output.path) as file:
         file.write(content)
+    if not is_stream(output.path):
+        print(f"written  {output.path}, {readable_bytes(len(content))}")
 
 
 def _to_onnx(model: StumpEnsemble, options: dict[str, Any]) -> bytes:

@@ -28,6 +28,7 @@ from gpustump.cli.output.output_paths import (
     check_replaced_file,
     is_stream,
 )
+from gpustump.data.readable import counted, readable_bytes
 from gpustump.model.whole_file import whole_file
 
 ENDINGS = (".csv", ".parquet", ".npz")
@@ -137,6 +138,9 @@ def write_result(path: str, result: Result) -> None:
     write = next((endings[e] for e in ENDINGS if path.lower().endswith(e)), _write_csv)
     with system_errors_at(f"--output {path}"), whole_file(path) as file:
         write(file, result)
+    if not is_stream(path):
+        size = readable_bytes(os.path.getsize(path))
+        print(f"written  {path}, {counted(result.n_rows, 'row')}, {size}")
 
 
 def _write_csv(file: BinaryIO, result: Result) -> None:
