@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
