@@ -203,7 +203,7 @@ def row_score(
     known : ndarray (n_outputs,) of float64
         What is known of each score beforehand.
     """
-    scores = arrays.to_host(model.decision_function(table)) + known  # either of one or of all
+    scores = arrays.to_host(model.decision_function(table)) + known  # (1,) or (1, n_outputs)
     predicted = None if model.is_regression else _predicted(model, scores)
     if label is None and not model.has_one_score:
         label = predicted

@@ -76,9 +76,10 @@ def waterfall(
     Notes
     -----
     A feature's contribution is the sum of its votes, `StumpEnsemble.explain`. The widths of the
-    bars add up to `decision_function` bit for bit, in any order. (Sums of votes made by hand may be
-    rounded.) With two classes the second one is predicted if the score is above 0. Of the scores of
-    a softmax only the differences between classes mean something.
+    bars add up to `decision_function` bit for bit, in any order, if nothing is known beforehand.
+    (Sums of votes made by hand may be rounded.) With two classes the second one is predicted if the
+    score is above 0. Of the scores of a softmax only the differences between classes mean
+    something.
 
     Examples
     --------

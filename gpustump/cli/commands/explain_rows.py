@@ -27,7 +27,7 @@ from gpustump.cli.output.text_bars import BarStyle
 from gpustump.data.readable import counted, listed, quoted, suggestion
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots.columns import columns_of
-from gpustump.plots.one_row import RowScore, row_score
+from gpustump.plots.one_row import RowScore, known_score, row_score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +77,10 @@ def explain_rows(arguments: argparse.Namespace) -> None:
     X, offsets = read_features_and_offsets(arguments, loaded)
     _check_rows(arguments.row, len(X), source)
     with as_input_error(f"{source}: "):
-        known = [offsets.known_score(number - 1, loaded.model) for number in arguments.row]
+        known = [
+            known_score(loaded.model, *offsets.in_rows(np.asarray([number - 1])))
+            for number in arguments.row
+        ]
         rows = [
             _explained(loaded, X[number - 1 : number], label, own)
             for number, own in zip(arguments.row, known, strict=True)

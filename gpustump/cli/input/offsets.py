@@ -19,7 +19,6 @@ from gpustump.cli.wording import one_line
 from gpustump.data.columns import Column
 from gpustump.data.readable import quoted, shown
 from gpustump.model.ensemble import StumpEnsemble
-from gpustump.plots.one_row import known_score
 
 
 class Offsets(NamedTuple):
@@ -48,17 +47,6 @@ class Offsets(NamedTuple):
             known = Offset(self.init_score).of_classes(scores[:, np.newaxis], len(model.classes))
         found: np.ndarray = scores + known
         return found
-
-    def known_score(self, row: int, model: StumpEnsemble) -> np.ndarray:
-        """What is known of a row's scores; see `plots.one_row.known_score`.
-
-        Raises
-        ------
-        InputError
-            If a value is not finite, or is out of range.
-        """
-        with as_input_error():
-            return known_score(model, *(None if own is None else own[row] for own in self))
 
     def applied(self, predictions: np.ndarray, model: StumpEnsemble) -> np.ndarray:
         """Predictions of a quantity with what is known of the rows.
