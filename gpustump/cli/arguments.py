@@ -17,6 +17,7 @@ from gpustump import __version__
 from gpustump.cli import method
 from gpustump.cli.errors import InputError
 from gpustump.data.parameters import (
+    DATE_ORDERS,
     FEW_BAGS,
     FEW_SAMPLES,
     L2_OF_ONE_OUTPUT,
@@ -96,9 +97,9 @@ text files:
                       numbers, booleans, dates or times also ? - . n/a #N/A <NA> unknown and the
                       like, in lower or upper case. --missing names others.
   numbers             If the separator is not a comma, 1,5 is a number in columns without decimal
-                      points; --decimal , makes it one in any file. So are $1,234.50, 74.4% and
-                      1 234, if a column has one sign; where both marks may be decimal ones,
-                      --decimal says which, and the other may stand between thousands.
+                      points; --decimal , makes it one in any file. So are $1,234.50, 74.4% (as
+                      74.4) and 1 234, if a column has one sign; where both marks may be decimal
+                      ones, --decimal says which, and the other may stand between thousands.
                       Whole numbers of {width} digits or more, all of the same width and some
                       beginning with 0, such as 01234, are codes and stay text; --numeric makes
                       them numbers.
@@ -571,7 +572,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--date-order",
         metavar="ORDER",
-        type=_one_of(("dmy", "mdy", "ymd")),
+        type=_one_of(DATE_ORDERS),
         help="what dates such as 03/04/24 begin with: dmy (day), mdy (month) or ymd (year) "
         "(default: see text files)",
     )

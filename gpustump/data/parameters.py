@@ -29,6 +29,11 @@ def check_real(
     raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
+DateOrderName = Literal["dmy", "mdy", "ymd"]
+"""What a date such as 03/04/24 begins with: day, month or year, and what comes next."""
+
+DATE_ORDERS: tuple[DateOrderName, ...] = get_args(DateOrderName)
+
 Learner = Literal["stump", "interval"]
 """What a round of boosting may choose from: stumps only, or intervals as well."""
 

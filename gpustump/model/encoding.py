@@ -35,7 +35,7 @@ from gpustump.data.columns import (
     values_of_kind,
     without_numbers,
 )
-from gpustump.data.parameters import MOST_CATEGORIES
+from gpustump.data.parameters import DATE_ORDERS, MOST_CATEGORIES
 from gpustump.data.readable import counted, listed, quoted, shortened, shown, suggestion
 from gpustump.engines.prediction import quick_to_compute_in
 
@@ -71,7 +71,7 @@ class InputColumn:
         The sorted values of a column of text. "category": each becomes a feature. "numbered": value
         k becomes the number k.
     date_order : str or None
-        "dmy", "mdy" or "ymd" if the dates began so, as text.
+        One of `DATE_ORDERS`, if the dates began so, as text.
 
     Raises
     ------
@@ -93,7 +93,7 @@ class InputColumn:
             raise ValueError(
                 f"a column is of an unknown kind, or of one that has no values: {shown(self)}"
             )
-        if self.date_order not in (None, "dmy", "mdy", "ymd"):
+        if self.date_order not in (None, *DATE_ORDERS):
             raise ValueError(f"a column's dates are of an unknown order: {shown(self)}")
         n_values = len(self.values)
         if self.kind == NUMBERED and not len({*self.values}) == n_values <= MOST_CATEGORIES:

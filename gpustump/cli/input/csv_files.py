@@ -311,15 +311,17 @@ def _format(file: TextFile, options: TextOptions) -> _Format:
 
 def _told_apart(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Names that differ: x, x_2, ... for those that were x. And the last one of each such name."""
-    found, repeated = list[str](), dict[str, str]()
+    found, repeated, taken = list[str](), dict[str, str](), set[str]()
+    given = {*names}
     for name in names:
         number, own = 1, name
-        while own in found or (own != name and own in names):
+        while own in taken or (own != name and own in given):
             number += 1
             own = f"{name}_{number}"
         if own != name:
             repeated[name] = own
         found.append(own)
+        taken.add(own)
     return found, repeated
 
 

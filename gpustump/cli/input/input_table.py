@@ -67,7 +67,7 @@ class InputTable(ColumnTable):
         return tuple(
             f"{self.source}: the dates of {quoted(self.names[j])}, such as {quoted(own.example)}, "
             f"may begin with the day or the month; they were read with the {FIRST[own.order]} "
-            "first. --date-order says which it is."
+            "first. Train with --date-order to say which it is."
             for j, own in self.date_orders.items()
             if not own.is_sure
         )

@@ -162,8 +162,8 @@ def _name_missing(words: Sequence[str]) -> Callable[[str, str], str]:
 def _refusal(source: str, refused: Sequence[_Refused]) -> str:
     """A message about the columns that cannot be used, those of one problem together."""
     problems: dict[str, list[_Refused]] = {}
-    for one in refused:
-        problems.setdefault(one.advice(" ", ""), []).append(one)
+    for one in refused:  # what to do is the same for columns of one problem
+        problems.setdefault(one.advice("", ""), []).append(one)
     told = []
     for alike in list(problems.values())[:_MOST_PROBLEMS]:
         column, reason, advice = alike[0]

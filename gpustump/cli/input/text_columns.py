@@ -264,10 +264,10 @@ def _written(words: Any, rules: Rules, n_marked: int) -> Numbers | None:
 
 def is_written_number(text: str) -> bool:
     """Whether a text is a number with a sign, or with marks between thousands."""
+    if not re.match(_WRITTEN, text):  # as most are not, this is all that takes time
+        return False
     bare = re.sub(rf"\s*{_SIGN}\s*", "", text)
-    return bool(re.search(_WRITTEN, text)) and any(
-        re.search(own, bare) for own in _BY_MARK.values()
-    )
+    return any(re.match(own, bare) for own in _BY_MARK.values())
 
 
 def _is_marker(words: Any) -> Any:

@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 from gpustump.cli.errors import InputError
 from gpustump.data.readable import quoted
 
-DATE_ORDERS = ("dmy", "mdy", "ymd")
-"""What a date may begin with: day, month or year, and what comes next."""
-
 FIRST = {"dmy": "day", "mdy": "month", "ymd": "year"}
 
 _TIME = r"(?:[ T]+(\d{1,2}:\d{2}.*))?$"
@@ -34,7 +31,7 @@ class DateOrder(NamedTuple):
     Attributes
     ----------
     order : str
-        One of `DATE_ORDERS`.
+        One of `data.parameters.DATE_ORDERS`.
     is_sure : bool
         Whether the values, or the user, say so.
     example : str
