@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.method import Method
 from gpustump.cli.output.held_out_figures import (
-    Judged,
+    ScoredPart,
     class_shares,
     log_loss_of,
     log_loss_of_shares,
@@ -25,8 +24,9 @@ from gpustump.model.ensemble import StumpEnsemble
 _LEAST_ROWS, _LEAST_IDS = 50, 100
 """Fewer rows are no evidence of anything, and no evidence that a column holds IDs."""
 
-_MOST_ROWS, _MOST_COLUMNS = 10_000, 20
-"""More rows, and columns with fewer votes, are not looked at to find out what one alone tells."""
+_MOST_VALUES, _MOST_COLUMNS = 2**22, 20
+"""Of larger tables some rows are looked at to find out what a column alone tells; and these many
+columns, those with most votes."""
 
 _LARGE_SHARE = 0.05
 """A column with a smaller share of the votes hardly matters."""
@@ -44,7 +44,12 @@ the variance of a quantity."""
 
 
 def doubts(
-    model: StumpEnsemble, data: TrainingData, held_out: Judged | None, method: Method
+    model: StumpEnsemble,
+    data: TrainingData,
+    held_out: ScoredPart | None,
+    method: Method,
+    *,
+    is_told: bool,
 ) -> Iterator[tuple[str, str]]:
     """Names and values of rows of the summary.
 
@@ -52,15 +57,18 @@ def doubts(
     ----------
     model : StumpEnsemble
     data : TrainingData
-    held_out : Judged or None
+    held_out : ScoredPart or None
         The rows held out, if there are any.
     method : Method
+    is_told : bool
+        Whether there is a warning of columns that hold the answer without any error.
     """
     shares = _shares_of_columns(model, data)
     yield from _about_numbers_of_rows(data, shares)
     if held_out is None:
         return
-    yield from _about_one_column(model, data, held_out.part, shares)
+    if not is_told:
+        yield from _about_one_column(model, held_out.part, shares)
     if not model.is_regression:
         yield from _about_probabilities(model, held_out, method)
         yield from _about_classes(model, held_out, method)
@@ -93,15 +101,16 @@ def _about_numbers_of_rows(
 
 
 def _about_one_column(
-    model: StumpEnsemble, data: TrainingData, part: Part, shares: list[tuple[InputColumn, float]]
+    model: StumpEnsemble, part: Part, shares: list[tuple[InputColumn, float]]
 ) -> Iterator[tuple[str, str]]:
     """The first column that would make the model nearly as good alone."""
-    is_known = any(own is not None for own in part.offsets)  # beforehand, in part
-    if len(part.y) < _LEAST_ROWS or is_known or telling_columns(data):
-        return  # a column without any error has a warning of its own
-    some = slice(None, None, -(-len(part.y) // _MOST_ROWS))
+    some = slice(None, None, -(-len(part.y) * model.n_features * model.n_outputs // _MOST_VALUES))
     y, weights = part.y[some], None if part.weights is None else part.weights[some]
-    parts = model.explain(data.X[part.rows[some]])
+    is_known = any(own is not None for own in part.offsets)  # beforehand, in part
+    has_weight = weights is None or weights.any()
+    if len(y) < _LEAST_ROWS or is_known or not has_weight:
+        return
+    parts = model.explain(part.X[part.rows[some]])
     ends = np.cumsum([len(column.features) for column, _ in shares]).tolist()
     order = sorted(range(len(shares)), key=lambda k: -shares[k][1])
     for k in order[:_MOST_COLUMNS]:
@@ -142,7 +151,7 @@ def _mean_square(values: np.ndarray, weights: np.ndarray | None) -> float:
 
 
 def _about_probabilities(
-    model: StumpEnsemble, held_out: Judged, method: Method
+    model: StumpEnsemble, held_out: ScoredPart, method: Method
 ) -> Iterator[tuple[str, str]]:
     """Probabilities that are worse than the same ones for each row."""
     if len(held_out.part.y) < _LEAST_ROWS or method.class_weight is not None:
@@ -150,12 +159,13 @@ def _about_probabilities(
     if log_loss_of(model, held_out) <= _CLEARLY * log_loss_of_shares(model, held_out):
         return
     text = "by the held-out log-loss, the probabilities are worse than the classes' shares."
-    more = " --glass-box learns probabilities, and stops before it learns noise."
-    yield from _warning(text + more * (method.bags == 1))
+    if method.bags == 1:
+        text += " --glass-box learns probabilities, and stops before it learns noise."
+    yield from _warning(text)
 
 
 def _about_classes(
-    model: StumpEnsemble, held_out: Judged, method: Method
+    model: StumpEnsemble, held_out: ScoredPart, method: Method
 ) -> Iterator[tuple[str, str]]:
     """Classes of the rows held out that are predicted for none of them."""
     y, predicted = held_out.part.y, {*model.labels_of(held_out.scores).tolist()}
@@ -164,8 +174,9 @@ def _about_classes(
         names = listed([label_text(label) for label in never], 3)
         n_rows = counted(sum(int((y == label).sum()) for label in never), "row")
         text = f"never predicted for rows held out: {names}, the class of {n_rows}."
-        more = " --balanced gives all classes the same weight."
-        yield from _warning(text + more * (method.class_weight is None))
+        if method.class_weight is None:
+            text += " --balanced gives all classes the same weight."
+        yield from _warning(text)
 
 
 def _warning(text: str) -> Iterator[tuple[str, str]]:

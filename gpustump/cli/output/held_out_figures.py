@@ -25,7 +25,7 @@ CLASSES_SHOWN = 6
 """Classes that are told of one by one, the largest."""
 
 
-class Judged(NamedTuple):
+class ScoredPart(NamedTuple):
     """Rows, with weights of at most 1, and the scores that a model gives them: (n_rows,), or
     (n_rows, n_classes); none of a quantity."""
 
@@ -33,7 +33,7 @@ class Judged(NamedTuple):
     scores: np.ndarray
 
     @classmethod
-    def of(cls, model: StumpEnsemble, part: Part) -> Judged | None:
+    def of(cls, model: StumpEnsemble, part: Part) -> ScoredPart | None:
         """Some rows; None if all of their weights are zero."""
         if part.weights is not None and not part.weights.any():
             return None
@@ -42,14 +42,14 @@ class Judged(NamedTuple):
 
 
 def about_held_out(
-    model: StumpEnsemble, held_out: Judged | None, loss: Loss
+    model: StumpEnsemble, held_out: ScoredPart | None, loss: Loss
 ) -> list[tuple[str, str]]:
     """How good a model is on the rows held out, beside simple predictions: names and values.
 
     Parameters
     ----------
     model : StumpEnsemble
-    held_out : Judged or None
+    held_out : ScoredPart or None
         None if their weights are zero.
     loss : str
         What was lowered in training.
@@ -114,32 +114,31 @@ def _about_recall(model: StumpEnsemble, scores: np.ndarray, part: Part) -> list[
 
     The largest classes are told of. Weights count.
     """
-    predicted, weights = model.labels_of(scores), part.weights
+    from sklearn.metrics import precision_recall_fscore_support
+
     true = class_numbers(model.classes, part.y, scores)
-    shares = class_shares(model, true, weights)
+    shares = class_shares(model, true, part.weights)
     order = [k for k in np.argsort(-shares, kind="stable").tolist() if shares[k]]
-    rows = []
-    for k in order[:CLASSES_SHOWN]:
-        label = model.classes[k]
-        is_label, is_taken = part.y == label, predicted == label
-        found = _weight(is_label & is_taken, weights)
-        recall = found / _weight(is_label, weights)
-        taken = _weight(is_taken, weights)
-        right = f"precision {found / taken:.4f}" if taken else "never predicted"
-        rows.append((label_text(label), f"recall {recall:.4f}", right))
-    lines = aligned_lines(rows)
-    if len(order) > CLASSES_SHOWN:
-        lines.append(
-            f"and {counted(len(order) - CLASSES_SHOWN, 'smaller class', 'smaller classes')}"
+    shown, n_more = order[:CLASSES_SHOWN], len(order) - CLASSES_SHOWN
+    precision, recall, _, _ = precision_recall_fscore_support(
+        true, model.class_indices(scores), labels=shown, sample_weight=part.weights,
+        zero_division=np.nan,
+    )  # fmt: skip
+    rows = [
+        (
+            label_text(model.classes[k]),
+            f"recall {found:.4f}",
+            "never predicted" if np.isnan(right) else f"precision {right:.4f}",
         )
+        for k, found, right in zip(shown, recall, precision, strict=True)
+    ]
+    lines = aligned_lines(rows)
+    if n_more > 0:
+        lines.append(f"and {counted(n_more, 'smaller class', 'smaller classes')}")
     return [("" if k else "held-out classes", line) for k, line in enumerate(lines)]
 
 
-def _weight(selected: np.ndarray, weights: np.ndarray | None) -> float:
-    return float(np.count_nonzero(selected) if weights is None else weights[selected].sum())
-
-
-def _about_probabilities(model: StumpEnsemble, held_out: Judged) -> list[tuple[str, str]]:
+def _about_probabilities(model: StumpEnsemble, held_out: ScoredPart) -> list[tuple[str, str]]:
     """Log-loss and Brier score, and those of predicting the classes' shares for every row.
 
     The Brier score is the mean squared error of the probability of the second of two classes. Of
@@ -168,14 +167,14 @@ def _about_probabilities(model: StumpEnsemble, held_out: Judged) -> list[tuple[s
     ]
 
 
-def log_loss_of(model: StumpEnsemble, rows: Judged) -> float:
+def log_loss_of(model: StumpEnsemble, rows: ScoredPart) -> float:
     """The mean of -ln P, where P is the probability of a row's class; it is finite."""
     logs = model.log_probabilities_of(rows.scores)
     true = class_numbers(model.classes, rows.part.y, rows.scores)
     return 0.0 - float(np.average(logs[np.arange(len(true)), true], weights=rows.part.weights))
 
 
-def log_loss_of_shares(model: StumpEnsemble, rows: Judged) -> float:
+def log_loss_of_shares(model: StumpEnsemble, rows: ScoredPart) -> float:
     """The same if P is the class's share of the rows."""
     true = class_numbers(model.classes, rows.part.y, rows.scores)
     shares = class_shares(model, true, rows.part.weights)

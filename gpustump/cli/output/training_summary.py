@@ -16,7 +16,7 @@ from gpustump.cli.method import DEFAULT, Method, described, described_shares, de
 from gpustump.cli.output.doubts import doubts
 from gpustump.cli.output.held_out_figures import (
     CLASSES_SHOWN,
-    Judged,
+    ScoredPart,
     about_held_out,
     log_loss_of,
     share_of,
@@ -90,21 +90,22 @@ def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tup
     `with_route` adds which engine trained, and why.
     """
     model, method, part = training.model, training.method, training.held_out
-    judged = None if part is None else Judged.of(model, part)
+    scored = None if part is None else ScoredPart.of(model, part)
+    telling = telling_columns(training.data) if len(training.data.X) else []
     return [
-        *_about_data(training),
+        *_about_data(training, telling),
         *_about_method(training),
         *_about_rounds(training),
-        *([] if part is None else about_held_out(model, judged, method.loss)),
+        *([] if part is None else about_held_out(model, scored, method.loss)),
         *_about_features(training),
-        *doubts(model, training.data, judged, method),
+        *doubts(model, training.data, scored, method, is_told=bool(telling)),
         *(_about_route(training) if with_route else []),
         *_about_time(training),
         ("digest", training.model.digest()),
     ]
 
 
-def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
+def _about_data(training: FinishedTraining, telling: list[InputColumn]) -> list[tuple[str, str]]:
     """Rows, features, what is predicted, and how columns were encoded."""
     data = training.data
     n_rows, n_features = len(data.y), data.X.shape[1]
@@ -117,7 +118,7 @@ def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
         ("features", f"{thousands(n_features)}{_number_of_columns(data.encoding)}"),
         _quantity(data) if data.is_quantity else _classes(data),
         *(("" if k else "encoded", line) for k, line in enumerate(lines)),
-        *_about_telling_columns(data),
+        *_about_telling_columns(data, telling),
     ]
 
 
@@ -147,9 +148,8 @@ def _mean(values: np.ndarray) -> float:
     return float(np.mean(values / scale)) * scale
 
 
-def _about_telling_columns(data: TrainingData) -> list[tuple[str, str]]:
+def _about_telling_columns(data: TrainingData, found: list[InputColumn]) -> list[tuple[str, str]]:
     """A warning about columns that may hold the answer."""
-    found = telling_columns(data) if len(data.X) else []
     if not found:
         return []
     prefix = "" if data.encoding.named else "column "
@@ -303,7 +303,7 @@ def _bound(last: AnyRound) -> float:
 def _training_log_loss(training: FinishedTraining) -> float:
     """The log-loss of the rows trained on, which logistic boosting lowers."""
     part = with_moderate_weights(training.trained)
-    return log_loss_of(training.model, Judged(part, part.scores(training.model)))
+    return log_loss_of(training.model, ScoredPart(part, part.scores(training.model)))
 
 
 def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
