@@ -52,7 +52,9 @@ WAYS = {
     "explain": ("explain", "new.json", "t.npz", "-o", "disk/result.npz"),
 }
 name = "disk/" + WAYS[kind][-1].partition("/")[2]
-assert run(*WAYS[kind])[0] == 0
+code, said = run(*WAYS[kind])
+assert code == 0, said
+assert said == "" if kind == "train" else said.startswith(f"written  {name}, "), said
 whole = open(name, "rb").read()
 found = []
 for room in rooms:
