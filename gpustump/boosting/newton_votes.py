@@ -119,8 +119,7 @@ class NewtonVotes:
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of each region, for each output."""
-        left, right, missing = (tuple(self._vote(*one) for one in own) for own in sums)
-        return left, right, missing
+        return tuple(tuple(self._vote(*one) for one in own) for own in sums)
 
     def whole_step(self, sums: Sequence[Sequence[int]]) -> tuple[float, ...]:
         """The votes of a region at a learning rate of 1, and not regularized."""
@@ -133,10 +132,13 @@ class NewtonVotes:
         return any(vote for own in votes for vote in own)
 
     def change(self, taken: Taken) -> Change:
-        """The factors of the odds, or of the probabilities."""
+        """What the votes do to the samples."""
         votes = taken.region_votes
-        factors = _of_odds(votes) if self.n_outputs == 1 else _of_probabilities(votes)
-        return Change(Step(taken.hypothesis, votes, factors, cut=taken.cut), 1.0)
+        return Change(Step(taken.hypothesis, votes, self.factors(votes), cut=taken.cut), 1.0)
+
+    def factors(self, votes: RegionVotes) -> RegionFactors:
+        """The factors of the odds, or of the probabilities."""
+        return _of_odds(votes) if self.n_outputs == 1 else _of_probabilities(votes)
 
     def is_perfect(self, sums: RegionSums) -> bool:
         """Never: the loss can always fall further."""
@@ -166,14 +168,12 @@ class NewtonVotes:
 
 def _of_odds(votes: RegionVotes) -> RegionFactors:
     """exp(2 v) for the label -1 and exp(-2 v) for the label +1."""
-    left, right, missing = (tuple(factors_of(2.0 * vote) for vote in own) for own in votes)
-    return left, right, missing
+    return tuple(tuple(factors_of(2.0 * vote) for vote in own) for own in votes)
 
 
 def _of_probabilities(votes: RegionVotes) -> RegionFactors:
     """exp(2 v) over the largest one of its region; a common factor cancels in the probabilities."""
-    left, right, missing = (_below_one(own) for own in votes)
-    return left, right, missing
+    return tuple(map(_below_one, votes))
 
 
 def _below_one(votes: tuple[float, ...]) -> OutputFactors:

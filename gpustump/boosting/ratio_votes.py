@@ -20,7 +20,7 @@ from gpustump.boosting.exact_numbers import newton_vote, vote_of
 from gpustump.boosting.newton_votes import NewtonVotes, factors_of
 from gpustump.boosting.votes import Change, Taken
 from gpustump.engines.ahead import GAMMA, NEWTON, NEWTON_DOUBT, POISSON, VoteRule
-from gpustump.engines.contract import QuantityLoss, RegionSums, RegionVotes, Search, Step, Totals
+from gpustump.engines.contract import QuantityLoss, RegionFactors, RegionVotes, Search
 from gpustump.engines.integer_weights import TOP, in_units
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -88,30 +88,30 @@ class RatioVotes(NewtonVotes):
         """
         raise TypeError("a quantity has no classes, so its mean does not follow from their weights")
 
-    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
-        """The votes of each region."""
-        left, right, missing = ((self._step(*own),) for (own,) in sums)
-        return left, right, missing
-
     def change(self, taken: Taken) -> Change:
-        """The factors of the amounts that move.
+        """What the votes do to the samples.
 
         Raises
         ------
         ValueError
             If the amounts would become too large, which only known votes of other data can do.
         """
-        which = 0 if self.loss == "poisson" else 1
-        factors = [factors_of(vote)[which] for (vote,) in taken.region_votes]
-        sign = 1 if self.loss == "poisson" else -1
+        found = super().change(taken)
+        sign, which = (1, 0) if self.loss == "poisson" else (-1, 1)
         moving = [(second - sign * first) // 2 for ((first, second),) in taken.sums]
+        factors = [own[which] for (own,) in found.step.factors]
         if sum(own * by for own, by in zip(moving, factors, strict=True)) > TOP / 4:
             raise ValueError(
                 "these rounds do not fit the targets: they make the mean prediction hundreds of "
                 "times as large as the targets are. Start from data like those of the rounds."
             )
-        of_regions = tuple(((own, 1.0) if sign > 0 else (1.0, own),) for own in factors)
-        return Change(Step(taken.hypothesis, taken.region_votes, of_regions, cut=taken.cut), 1.0)
+        return found
+
+    def factors(self, votes: RegionVotes) -> RegionFactors:
+        """The factors of the amounts that move; 1 at the other place."""
+        if self.loss == "poisson":
+            return tuple(((factors_of(vote)[0], 1.0),) for (vote,) in votes)
+        return tuple(((1.0, factors_of(vote)[1]),) for (vote,) in votes)
 
     def recorded(self, score: float, weight: int) -> float:
         """Twice the score in units of the sample weights: what a full step takes off the deviance,
@@ -122,5 +122,5 @@ class RatioVotes(NewtonVotes):
         """The mean deviance."""
         return (2 * error + self.saturated) / first_weight
 
-    def _step(self, first: int, second: int) -> float:
+    def _vote(self, first: int, second: int) -> float:
         return newton_vote(first, second, 2 * self.l2, 2 * self.learning_rate)

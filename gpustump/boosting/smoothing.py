@@ -79,7 +79,7 @@ class CutPlaces:
     n_places : ndarray (n_features,) of int64
         How many cuts each feature has; a categorical one has one less than groups.
     keys : ndarray (n_features,) of uint64
-        A number for each feature, from which its draws follow; see `_keys_of`.
+        A number for each feature, from which its draws follow; see `keys_of`.
     groups : mapping of int to Groups
         Of the categorical features.
     """
@@ -114,7 +114,7 @@ class CutPlaces:
         is_cut[:, is_set] = False
         n_places = is_cut.sum(axis=0)
         n_places[list(known)] = [max(0, len(own.members) - 1) for own in known.values()]
-        return cls(thresholds.T[is_cut.T], n_places, _keys_of(values), known)
+        return cls(thresholds.T[is_cut.T], n_places, keys_of(values), known)
 
     @functools.cached_property
     def features(self) -> np.ndarray:
@@ -155,11 +155,11 @@ class CutPlaces:
         groups = self.groups.get(feature)
         if groups is None:
             return Split(feature, float(self.thresholds[self._starts[feature] + place]))
-        order = _mixed(np.uint64(drawn) + np.arange(len(groups.members), dtype=np.uint64))
+        order = mixed(np.uint64(drawn) + np.arange(len(groups.members), dtype=np.uint64))
         return CategorySplit(feature, *groups.sides(np.argsort(order)[: place + 1].tolist()))
 
 
-def _keys_of(values: np.ndarray) -> np.ndarray:
+def keys_of(values: np.ndarray) -> np.ndarray:
     """For each column of a table (n_rows, n_features) of float a number that follows from its
     values, (n_features,) of uint64.
 
@@ -167,18 +167,18 @@ def _keys_of(values: np.ndarray) -> np.ndarray:
     values have equal numbers as float32 and as float64.
     """
     alike = np.where(np.isnan(values), np.nan, values + 0.0).astype(np.float64)  # one NaN, one 0
-    rows = _mixed(np.arange(len(values), dtype=np.uint64))
-    found: np.ndarray = _mixed(alike.view(np.uint64) ^ rows[:, np.newaxis]).sum(axis=0)
+    rows = mixed(np.arange(len(values), dtype=np.uint64))
+    found: np.ndarray = mixed(alike.view(np.uint64) ^ rows[:, np.newaxis]).sum(axis=0)
     order = np.argsort(found, kind="stable")
     ranked, numbers = found[order], np.arange(len(order), dtype=np.uint64)
-    found[order] = _mixed(ranked) + numbers - np.searchsorted(ranked, ranked).astype(np.uint64)
+    found[order] = mixed(ranked) + numbers - np.searchsorted(ranked, ranked).astype(np.uint64)
     return found
 
 
 def _drawn_sides(groups: Groups, places: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """What `CutPlaces.split` sends left and right at places (n,): the region of each number of a
     category, (n, N_NUMBERS) of uint8."""
-    keys = _mixed(drawn[:, np.newaxis] + np.arange(len(groups.members), dtype=np.uint64))
+    keys = mixed(drawn[:, np.newaxis] + np.arange(len(groups.members), dtype=np.uint64))
     is_first = np.argsort(np.argsort(keys, axis=1), axis=1) <= places[:, np.newaxis]
     with_lowest = is_first == is_first[:, :1]  # the lowest group goes left
     found = np.full((len(places), N_NUMBERS), MISSING, dtype=np.uint8)
@@ -228,7 +228,7 @@ class Offers:
 
     def __init__(self, smoothing: Smoothing, places: CutPlaces, run: int = 0) -> None:
         self._n_rounds, self._places = smoothing.n_rounds, places
-        self._key = _mixed(_mixed(np.uint64(smoothing.bag)) + np.uint64(run))
+        self._key = mixed(mixed(np.uint64(smoothing.bag)) + np.uint64(run))
         self._drawn_from, self._draws = -1, _Draws.of_nothing()
 
     @classmethod
@@ -292,17 +292,17 @@ def _draws_of(keys: np.ndarray, places: CutPlaces) -> _Draws:
     features = places.features
     if not len(features):
         return _Draws(*[np.zeros((len(keys), 0), dtype=np.int64)] * 3)
-    bits = _mixed(_mixed(keys)[:, np.newaxis] + places.keys[features])
+    bits = mixed(mixed(keys)[:, np.newaxis] + places.keys[features])
     n_offered = n_offered_of(len(features))
     chosen = np.sort(np.argsort(bits, axis=1, kind="stable")[:, :n_offered], axis=1)
-    again = _mixed(np.take_along_axis(bits, chosen, axis=1))
+    again = mixed(np.take_along_axis(bits, chosen, axis=1))
     numbers = features[chosen]
     n_places = places.n_places[numbers].astype(np.uint64)
     found = (again >> np.uint64(32)) * n_places >> np.uint64(32)
     return _Draws(numbers, found.astype(np.int64), again)
 
 
-def _mixed(given: np.ndarray | np.uint64) -> np.ndarray:
+def mixed(given: np.ndarray | np.uint64) -> np.ndarray:
     """64 bits that look random, from 64 bits: SplitMix64's increment, then its finaliser [Steele,
     Lea and Flood 2014]."""
     with np.errstate(over="ignore"):

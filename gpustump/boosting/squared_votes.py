@@ -18,9 +18,8 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import newton_vote
 from gpustump.boosting.newton_votes import NewtonVotes
-from gpustump.boosting.votes import Change, Taken
 from gpustump.engines.ahead import NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
-from gpustump.engines.contract import RegionSums, RegionVotes, Search, Step, Totals
+from gpustump.engines.contract import RegionFactors, RegionVotes, Search
 from gpustump.engines.integer_weights import in_units
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -80,14 +79,9 @@ class SquaredVotes(NewtonVotes):
         """
         raise TypeError("a quantity has no classes, so its mean does not follow from their weights")
 
-    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
-        """The votes of each region."""
-        left, right, missing = ((self._step(*own),) for (own,) in sums)
-        return left, right, missing
+    def factors(self, votes: RegionVotes) -> RegionFactors:
+        """None: residuals lose the votes."""
+        return ()
 
-    def change(self, taken: Taken) -> Change:
-        """Residuals lose the votes, so there are no factors."""
-        return Change(Step(taken.hypothesis, taken.region_votes, (), cut=taken.cut), 1.0)
-
-    def _step(self, first: int, second: int) -> float:
+    def _vote(self, first: int, second: int) -> float:
         return newton_vote(first, second, self.l2, self.learning_rate)

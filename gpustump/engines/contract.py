@@ -269,7 +269,7 @@ class Totals(NamedTuple):
 OutputNumbers = tuple[float, ...]
 """A number for each output."""
 
-RegionVotes = tuple[OutputNumbers, OutputNumbers, OutputNumbers]
+RegionVotes = tuple[OutputNumbers, ...]
 """For each region its votes for the outputs."""
 
 OutputFactors = tuple[tuple[float, float], ...]
@@ -327,7 +327,9 @@ def discrete_step(
 
 
 class Beginning(NamedTuple):
-    """Where a run starts if the scores of samples are known beforehand; Newton votes of classes.
+    """Where a run starts if the scores of samples are known beforehand, for Newton votes.
+
+    Engines take it for classes; runs of pairs (`quadrants`) take it for quantities, too.
 
     Attributes
     ----------
@@ -335,7 +337,7 @@ class Beginning(NamedTuple):
         Whole multiples of `VOTE_UNIT`.
     numbers : array (n_outputs, n_samples) of float64
         What the loss keeps of each sample: the odds of the wrong label, or the probabilities of all
-        classes.
+        classes. For Poisson loss exp(score), for gamma loss exp(-score); for squared loss nothing.
     """
 
     scores: Array

@@ -20,6 +20,7 @@ from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
 from gpustump.data.callers import caller_level
 from gpustump.data.class_weights import check_class_weight
+from gpustump.data.interactions import Interactions, check_form, check_interactions
 from gpustump.data.labels import plain_labels
 from gpustump.data.monotone import ARGUMENT, Constraints, check_monotone
 from gpustump.data.parameters import (
@@ -197,6 +198,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     def _settings(self) -> Settings:
         """The parameters, checked."""
         check_checkpoint(self.checkpoint)
+        check_form(getattr(self, "interactions", 0))
         refuse_bad_random_state(self.random_state)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
@@ -250,6 +252,9 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     def _scoring(self) -> Scoring:
         """What early stopping watches."""
         raise NotImplementedError
+
+    def _interactions(self, n_features: int, names: Any) -> Interactions:
+        return check_interactions(getattr(self, "interactions", 0), n_features, names)
 
     def _learner(self) -> Learner:
         """The hypotheses that a round may choose from."""

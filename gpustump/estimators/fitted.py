@@ -25,11 +25,13 @@ from gpustump.arrays.devices import check_device
 from gpustump.boosting.bags import Share, train_bags
 from gpustump.boosting.batches import terms_of
 from gpustump.boosting.finished import in_unit_of_target, link_of, member_of
+from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.training import Samples, Settings, Trained
 from gpustump.data.callers import caller_level
 from gpustump.data.class_weights import ClassWeight
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
+from gpustump.data.interactions import Interactions
 from gpustump.data.labels import plain_labels
 from gpustump.data.readable import listed
 from gpustump.data.tables import check_table
@@ -325,8 +327,10 @@ class StumpEstimator(BaseEstimator):
             settings.votes.warn_of_small_weights(*first.mean_weight, n_outputs)
         with kept_shares(ready.kept, ready.shares, ready.splits, outline) as shares:
             trained = train_bags(X, shares, n_classes, settings, device=device)
+        pairs = learn_pairs(X, shares, trained, n_classes, settings, ready.interactions)
         fingerprint = None if ready.kept is None else ready.kept.fingerprint
-        self._take_over(learner, Learnt(trained, target, ready.splits, fingerprint), settings)
+        learnt = Learnt(trained, target, ready.splits, fingerprint, pairs)
+        self._take_over(learner, learnt, settings)
 
     def _prepared(
         self, data: Data, settings: Settings, kept: FitCheckpoint | None = None
@@ -355,7 +359,12 @@ class StumpEstimator(BaseEstimator):
 
         table = TrainingTable(X, target, checked)
         shares, splits = shares_of(table, samples, asked, data.earlier)
-        return Prepared(learner, X, target, settings, shares, splits, kept)
+        interactions = self._interactions(int(X.shape[1]), names)
+        return Prepared(learner, X, target, settings, shares, splits, interactions, kept)
+
+    def _interactions(self, n_features: int, names: Any) -> Interactions:
+        """Which pairs of features are learnt."""
+        return Interactions(0)
 
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:
         """The samples of a checked table that have a weight, and what their targets may be.
@@ -432,6 +441,8 @@ class Prepared(NamedTuple):
         What each bag is trained on, and what it watches.
     splits : tuple of Split, Provided or None
         How the samples that each bag watches were chosen.
+    interactions : Interactions
+        Which pairs of features are learnt.
     kept : FitCheckpoint or None
         Its checkpoint.
     """
@@ -442,26 +453,28 @@ class Prepared(NamedTuple):
     settings: Settings
     shares: list[Share[Samples]]
     splits: tuple[Note, ...]
+    interactions: Interactions
     kept: FitCheckpoint | None = None
 
 
 class Learnt(NamedTuple):
-    """The outcome of training each bag, what targets may be, which samples each bag held out, and
-    the fingerprint of the table in the form of a file, if it is known."""
+    """The outcome of training each bag, what targets may be, which samples each bag held out, the
+    fingerprint of the table in the form of a file, if it is known, and pairs of features."""
 
     trained: Sequence[Trained]
     target: TargetDomain
     splits: tuple[Note, ...]
     fingerprint: Mapping[str, Any] | None = None
+    pairs: LearntPairs | None = None
 
 
 def _attributes(learner: StumpEstimator, learnt: Learnt, settings: Settings) -> dict[str, Any]:
     """What a fitted estimator has; `learner` knows what was learnt from the table's columns."""
-    trained, target, splits, fingerprint = learnt
+    trained, target, splits, fingerprint, pairs = learnt
     table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
     reasons = [run.stop_reason for bag in trained for run in bag.runs]
     record = record_of(learner, splits, reasons)
-    model = model_of(trained, target, table)
+    model = model_of(trained, target, table, pairs)
     if record is not None:
         known = {} if fingerprint is None else {recorded.FINGERPRINT: fingerprint}
         model = replace(model, details={**model.details, recorded.KEY: record, **known})
@@ -489,7 +502,10 @@ def _checked_output(name: str) -> str:
 
 
 def model_of(
-    trained: Sequence[Trained], target: TargetDomain, table: Mapping[str, Any]
+    trained: Sequence[Trained],
+    target: TargetDomain,
+    table: Mapping[str, Any],
+    pairs: LearntPairs | None = None,
 ) -> StumpEnsemble:
     """The model of a training, or the average of several, for what was learnt from the table."""
     names = table.get("feature_names_in_")
@@ -502,6 +518,7 @@ def model_of(
     members, bags = averaged(found) if len(found) > 1 else (found[0], None)
     if target.scale is not None:
         members, bags = in_unit_of_target(members, bags, target.scale)
+        pairs = None if pairs is None else pairs.in_unit_of_target(target.scale)
     n_missing = np.max([bag.n_missing for bag in trained], axis=0)
     return StumpEnsemble(
         members=members,
@@ -511,5 +528,7 @@ def model_of(
         missing_learnt=tuple((n_missing > 0).tolist()),
         link=link_of(trained[0].search),
         bags=bags,
+        pairs=() if pairs is None else pairs.tables,
+        moved=() if pairs is None else pairs.moved,
         details={} if encoding is None else {"encoding": encoding.as_details()},
     )

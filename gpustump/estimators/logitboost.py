@@ -182,6 +182,7 @@ class LogitBoostClassifier(BoostedClassifier):
         l2_regularization: float | None = 3.0,
         smoothing_rounds: int = 0,
         multi_class: MultiClass = "shared",
+        interactions: Any = 0,
         categorical_features: Any = None,
         class_weight: Any = None,
         n_bags: int | None = 1,
@@ -205,6 +206,7 @@ class LogitBoostClassifier(BoostedClassifier):
         self.l2_regularization = l2_regularization
         self.smoothing_rounds = smoothing_rounds
         self.multi_class = multi_class
+        self.interactions = interactions
         self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.n_bags = n_bags

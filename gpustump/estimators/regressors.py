@@ -167,6 +167,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         learning_rate: float = 0.1,
         l2_regularization: float = 0.0,
         smoothing_rounds: int = 0,
+        interactions: Any = 0,
         categorical_features: Any = None,
         n_bags: int | None = 1,
         random_state: Any = None,
@@ -188,6 +189,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         self.learning_rate = learning_rate
         self.l2_regularization = l2_regularization
         self.smoothing_rounds = smoothing_rounds
+        self.interactions = interactions
         self.categorical_features = categorical_features
         self.n_bags = n_bags
         self.random_state = random_state
@@ -512,6 +514,7 @@ class GlassBoxRegressor(StumpBoostingRegressor):
         learning_rate: float = GLASS_BOX_OF_QUANTITY.learning_rate,
         l2_regularization: float = 1.0,
         smoothing_rounds: int = GLASS_BOX_OF_QUANTITY.smoothing_rounds,
+        interactions: Any = "auto",
         categorical_features: Any = None,
         n_bags: int | None = None,
         random_state: Any = None,
@@ -534,6 +537,7 @@ class GlassBoxRegressor(StumpBoostingRegressor):
             learning_rate=learning_rate,
             l2_regularization=l2_regularization,
             smoothing_rounds=smoothing_rounds,
+            interactions=interactions,
             categorical_features=categorical_features,
             n_bags=n_bags,
             random_state=random_state,

@@ -135,6 +135,19 @@ class _Table:
         raise NotImplementedError
 
 
+def steps_of(column: Array, thresholds: np.ndarray) -> Array:
+    """How many of k thresholds lie below each of a feature's values; k for NaN.
+
+    The thresholds are increasing, and the last one is infinite.
+    """
+    xp, device = arrays.namespace_of(column), arrays.device_of(column)
+    column = arrays.as_working(column)
+    own = rounded_down(thresholds, arrays.dtype_name(column))
+    keys = xp.asarray(arrays.order_keys(own), device=device)
+    # The key of NaN is above that of infinity, so searching for it returns k.
+    return xp.searchsorted(keys, arrays.order_keys(column))
+
+
 @dataclass(frozen=True, repr=False)
 class StepTable(_Table):
     """A step function of one feature.
@@ -224,12 +237,7 @@ class StepTable(_Table):
         >>> table.steps_of(np.asarray([1.0, 2.0, 3.0, np.nan])).tolist()
         [0, 0, 1, 2]
         """
-        xp, device = arrays.namespace_of(column), arrays.device_of(column)
-        column = arrays.as_working(column)
-        thresholds = rounded_down(self.thresholds, arrays.dtype_name(column))
-        keys = xp.asarray(arrays.order_keys(thresholds), device=device)
-        # The key of NaN is above that of infinity, so searching for it returns k.
-        return xp.searchsorted(keys, arrays.order_keys(column))
+        return steps_of(column, self.thresholds)
 
 
 @dataclass(frozen=True, repr=False)

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 from gpustump.data.parameters import QUANTITY_LINKS, Link
 from gpustump.data.readable import is_text, shown
 from gpustump.learners.interval import Interval
+from gpustump.learners.pair_table import PairTable
 from gpustump.model import category_rows, model_file, region_rows, stump_rows
+from gpustump.model import pairs as model_pairs
 from gpustump.model.bags import Bags
 from gpustump.model.class_labels import Label, check_classes
 from gpustump.model.members import Member, Members, RegionMember
@@ -49,6 +51,8 @@ class Contents(NamedTuple):
     missing_learnt: tuple[bool, ...] | None
     details: Mapping[str, Any]
     bags: Bags | None = None
+    pairs: tuple[PairTable, ...] = ()
+    moved: tuple[RegionMember, ...] = ()
 
 
 @contextlib.contextmanager
@@ -86,7 +90,7 @@ def write(contents: Contents, path: str | PathLike[str]) -> None:
         If the file cannot be written.
     """
     model = _model(contents)
-    parts = {
+    parts: dict[str, Any] = {
         "feature_names": contents.feature_names,
         "missing_learnt": contents.missing_learnt,
         "details": dict(contents.details),
@@ -95,6 +99,8 @@ def write(contents: Contents, path: str | PathLike[str]) -> None:
         del parts["missing_learnt"]
     if contents.bags is not None:
         parts["bags"] = {"sizes": contents.bags.sizes, "constants": contents.bags.constants}
+    if contents.pairs:
+        parts["seen"] = model_pairs.seen_of(contents.pairs)
     version = _version(contents)
     try:
         head = {key: value for key, value in model.items() if key != "members"}
@@ -120,6 +126,7 @@ def read(path: str | PathLike[str]) -> Contents:
     document = model_file.read(path)
     try:
         members = _check(document)
+        pairs, moved = _pairs_of(document, members)
     except ValueError as error:
         raise ModelFileError(
             f"{os.fspath(path)} does not hold a model that gpustump can have written: {error}"
@@ -134,10 +141,46 @@ def read(path: str | PathLike[str]) -> Contents:
         missing_learnt=None if learnt is None else tuple(learnt),
         details=document["details"],
         bags=_bags_of(document),
+        pairs=pairs,
+        moved=moved,
     )
 
 
+def _pairs_of(
+    document: Mapping[str, Any], members: Members
+) -> tuple[tuple[PairTable, ...], tuple[RegionMember, ...]]:
+    """The pairs in a document, and what was moved from them.
+
+    Raises
+    ------
+    ValueError
+        If a part is wrong.
+    """
+    model = document["model"]
+    if document["version"] != 5:
+        return (), ()
+    outputs = [own.n_outputs for own in members]
+    bags, vote = _bags_of(document), _vote_rule(model)
+    n_bags = 1 if bags is None else bags.n_bags
+    pairs = model_pairs.checked_pairs(
+        model["pairs"], document.get("seen"), sum(outputs), n_bags, vote
+    )
+    rows = model["moved"]
+    if type(rows) is not list or len(rows) != len(members):
+        raise ValueError(f"moved must be a list of {len(members)}; got {_length_of(rows)}.")
+    moved = tuple(
+        category_rows.checked_region_member(
+            own, [0.0] * n_outputs, n_outputs, model["n_features"], vote
+        )
+        for own, n_outputs in zip(rows, outputs, strict=True)
+    )
+    model_pairs.check_pairs(pairs, moved, members, model["n_features"])
+    return pairs, moved
+
+
 def _version(contents: Contents) -> int:
+    if contents.pairs:
+        return 5
     if category_rows.has_categories(contents.members):
         return 4
     if _has_regions(contents):
@@ -166,10 +209,14 @@ def _model(contents: Contents) -> dict[str, Any]:
                 if isinstance(member, Member)
             ],
         }
-    if version == 4:
+    if version >= 4:
         parts["stump_fields"] = [*parts["stump_fields"], *category_rows.SET_FIELDS]
         pairs = zip(parts["members"], contents.members, strict=True)
         parts["members"] = [category_rows.with_sets(rows, own.hypotheses) for rows, own in pairs]
+    if version == 5:
+        moved = [(region_rows.rows_of(own), own.hypotheses) for own in contents.moved]
+        head["pairs"] = model_pairs.parts_of(contents.pairs)
+        head["moved"] = [category_rows.with_sets(*own) for own in moved]
     return head | parts
 
 
@@ -216,7 +263,7 @@ def _check(document: Mapping[str, Any]) -> Members:
         _check_missing_learnt(document["missing_learnt"], model["n_features"])
     _check_details(document["details"])
     version = document["version"]
-    if version == 3 or (version == 4 and "link" in model):
+    if version in (3, 5) or (version == 4 and "link" in model):
         members: Members = _checked_region_members(model, version)
     else:
         members = _checked_members(model, version)
@@ -269,8 +316,10 @@ def _nested(value: Any, depth: int, name: str, rule: Rule) -> Any:
 
 def _check_parts(model: Any, version: int) -> None:
     wanted = {"n_features", "classes", "stump_fields", "members"}
-    if version == 3 or (version == 4 and type(model) is dict and "link" in model):
+    if version in (3, 5) or (version == 4 and type(model) is dict and "link" in model):
         wanted |= {"link", "constants"}
+    if version == 5:
+        wanted |= {"pairs", "moved"}
     if type(model) is not dict or set(model) != wanted:
         found = sorted(model) if type(model) is dict else model
         raise ValueError(
@@ -376,13 +425,13 @@ def _members_with_categories(model: Mapping[str, Any], fields: list[str]) -> tup
 
 
 def _checked_region_members(model: Mapping[str, Any], version: int) -> tuple[RegionMember, ...]:
-    """The members of a model whose regions have votes of their own: version 3, or 4."""
+    """The members of a model whose regions have votes of their own: versions 3 to 5."""
     n_outputs = _n_outputs(model)
     if model["link"] not in QUANTITY_LINKS:
         _check_link(model["link"], n_outputs)
     outputs = _outputs_of_a_member(model["stump_fields"], n_outputs, version)
     checked = region_rows.checked_member
-    checked = category_rows.checked_region_member if version == 4 else checked
+    checked = category_rows.checked_region_member if version >= 4 else checked
     _check_n_members(model, n_outputs // outputs)
     members, constants = model["members"], model["constants"]
     if type(constants) is not list or len(constants) != len(members):
@@ -404,8 +453,8 @@ def _n_outputs(model: Mapping[str, Any]) -> int:
 
 
 def _outputs_of_a_member(fields: Any, n_outputs: int, version: int) -> int:
-    """The number of outputs that the rows of version 3 or 4 vote for: one, or all."""
-    sets = category_rows.SET_FIELDS if version == 4 else []
+    """The number of outputs that the rows of version 3 to 5 vote for: one, or all."""
+    sets = category_rows.SET_FIELDS if version >= 4 else []
     for outputs in (1, n_outputs):
         if fields == [*region_rows.fields_of(outputs), *sets]:
             return outputs

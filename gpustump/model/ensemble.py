@@ -31,6 +31,7 @@ from gpustump.data.readable import counted
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.learners.kinds import OfCategories
+from gpustump.learners.pair_table import PairTable as PairTable
 from gpustump.learners.step_table import Categories, CategoryTable, StepTable
 from gpustump.model import class_scores, document, explanation, summary
 from gpustump.model.additive import AdditiveModel
@@ -50,6 +51,7 @@ from gpustump.model.members import AnyMember, Members, OutputTables, added_up
 from gpustump.model.members import Member as Member
 from gpustump.model.members import RegionMember as RegionMember
 from gpustump.model.model_file import ModelFileError
+from gpustump.model.pairs import check_pairs, with_moved, with_pairs
 from gpustump.model.step_tables import is_constant
 
 INTERCEPT = "(intercept)"
@@ -80,6 +82,13 @@ class StumpEnsemble:
     bags : Bags or None
         Keyword only. If the model is an average of several, which of them each term is from. Not
         part of the digest, as it changes no score.
+    pairs : tuple of PairTable
+        Keyword only. What pairs of features add to the scores, beside the stumps; with values (k,
+        m, n_outputs).
+    moved : tuple of RegionMember
+        Keyword only. For each member what was moved from the pairs into the functions of single
+        features, so that the pairs' tables are pure: splits that are no rounds of boosting. Empty
+        if there are no pairs.
     details : mapping
         More data for the file, in types that JSON has. Not part of the digest.
 
@@ -117,6 +126,8 @@ class StumpEnsemble:
     link: Link = field(default="logistic", kw_only=True)
     missing_learnt: tuple[bool, ...] | None = field(default=None, compare=False, kw_only=True)
     bags: Bags | None = field(default=None, compare=False, kw_only=True)
+    pairs: tuple[PairTable, ...] = field(default=(), kw_only=True)
+    moved: tuple[RegionMember, ...] = field(default=(), kw_only=True)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -136,6 +147,7 @@ class StumpEnsemble:
                 )
         if self.bags is not None:
             self.bags.check(self.members)
+        check_pairs(self.pairs, self.moved, self.members, self.n_features)
         features = [one.feature for member in self.members for one in member.hypotheses]
         if features and not 0 <= min(features) <= max(features) < self.n_features:
             raise ValueError(
@@ -151,9 +163,19 @@ class StumpEnsemble:
         return summary.html_of(self)
 
     @cached_property
+    def effects(self) -> Members:
+        """The members, with what was moved from the pairs as further terms."""
+        return self.members if not self.moved else with_moved(self.members, self.moved)
+
+    @cached_property
     def additive(self) -> AdditiveModel:
-        """The scores as one additive model, with the outputs of all members."""
-        return added_up(self.members)
+        """The scores without those of the pairs as one additive model, with all outputs."""
+        return added_up(self.effects)
+
+    @cached_property
+    def in_rounds(self) -> AdditiveModel:
+        """The rounds of boosting alone, as one additive model with the outputs of all members."""
+        return self.additive if not self.moved else added_up(self.members)
 
     @property
     def discrete_members(self) -> tuple[Member, ...]:
@@ -205,8 +227,9 @@ class StumpEnsemble:
 
     @property
     def used_features(self) -> frozenset[int]:
-        """The features of all stumps that are not constant."""
-        return frozenset().union(*(member.used_features for member in self.members))
+        """The features of all pairs, and of all stumps that are not constant."""
+        of_pairs = (pair.features for pair in self.pairs)
+        return frozenset().union(*(member.used_features for member in self.effects), *of_pairs)
 
     @property
     def n_outputs(self) -> int:
@@ -272,7 +295,7 @@ class StumpEnsemble:
         if self.missing_learnt is not None and not all(self.missing_learnt):
             lacking = np.zeros(len(self.additive.tables[1]), dtype=bool)
         with arrays.computing_on(X):
-            scores = self._read(self.additive.scores(X, n_jobs, lacking))
+            scores = self._scores(X, n_jobs, lacking)
         if lacking is not None and lacking.any():
             self._warn_of_missing(lacking)
         return scores
@@ -311,7 +334,8 @@ class StumpEnsemble:
     def staged_decision_function(self, X: Array, *, n_jobs: int | None = None) -> Iterator[Array]:
         """`decision_function` after 1, 2, ... rounds; the last equals it exactly.
 
-        The score of a member with fewer rounds than others stays the same after its last round.
+        The score of a member with fewer rounds than others stays the same after its last round. If
+        there are pairs of features, one more step adds all of them.
 
         Examples
         --------
@@ -324,8 +348,12 @@ class StumpEnsemble:
         [-1.666, -0.28]
         [-1.016, 0.37]
         """
-        for scores in self.additive.staged_scores(self.checked(X), n_jobs):
+        X = self.checked(X)
+        for scores in self.in_rounds.staged_scores(X, n_jobs):
             yield self._read(scores)
+        if self.pairs:
+            with arrays.computing_on(X):
+                yield self._scores(X, n_jobs)
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
         """`predict` after 1, 2, ... rounds.
@@ -543,13 +571,13 @@ class StumpEnsemble:
         Each split knows all categories that its training samples had; bags may have had others.
         """
         found: dict[int, set[int]] = {}
-        for member in self.members:
+        for member in self.effects:
             for one in member.hypotheses:
                 if isinstance(one, OfCategories):
                     found.setdefault(one.feature, set()).update(one.left, one.right)
         if not found:
             return {}
-        terms = (zip(own.hypotheses, own.region_votes, strict=True) for own in self.members)
+        terms = (zip(own.hypotheses, own.region_votes, strict=True) for own in self.effects)
         others = {
             one.feature
             for one, votes in itertools.chain.from_iterable(terms)
@@ -568,9 +596,9 @@ class StumpEnsemble:
         Returns
         -------
         array of float64, in the library and on the device of X
-            (n_samples, n_features + 1), with the intercept in the last column. With more than two
-            classes (n_samples, n_classes, n_features + 1). The sum over the last axis is
-            `decision_function(X)`, bit for bit.
+            (n_samples, n_features + n_pairs + 1): the features, then the pairs, and the intercept
+            in the last column. With more than two classes (n_samples, n_classes, n_features +
+            n_pairs + 1). The sum over the last axis is `decision_function(X)`, bit for bit.
 
         Raises
         ------
@@ -579,10 +607,11 @@ class StumpEnsemble:
 
         Notes
         -----
-        The layout is that of XGBoost's `pred_contribs`. Here a contribution is the sum of the
-        feature's votes. As features do not interact, the contribution minus its mean over a table
-        is exactly the feature's interventional Shapley value with that table as background, for the
-        score [Lundberg and Lee 2017].
+        The layout is that of XGBoost's `pred_contribs`, with the pairs before the intercept. Here a
+        contribution is the sum of the feature's votes. In a model without pairs, features do not
+        interact, so the contribution minus its mean over a table is exactly the feature's
+        interventional Shapley value with that table as background, for the score [Lundberg and Lee
+        2017].
 
         Examples
         --------
@@ -597,23 +626,31 @@ class StumpEnsemble:
         """
         X = self.checked(X)
         with arrays.computing_on(X):
-            parts = explanation.contributions(X, *self.additive.tables, self.n_features)
+            tables = self.additive.tables
+            parts = explanation.contributions(X, *tables, self.pairs, self.n_features)
             return parts[:, 0, :] if self.has_one_score else parts
 
     @property
     def contribution_names(self) -> tuple[str, ...]:
-        """Names for the contributions of `explain` as columns: the features', then "(intercept)".
+        """Names for the contributions of `explain` as columns: the features', then those of pairs,
+        such as "age x income", then "(intercept)".
 
         With more than two classes there is such a set for each class: "label: feature".
         """
-        names = self.feature_names or tuple(f"x{j}" for j in range(self.n_features))
-        parts = (*names, INTERCEPT)
+        parts = (*self.term_names, INTERCEPT)
         if self.has_one_score:
             return parts
         return tuple(f"{label}: {part}" for label in self.classes for part in parts)
 
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """The names of the features, "x0", "x1", ... if they have none, then those of the pairs."""
+        names = self.feature_names or tuple(f"x{j}" for j in range(self.n_features))
+        pairs = (f"{names[j]} x {names[k]}" for j, k in (pair.features for pair in self.pairs))
+        return (*names, *pairs)
+
     def feature_importances(self) -> np.ndarray:
-        """Each feature's share of the absolute votes, (n_features,).
+        """Each feature's share of the absolute votes of stumps, (n_features,).
 
         If the regions of a split have votes of their own, half the difference between the largest
         and the smallest vote counts, added up over the outputs. For a stump that votes +vote or
@@ -636,7 +673,7 @@ class StumpEnsemble:
         return weight / total if total else weight
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
-        """Each feature's share of the differences between the scores of a table's rows.
+        """The share of each feature, and of each pair, in how the scores of a table's rows differ.
 
         Many votes on one feature may cancel out, or concern few samples. This measures their
         effect: the mean absolute deviation of the feature's contributions from their mean (the mean
@@ -650,8 +687,9 @@ class StumpEnsemble:
 
         Returns
         -------
-        ndarray (n_features,)
-            The sum is 1, or 0 if every row has the same score. The same numbers on every device.
+        ndarray (n_features + n_pairs,)
+            In the order of `term_names`. The sum is 1, or 0 if every row has the same score. The
+            same numbers on every device.
 
         Raises
         ------
@@ -671,7 +709,7 @@ class StumpEnsemble:
             weights, rows = check_weights(sample_weight, X)
             tables = [self._step_tables(number)[1] for number in range(self.n_outputs)]
             counted = None if sample_weight is None else weights
-            return explanation.importances(X, rows, counted, tables, self.n_features)
+            return explanation.importances(X, rows, counted, tables, self.pairs, self.n_features)
 
     def feature_index(self, feature: int | str) -> int:
         """A feature's index, from its index or its name.
@@ -772,8 +810,8 @@ class StumpEnsemble:
     def _step_tables(self, number: int) -> OutputTables:
         """One output's score as a sum of step functions, also of categorical features."""
         if self.is_shared:
-            return self.members[0].output_tables(number)
-        return self.members[number].output_tables(0)
+            return self.effects[0].output_tables(number)
+        return self.effects[number].output_tables(0)
 
     def output_member(self, number: int) -> Member | RegionMember:
         """A member with the votes of one output only; `number` counts the outputs from 0.
@@ -827,7 +865,8 @@ class StumpEnsemble:
         members: Any = tuple(
             self.bags.member_of(member, number, bag) for number, member in enumerate(self.members)
         )
-        model = replace(self, members=members, bags=None)
+        pairs = tuple(pair.of_bag(bag) for pair in self.pairs)
+        model = replace(self, members=members, bags=None, pairs=pairs)
         vars(model)["_numbers"] = self._numbers  # what any bag was trained on is no unknown value
         return model
 
@@ -923,7 +962,7 @@ class StumpEnsemble:
             raise ValueError(f"coverage must be above 0 and at most 1; got {coverage!r}.")
         X = self.checked(X)
         with arrays.computing_on(X):
-            scores = [bag._read(bag.additive.scores(X)) for bag in self.bag_models]
+            scores = [bag._scores(X) for bag in self.bag_models]
             found = [arrays.to_host(predicted(own)) for own in scores]
             ends = np.quantile(np.stack(found), [(1 - share) / 2, (1 + share) / 2], axis=0)
             low, high = (moved_to_device_of(end, X) for end in ends)
@@ -931,6 +970,8 @@ class StumpEnsemble:
 
     def truncated(self, n_rounds: int) -> StumpEnsemble:
         """The model as it was after some rounds. It keeps the constants of the scores.
+
+        Pairs of features are learnt after the last round, so a model of fewer rounds has none.
 
         Of a bagged model each member keeps its first `n_rounds` terms; the bags take turns in them.
 
@@ -953,12 +994,15 @@ class StumpEnsemble:
         check_count(n_rounds, "n_rounds", least=0)
         bags = None if self.bags is None else self.bags.truncated(n_rounds)
         members = tuple(m.truncated(n_rounds) for m in self.members)
-        return replace(self, members=members, bags=bags)
+        if n_rounds >= self.n_rounds:
+            return replace(self, members=members, bags=bags)
+        return replace(self, members=members, bags=bags, pairs=(), moved=())
 
     def digest(self) -> str:
         """SHA-256 of the model's canonical bytes, hexadecimal.
 
-        Equal for models with equal stumps, votes, constants, links, numbers of features and labels.
+        Equal for models with equal stumps, votes, constants, pairs of features, links, numbers of
+        features and labels.
         Feature names and details are not part of it.
 
         Examples
@@ -1038,6 +1082,8 @@ class StumpEnsemble:
             self.missing_learnt,
             self.details,
             self.bags,
+            self.pairs,
+            self.moved,
         )
 
     def checked(self, X: Array) -> Array:
@@ -1124,6 +1170,13 @@ class StumpEnsemble:
                 f"{readable.listed(shown)}. The model's votes for them were not learnt.",
                 stacklevel=caller_level(),
             )
+
+    def _scores(
+        self, X: Array, n_jobs: int | None = None, lacking: np.ndarray | None = None
+    ) -> Array:
+        """The decision values of a checked table; see `AdditiveModel.scores`."""
+        scores = self.additive.scores(X, n_jobs, lacking)
+        return self._read(scores if not self.pairs else with_pairs(scores, X, self.pairs))
 
     def _read(self, scores: Array) -> Array:
         """Decision values from the additive model's outputs (n_samples, n_outputs)."""

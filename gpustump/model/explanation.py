@@ -24,6 +24,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.prediction import quick_to_compute_in
+from gpustump.learners.pair_table import PairTable
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import rounded_down
 
@@ -32,9 +33,13 @@ _AT_ONCE = 64
 
 
 def contributions(
-    X: Array, intercepts: np.ndarray, tables: Sequence[StepTable], n_features: int
+    X: Array,
+    intercepts: np.ndarray,
+    tables: Sequence[StepTable],
+    pairs: Sequence[PairTable],
+    n_features: int,
 ) -> Array:
-    """Each feature's contribution to each output of F(x), and the intercepts.
+    """The contribution of each feature and pair to each output of F(x), and the intercepts.
 
     Parameters
     ----------
@@ -42,23 +47,29 @@ def contributions(
     intercepts : ndarray (n_outputs,) of float64
     tables : sequence of StepTable
         With values (k, n_outputs); at most one for each feature.
+    pairs : sequence of PairTable
+        With values (k, m, n_outputs).
     n_features : int
 
     Returns
     -------
-    array (n_samples, n_outputs, n_features + 1) of float64
+    array (n_samples, n_outputs, n_features + n_pairs + 1) of float64
     """
     given, X = X, quick_to_compute_in(X)
     if X is not given:
-        return moved_to_device_of(contributions(X, intercepts, tables, n_features), given)
+        return moved_to_device_of(contributions(X, intercepts, tables, pairs, n_features), given)
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     nothing = xp.zeros((X.shape[0], len(intercepts)), dtype=xp.float64, device=device)
     columns = [nothing, nothing + xp.asarray(intercepts, device=device)]
-    places = np.zeros(n_features + 1, dtype=np.int64)  # all features without a stump share a column
+    # All features without a stump share a column.
+    places = np.zeros(n_features + len(pairs) + 1, dtype=np.int64)
     places[-1] = 1
     for table in tables:
         places[table.feature] = len(columns)
         columns.append(table.look_up(X[:, table.feature]))
+    for number, pair in enumerate(pairs):
+        places[n_features + number] = len(columns)
+        columns.append(pair.look_up(X))
     starts = range(0, len(columns), _AT_ONCE)
     stacked = [xp.stack(columns[start : start + _AT_ONCE], axis=2) for start in starts]
     return xp.take(xp.concat(stacked, axis=2), xp.asarray(places, device=device), axis=2)
@@ -107,17 +118,17 @@ def weight_on_steps(table: StepTable, values: Sorted) -> list[int]:
     return [upper - lower for lower, upper in zip([0, *upto], upto, strict=False)]
 
 
-def spread(table: StepTable, on_steps: Sequence[int]) -> Fraction:
-    """The mean absolute deviation of a step function from its mean.
+def spread(outcomes: Sequence[float], on_steps: Sequence[int]) -> Fraction:
+    """The mean absolute deviation of a function from its mean.
 
     Parameters
     ----------
-    table : StepTable
-        With k steps.
+    outcomes : sequence of float
+        Its values on each step, or in each cell.
     on_steps : sequence of int
-        The weight of the samples on each step, as `weight_on_steps` returns it.
+        The weight of the samples there, as `weight_on_steps` returns it.
     """
-    values = [Fraction(value) for value in (*table.values.tolist(), table.missing)]
+    values = [Fraction(value) for value in outcomes]
     unit = max(value.denominator for value in values)  # all are powers of two
     heights = [int(value * unit) for value in values]
     total = sum(on_steps)
@@ -133,9 +144,10 @@ def importances(
     rows: Array | None,
     weights: Array | None,
     members: Sequence[Sequence[StepTable]],
+    pairs: Sequence[PairTable],
     n_features: int,
 ) -> np.ndarray:
-    """Each feature's share of the spread of contributions; see `spread`.
+    """The share of each feature and pair in the spread of contributions; see `spread`.
 
     Parameters
     ----------
@@ -146,11 +158,13 @@ def importances(
         Their weights; None for equal ones.
     members : sequence of sequences of StepTable
         The step functions of each member; the spreads of all members are added up.
+    pairs : sequence of PairTable
+        With values (k, m, n_outputs); the spreads of all outputs are added up.
     n_features : int
 
     Returns
     -------
-    ndarray (n_features,) of float64
+    ndarray (n_features + n_pairs,) of float64
     """
     X, rows, weights = map(_quick, (X, rows, weights))
     integers = None if weights is None else IntegerWeights.of(weights).values
@@ -160,9 +174,25 @@ def importances(
     found = [Fraction(0)] * n_features
     for feature, tables in by_feature.items():
         values = Sorted.of(arrays.picked(X[:, feature], rows), integers)
-        found[feature] = sum((spread(t, weight_on_steps(t, values)) for t in tables), Fraction(0))
+        spreads = (spread(own.outcomes.tolist(), weight_on_steps(own, values)) for own in tables)
+        found[feature] = sum(spreads, Fraction(0))
+    if pairs:
+        taken = arrays.to_host(arrays.picked(X, rows))
+        host = None if integers is None else arrays.to_host(integers)
+        found += [_spread_of_pair(pair, taken, host) for pair in pairs]
     total = sum(found)
     return np.asarray([float(one / total) if total else 0.0 for one in found])
+
+
+def _spread_of_pair(pair: PairTable, X: np.ndarray, weights: np.ndarray | None) -> Fraction:
+    """The spread of a pair's contributions, added up over the outputs."""
+    first, second = (axis.bins_of(X[:, axis.feature]) for axis in pair.axes)
+    cells = first * pair.axes[1].n_bins + second
+    on_cells = np.zeros(pair.n_cells, dtype=np.int64)
+    np.add.at(on_cells, cells, 1 if weights is None else weights)
+    values = pair.values.reshape(pair.n_cells, -1)
+    spreads = (spread(own.tolist(), on_cells.tolist()) for own in values.T)
+    return sum(spreads, Fraction(0))
 
 
 def _quick(x: Array | None) -> Array | None:

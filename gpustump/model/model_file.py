@@ -21,12 +21,13 @@ from gpustump.data.readable import shown
 from gpustump.model.whole_file import whole_file
 
 FORMAT = "gpustump model"
-VERSION = 4
+VERSION = 5
 """The newest version that can be read: 1 has stumps only, 2 intervals as well, 3 splits whose
-regions have votes of their own, 4 splits of categories as well as any of these."""
+regions have votes of their own, 4 splits of categories as well as any of these, 5 pairs of
+features."""
 
-_ON_ONE_LINE = ("missing_learnt",)
-"""Parts that would have a line for each feature, with little in it to read."""
+_ON_ONE_LINE = ("missing_learnt", "pairs", "moved")
+"""Parts that would have a line for each number, with little in it to read."""
 
 
 class ModelFileError(ValueError):
@@ -71,7 +72,10 @@ class ModelText(NamedTuple):
 
     def readable(self) -> str:
         """Indented JSON with one stump on a line."""
-        parts = {key: json.dumps(value, indent=2) for key, value in self.head.items()}
+        parts = {
+            key: json.dumps(value, indent=None if key in _ON_ONE_LINE else 2)
+            for key, value in self.head.items()
+        }
         return _object({**parts, "members": _listed([_lines(member) for member in self.members])})
 
 

@@ -237,7 +237,7 @@ def _losses_of_quantity(regressor: Any, X: Array, y: Any, weights: IntegerWeight
     with arrays.computing_on(X):
         true = arrays.to_host(check_targets(y, X))[counts]
     own = weights.values[counts] / weights.total
-    staged = (model.quantities_of(s[0][counts]) for s in staged_scores(model.additive, X))
+    staged = (model.quantities_of(s[0][counts]) for s in staged_scores(model.in_rounds, X))
     with np.errstate(over="ignore"):
         return np.asarray([loss(true, predicted, sample_weight=own) for predicted in staged])
 

@@ -215,9 +215,9 @@ def _total_of_differences(model: StumpEnsemble) -> float:
     lie in any region of each. So any two votes of different classes may meet. Of the votes of a
     shared stump only those of the same region do.
     """
-    constant = model.additive.constant
+    constant = model.in_rounds.constant
     found = [max(constant) - min(constant)]
-    for terms in model.additive.rounds:
+    for terms in model.in_rounds.rounds:
         if model.is_shared:
             votes = terms[0].votes
             found.append(float((votes.max(axis=1) - votes.min(axis=1)).max()))

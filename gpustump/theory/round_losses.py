@@ -179,7 +179,7 @@ def run_of(model: StumpEnsemble, number: int | None, X: Array, y: Any) -> Run:
     """A whole model for None, else the member with this number, and the labels of samples."""
     numbers = arrays.to_host(class_numbers(model.classes, y, X))
     if number is None or model.is_binary or model.is_shared:
-        return Run(model.additive, numbers, model.link)
+        return Run(model.in_rounds, numbers, model.link)
     own = (numbers == number).astype(np.int64)
     return Run(added_up((model.members[number],)), own, "logistic")
 

@@ -117,7 +117,7 @@ def _features(loaded: LoadedModel, X: np.ndarray | None) -> list[str]:
     votes = model.feature_importances()
     contributions = None if X is None else model.contribution_importances(X)
     counts = [0] * model.n_features
-    for term in model.additive.terms:
+    for term in model.in_rounds.terms:
         counts[term.partition.feature] += not term.is_constant
     shares = votes if contributions is None else contributions
     order = sorted((j for j in range(model.n_features) if counts[j]), key=lambda j: -shares[j])

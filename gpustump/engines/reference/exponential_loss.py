@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Step
+from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import reweighted
 from gpustump.engines.reference.integers import Integers, factor_of, signs_of
 from gpustump.engines.worth import Sums
@@ -48,9 +48,9 @@ class ExponentialLoss:
             ]
         )
 
-    def advance(self, region: Array, step: Step) -> None:
+    def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
         """Multiply each weight by the factor of its region, output and label."""
         self._weights = [
-            reweighted(own, factor_of(step, output, region, signs > 0))
+            reweighted(own, factor_of(factors, output, region, signs > 0))
             for output, (own, signs) in enumerate(zip(self._weights, self._signs, strict=True))
         ]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Step
+from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import SignedWeights
 from gpustump.engines.worth import Sums
 
@@ -63,8 +63,8 @@ class Loss(Protocol):
     def integers(self) -> Integers:
         """This round's integers."""
 
-    def advance(self, region: Array, step: Step) -> None:
-        """Multiply by a step's factors; `region` (n_samples,) of int64 is each sample's region."""
+    def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
+        """Change the samples by what a `Step` does to their regions, (n_samples,) of int64."""
 
 
 def signs_of(labels: Array, n_outputs: int) -> list[Array]:
@@ -83,14 +83,14 @@ def signs_of(labels: Array, n_outputs: int) -> list[Array]:
     return [2.0 * xp.astype(labels == number, xp.float64) - 1.0 for number in range(n_outputs)]
 
 
-def factor_of(step: Step, output: int, region: Array, is_positive: Array) -> Array:
+def factor_of(factors: RegionFactors, output: int, region: Array, is_positive: Array) -> Array:
     """The factor of each sample's weight for an output in a step, float64 (n_samples,).
 
     `region` (n_samples,) of int64 and `is_positive` (n_samples,) of bool tell the samples' regions,
     and whether their labels for this output are +1.
     """
     xp = arrays.namespace_of(region)
-    negative, positive = zip(*(own[output] for own in step.factors), strict=True)
+    negative, positive = zip(*(own[output] for own in factors), strict=True)
     place = region + xp.astype(is_positive, xp.int64) * len(negative)
     return picked_numbers(negative + positive, place)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Step
+from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import FLOOR
 from gpustump.engines.reference.integers import Integers, factor_of
 from gpustump.engines.worth import Sums
@@ -50,13 +50,13 @@ class LogisticLoss:
             [Sums(*(xp.astype(x, xp.int64) for x in (first * self._labels, second)))]
         )
 
-    def advance(self, region: Array, step: Step) -> None:
+    def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
         """Multiply the odds, and keep them between `FLOOR` and 1 / `FLOOR`.
 
         XLA flushes subnormal numbers to zero, so smaller odds would differ between libraries.
         """
         xp = self._xp
-        odds = self._odds * factor_of(step, 0, region, self._labels > 0)
+        odds = self._odds * factor_of(factors, 0, region, self._labels > 0)
         odds = xp.minimum(odds, arrays.scalar(1.0 / FLOOR, odds))
         self._odds = xp.maximum(odds, arrays.scalar(FLOOR, odds))
 

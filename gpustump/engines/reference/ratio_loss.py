@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Step
+from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import reweighted
 from gpustump.engines.reference.integers import Integers, factor_of, picked_numbers
 from gpustump.engines.worth import Sums
@@ -38,15 +38,28 @@ class RatioLoss:
         Sample weights in units of the integers: whole numbers above 0.
     is_poisson : bool
         Otherwise the loss is gamma loss.
+    beginning : Beginning, optional
+        By default scores start from 0; otherwise its numbers are the exponentials by which the
+        amounts that move are multiplied.
     """
 
-    def __init__(self, targets: Array, units: Array, *, is_poisson: bool) -> None:
+    def __init__(
+        self,
+        targets: Array,
+        units: Array,
+        *,
+        is_poisson: bool,
+        beginning: Beginning | None = None,
+    ) -> None:
         xp = self._xp = arrays.namespace_of(units)
         self._sign = 1 if is_poisson else -1
         weighted = units * targets
         self._fixed = xp.round(weighted) if is_poisson else units
         self._moving = units if is_poisson else reweighted(weighted, xp.ones_like(units))
         self._scores = xp.zeros_like(units)
+        if beginning is not None:
+            self._moving = reweighted(self._moving, beginning.numbers[0, :])
+            self._scores = beginning.scores[0, :]
         self.first_weights = xp.astype(units, xp.int64)
 
     @property
@@ -59,13 +72,13 @@ class RatioLoss:
         fixed, moving = self._whole()
         return Integers.of([Sums(self._sign * (fixed - moving), fixed + moving)])
 
-    def advance(self, region: Array, step: Step) -> None:
+    def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
         """Multiply the amounts that move, and add the votes to the scores."""
         is_of_gamma = self._sign < 0
-        factor = factor_of(step, 0, region, (region >= 0) == is_of_gamma)
+        factor = factor_of(factors, 0, region, (region >= 0) == is_of_gamma)
         self._moving = reweighted(self._moving, factor)
-        votes = tuple(own for (own,) in step.votes)
-        self._scores = self._scores + picked_numbers(votes, region)
+        of_regions = tuple(own for (own,) in votes)
+        self._scores = self._scores + picked_numbers(of_regions, region)
 
     def error(self) -> int:
         """The sum of the losses, in which each product with a score is rounded."""

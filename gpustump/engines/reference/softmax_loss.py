@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Step
+from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import FLOOR
 from gpustump.engines.reference.integers import Integers, picked_numbers
 from gpustump.engines.worth import Sums
@@ -66,14 +66,14 @@ class SoftmaxLoss:
         outputs = range(len(self._probabilities))
         return Integers.of([self._rounded(output) for output in outputs])
 
-    def advance(self, region: Array, step: Step) -> None:
+    def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
         """Multiply the probabilities, and divide them by their sum."""
         xp = self._xp
         least = arrays.scalar(_LEAST_PRODUCT, self._units)
         # All products are stored before the first one is added.
         grown = [
-            xp.maximum(own * picked_numbers(factors, region), least)
-            for own, factors in zip(self._probabilities, _factors(step), strict=True)
+            xp.maximum(own * picked_numbers(of_regions, region), least)
+            for own, of_regions in zip(self._probabilities, _by_output(factors), strict=True)
         ]
         total = grown[0]
         for own in grown[1:]:
@@ -95,7 +95,7 @@ class SoftmaxLoss:
         return self._units * wrong, (self._units * own) * rest
 
 
-def _factors(step: Step) -> list[tuple[float, ...]]:
+def _by_output(factors: RegionFactors) -> list[tuple[float, ...]]:
     """For each output the factor of each region, which is the same for both labels."""
-    by_region = [[positive for _, positive in own] for own in step.factors]
+    by_region = [[positive for _, positive in own] for own in factors]
     return list(zip(*by_region, strict=True))

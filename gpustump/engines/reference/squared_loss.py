@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Step
+from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.reference.integers import Integers, picked_numbers
 from gpustump.engines.worth import Sums
 
@@ -25,11 +25,13 @@ class SquaredLoss:
         Whole multiples of `VOTE_UNIT` from -1 to 1.
     units : array (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
+    scores : array (1, n_samples) of float64, optional
+        Those from which the run starts; by default 0.
     """
 
-    def __init__(self, targets: Array, units: Array) -> None:
+    def __init__(self, targets: Array, units: Array, scores: Array | None = None) -> None:
         self._xp = arrays.namespace_of(units)
-        self._residuals = targets
+        self._residuals = targets if scores is None else targets - scores[0, :]
         self.weights = units
         self.first_weights = self._xp.astype(units, self._xp.int64)
 
@@ -39,10 +41,10 @@ class SquaredLoss:
         first = xp.astype(xp.round(self.weights * self._residuals), xp.int64)
         return Integers.of([Sums(first, self.first_weights)])
 
-    def advance(self, region: Array, step: Step) -> None:
+    def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
         """Subtract the vote of each sample's region."""
-        votes = tuple(own for (own,) in step.votes)
-        self._residuals = self._residuals - picked_numbers(votes, region)
+        of_regions = tuple(own for (own,) in votes)
+        self._residuals = self._residuals - picked_numbers(of_regions, region)
 
     def error(self) -> int:
         """The sum of the weighted squares, each rounded."""

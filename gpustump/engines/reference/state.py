@@ -126,7 +126,7 @@ class ArrayState:
             scores + picked_numbers(votes, region)
             for scores, votes in zip(self._scores, by_output, strict=True)
         ]
-        self._loss.advance(region, step)
+        self._loss.advance(region, step.votes, step.factors)
         self._integers = self._totals = None
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
@@ -172,7 +172,8 @@ def loss_of(
     if search.loss == "logistic":
         return LogisticLoss(labels, units, numbers)
     if search.loss == "squared":
-        return SquaredLoss(labels, units)
+        return SquaredLoss(labels, units, None if beginning is None else beginning.scores)
     if search.loss in ("poisson", "gamma"):
-        return RatioLoss(labels, units, is_poisson=search.loss == "poisson")
+        is_poisson = search.loss == "poisson"
+        return RatioLoss(labels, units, is_poisson=is_poisson, beginning=beginning)
     return SoftmaxLoss(labels, units, search.n_outputs, numbers)

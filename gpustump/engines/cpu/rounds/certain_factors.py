@@ -27,7 +27,7 @@ from gpustump.engines.cpu.rounds.exact_powers import (
 )
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.integer_weights import TOP
-from gpustump.learners.hypothesis import FIRST, N_REGIONS
+from gpustump.learners.hypothesis import FIRST
 
 _DOUBT = 2.0**-72
 """More than the relative error of the sum of products in `_new_weight`, and of its quotient."""
@@ -42,7 +42,7 @@ _FEWEST_HALVINGS = 1 - TOP.bit_length()
 def _set_factors_of_odds(votes, tables, factors):  # type: ignore[no-untyped-def]
     """Newton votes: factors of odds, or of probabilities; NaN if they are in doubt."""
     n_outputs = votes.shape[1]
-    for region in range(N_REGIONS):
+    for region in range(len(votes)):
         largest = votes[region].max()
         for output in range(n_outputs):
             vote = votes[region, output]
@@ -56,7 +56,7 @@ def _set_factors_of_odds(votes, tables, factors):  # type: ignore[no-untyped-def
 @inner("void(float64[:, ::1], int64, Powers, float64[:, :, ::1])")
 def _set_factors_of_amounts(votes, target, tables, factors):  # type: ignore[no-untyped-def]
     """Poisson and gamma loss: factors of the amounts that move; NaN if they are in doubt."""
-    for region in range(N_REGIONS):
+    for region in range(len(votes)):
         vote = votes[region, 0]
         factors[region, 0, :] = certain_power(vote if target == POISSON else -vote, tables)
 
@@ -65,7 +65,7 @@ def _set_factors_of_amounts(votes, target, tables, factors):  # type: ignore[no-
 def _new_weight(sums, votes, tables):  # type: ignore[no-untyped-def]
     """The sum of all weights, each multiplied by exp(-y v), as the sum of two floats."""
     total, rest = 0.0, 0.0
-    for region in range(N_REGIONS):
+    for region in range(len(votes)):
         for output in range(sums.shape[1]):
             first, second = sums[region, output, 0], sums[region, output, 1]
             units = np.int64(votes[region, output] * UNITS)
@@ -103,7 +103,7 @@ def _set_factors_of_weights(sums, votes, whole, has_signs, tables, factors):  # 
         return math.nan
     by = math.ldexp(1.0, -halvings)
     grown = certain_power(2.0 * alpha, tables) * by
-    for region in range(N_REGIONS):
+    for region in range(len(votes)):
         for output in range(votes.shape[1]):
             vote, own = votes[region, output], factors[region, output]
             if has_signs:
@@ -142,7 +142,7 @@ def set_factors(sums, votes, rule, whole, tables, factors):  # type: ignore[no-u
     else:
         has_signs = rule.kind == DISCRETE and votes.shape[1] == 1
         normaliser = _set_factors_of_weights(sums, votes, whole, has_signs, tables, factors)
-    for region in range(N_REGIONS):
+    for region in range(len(votes)):
         for output in range(votes.shape[1]):
             for label in range(2):
                 if math.isnan(factors[region, output, label]):

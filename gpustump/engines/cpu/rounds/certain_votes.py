@@ -55,7 +55,7 @@ def _vote_of_odds(one, other, rule):  # type: ignore[no-untyped-def]
 
 
 @inner("float64(int64, int64, VoteRule, Whole)")
-def _vote_of_region(first, second, rule, whole):  # type: ignore[no-untyped-def]
+def vote_of_region(first, second, rule, whole):  # type: ignore[no-untyped-def]
     """The real or Newton vote of a region with these sums; NaN if it is in doubt."""
     if second == 0:  # an empty region
         return 0.0
@@ -74,13 +74,13 @@ def _set_votes_of_regions(sums, rule, whole, direction, votes):  # type: ignore[
     is_certain = True
     for region in range(N_REGIONS):
         for output in range(sums.shape[1]):
-            vote = _vote_of_region(sums[region, output, 0], sums[region, output, 1], rule, whole)
+            vote = vote_of_region(sums[region, output, 0], sums[region, output, 1], rule, whole)
             votes[region, output] = vote
             is_certain &= not math.isnan(vote)
     left, right = sums[FIRST, 0], sums[SECOND, 0]
     rise = direction * (votes[SECOND, 0] - votes[FIRST, 0]) if direction != 0 else 0.0
     if rise < 0.0 and left[1] > 0 and right[1] > 0:  # an empty side breaks no constraint
-        both = _vote_of_region(left[0] + right[0], left[1] + right[1], rule, whole)
+        both = vote_of_region(left[0] + right[0], left[1] + right[1], rule, whole)
         votes[FIRST, 0] = votes[SECOND, 0] = both
         is_certain &= not math.isnan(both)
     return is_certain

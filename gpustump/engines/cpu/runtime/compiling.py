@@ -46,6 +46,7 @@ from gpustump.engines.threads import watch_with
 STAGES = (
     "coded",
     "sorted",
+    "pairs",
     "predict.prediction",
     "predict.running_scores",
     "predict.held_out_sums",

@@ -1,0 +1,130 @@
+"""The bins of the features of pairs: slices of about equal numbers of samples.
+
+The bins follow from the values of evenly spaced rows, all of them in small tables. A feature with
+few distinct values has a bin for each. A categorical feature has its categories in order of its
+main effect, so that a cut parts those that rise from those that fall; rare neighbours share a bin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.smoothing import keys_of
+from gpustump.data.parameters import MOST_CATEGORIES
+from gpustump.engines.category_columns import numbers_of
+from gpustump.learners.pair_table import MOST_BINS, PairAxis
+from gpustump.learners.step_table import StepTable
+from gpustump.learners.thresholds import midpoint
+
+_MOST_ROWS, _MOST_VALUES, _LEAST_ROWS = 2**14, 2**24, 2**10
+"""The most rows from whose values bins follow, and the most values of all features; but at least
+the third number of rows."""
+
+_MOST_GROUPS = MOST_BINS - 1
+
+
+class Axes(NamedTuple):
+    """The features that pairs may have.
+
+    Attributes
+    ----------
+    axes : list of PairAxis
+        Their bins, in order of the features.
+    keys : ndarray (n_axes,) of uint64
+        A number for each feature, which follows from its values.
+    n_places : ndarray (n_axes,) of int64
+        In how many places each can be cut.
+    """
+
+    axes: list[PairAxis]
+    keys: np.ndarray
+    n_places: np.ndarray
+
+
+def axes_of(
+    X: Array,
+    rows: np.ndarray,
+    features: Sequence[int],
+    categorical: Sequence[int],
+    effects: Mapping[int, StepTable],
+) -> Axes:
+    """The bins of some features, without those that have nothing to cut.
+
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+    rows : ndarray (n_samples,) of int
+        The rows that take part, increasing.
+    features : sequence of int
+        The features in question.
+    categorical : sequence of int
+        Features whose values are numbers of categories.
+    effects : mapping of int to StepTable
+        The main effects, with values (k, n_outputs), for the order of the categories.
+    """
+    n_rows = min(len(rows), _MOST_ROWS, max(_LEAST_ROWS, _MOST_VALUES // max(1, len(features))))
+    index = rows[np.arange(n_rows, dtype=np.int64) * len(rows) // n_rows]
+    with arrays.computing_on(X):
+        xp, device = arrays.namespace_of(X), arrays.device_of(X)
+        taken = xp.take(X, xp.asarray(index, device=device), axis=0)
+        values: np.ndarray = arrays.to_host(arrays.as_working(taken))
+    found, n_places = [], []
+    for feature in features:
+        if feature in categorical:
+            axis, has_missing = _of_categories(X, rows, feature, effects.get(feature))
+        else:
+            own = np.sort(values[:, feature])  # missing values last
+            n_present = len(own) - int(np.isnan(own).sum())
+            axis = PairAxis(feature, _thresholds(own[:n_present]))
+            has_missing = n_present < len(own)
+        own_places = axis.n_bins - (1 if has_missing else 2)
+        if own_places > 0:
+            found.append(axis)
+            n_places.append(own_places)
+    keys = keys_of(values[:, [axis.feature for axis in found]])
+    return Axes(found, keys, np.asarray(n_places, dtype=np.int64))
+
+
+def _thresholds(ordered: np.ndarray) -> np.ndarray:
+    """The thresholds of the slices of sorted values, the last one infinite."""
+    if not len(ordered):
+        return np.zeros(0)
+    starts = np.flatnonzero(ordered[1:] > ordered[:-1]) + 1  # where a larger value begins
+    if len(starts) >= _MOST_GROUPS:
+        wanted = np.arange(1, _MOST_GROUPS) * len(ordered) // _MOST_GROUPS
+        places = np.searchsorted(starts, wanted)
+        starts = starts[np.unique(places[places < len(starts)])]
+    cuts = [midpoint(ordered[at - 1], ordered[at]) for at in starts.tolist()]
+    return np.asarray([*cuts, np.inf])
+
+
+def _of_categories(
+    X: Array, rows: np.ndarray, feature: int, effect: StepTable | None
+) -> tuple[PairAxis, bool]:
+    """The bins of a categorical feature, and whether values are missing."""
+    index = arrays.namespace_of(X).asarray(rows, device=arrays.device_of(X))
+    counts = np.bincount(numbers_of(X, index, feature), minlength=MOST_CATEGORIES + 1)
+    present = np.flatnonzero(counts[:MOST_CATEGORIES])
+    if effect is not None:
+        heights = effect.look_up(present.astype(np.float64))
+        widest = int(np.argmax(np.ptp(heights, axis=0))) if len(present) else 0
+        present = present[np.argsort(heights[:, widest], kind="stable")]
+    before = np.cumsum(counts[present]) - counts[present]
+    bins = np.arange(len(present))
+    if len(present) > _MOST_GROUPS:
+        bins = before * _MOST_GROUPS // max(1, int(counts[present].sum()))
+    groups = (present[bins == number].tolist() for number in np.unique(bins))
+    axis = PairAxis(feature, groups=tuple(tuple(sorted(own)) for own in groups))
+    return axis, counts[MOST_CATEGORIES:].sum() > 0
+
+
+def bins_of(X: Array, axes: Sequence[PairAxis]) -> Array:
+    """The bins of all rows of a table, (n_axes, n_samples_given) of uint8, in its library."""
+    with arrays.computing_on(X):
+        xp = arrays.namespace_of(X)
+        return xp.stack([xp.astype(axis.bins_of(X[:, axis.feature]), xp.uint8) for axis in axes])

@@ -1,0 +1,439 @@
+"""Learns pairs of features on top of the main effects of all bags.
+
+The bags share the bins and the choice of the pairs: those whose best cut gains most on what the
+average of the main effects leaves, measured exactly for every pair of features that can be cut. (Of
+large tables evenly spaced rows are measured; of very many features those with the largest main
+effects.) Then each bag boosts these pairs on its own samples, from the scores of its own main
+effects. The average of the bags' tables is purified, and what is moved becomes part of the main
+effects.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.bags import Share
+from gpustump.boosting.batches import terms_of
+from gpustump.boosting.finished import link_of, member_of
+from gpustump.boosting.held_out_scores import scorer
+from gpustump.boosting.known_scores import beginning_of, exponential_of, in_vote_units
+from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
+from gpustump.boosting.pairs.purified import purified
+from gpustump.boosting.pairs.turns import Offers, TurnLimits, Turns, added_up
+from gpustump.boosting.ratio_scale import RatioScale
+from gpustump.boosting.smoothing import mixed
+from gpustump.boosting.split_votes import SplitVotes
+from gpustump.boosting.training import Samples, Settings, Target, Trained
+from gpustump.data.interactions import Interactions
+from gpustump.engines.contract import Beginning
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.engines.pair_runs import pair_run
+from gpustump.engines.quadrants import PairRun, Steps
+from gpustump.engines.threads import Team, threads_of
+from gpustump.learners.category_split import CategorySplit
+from gpustump.learners.kinds import AnySplit
+from gpustump.learners.pair_table import PairAxis, PairTable
+from gpustump.learners.split import Split
+from gpustump.learners.step_table import StepTable
+from gpustump.learners.target_scale import TargetScale
+from gpustump.model.additive import AdditiveModel
+from gpustump.model.bags import averaged, share
+from gpustump.model.members import RegionMember
+from gpustump.model.members import added_up as in_parts
+
+PAIR_RATE = 0.2
+"""The learning rate of pairs, if that of the main effects is not smaller."""
+
+SMOOTHING_TURNS = 20
+"""With how many smoothing turns a run begins, if its main effects have smoothing rounds."""
+
+MOST_TURNS, TURNS, PATIENCE = 600, 30, 10
+"""The most turns if held-out samples end a run; the turns if there are none; and after how many
+turns without a better score a run ends."""
+
+_MOST_ADDITIONS, _LEAST_ROWS = 2**27, 2**12
+"""To choose pairs, about so many integers are added up; but at least so many rows are taken."""
+
+_MOST_FEATURES = 512
+"""The most features of which all pairs are measured."""
+
+
+class LearntPairs(NamedTuple):
+    """What was learnt of pairs, as boosting learns the target.
+
+    Attributes
+    ----------
+    tables : tuple of PairTable
+        Pure, with values (k, m, n_outputs).
+    moved : tuple of RegionMember
+        For each member of the model what was moved into its main effects.
+    """
+
+    tables: tuple[PairTable, ...]
+    moved: tuple[RegionMember, ...]
+
+    def in_unit_of_target(self, scale: TargetScale | RatioScale) -> LearntPairs:
+        """The same for the targets of a quantity as they are."""
+        tables = (
+            replace(
+                own,
+                values=scale.votes(own.values),
+                bags=None if own.bags is None else scale.votes(own.bags),
+            )
+            for own in self.tables
+        )
+        moved = (replace(own, votes=scale.votes(own.votes)) for own in self.moved)
+        return LearntPairs(tuple(tables), tuple(moved))
+
+
+def learn_pairs(
+    X: Array,
+    shares: Sequence[Share[Samples]],
+    trained: Sequence[Trained],
+    n_classes: int,
+    settings: Settings,
+    wanted: Interactions,
+) -> LearntPairs | None:
+    """Learn pairs on what the main effects of all bags leave; None if there are none to learn.
+
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+    shares : sequence of Share
+        As for `train_bags`, which returned `trained`.
+    trained : sequence of Trained
+    n_classes : int
+        0 for a quantity.
+    settings : Settings
+    wanted : Interactions
+    """
+    if wanted.number == 0:
+        return None
+    job = _Job.of(X, shares, trained, n_classes, settings)
+    axes = _axes(job, wanted)
+    if len(axes.axes) < 2:
+        return None
+    bins = arrays.to_host(bins_of(X, axes.axes))
+    ground = _Ground(job, axes.axes, axes, bins)
+    pairs = ground.chosen(wanted)
+    if not len(pairs):
+        return None
+    found: dict[int, list[np.ndarray]] = {}
+
+    def learn(bag: int) -> None:
+        found[bag] = _tables_of_bag(ground, pairs, bag)
+
+    Team(threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
+    return _finished(ground, pairs, [found[bag] for bag in range(len(shares))])
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What `learn_pairs` is asked to do.
+
+    Attributes
+    ----------
+    members : list of tuple of RegionMember
+        The main effects of each bag.
+    average : AdditiveModel
+        Their average.
+    """
+
+    X: Array
+    shares: Sequence[Share[Samples]]
+    settings: Settings
+    members: list[Any]
+    average: AdditiveModel
+    targets: list[Target]
+
+    @classmethod
+    def of(
+        cls,
+        X: Array,
+        shares: Sequence[Share[Samples]],
+        trained: Sequence[Trained],
+        n_classes: int,
+        settings: Settings,
+    ) -> _Job:
+        members: list[Any] = [
+            tuple(member_of(terms_of(run.rounds), run.constant, bag.search) for run in bag.runs)
+            for bag in trained
+        ]
+        together = averaged(members)[0] if len(members) > 1 else members[0]
+        n_outputs, n_runs = settings.n_outputs(n_classes), len(members[0])
+        votes = settings.votes.votes(shares[0].samples.weights, n_outputs)
+        targets = [
+            Target(number if n_runs > 1 else 1, n_outputs, votes, is_quantity=n_classes == 0)
+            for number in range(n_runs)
+        ]
+        return cls(X, shares, settings, members, in_parts(together), targets)
+
+    @functools.cached_property
+    def samples(self) -> Samples:
+        """All samples, of which each bag has a share, on the host."""
+        own, held_out = _on_host(self.shares[0].samples), self.shares[0].held_out
+        if held_out is None or held_out.X is not None:
+            return own
+        other = _on_host(held_out.samples)
+        order = np.argsort(np.concatenate([own.rows, other.rows]), kind="stable")
+
+        def together(one: Any, another: Any) -> Any:
+            return None if one is None else np.concatenate([one, another])[order]
+
+        pairs = zip(_parts(own), _parts(other), strict=True)
+        return Samples(*(together(*pair) for pair in pairs))
+
+
+def _parts(samples: Samples) -> tuple[Any, ...]:
+    return samples.rows, samples.classes, samples.weights, samples.offset
+
+
+def _on_host(samples: Samples) -> Samples:
+    """The same samples in NumPy."""
+    return Samples(*(None if own is None else arrays.to_host(own) for own in _parts(samples)))
+
+
+def _axes(job: _Job, wanted: Interactions) -> Axes:
+    """The bins of the features that pairs may have."""
+    constraints = job.settings.votes.monotone or (0,) * job.X.shape[1]
+    free = [j for j, constraint in enumerate(constraints) if not constraint]
+    effects = {table.feature: table for table in job.average.tables[1]}
+    if wanted.chosen is not None:
+        asked = {feature for pair in wanted.chosen for feature in pair}
+        free = [j for j in free if j in asked]
+    elif len(free) > _MOST_FEATURES:
+        sizes = np.asarray([_size(effects.get(j)) for j in free])
+        largest = np.argsort(-sizes, kind="stable")[:_MOST_FEATURES]
+        free = sorted(free[place] for place in largest.tolist())
+    rows = job.samples.rows
+    index = np.arange(job.X.shape[0]) if rows is None else rows
+    return axes_of(job.X, index, free, job.settings.categorical, effects)
+
+
+def _size(effect: StepTable | None) -> float:
+    """How far a main effect reaches."""
+    return 0.0 if effect is None else float(np.ptp(effect.outcomes, axis=0).sum())
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """The bins of all rows (n_axes, n_samples_given), and how runs start on some of them."""
+
+    job: _Job
+    axes: list[PairAxis]
+    drawn_from: Axes
+    bins: np.ndarray
+
+    def run(self, samples: Samples, scores: np.ndarray, target: Target) -> Started:
+        """A run on some samples, in NumPy, from known scores (n_samples, n_outputs)."""
+        labels, weights = target.labels(samples), samples.weights
+        votes = self.job.settings.votes.votes(weights, target.n_outputs).on(labels, weights)
+        assert isinstance(votes, SplitVotes)
+        assert isinstance(votes.rule, NewtonVotes)
+        rule = replace(votes.rule, learning_rate=min(PAIR_RATE, votes.rule.learning_rate))
+        beginning = _beginning(labels, scores, rule)
+        bins = self.bins if samples.rows is None else self.bins[:, samples.rows]
+        n_bins = tuple(axis.n_bins for axis in self.axes)
+        return Started(pair_run(bins, n_bins, labels, weights, rule.search, beginning), rule)
+
+    def offers(self, pairs: np.ndarray, bag: int, target: Target) -> Offers:
+        """What the smoothing turns of a run offer; there are none without smoothing rounds."""
+        n_turns = 0 if self.job.settings.smoothing is None else SMOOTHING_TURNS
+        key = mixed(mixed(np.uint64(bag)) + np.uint64(target.positive))
+        keys, n_places = self.drawn_from.keys[pairs], self.drawn_from.n_places[pairs]
+        return Offers(n_turns, np.uint64(key), keys, n_places)
+
+    def chosen(self, wanted: Interactions) -> np.ndarray:
+        """The places of the pairs that are learnt, (n_pairs, 2) of int64."""
+        if wanted.chosen is None:
+            return self._best(wanted.number)
+        places = {axis.feature: place for place, axis in enumerate(self.axes)}
+        known = [own for own in wanted.chosen if own[0] in places and own[1] in places]
+        found = [[places[j], places[k]] for j, k in known]
+        return np.asarray(found, dtype=np.int64).reshape(-1, 2)
+
+    def _best(self, number: int) -> np.ndarray:
+        """The pairs whose best cuts gain most, the largest gain first."""
+        job, every = self.job, [*itertools.combinations(range(len(self.axes)), 2)]
+        samples, pairs = job.samples, np.asarray(every, dtype=np.int64)
+        n_samples = len(samples.classes)
+        most = max(_LEAST_ROWS, _MOST_ADDITIONS // (len(every) * job.average.n_outputs))
+        if n_samples > most:
+            samples = samples.taken(np.arange(most, dtype=np.int64) * n_samples // most)
+        gains, team = np.zeros(len(every)), Team(threads_of(job.settings.resources.n_jobs))
+        for target in job.targets:
+            scores = in_vote_units(_scores(job.average, job.X, samples, target))
+            run, rule = self.run(samples, scores, target)
+            gains += run.scores(pairs, rule.search.l2, team)
+        return pairs[np.argsort(-gains, kind="stable")[:number]]
+
+
+class Started(NamedTuple):
+    """A run, and how it votes."""
+
+    run: PairRun
+    rule: NewtonVotes
+
+
+def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beginning:
+    """Where a run starts from scores (n_samples, n_outputs)."""
+    loss = rule.search.loss
+    if loss in ("logistic", "softmax"):
+        return beginning_of(labels, scores[:, 0] if loss == "logistic" else scores)
+    own = scores.reshape(1, -1)
+    if loss == "squared":
+        return Beginning(own, own)
+    return Beginning(own, exponential_of(own[0] if loss == "poisson" else -own[0])[np.newaxis])
+
+
+def _scores(model: AdditiveModel, X: Array, samples: Samples, target: Target) -> np.ndarray:
+    """The scores of samples for a run, (n_samples, n_outputs): known ones, and those of a model."""
+    with arrays.computing_on(X):
+        xp, device = arrays.namespace_of(X), arrays.device_of(X)
+        rows = samples.rows
+        own = X if rows is None else xp.take(X, xp.asarray(rows, device=device), axis=0)
+        found: np.ndarray = arrays.to_host(model.scores(own))
+    if target.n_outputs < found.shape[1]:
+        found = found[:, target.positive : target.positive + 1]
+    offset = target.offset(samples)
+    return found if offset is None else found + offset.reshape(len(found), -1)
+
+
+def _tables_of_bag(ground: _Ground, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
+    """The tables of a bag, (k, m, n_outputs) each, with the outputs of all runs."""
+    job, shapes = ground.job, _shapes(ground, pairs)
+    model = in_parts(job.members[bag])
+    by_run = []
+    for target in job.targets:
+        samples = _on_host(job.shares[bag].samples)
+        scores = _scores(model, job.X, samples, target)
+        run, rule = ground.run(samples, scores, target)
+        judge, stopping = _judge(ground, pairs, bag, target, model, run), job.settings.stopping
+        limits = TurnLimits(
+            TURNS if judge is None else MOST_TURNS,
+            PATIENCE,
+            0.0 if stopping is None else stopping.tol,
+            float(np.abs(scores).max()),
+        )
+        turns = Turns(run, pairs, rule, ground.offers(pairs, bag, target)).made(limits, judge)
+        by_run.append(added_up(turns, shapes, target.n_outputs))
+    return [np.concatenate(own, axis=2) for own in zip(*by_run, strict=True)]
+
+
+def _shapes(ground: _Ground, pairs: np.ndarray) -> list[tuple[int, int]]:
+    return [(ground.axes[j].n_bins, ground.axes[k].n_bins) for j, k in pairs.tolist()]
+
+
+def _judge(
+    ground: _Ground,
+    pairs: np.ndarray,
+    bag: int,
+    target: Target,
+    model: AdditiveModel,
+    run: PairRun,
+) -> Callable[[Steps | None], float] | None:
+    """What scores a bag's held-out samples after each turn; None without early stopping."""
+    job, held_out = ground.job, ground.job.shares[bag].held_out
+    stopping = job.settings.stopping
+    if held_out is None or stopping is None or stopping.patience is None:
+        return None
+    X = job.X if held_out.X is None else held_out.X
+    samples = _on_host(held_out.samples)
+    bins = ground.bins if held_out.X is None else arrays.to_host(bins_of(X, ground.axes))
+    own = np.ascontiguousarray(bins if samples.rows is None else bins[:, samples.rows])
+    now = np.ascontiguousarray(_scores(model, X, samples, target))
+    watched = target.watched(samples, 1)
+    score = scorer(stopping.scoring, watched, link_of(target.votes.search("stump")))
+
+    def judged(steps: Steps | None) -> float:
+        nonlocal now
+        if steps is not None:
+            now = run.added(now, own, pairs, steps)
+        return score(now[:, 0] if now.shape[1] == 1 else now)
+
+    return judged
+
+
+def _finished(
+    ground: _Ground, pairs: np.ndarray, of_bags: list[list[np.ndarray]]
+) -> LearntPairs | None:
+    """The average of the bags' tables, purified."""
+    job, n_bags = ground.job, len(of_bags)
+    samples = job.samples
+    weights = IntegerWeights.of(samples.weights).values.astype(np.float64)
+    bins = ground.bins if samples.rows is None else ground.bins[:, samples.rows]
+    tables, moved = list[PairTable](), _Moved(job.average.n_outputs)
+    for (j, k), own in zip(pairs.tolist(), zip(*of_bags, strict=True), strict=True):
+        total = np.sum(own, axis=0)
+        mean = total if n_bags == 1 else share(total, n_bags)
+        if not mean.any():
+            continue
+        shape = mean.shape[:2]
+        cells = bins[j].astype(np.int64) * shape[1] + bins[k]
+        on_cells = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1])
+        on_cells = on_cells.reshape(shape)
+        pure, rows, columns = purified(mean, on_cells)
+        moved.add(ground.axes[j], rows)
+        moved.add(ground.axes[k], columns)
+        bags = np.stack([one - rows[:, np.newaxis] - columns for one in own])
+        axes = ground.axes[j], ground.axes[k]
+        shares = on_cells / on_cells.sum()
+        tables.append(PairTable(axes, pure, shares, bags if n_bags > 1 else None))
+    if not tables:
+        return None
+    return LearntPairs(tuple(tables), moved.members([own.n_outputs for own in job.members[0]]))
+
+
+class _Moved:
+    """What is moved out of tables, feature by feature."""
+
+    def __init__(self, n_outputs: int) -> None:
+        self._n_outputs = n_outputs
+        self._values: dict[int, tuple[PairAxis, np.ndarray]] = {}
+
+    def add(self, axis: PairAxis, values: np.ndarray) -> None:
+        """Add what each bin of a feature gets, (n_bins, n_outputs)."""
+        before = self._values.get(axis.feature)
+        self._values[axis.feature] = axis, values if before is None else before[1] + values
+
+    def members(self, n_outputs: list[int]) -> tuple[RegionMember, ...]:
+        """The same as splits, for members with so many outputs each."""
+        terms = [term for _, own in sorted(self._values.items()) for term in _splits_of(*own)]
+        splits = tuple(split for split, _ in terms)
+        votes = np.stack([own for _, own in terms])
+        ends = np.cumsum(n_outputs)
+        return tuple(
+            RegionMember(splits, votes[:, :, end - own : end], np.zeros(own))
+            for own, end in zip(n_outputs, ends.tolist(), strict=True)
+        )
+
+
+def _splits_of(axis: PairAxis, values: np.ndarray) -> list[tuple[AnySplit, np.ndarray]]:
+    """A function of a feature's bins, (n_bins, n_outputs), as splits and their votes."""
+    found: list[tuple[AnySplit, np.ndarray]] = []
+    last, nothing = values[-2], np.zeros_like(values[0])
+    everything: AnySplit = Split(axis.feature, np.inf)
+    if axis.groups:
+        every = tuple(sorted(number for own in axis.groups for number in own))
+        everything = CategorySplit(axis.feature, every, ())
+        for own, value in zip(axis.groups[:-1], values, strict=False):
+            others = tuple(number for number in every if number not in own)
+            sides, votes = (own, others), [value - last, nothing, nothing]
+            if every[0] not in own:  # the lowest number goes left
+                sides, votes = (others, own), [nothing, value - last, nothing]
+            found.append((CategorySplit(axis.feature, *sides), np.stack(votes)))
+    else:
+        for threshold, low, high in zip(axis.thresholds[:-1], values, values[1:], strict=False):
+            split = Split(axis.feature, float(threshold))
+            found.append((split, np.stack([low - high, nothing, nothing])))
+    found.append((everything, np.stack([last, nothing, values[-1]])))
+    return found

@@ -1,0 +1,165 @@
+"""Boosting by pairs: the pairs of a run take turns, and each adds its best cut into quadrants.
+
+A run starts from the scores of the main effects. In a turn every pair adds one step, a Newton step
+of the loss in each of four regions (`engines.quadrants`), shrunk by the learning rate. After a turn
+the held-out samples are scored; the run keeps the turns up to the best score, perhaps none.
+
+In the first turns, the smoothing turns, a pair chooses among a few cuts at random places, so that
+its table has many small steps before the best cuts correct it; see `boosting.smoothing`. What is
+drawn follows from the numbers of bag, run and turn, and from the values of both features.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.smoothing import mixed
+from gpustump.engines.contract import Totals
+from gpustump.engines.quadrants import N_QUADRANTS, PairRun, Steps, best_quadrants
+from gpustump.learners.step_table import VOTES_LIMIT
+
+N_OFFERED = 5
+"""How many cuts a pair is offered in a smoothing turn."""
+
+NO_TOTALS = Totals(0, 0, 0, 0, 0)
+"""Newton votes depend on the sums over a region alone."""
+
+
+@dataclass(frozen=True)
+class TurnLimits:
+    """When a run ends.
+
+    Attributes
+    ----------
+    most : int
+        The most turns.
+    patience : int
+        End after this many turns without a new best score of held-out samples, if there are any.
+    tol : float
+        By how much a score must be above the best one to count as new.
+    largest : float
+        The largest score before the first turn, in absolute value.
+    """
+
+    most: int
+    patience: int
+    tol: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The cuts that the smoothing turns of a run offer.
+
+    Attributes
+    ----------
+    n_turns : int
+        The number of smoothing turns.
+    key : int
+        A number for the bag and the run.
+    keys : ndarray (n_pairs, 2) of uint64
+        A number for each feature of each pair, which follows from its values.
+    n_places : ndarray (n_pairs, 2) of int64
+        In how many places each feature can be cut.
+    """
+
+    n_turns: int
+    key: np.uint64
+    keys: np.ndarray
+    n_places: np.ndarray
+
+    def at(self, turn: int) -> np.ndarray:
+        """The cuts of each pair in a turn, (n_pairs, n_offered, 2) of int64; none later on."""
+        n_offered = N_OFFERED if turn < self.n_turns else 0
+        draws = np.arange(n_offered, dtype=np.uint64) + np.uint64(turn * N_OFFERED)
+        of_pairs = mixed(self.keys.sum(axis=1) + self.key)  # the same for both orders of a pair
+        bits = mixed(
+            mixed(of_pairs[:, np.newaxis] + draws)[..., np.newaxis] ^ self.keys[:, np.newaxis]
+        )
+        places = (bits >> np.uint64(32)) * self.n_places[:, np.newaxis].astype(np.uint64)
+        return np.ascontiguousarray((places >> np.uint64(32)).astype(np.int64) + 1)
+
+
+@dataclass
+class Turns:
+    """A run of boosting by pairs.
+
+    Parameters
+    ----------
+    run : PairRun
+    pairs : ndarray (n_pairs, 2) of int64
+    rule : NewtonVotes
+    offers : Offers
+    """
+
+    run: PairRun
+    pairs: np.ndarray
+    rule: NewtonVotes
+    offers: Offers
+
+    def turn(self, number: int) -> Steps:
+        """Make one step of each pair."""
+        steps, offers = Steps.none(len(self.pairs), self.rule.n_outputs), self.offers.at(number)
+        at = self.run.take_turns(steps, self.pairs, offers, 0, self.rule.plain)
+        while at < len(self.pairs):
+            self._step(steps, offers[at], at)
+            at = self.run.take_turns(steps, self.pairs, offers, at + 1, self.rule.plain)
+        return steps
+
+    def made(
+        self, limits: TurnLimits, judge: Callable[[Steps | None], float] | None
+    ) -> list[Steps]:
+        """Make turns, and return those that are kept.
+
+        Parameters
+        ----------
+        limits : TurnLimits
+        judge : callable or None
+            Adds steps to the held-out samples, and returns their score; without steps it returns
+            the score before the first turn. None if no samples are held out.
+        """
+        found: list[Steps] = []
+        n_kept, size = 0, limits.largest
+        best = -math.inf if judge is None else judge(None)
+        while len(found) < limits.most:
+            steps = self.turn(len(found))
+            size += float(np.abs(steps.votes).max(axis=(1, 2)).sum())
+            is_over = not steps.places.any() and len(found) >= self.offers.n_turns
+            if is_over or size > VOTES_LIMIT:
+                break
+            found.append(steps)
+            if judge is None:
+                n_kept = len(found)
+                continue
+            score = judge(steps)
+            if score > best + limits.tol:
+                best, n_kept = score, len(found)
+            elif len(found) - max(n_kept, self.offers.n_turns) >= limits.patience:
+                break
+        return found[:n_kept]
+
+    def _step(self, steps: Steps, offered: np.ndarray, at: int) -> None:
+        """Make the step of one pair, with as many digits as it takes."""
+        j, k = self.pairs[at].tolist()
+        found = best_quadrants(self.run.cells((j, k)), self.rule.search.l2, offered)
+        votes = self.rule.votes_of(found.sums.tolist(), NO_TOTALS)
+        if any(vote for own in votes for vote in own):
+            self.run.advance((j, k), found.place, votes, self.rule.factors(votes))
+            steps.places[at], steps.votes[at] = found.place, votes
+
+
+def added_up(turns: list[Steps], shapes: list[tuple[int, int]], n_outputs: int) -> list[np.ndarray]:
+    """The table of each pair, (k, m, n_outputs) of float64: the sum of its steps."""
+    tables = [np.zeros((*shape, n_outputs)) for shape in shapes]
+    for steps in turns:
+        for table, (a, b), votes in zip(tables, steps.places.tolist(), steps.votes, strict=True):
+            if a:
+                parts = (table[:a, :b], table[:a, b:], table[a:, :b], table[a:, b:])
+                for region in range(N_QUADRANTS):
+                    np.add(parts[region], votes[region], out=parts[region])
+    return tables
