@@ -6,6 +6,10 @@ large tables evenly spaced rows are measured; of very many features those with t
 effects.) Then each bag boosts these pairs on its own samples, from the scores of its own main
 effects. The average of the bags' tables is purified, and what is moved becomes part of the main
 effects.
+
+Early stopping must not be told by samples that have chosen the pairs. So each bag first boosts the
+pairs that its own samples would choose, which shows how many turns pay, and then makes so many
+turns with the pairs of all bags.
 """
 
 from __future__ import annotations
@@ -130,7 +134,7 @@ def learn_pairs(
     found: dict[int, list[np.ndarray]] = {}
 
     def learn(bag: int) -> None:
-        found[bag] = _tables_of_bag(ground, pairs, bag)
+        found[bag] = _tables_of_bag(ground, pairs, wanted, bag)
 
     Team(threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
     return _finished(ground, pairs, [found[bag] for bag in range(len(shares))])
@@ -252,29 +256,40 @@ class _Ground:
         keys, n_places = self.drawn_from.keys[pairs], self.drawn_from.n_places[pairs]
         return Offers(n_turns, np.uint64(key), keys, n_places)
 
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs there are."""
+        return len(self.axes) * (len(self.axes) - 1) // 2
+
     def chosen(self, wanted: Interactions) -> np.ndarray:
         """The places of the pairs that are learnt, (n_pairs, 2) of int64."""
-        if wanted.chosen is None:
-            return self._best(wanted.number)
-        places = {axis.feature: place for place, axis in enumerate(self.axes)}
-        known = [own for own in wanted.chosen if own[0] in places and own[1] in places]
-        found = [[places[j], places[k]] for j, k in known]
-        return np.asarray(found, dtype=np.int64).reshape(-1, 2)
+        if wanted.chosen is not None:
+            places = {axis.feature: place for place, axis in enumerate(self.axes)}
+            known = [own for own in wanted.chosen if own[0] in places and own[1] in places]
+            found = [[places[j], places[k]] for j, k in known]
+            return np.asarray(found, dtype=np.int64).reshape(-1, 2)
+        job, samples = self.job, self.job.samples
+        scores = (_scores(job.average, job.X, samples, target) for target in job.targets)
+        runs = [
+            (own, samples, in_vote_units(s)) for own, s in zip(job.targets, scores, strict=True)
+        ]
+        return self.best(runs, wanted.number)
 
-    def _best(self, number: int) -> np.ndarray:
-        """The pairs whose best cuts gain most, the largest gain first."""
-        job, every = self.job, [*itertools.combinations(range(len(self.axes)), 2)]
-        samples, pairs = job.samples, np.asarray(every, dtype=np.int64)
-        n_samples = len(samples.classes)
-        most = max(_LEAST_ROWS, _MOST_ADDITIONS // (len(every) * job.average.n_outputs))
-        if n_samples > most:
-            samples = samples.taken(np.arange(most, dtype=np.int64) * n_samples // most)
-        gains, team = np.zeros(len(every)), Team(threads_of(job.settings.resources.n_jobs))
-        for target in job.targets:
-            scores = in_vote_units(_scores(job.average, job.X, samples, target))
-            run, rule = self.run(samples, scores, target)
-            gains += run.scores(pairs, rule.search.l2, team)
-        return pairs[np.argsort(-gains, kind="stable")[:number]]
+    def best(self, runs: Sequence[tuple[Target, Samples, np.ndarray]], number: int) -> np.ndarray:
+        """The pairs whose best cuts gain most in some runs together, the largest gain first.
+
+        A run has a target, samples, and their scores.
+        """
+        every = np.asarray([*itertools.combinations(range(len(self.axes)), 2)], dtype=np.int64)
+        most = _MOST_ADDITIONS // (len(every) * self.job.average.n_outputs)
+        gains, team = np.zeros(len(every)), Team(threads_of(self.job.settings.resources.n_jobs))
+        for target, samples, scores in runs:
+            n_samples = len(scores)
+            n_taken = min(n_samples, max(_LEAST_ROWS, most))
+            index = np.arange(n_taken, dtype=np.int64) * n_samples // n_taken
+            run, rule = self.run(samples.taken(index), scores[index], target)
+            gains += run.scores(every, rule.search.l2, team)
+        return every[np.argsort(-gains, kind="stable")[:number]]
 
 
 class Started(NamedTuple):
@@ -308,59 +323,98 @@ def _scores(model: AdditiveModel, X: Array, samples: Samples, target: Target) ->
     return found if offset is None else found + offset.reshape(len(found), -1)
 
 
-def _tables_of_bag(ground: _Ground, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
+def _tables_of_bag(
+    ground: _Ground, pairs: np.ndarray, wanted: Interactions, bag: int
+) -> list[np.ndarray]:
     """The tables of a bag, (k, m, n_outputs) each, with the outputs of all runs."""
-    job, shapes = ground.job, _shapes(ground, pairs)
-    model = in_parts(job.members[bag])
+    model, shapes = in_parts(ground.job.members[bag]), _shapes(ground, pairs)
+    samples = _on_host(ground.job.shares[bag].samples)
     by_run = []
-    for target in job.targets:
-        samples = _on_host(job.shares[bag].samples)
-        scores = _scores(model, job.X, samples, target)
-        run, rule = ground.run(samples, scores, target)
-        judge, stopping = _judge(ground, pairs, bag, target, model, run), job.settings.stopping
-        limits = TurnLimits(
-            TURNS if judge is None else MOST_TURNS,
-            PATIENCE,
-            0.0 if stopping is None else stopping.tol,
-            float(np.abs(scores).max()),
-        )
-        turns = Turns(run, pairs, rule, ground.offers(pairs, bag, target)).made(limits, judge)
+    for target in ground.job.targets:
+        own = _Run(ground, bag, target, samples, _scores(model, ground.job.X, samples, target))
+        held_out = own.held_out(model)
+        if held_out is None:
+            turns = own.turns(pairs, TURNS)
+        elif wanted.chosen is None and len(pairs) < ground.n_pairs:
+            n_turns = len(own.turns(own.best_pairs(len(pairs)), MOST_TURNS, held_out))
+            turns = own.turns(pairs, n_turns)
+        else:
+            turns = own.turns(pairs, MOST_TURNS, held_out)
         by_run.append(added_up(turns, shapes, target.n_outputs))
     return [np.concatenate(own, axis=2) for own in zip(*by_run, strict=True)]
 
 
+class _HeldOut(NamedTuple):
+    """The held-out samples of a run.
+
+    Attributes
+    ----------
+    bins : ndarray (n_axes, n_held_out) of uint8
+    scores : ndarray (n_held_out, n_outputs) of float64
+        Those of the main effects.
+    score : callable
+        The score of the model, from such scores.
+    """
+
+    bins: np.ndarray
+    scores: np.ndarray
+    score: Callable[[np.ndarray], float]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run of a bag: its samples, and their scores (n_samples, n_outputs) by the main effects."""
+
+    ground: _Ground
+    bag: int
+    target: Target
+    samples: Samples
+    scores: np.ndarray
+
+    def best_pairs(self, number: int) -> np.ndarray:
+        """The pairs that these samples alone would choose."""
+        return self.ground.best([(self.target, self.samples, self.scores)], number)
+
+    def turns(self, pairs: np.ndarray, most: int, held_out: _HeldOut | None = None) -> list[Steps]:
+        """The turns of some pairs, as far as held-out samples want them."""
+        run, rule = self.ground.run(self.samples, self.scores, self.target)
+        stopping = self.ground.job.settings.stopping
+        tol = 0.0 if stopping is None else stopping.tol
+        limits = TurnLimits(most, PATIENCE, tol, float(np.abs(self.scores).max()))
+        now = None if held_out is None else np.array(held_out.scores, order="C")
+
+        def judged(steps: Steps | None) -> float:
+            nonlocal now
+            assert now is not None
+            assert held_out is not None
+            if steps is not None:
+                now = run.added(now, held_out.bins, pairs, steps)
+            return held_out.score(now[:, 0] if now.shape[1] == 1 else now)
+
+        offers = self.ground.offers(pairs, self.bag, self.target)
+        judge = None if held_out is None else judged
+        return Turns(run, pairs, rule, offers).made(limits, judge)
+
+    def held_out(self, model: AdditiveModel) -> _HeldOut | None:
+        """The bag's held-out samples; None without early stopping."""
+        ground, own = self.ground, self.ground.job.shares[self.bag].held_out
+        stopping = ground.job.settings.stopping
+        if own is None or stopping is None or stopping.patience is None:
+            return None
+        X = ground.job.X if own.X is None else own.X
+        samples = _on_host(own.samples)
+        bins = ground.bins if own.X is None else arrays.to_host(bins_of(X, ground.axes))
+        taken = bins if samples.rows is None else bins[:, samples.rows]
+        watched, link = self.target.watched(samples, 1), link_of(self.target.votes.search("stump"))
+        return _HeldOut(
+            np.ascontiguousarray(taken),
+            _scores(model, X, samples, self.target),
+            scorer(stopping.scoring, watched, link),
+        )
+
+
 def _shapes(ground: _Ground, pairs: np.ndarray) -> list[tuple[int, int]]:
     return [(ground.axes[j].n_bins, ground.axes[k].n_bins) for j, k in pairs.tolist()]
-
-
-def _judge(
-    ground: _Ground,
-    pairs: np.ndarray,
-    bag: int,
-    target: Target,
-    model: AdditiveModel,
-    run: PairRun,
-) -> Callable[[Steps | None], float] | None:
-    """What scores a bag's held-out samples after each turn; None without early stopping."""
-    job, held_out = ground.job, ground.job.shares[bag].held_out
-    stopping = job.settings.stopping
-    if held_out is None or stopping is None or stopping.patience is None:
-        return None
-    X = job.X if held_out.X is None else held_out.X
-    samples = _on_host(held_out.samples)
-    bins = ground.bins if held_out.X is None else arrays.to_host(bins_of(X, ground.axes))
-    own = np.ascontiguousarray(bins if samples.rows is None else bins[:, samples.rows])
-    now = np.ascontiguousarray(_scores(model, X, samples, target))
-    watched = target.watched(samples, 1)
-    score = scorer(stopping.scoring, watched, link_of(target.votes.search("stump")))
-
-    def judged(steps: Steps | None) -> float:
-        nonlocal now
-        if steps is not None:
-            now = run.added(now, own, pairs, steps)
-        return score(now[:, 0] if now.shape[1] == 1 else now)
-
-    return judged
 
 
 def _finished(
