@@ -67,6 +67,9 @@ def fit(
         values that do not fit go to files in its local directory. `n_jobs` has no effect. With
         `scoring="roc_auc"`, which compares pairs of samples, the scores of all held-out samples are
         sent in every round. `callback` and `checkpoint` belong to the process that calls `fit`.
+        With `interactions`, which the glass boxes have by default, pairs of features are learnt in
+        that process: all values, classes and weights are sent there after the last round. If its
+        memory is too small for them, take `interactions=0`.
     X : dask array (n_samples, n_features) or dask frame
         Cut into partitions of rows in any way. NaN means missing.
     y : dask array, series or frame of one column (n_samples,)
@@ -153,9 +156,10 @@ def fit(
         _of_quantity(estimator, earlier),
         None if checkpoint is None else _kept(checkpoint, estimator, learner, settings),
         columns, decided,
+        learner._interactions(learner.n_features_in_, vars(learner).get("feature_names_in_")),
     )  # fmt: skip
     found = trained_on(_running(client), request)
-    learnt = Learnt(found.trained, found.target, found.splits, found.fingerprint)
+    learnt = Learnt(found.trained, found.target, found.splits, found.fingerprint, found.pairs)
     estimator._take_over(learner, learnt, settings)
     estimator.cluster_ = found.use
     return estimator

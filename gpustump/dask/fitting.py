@@ -21,6 +21,7 @@ import numpy as np
 
 from gpustump.boosting.bags import Share, train_each
 from gpustump.boosting.finished import in_unit_of_target
+from gpustump.boosting.pairs.learning import LearntPairs
 from gpustump.boosting.run_logs import RunLog
 from gpustump.boosting.smoothing import sampled_rows
 from gpustump.boosting.training import Run, Samples, Settings, Trained, run_all
@@ -41,10 +42,12 @@ from gpustump.dask.classes import (
 )
 from gpustump.dask.conversation import Conversation
 from gpustump.dask.ground import ClusterGround, HeldOutUnits
+from gpustump.dask.pairs import learnt_here, refuse_large
 from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
 from gpustump.data.class_weights import ClassWeight
 from gpustump.data.fingerprint import Fingerprint, Leaves, joined
+from gpustump.data.interactions import Interactions
 from gpustump.data.labels import plain_labels, warn_of_odd_classes
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
@@ -121,6 +124,8 @@ class Request(NamedTuple):
     columns : KnownColumns
     decided : callable
         From settings and the categorical features to settings that hold them.
+    interactions : Interactions
+        Which pairs of features are learnt.
     """
 
     collection: Collection
@@ -134,6 +139,7 @@ class Request(NamedTuple):
     kept: Kept | None = None
     columns: KnownColumns = KnownColumns()
     decided: Callable[[Settings, Categories], Settings] = lambda settings, _: settings
+    interactions: Interactions = Interactions(0)
 
 
 class Use(NamedTuple):
@@ -185,6 +191,7 @@ class Fitted(NamedTuple):
     use : Use
     fingerprint : mapping or None
         Of the rows that were trained on, if there is a checkpoint.
+    pairs : LearntPairs or None
     """
 
     trained: list[Trained]
@@ -192,6 +199,7 @@ class Fitted(NamedTuple):
     splits: tuple[Note, ...]
     use: Use
     fingerprint: Mapping[str, Any] | None = None
+    pairs: LearntPairs | None = None
 
 
 def trained_on(client: Any, request: Request) -> Fitted:
@@ -260,6 +268,7 @@ class _Fit:
     categories : Categories
     quantity : _Quantities or None
         What is learnt of each partition, if it is a quantity.
+    interactions : Interactions
     grounds : list of ClusterGround
         Those of the bags that have begun.
     said : int
@@ -278,6 +287,7 @@ class _Fit:
     checkpoint: FitCheckpoint | None
     categories: Categories
     quantity: _Quantities | None
+    interactions: Interactions
     grounds: list[ClusterGround] = field(default_factory=list)
     said: int = 0
 
@@ -313,16 +323,23 @@ class _Fit:
         settings = replace(request.observed(settings, target), n_rounds=limit)
         return cls(
             settings, target, shards, types, n_features, shares, splits, route, conversation,
-            checkpoint, categories, quantity,
+            checkpoint, categories, quantity, request.interactions,
         )  # fmt: skip
 
     def train(self) -> Fitted:
         """Train on the share of each bag."""
         shards, n_classes = self.shards, self.target.n_classes
         outline = outline_of(self.settings, n_classes, self.n_features, len(self.shares))
+        if self.interactions.number:
+            n_samples = sum(shards.ask("n_joined"))
+            refuse_large(n_samples, self.n_features, np.dtype(self.types.compared).itemsize)
         try:
             with kept_shares(self.checkpoint, self.shares, self.splits, outline) as shares:
                 trained = train_each(self._trained_on, shares, n_classes, self.settings)
+            pairs = learnt_here(
+                shards, self.shares, trained, n_classes, self.settings, self.interactions,
+                self.types.compared,
+            )  # fmt: skip
         except ClusterLostError as error:
             error.model = self._model_so_far()
             raise
@@ -335,7 +352,7 @@ class _Fit:
         if self.settings.show_progress:
             announce(f"trained on {use}")
         fingerprint = None if self.checkpoint is None else self.checkpoint.fingerprint
-        return Fitted(trained, self.target, self.splits, use, fingerprint)
+        return Fitted(trained, self.target, self.splits, use, fingerprint, pairs)
 
     def _trained_on(self, share: Share[ByPart], settings: Settings) -> Trained:
         """Make the rounds of a bag."""

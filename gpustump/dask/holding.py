@@ -151,7 +151,7 @@ class Holding:
         self._set_aside, self._watches_rest = set[int](), True
         self._is_settled = False
         self._samples: _Joined | None = None
-        self._watched: Samples | None = None
+        self._watched: _Joined | None = None
         self._kind = "auto"
         self._shard: Shard | None = None
         self._held_out: Samples | None = None
@@ -328,7 +328,7 @@ class Holding:
         own = [number for number in numbers if number not in self._set_aside]
         self._check_memory(sum(len(self._blocks[number].weights) for number in own))
         if self._set_aside:
-            self._watched = self._joined(sorted(self._set_aside), watched_dtype).samples
+            self._watched = self._joined(sorted(self._set_aside), watched_dtype)
         self._samples = self._joined(own, dtype)
         self._blocks.clear()
         return len(self._samples.samples), self._store.is_on_disk
@@ -347,7 +347,7 @@ class Holding:
         assert joined is not None
         self._shard = self._held_out = self._judge = self._running = None  # frees their memory
         joined.take_share(left_out)
-        self._held_out = self._watched
+        self._held_out = None if self._watched is None else self._watched.samples
         if self._watches_rest:
             self._held_out = joined.samples.taken(np.flatnonzero(~joined.is_kept))
         samples = joined.samples.taken(np.flatnonzero(joined.is_kept))
@@ -377,6 +377,15 @@ class Holding:
             for number, own in chosen.items()
             if number in joined.places and len(own)
         }
+
+    def n_joined(self) -> int:
+        """How many samples there are for all bags."""
+        return 0 if self._samples is None else len(self._samples.samples)
+
+    def rows_by_part(self) -> list[dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+        """Values, classes or targets, and weights of all samples of each partition: of those that
+        are trained on, and of those that are set aside."""
+        return [{} if own is None else own.by_part() for own in (self._samples, self._watched)]
 
     def size(self) -> int:
         """How many samples are trained on."""
@@ -486,6 +495,18 @@ class _Joined:
             if number in self.places:
                 self.is_kept[self.places[number][0] + own] = False
 
+    def by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """For each partition the values (n, n_features), classes and weights of its samples."""
+        own = self.samples
+        return {
+            number: (
+                np.ascontiguousarray(own.values[:, low:high].T),
+                own.classes[low:high],
+                own.weights[low:high],
+            )
+            for number, (low, high) in self.places.items()
+        }
+
     def kept(self, number: int) -> np.ndarray:
         """The samples of a partition that the bag is trained on."""
         start, end = self.places[number]
@@ -528,8 +549,8 @@ class Watch:
 OWN = (
     "replay", "keep", "number_categories", "weigh_labels", "number_classes", "targets_by_part",
     "scale_targets", "samples_by_part", "set_aside", "join", "take_share", "kept_by_part",
-    "values_of", "leaves", "size", "held_out_weights", "held_out_total", "held_out_samples",
-    "watch", "judge",
+    "values_of", "n_joined", "rows_by_part", "leaves", "size", "held_out_weights", "held_out_total",
+    "held_out_samples", "watch", "judge",
 )  # fmt: skip
 """Messages that a holding answers itself."""
 
