@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.ahead import VoteRule
 from gpustump.engines.contract import RegionFactors, RegionVotes
@@ -81,9 +82,9 @@ def best_quadrants(cells: np.ndarray, l2: float, offered: np.ndarray | None = No
 
 
 def quadrants_of(first: Array, second: Array, place: Place) -> Array:
-    """The region of each sample, from its bins of both features; in their dtype and library."""
-    a, b = place
-    return 2 * (first >= a) + (second >= b)
+    """The region of each sample, int64, from its bins of both features, in their library."""
+    xp, (a, b) = arrays.namespace_of(first), place
+    return 2 * xp.astype(first >= a, xp.int64) + xp.astype(second >= b, xp.int64)
 
 
 class Steps(NamedTuple):

@@ -1,0 +1,244 @@
+"""Pairs of features: which are learnt, from which samples, and how their tables are made pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from gpustump import (
+    GlassBoxClassifier,
+    GlassBoxRegressor,
+    LogitBoostClassifier,
+    StumpBoostingRegressor,
+)
+from gpustump.boosting.pairs.axes import axes_of
+from gpustump.boosting.pairs.purified import purified
+from gpustump.learners.step_table import VOTE_UNIT
+
+
+def xor_table(n: int = 800, n_features: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that follow from the signs of the first two features together, and of none alone."""
+    random = np.random.default_rng(seed)
+    X = random.uniform(-1, 1, (n, n_features)).astype(np.float32)
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+def small(**parameters) -> GlassBoxClassifier:
+    given = {"n_bags": 2, "n_estimators": 60, "random_state": 0, "device": "cpu"}
+    return GlassBoxClassifier(**given | parameters)
+
+
+def test_pairs_learn_what_no_sum_of_functions_of_one_feature_can():
+    X, y = xor_table()
+    test_X, test_y = xor_table(seed=1)
+    assert small(interactions=0).fit(X, y).score(test_X, test_y) < 0.6
+    model = small().fit(X, y).model_
+    assert model.pairs[0].features == (0, 1)
+    assert (model.predict(test_X) == test_y).mean() > 0.9
+
+
+def test_the_pair_that_matters_is_chosen_first():
+    X, y = xor_table(n_features=6)
+    order = [3, 5, 0, 2, 1, 4]
+    (pair,) = small(interactions=1).fit(X[:, order], y).model_.pairs
+    assert [order[own] for own in pair.features] == [0, 1]
+
+
+def test_pairs_that_are_named_are_learnt():
+    pandas = pytest.importorskip("pandas")
+    X, y = xor_table()
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    found = small(interactions=[("d", "a"), (1, 0), ("a", "b")]).fit(frame, y).model_
+    assert [own.features for own in found.pairs] == [(0, 1), (0, 3)]
+    assert found.term_names[4:] == ("a x b", "a x d")
+
+
+def test_a_constrained_feature_takes_no_part():
+    X, y = xor_table()
+    found = small(monotonic_cst=[1, 0, 0, 0], interactions=6).fit(X, y).model_
+    assert all(0 not in own.features for own in found.pairs)
+    rising = np.linspace(-1, 1, 50, dtype=np.float32)
+    rows = np.repeat(X[:1], 50, axis=0)
+    rows[:, 0] = rising
+    assert (np.diff(found.decision_function(rows)) >= 0).all()
+
+
+def test_no_pairs_leave_the_model_as_it_was():
+    X, y = xor_table()
+    assert small(interactions=0).fit(X, y).model_.pairs == ()
+    one_feature = small(interactions="auto").fit(X[:, :1], y).model_
+    assert one_feature.digest() == small(interactions=0).fit(X[:, :1], y).model_.digest()
+
+
+def test_held_out_samples_keep_pairs_out_of_a_model_that_needs_none():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 6)).astype(np.float32)
+    y = X.sum(axis=1) + random.normal(size=600)
+    test_X = random.normal(size=(4000, 6)).astype(np.float32)
+    with_pairs, without = (
+        GlassBoxRegressor(n_bags=6, random_state=0, device="cpu", interactions=own).fit(X, y)
+        for own in ("auto", 0)
+    )
+    errors = [
+        np.mean((own.predict(test_X) - test_X.sum(axis=1)) ** 2) for own in (with_pairs, without)
+    ]
+    assert errors[0] < 1.1 * errors[1]
+
+
+def test_the_model_does_not_depend_on_the_order_of_the_columns():
+    random = np.random.default_rng(3)
+    X = random.normal(size=(400, 6))
+    X[:, 3] = random.integers(0, 5, 400)
+    X[random.random(X.shape) < 0.1] = np.nan
+    z = np.nan_to_num(X)
+    y = z[:, 0] * z[:, 1] + (z[:, 3] % 2) * z[:, 2] > 0.2
+    weights, order = random.uniform(0.5, 2.0, 400), random.permutation(6)
+    model = small(interactions=5, categorical_features=[3]).fit(X, y, weights).model_
+    moved = small(interactions=5, categorical_features=[int(np.flatnonzero(order == 3)[0])])
+    moved = moved.fit(X[:, order], y, weights).model_
+    assert_array_equal(model.decision_function(X), moved.decision_function(X[:, order]))
+    found = {frozenset(order[list(own.features)].tolist()) for own in moved.pairs}
+    assert found == {frozenset(own.features) for own in model.pairs}
+
+
+def test_samples_of_weight_zero_take_no_part():
+    X, y = xor_table()
+    weights = (np.arange(len(y)) % 3 > 0).astype(float)
+    kept = weights > 0
+    with_zeros, without = small().fit(X, y, weights), small().fit(X[kept], y[kept])
+    assert with_zeros.model_.digest() == without.model_.digest()
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_the_number_of_threads_changes_nothing(n_jobs: int):
+    X, y = xor_table()
+    one = small(n_bags=4, n_jobs=1).fit(X, y).model_
+    assert small(n_bags=4, n_jobs=n_jobs).fit(X, y).model_ == one
+
+
+def test_a_warm_start_learns_the_pairs_anew():
+    X, y = xor_table()
+    longer = small(n_estimators=90, n_iter_no_change=None).fit(X, y).model_
+    reg = small(n_estimators=60, n_iter_no_change=None, warm_start=True).fit(X, y)
+    assert reg.set_params(n_estimators=90).fit(X, y).model_.digest() == longer.digest()
+
+
+def test_a_fit_that_goes_on_from_its_checkpoint_has_the_pairs_of_one_that_was_not_stopped(tmp_path):
+    X, y = xor_table()
+    whole = small().fit(X, y).model_
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(record) -> None:
+        if record.number == 40:
+            raise StoppedError
+
+    path = tmp_path / "rounds.checkpoint"
+    with pytest.raises(StoppedError):
+        small(checkpoint=path, callback=stop).fit(X, y)
+    assert small(checkpoint=path).fit(X, y).model_ == whole
+
+
+def test_rows_that_are_watched_decide_how_long_pairs_are_boosted():
+    X, y = xor_table()
+    own, watched = xor_table(seed=2), xor_table(seed=5)
+    clf = LogitBoostClassifier(
+        n_estimators=40, n_iter_no_change=5, interactions=2, device="cpu", learning_rate=0.3
+    )
+    model = clf.fit(X, y, X_val=own[0], y_val=own[1]).model_
+    assert (model.predict(watched[0]) == watched[1]).mean() > 0.9
+    noise = clf.fit(X, y, X_val=own[0], y_val=1 - own[1]).model_
+    assert noise.pairs == ()
+
+
+@pytest.mark.parametrize("multi_class", ["shared", "one_vs_rest"])
+def test_several_classes_have_a_table_for_each_score(multi_class: str):
+    X, y = xor_table(n=1200)
+    y = y + 2 * (X[:, 2] > 0.5)
+    model = small(multi_class=multi_class, n_estimators=90).fit(X, y).model_
+    assert {own.values.shape[2] for own in model.pairs} == {4}
+    assert (model.predict(X) == y).mean() > 0.9
+
+
+def test_counts_costs_and_known_scores_have_pairs():
+    random = np.random.default_rng(0)
+    X, effect = xor_table()
+    known = random.normal(size=len(X))
+    counts = random.poisson(np.exp(effect + known))
+    reg = StumpBoostingRegressor(loss="poisson", n_estimators=40, interactions=1, device="cpu")
+    found = reg.fit(X, counts, exposure=np.exp(known)).model_
+    (pair,) = found.pairs
+    assert pair.features == (0, 1)
+    inside = found.decision_function(np.asarray([[0.5, 0.5, 0, 0], [-0.5, 0.5, 0, 0]], np.float32))
+    assert 0.6 < inside[0] - inside[1] < 1.2
+    costs = np.exp(effect) * random.gamma(4.0, size=len(X)) / 4.0
+    reg = GlassBoxRegressor(loss="gamma", n_bags=2, random_state=0, device="cpu", interactions=1)
+    found = reg.fit(X, costs).model_
+    inside = found.decision_function(np.asarray([[0.5, 0.5, 0, 0], [-0.5, 0.5, 0, 0]], np.float32))
+    assert 0.7 < inside[0] - inside[1] < 1.2
+
+
+@given(st.integers(2, 6), st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_purifying_moves_means_and_changes_no_sum(k, m, n_outputs, seed):
+    random = np.random.default_rng(seed)
+    table = np.rint(random.normal(size=(k, m, n_outputs)) / VOTE_UNIT) * VOTE_UNIT
+    weights = np.floor(random.exponential(size=(k, m)) * 100) * (random.random((k, m)) < 0.8)
+    pure, rows, columns = purified(table, weights)
+    assert_array_equal(pure + rows[:, None] + columns, table)
+    for axis in (0, 1):
+        total = weights.sum(axis=axis)[:, None]
+        means = (pure * weights[..., None]).sum(axis=axis) / np.maximum(total, 1.0)
+        assert np.abs(means).max() <= VOTE_UNIT
+
+
+def test_a_sum_of_two_functions_is_purified_to_nothing():
+    random = np.random.default_rng(0)
+    rows, columns = (np.rint(random.normal(size=(n, 1)) / VOTE_UNIT) * VOTE_UNIT for n in (5, 7))
+    weights = np.outer(random.integers(1, 9, 5), random.integers(1, 9, 7)).astype(float)
+    pure = purified(rows[:, None] + columns, weights).table
+    assert np.abs(pure).max() <= 2 * VOTE_UNIT
+
+
+def test_bins_hold_about_equal_numbers_of_samples_and_few_values_have_one_each():
+    random = np.random.default_rng(0)
+    X = np.stack([random.exponential(size=5000), random.integers(0, 4, 5000)], axis=1)
+    X[:100, 0] = np.nan
+    wide, narrow = axes_of(X, np.arange(5000), [0, 1], (), {}).axes
+    counts = np.bincount(wide.bins_of(X[:, 0]))
+    assert len(counts) == 32
+    assert counts[-1] == 100
+    assert counts[:-1].max() - counts[:-1].min() <= 2
+    assert narrow.thresholds.tolist() == [0.5, 1.5, 2.5, np.inf]
+
+
+def test_heavy_ties_and_extreme_values_have_bins():
+    values = np.asarray([0.0] * 900 + [np.inf, -np.inf, 1e308, -1e308, 5e-324] * 20)
+    X = np.stack([values, np.arange(1000.0)], axis=1)
+    (axis, _) = axes_of(X, np.arange(1000), [0, 1], (), {}).axes
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(axis.bins_of(values)[order]) >= 0).all()
+    assert (np.diff(axis.thresholds) > 0).all()
+
+
+def test_many_categories_share_bins_of_neighbours():
+    random = np.random.default_rng(0)
+    X = np.stack([random.integers(0, 200, 3000), random.normal(size=3000)], axis=1)
+    axis, _ = axes_of(X, np.arange(3000), [0, 1], (0,), {}).axes
+    assert axis.n_bins <= 32
+    assert sorted(number for own in axis.groups for number in own) == np.unique(X[:, 0]).tolist()
+
+
+def test_a_bag_and_the_average_are_consistent():
+    X, y = xor_table()
+    model = small(n_bags=3).fit(X, y).model_
+    scores = np.mean([own.decision_function(X) for own in model.bag_models], axis=0)
+    units = np.abs(scores - model.decision_function(X)) / VOTE_UNIT
+    assert units.max() <= (len(model.pairs) + 1) / 2 + 1
+    assert replace(model, pairs=(), moved=()) != model

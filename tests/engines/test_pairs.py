@@ -1,0 +1,189 @@
+"""Runs by pairs of features: every library and the kernels make the same steps, the best ones."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from backends import Backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpustump import arrays
+from gpustump.boosting.known_scores import beginning_of, exponential_of, in_vote_units
+from gpustump.boosting.pairs.turns import Offers, Turns
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.engines.contract import Beginning
+from gpustump.engines.cpu.pairs import KernelPairRun
+from gpustump.engines.integer_weights import in_units
+from gpustump.engines.quadrants import best_quadrants
+from gpustump.engines.reference.pairs import ArrayPairRun
+from gpustump.engines.reference.state import loss_of
+from gpustump.engines.threads import Team
+
+N_BINS = (5, 2, 32, 7)
+PAIRS = np.asarray([[2, 3], [0, 1], [0, 2]], dtype=np.int64)
+LOSSES = ("logistic", "softmax", "squared", "poisson", "gamma")
+
+
+class Made:
+    """Random samples of a loss, with known scores."""
+
+    def __init__(self, loss: str, n: int = 90, seed: int = 0) -> None:
+        random = np.random.default_rng(seed)
+        self.loss = loss
+        self.bins = np.stack([random.integers(0, own, n) for own in N_BINS]).astype(np.uint8)
+        effect = (self.bins[0] > 2) ^ (self.bins[2] > 15)
+        self.n_outputs = 3 if loss == "softmax" else 1
+        self.scores = in_vote_units(random.normal(size=(n, self.n_outputs)) / 4)
+        self.weights = random.uniform(0.5, 3.0, n)
+        if loss == "logistic":
+            self.labels = np.where(effect ^ (random.random(n) < 0.2), 1.0, -1.0)
+        elif loss == "softmax":
+            self.labels = (random.integers(0, 2, n) + effect).astype(np.int64)
+        elif loss == "squared":
+            self.labels = in_vote_units((effect - 0.5) / 2 + random.normal(size=n) / 10)
+        else:
+            self.labels = random.gamma(1.0 + effect)
+            self.labels = np.floor(self.labels) if loss == "poisson" else self.labels
+        quantity = loss if loss in ("squared", "poisson", "gamma") else None
+        how = VoteSettings("newton", 0.3, 0.7, quantity=quantity)
+        self.rule = how.votes(self.weights, self.n_outputs).on(self.labels, self.weights).rule
+
+    def beginning(self) -> Beginning:
+        if self.loss in ("logistic", "softmax"):
+            return beginning_of(
+                self.labels, self.scores[:, 0] if self.loss == "logistic" else self.scores
+            )
+        own = self.scores.reshape(1, -1)
+        if self.loss == "squared":
+            return Beginning(own, own)
+        return Beginning(own, exponential_of(own[0] if self.loss == "poisson" else -own[0])[None])
+
+    def kernels(self) -> KernelPairRun:
+        units = in_units(self.weights, self.rule.search.n_copies)
+        return KernelPairRun(self.bins, N_BINS, self.labels, units, self.loss, self.beginning())
+
+    def reference(self, backend: Backend | None = None) -> ArrayPairRun:
+        to = np.asarray if backend is None else backend.asarray
+        start = self.beginning()
+        start = Beginning(to(start.scores), to(start.numbers))
+        units = to(in_units(self.weights, self.rule.search.n_copies))
+        with arrays.computing_on(units):
+            loss = loss_of(to(self.labels), units, self.rule.search, start)
+            return ArrayPairRun(to(self.bins), N_BINS, loss)
+
+
+def offers(n_turns: int) -> Offers:
+    keys = np.arange(1, 7, dtype=np.uint64).reshape(3, 2)
+    n_places = np.asarray(N_BINS)[PAIRS] - 1
+    return Offers(n_turns, np.uint64(7), keys, n_places)
+
+
+def turns_of(run, made: Made, n_turns: int, n_smoothing: int) -> list:
+    turns = Turns(run, PAIRS, made.rule, offers(n_smoothing))
+    return [turns.turn(number) for number in range(n_turns)]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_kernels_make_the_steps_of_the_reference(loss: str):
+    for seed in range(6):
+        made = Made(loss, n=30 + 40 * seed, seed=seed)
+        one, other = made.kernels(), made.reference()
+        for steps, wanted in zip(*(turns_of(run, made, 8, 3) for run in (one, other)), strict=True):
+            np.testing.assert_array_equal(steps.places, wanted.places)
+            np.testing.assert_array_equal(steps.votes, wanted.votes)
+        for pair in itertools.combinations(range(4), 2):
+            np.testing.assert_array_equal(one.cells(pair), other.cells(pair))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_library_makes_the_same_steps(loss: str, backend: Backend):
+    made = Made(loss)
+    with arrays.computing_on(backend.asarray(made.weights)):
+        found = turns_of(made.reference(backend), made, 2, 1)
+    for steps, wanted in zip(found, turns_of(made.reference(), made, 2, 1), strict=True):
+        np.testing.assert_array_equal(steps.places, wanted.places)
+        np.testing.assert_array_equal(steps.votes, wanted.votes)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_steps_that_the_host_makes_are_those_that_the_kernels_would_make(loss: str):
+    """A kernel leaves a step in doubt to the host; here every other turn is left to it."""
+    made = Made(loss)
+    alone, mixed = made.kernels(), made.kernels()
+    take_turns = mixed.take_turns
+    calls = itertools.count()
+
+    def sometimes(steps, pairs, own, at, rule):
+        return at if next(calls) % 2 == 0 else take_turns(steps, pairs, own, at, rule)
+
+    mixed.take_turns = sometimes
+    for steps, wanted in zip(*(turns_of(run, made, 6, 2) for run in (mixed, alone)), strict=True):
+        np.testing.assert_array_equal(steps.places, wanted.places)
+        np.testing.assert_array_equal(steps.votes, wanted.votes)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_scores_of_pairs_are_those_of_their_best_cuts(loss: str):
+    made = Made(loss)
+    every = np.asarray([*itertools.combinations(range(4), 2)], dtype=np.int64)
+    l2 = made.rule.search.l2
+    wanted = [
+        best_quadrants(made.reference().cells(tuple(own)), l2).score for own in every.tolist()
+    ]
+    assert made.kernels().scores(every, l2, Team(3)).tolist() == wanted
+    assert made.reference().scores(every, l2, Team(1)).tolist() == wanted
+
+
+@given(st.integers(2, 4), st.integers(2, 4), st.integers(1, 2), st.floats(0.0, 5.0), st.randoms())
+@settings(max_examples=60, deadline=None)
+def test_the_best_cut_has_the_largest_exact_gain_of_all(k, m, n_outputs, l2, random):
+    """Against rational numbers; ties within the rounding of the scores may go either way."""
+    second = np.asarray([random.randrange(0, 20) for _ in range(n_outputs * k * m)])
+    first = np.asarray([random.randrange(-int(own), int(own) + 1) for own in second])
+    cells = np.stack([first.reshape(n_outputs, k, m), second.reshape(n_outputs, k, m)], axis=1)
+
+    def gain(a: int, b: int) -> Fraction:
+        total = Fraction(0)
+        for own in cells:
+            parts = (own[:, :a, :b], own[:, :a, b:], own[:, a:, :b], own[:, a:, b:])
+            for g, h in (part.sum(axis=(1, 2)).tolist() for part in parts):
+                total += Fraction(g * g) / max(Fraction(h) + Fraction(l2), Fraction(1))
+        return total
+
+    found = best_quadrants(cells, l2)
+    best = max(gain(a, b) for a in range(1, k) for b in range(1, m))
+    assert gain(*found.place) >= best * (1 - Fraction(1, 2**48))
+    assert abs(Fraction(found.score) - best) <= best / 2**48
+    np.testing.assert_array_equal(found.sums.sum(axis=0), cells.sum(axis=(2, 3)))
+
+
+def test_the_best_cut_does_not_depend_on_which_feature_is_the_first():
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        second = random.integers(1, 2**50, (2, 6, 9))
+        cells = np.stack([random.integers(-second, second), second], axis=1)
+        one, other = best_quadrants(cells, 1.0), best_quadrants(cells.swapaxes(2, 3), 1.0)
+        assert (one.score, one.place) == (other.score, other.place[::-1])
+
+
+def test_of_cuts_that_are_offered_the_best_one_is_taken():
+    random = np.random.default_rng(1)
+    second = random.integers(1, 100, (1, 6, 6))
+    cells = np.stack([random.integers(-second, second), second], axis=1)
+    offered = np.asarray([[1, 5], [3, 3], [5, 1]])
+    scores = [best_quadrants(cells, 0.0, own[None]).score for own in offered]
+    assert best_quadrants(cells, 0.0, offered).score == max(scores)
+    assert best_quadrants(cells, 0.0).score >= max(scores)
+
+
+def test_steps_are_added_to_other_samples_alike_by_kernels_and_arrays():
+    made = Made("softmax")
+    steps = turns_of(made.kernels(), made, 1, 0)[0]
+    start = np.zeros((90, 3))
+    one = made.kernels().added(start.copy(), made.bins, PAIRS, steps)
+    np.testing.assert_array_equal(one, made.reference().added(start, made.bins, PAIRS, steps))
+    assert one.any()
