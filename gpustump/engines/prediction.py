@@ -17,6 +17,7 @@ from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import MOST_SAMPLES
 from gpustump.engines.reference import prediction as reference
 from gpustump.engines.route import asked_for, is_worth_its_start
+from gpustump.learners.pair_table import PairTable
 from gpustump.learners.step_table import StepTable
 
 _ELEMENT_NS, _TABLE_NS = 20.0, 4000.0
@@ -69,6 +70,39 @@ def scores(
         found = on_cpu.scores(arrays.to_host(X), constant, tables, n_jobs, layouts, lacking)
         return moved_to_device_of(found, X)
     return reference.scores(X, constant, tables, layouts, lacking)
+
+
+def with_pairs(
+    scores: Array, X: Array, pairs: Sequence[PairTable], n_jobs: int | None = None
+) -> Array:
+    """Scores (n_samples, n_outputs), and what pairs add for the rows of X.
+
+    Parameters
+    ----------
+    scores : array (n_samples, n_outputs) of float64
+        In the library and on the device of X.
+    X : array (n_samples, n_features)
+    pairs : sequence of PairTable
+        With values (k, m, n_outputs).
+    n_jobs : int, optional
+        Threads on the CPU.
+    """
+    given, X = X, quick_to_compute_in(X)
+    if X is not given:
+        return moved_to_device_of(with_pairs(arrays.to_host(scores), X, pairs, n_jobs), given)
+    seconds = len(pairs) * (_TABLE_NS + X.shape[0] * _ELEMENT_NS) * 1e-9
+    if cpu_kernels_take(X, seconds, "predict.pair_scores"):
+        from gpustump.engines.cpu.predict.pair_scores import add_pairs
+
+        found = add_pairs(arrays.to_host(scores), arrays.to_host(X), pairs, n_jobs)
+        return moved_to_device_of(found, X)
+    bins: dict[Any, Array] = {}
+    for axis in (axis for pair in pairs for axis in pair.axes):
+        if axis.value not in bins:
+            bins[axis.value] = axis.bins_of(X[:, axis.feature])
+    for pair in pairs:
+        scores = scores + pair.at(*(bins[axis.value] for axis in pair.axes))
+    return scores
 
 
 def quick_to_compute_in(X: Array) -> Array:

@@ -8,8 +8,9 @@ Values of tables are whole multiples of the votes' unit, so sums of them are exa
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,21 @@ from gpustump.learners.step_table import steps_of
 MOST_BINS = 32
 """The most bins of a feature in a pair, one of them for missing values: finer bins of more tables
 fit noise, and coarser ones lose what there is to learn; `bench/NOTES.md` has the figures."""
+
+
+class AxisSteps(NamedTuple):
+    """The bins of a feature as a step function.
+
+    Attributes
+    ----------
+    thresholds : ndarray (k,) of float64
+        Increasing; the last is infinite.
+    bins : ndarray (k + 1,) of uint8
+        The bin of each step and, last, that of missing values.
+    """
+
+    thresholds: np.ndarray
+    bins: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +77,16 @@ class PairAxis:
     def value(self) -> tuple[Any, ...]:
         """What makes two axes equal."""
         return self.feature, tuple(self.thresholds.tolist()), self.groups
+
+    @property
+    def steps(self) -> AxisSteps:
+        """The bins as a step function of the feature's value, also of a categorical feature."""
+        ends = self.thresholds
+        if self.groups:  # each category is a step of its own, so thin that it holds no other number
+            numbers = np.asarray(sorted(itertools.chain(*self.groups)), dtype=np.float64)
+            thin = np.column_stack([np.nextafter(numbers, -np.inf), numbers])
+            ends = np.append(thin, np.inf)
+        return AxisSteps(ends, self.bins_of(np.append(ends, np.nan)).astype(np.uint8))
 
     def bins_of(self, column: Array) -> Array:
         """The bin of each of a feature's values, (n_samples,) of int64, in the column's library."""

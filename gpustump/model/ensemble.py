@@ -30,6 +30,7 @@ from gpustump.data.parameters import LINKS, QUANTITY_LINKS, Link, check_count, c
 from gpustump.data.readable import counted
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
+from gpustump.engines import prediction
 from gpustump.learners.kinds import OfCategories
 from gpustump.learners.pair_table import PairTable as PairTable
 from gpustump.learners.step_table import Categories, CategoryTable, StepTable
@@ -51,7 +52,7 @@ from gpustump.model.members import AnyMember, Members, OutputTables, added_up
 from gpustump.model.members import Member as Member
 from gpustump.model.members import RegionMember as RegionMember
 from gpustump.model.model_file import ModelFileError
-from gpustump.model.pairs import check_pairs, with_moved, with_pairs
+from gpustump.model.pairs import check_pairs, with_moved
 from gpustump.model.step_tables import is_constant
 
 INTERCEPT = "(intercept)"
@@ -853,8 +854,10 @@ class StumpEnsemble:
     def bag_models(self) -> tuple[StumpEnsemble, ...]:
         """The models whose average a bagged model is; none for any other model.
 
-        The average of their scores is the model's score, except that the constant of each output
-        was rounded, by at most half a unit of the votes, 2**-37.
+        The average of their scores is the model's score, except that the constant of each output,
+        and the table of each pair of features, were rounded: by at most half a unit of the votes
+        each, 2**-37 for classes. What was moved from the tables into the functions of single
+        features is the same in every bag; so only the average's tables are pure.
         """
         if self.bags is None:
             return ()
@@ -1176,7 +1179,9 @@ class StumpEnsemble:
     ) -> Array:
         """The decision values of a checked table; see `AdditiveModel.scores`."""
         scores = self.additive.scores(X, n_jobs, lacking)
-        return self._read(scores if not self.pairs else with_pairs(scores, X, self.pairs))
+        if self.pairs:
+            scores = prediction.with_pairs(scores, X, self.pairs, n_jobs)
+        return self._read(scores)
 
     def _read(self, scores: Array) -> Array:
         """Decision values from the additive model's outputs (n_samples, n_outputs)."""

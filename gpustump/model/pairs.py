@@ -1,4 +1,4 @@
-"""What pairs of features add to a model: checked, looked up, and written to a file and back.
+"""What pairs of features add to a model: checked, and written to a file and back.
 
 A model with pairs has version 5 of the file. Its part "model" holds for each pair the bins of both
 features and the values of all cells; the last row and the last column are for missing values. What
@@ -18,12 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from gpustump import arrays
-from gpustump.arrays import Array
-from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import shown
-from gpustump.engines.prediction import quick_to_compute_in
 from gpustump.learners.pair_table import MOST_BINS, PairAxis, PairTable
 from gpustump.model.members import Member, Members, RegionMember
 from gpustump.model.row_rules import Rule, is_finite
@@ -75,21 +71,6 @@ def with_moved(members: Members, moved: Sequence[RegionMember]) -> tuple[RegionM
         votes = np.concatenate([own.votes, more.votes])
         found.append(RegionMember(own.splits + more.splits, votes, own.constant + more.constant))
     return tuple(found)
-
-
-def with_pairs(scores: Array, X: Array, pairs: Sequence[PairTable]) -> Array:
-    """Scores (n_samples, n_outputs), and what the pairs add for the rows of X."""
-    quick = quick_to_compute_in(X)
-    if quick is not X:
-        return moved_to_device_of(with_pairs(arrays.to_host(scores), quick, pairs), X)
-    bins: dict[int, tuple[PairAxis, Array]] = {}
-    for pair in pairs:
-        for axis in pair.axes:
-            if axis.feature not in bins:
-                bins[axis.feature] = axis, axis.bins_of(X[:, axis.feature])
-        first, second = (bins[axis.feature][1] for axis in pair.axes)
-        scores = scores + pair.at(first, second)
-    return scores
 
 
 def parts_of(pairs: Sequence[PairTable]) -> list[dict[str, Any]]:

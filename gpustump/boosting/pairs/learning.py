@@ -9,7 +9,7 @@ effects.
 
 Early stopping must not be told by samples that have chosen the pairs. So each bag first boosts the
 pairs that its own samples would choose, which shows how many turns pay, and then makes so many
-turns with the pairs of all bags.
+turns with the pairs of all bags. (Of many samples a few held-out ones hardly change the choice.)
 """
 
 from __future__ import annotations
@@ -54,15 +54,19 @@ from gpustump.model.bags import averaged, share
 from gpustump.model.members import RegionMember
 from gpustump.model.members import added_up as in_parts
 
-PAIR_RATE = 0.2
+PAIR_RATE = 0.4
 """The learning rate of pairs, if that of the main effects is not smaller."""
 
-SMOOTHING_TURNS = 20
+SMOOTHING_TURNS = 10
 """With how many smoothing turns a run begins, if its main effects have smoothing rounds."""
 
-MOST_TURNS, TURNS, PATIENCE = 600, 30, 10
+MOST_TURNS, TURNS, PATIENCE = 300, 20, 10
 """The most turns if held-out samples end a run; the turns if there are none; and after how many
 turns without a better score a run ends."""
+
+_SAMPLES_OF_A_PAIR = 100
+"""With so many samples for each pair that may be chosen, the choice says nothing of a single
+sample; then the pairs of all bags are boosted at once."""
 
 _MOST_ADDITIONS, _LEAST_ROWS = 2**27, 2**12
 """To choose pairs, about so many integers are added up; but at least so many rows are taken."""
@@ -261,6 +265,11 @@ class _Ground:
         """How many pairs there are."""
         return len(self.axes) * (len(self.axes) - 1) // 2
 
+    def is_choice(self, number: int) -> bool:
+        """Whether choosing so many pairs tells them about the samples that are held out."""
+        few = self.job.samples.weights.shape[0] < _SAMPLES_OF_A_PAIR * self.n_pairs
+        return few and number < self.n_pairs
+
     def chosen(self, wanted: Interactions) -> np.ndarray:
         """The places of the pairs that are learnt, (n_pairs, 2) of int64."""
         if wanted.chosen is not None:
@@ -335,7 +344,7 @@ def _tables_of_bag(
         held_out = own.held_out(model)
         if held_out is None:
             turns = own.turns(pairs, TURNS)
-        elif wanted.chosen is None and len(pairs) < ground.n_pairs:
+        elif wanted.chosen is None and ground.is_choice(len(pairs)):
             n_turns = len(own.turns(own.best_pairs(len(pairs)), MOST_TURNS, held_out))
             turns = own.turns(pairs, n_turns)
         else:

@@ -48,6 +48,7 @@ STAGES = (
     "sorted",
     "pairs",
     "predict.prediction",
+    "predict.pair_scores",
     "predict.running_scores",
     "predict.held_out_sums",
 )
