@@ -95,7 +95,7 @@ def _quantities(folder: Path) -> Iterator[Row]:
         others = {
             name: error
             for name, error in summary.errors.items()
-            if not is_ours(name) and name != quantities.WITH_PAIRS
+            if not is_ours(name) and name != quantities.WITH_TREES
         }
         best = min(others, key=others.__getitem__)
         whose = WITHOUT_PAIRS if best == EBM.name else best

@@ -1,4 +1,4 @@
-"""Glass boxes side by side: bagged stumps that stop early, interpret's EBM, depth-1 boosters.
+"""Glass boxes side by side: with pairs of features and without, interpret's EBM, and boosters.
 
 Error, log-loss and Brier score are those of held-out samples, on the tables and folds of
 `accuracy`. The seconds of a fit and of a prediction are measured on the same folds. All contenders
@@ -59,6 +59,7 @@ class Job(NamedTuple):
     threads: int
     limit: float
     shuffles: int = 1
+    first: int | None = None
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +82,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)"
     )
     add("--limit", type=whole(1), default=30, metavar="SECONDS", help=about)
+    about = "measure only the first of the folds (default: all)"
+    add("--first", type=whole(1), metavar="N", help=about)
     about = "default: 2, or 1 where there is one core"
     add("--threads", type=whole(1), default=min(2, usable_cores()), metavar="N", help=about)
     about = "keep the tables that the file of --output holds already"
@@ -139,7 +142,7 @@ def measured(options: argparse.Namespace, done: Collection[str]) -> Iterator[Gla
     MissingDataError
         Before the first, if one of the tables cannot be had here.
     """
-    job = Job(options.folds, options.threads, options.limit, options.shuffles)
+    job = Job(options.folds, options.threads, options.limit, options.shuffles, options.first)
     names = [name for name in dict.fromkeys(options.sets) if name not in done]
     tables = {name: TABLES[name]() for name in names}
     if tables:
@@ -166,7 +169,8 @@ def on_table(name: str, table: Table, contenders: Sequence[GlassBox], job: Job) 
     shuffled = [fold_of_each(table.y, job.folds, shuffle) for shuffle in range(job.shuffles)]
     folds: dict[str, list[GlassFold]] = {each.name: [] for each in contenders}
     reasons: dict[str, str] = {}
-    for shuffle, number in itertools.product(range(job.shuffles), range(job.folds)):
+    parts = itertools.product(range(job.shuffles), range(job.folds))
+    for shuffle, number in itertools.islice(parts, job.first):
         part = part_of(table, shuffled[shuffle] == number)
         for each in contenders:
             if each.name not in reasons:

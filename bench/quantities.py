@@ -10,6 +10,7 @@ is written anew after each table.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -32,9 +33,8 @@ without a better loss."""
 LOSSES = {"squared_error": "quantities", "poisson": "counts", "gamma": "costs"}
 """What tables of a loss are called."""
 
-EBM, WITH_PAIRS = "interpret EBM", "LightGBM, 31 leaves"
-"""What times are compared with, and the only contender that is no sum of functions of one
-feature."""
+EBM, WITH_TREES = "interpret EBM", "LightGBM, 31 leaves"
+"""What times are compared with, and the only contender that is no glass box."""
 
 
 class QuantityFold(Record, frozen=True):
@@ -92,10 +92,12 @@ class Watching(NamedTuple):
         return self.estimator.predict(X)
 
 
-def _glass_box(loss: Loss) -> Any:
+def _glass_box(loss: Loss, interactions: Any = "auto") -> Any:
     from gpustump import GlassBoxRegressor
 
-    return GlassBoxRegressor(loss=loss, random_state=0, device="cpu", n_jobs=1)
+    return GlassBoxRegressor(
+        loss=loss, interactions=interactions, random_state=0, device="cpu", n_jobs=1
+    )
 
 
 def _stumps(loss: Loss) -> Any:
@@ -104,13 +106,11 @@ def _stumps(loss: Loss) -> Any:
     return StumpBoostingRegressor(loss=loss, random_state=0, device="cpu", n_jobs=1)
 
 
-def _ebm(loss: Loss) -> Any:
+def _ebm(loss: Loss, **how: Any) -> Any:
     from interpret.glassbox import ExplainableBoostingRegressor
 
     objectives = {"squared_error": "rmse", "poisson": "poisson_deviance", "gamma": "gamma_deviance"}
-    return ExplainableBoostingRegressor(
-        objective=objectives[loss], interactions=0, n_jobs=1, random_state=0
-    )
+    return ExplainableBoostingRegressor(objective=objectives[loss], n_jobs=1, random_state=0, **how)
 
 
 def _scikit_learn(loss: Loss) -> Any:
@@ -146,15 +146,17 @@ def _lightgbm(loss: Loss, **how: Any) -> Any:
 
 CONTENDERS: Mapping[str, Callable[[Loss], Any]] = {
     "gpustump GlassBox": _glass_box,
+    "gpustump GlassBox, no pairs": lambda loss: _glass_box(loss, 0),
     "gpustump stumps": _stumps,
     EBM: _ebm,
+    "interpret EBM, no pairs": lambda loss: _ebm(loss, interactions=0),
     "scikit-learn stumps": _scikit_learn,
     "XGBoost stumps": _xgboost,
     "LightGBM stumps": lambda loss: _lightgbm(loss, num_leaves=2),
-    WITH_PAIRS: _lightgbm,
+    WITH_TREES: _lightgbm,
 }
-"""Estimators by their names, for a loss. Ours and interpret's have their defaults, interpret's
-without interactions."""
+"""Estimators by their names, for a loss. Ours and interpret's have their defaults, which learn
+pairs of features, and take part without pairs, too."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -167,6 +169,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--only", nargs="+", choices=names, default=names, metavar="NAME", help=about)
     about = "folds, each held out once (default: %(default)s)"
     add("--folds", type=whole(2), default=3, metavar="N", help=about)
+    about = "measure only the first of the folds (default: all)"
+    add("--first", type=whole(1), metavar="N", help=about)
 
 
 def measured(options: argparse.Namespace) -> Iterator[QuantityResults]:
@@ -183,17 +187,20 @@ def measured(options: argparse.Namespace) -> Iterator[QuantityResults]:
         for name in options.only:
             _on_fold(name, (X, y, X, y), loss)
     for name, table in tables.items():
-        yield on_table(name, table, options.only, options.folds)
+        yield on_table(name, table, options.only, options.folds, options.first)
 
 
-def on_table(name: str, table: QuantityTable, contenders: list[str], folds: int) -> QuantityResults:
-    """All contenders on one table: they take turns, fold by fold."""
+def on_table(
+    name: str, table: QuantityTable, contenders: list[str], folds: int, first: int | None = None
+) -> QuantityResults:
+    """All contenders on one table: they take turns, fold by fold, or in the first ones only."""
     from sklearn.model_selection import KFold
 
     X, y, loss = table
     found: dict[str, list[QuantityFold]] = {own: [] for own in contenders}
     reasons: dict[str, str] = {}
-    for train, test in KFold(folds, shuffle=True, random_state=0).split(X):
+    parts = KFold(folds, shuffle=True, random_state=0).split(X)
+    for train, test in itertools.islice(parts, first):
         for own in contenders:
             result = _on_fold(own, (X[train], y[train], X[test], y[test]), loss)
             if isinstance(result, str):
