@@ -3,11 +3,11 @@ Quantities: prices, times, amounts
 ==================================
 
 :class:`gpustump.GlassBoxRegressor` and :class:`gpustump.StumpBoostingRegressor`
-predict a quantity. The model is a sum of one step function for each feature,
-in the unit of the target. This guide is for you if you use scikit-learn's
-`HistGradientBoostingRegressor` or an EBM's regressor. At the end you will have
-fitted prices of diamonds, drawn the model, and checked that it is the same on
-every machine.
+predict a quantity. The model is a sum of one step function for each feature, and
+in a glass box also of tables for pairs of features, in the unit of the target.
+This guide is for you if you use scikit-learn's `HistGradientBoostingRegressor` or
+an EBM's regressor. At the end you will have fitted prices of diamonds, drawn the
+model, and checked that it is the same on every machine.
 """
 
 # %%
@@ -100,7 +100,7 @@ plots.true_over_predicted(glass, X_test, np.log(y_test))
 # One prediction
 # --------------
 #
-# What each column adds, from the intercept to the prediction:
+# What each column, or pair of columns, adds, from the intercept to the prediction:
 
 plots.waterfall(glass, X_test.iloc[:1])
 

@@ -3,10 +3,10 @@ Reading shape functions
 =======================
 
 A model of boosted stumps is a sum of step functions, one for each feature. They can be drawn, and
-they are the whole model. This guide is for you if you have to read such a drawing, or explain it
-to somebody. At the end you will know what a step function says, what its band, its histogram and
-its vote for missing values mean, how to explain a single row, and which conclusions the drawing
-does not allow.
+they are the whole model, unless it has tables for pairs of features, too. This guide is for you if
+you have to read such a drawing, or explain it to somebody. At the end you will know what a step
+function says, what its band, its histogram and its vote for missing values mean, how to explain a
+single row, what pairs add, and which conclusions the drawing does not allow.
 
 The data: women of the Akimel O'odham near Phoenix, of whom some had diabetes by the criteria of
 the World Health Organization (R's package MASS). The 300 rows to train on have missing values, the
@@ -16,6 +16,9 @@ the World Health Organization (R's package MASS). The 300 rows to train on have 
 # %%
 # A model to read
 # ---------------
+#
+# The model of most of this page has no pairs of features: `interactions=0`. A section near the end
+# adds them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,7 +44,8 @@ X_train, X_test = (
 )
 y_train, y_test = train["type"], test["type"]
 
-model = GlassBoxClassifier(random_state=0).fit(X_train, y_train)
+model = GlassBoxClassifier(interactions=0, random_state=0)
+model.fit(X_train, y_train)
 print("classes ", *model.classes_)
 print(f"accuracy {model.score(X_test, y_test):.3f}")
 print(f"log-loss {log_loss(y_test, model.predict_proba(X_test)):.3f}")
@@ -89,7 +93,7 @@ factor = np.exp(2 * (high - low))
 print(f"so the odds of Yes are {factor:.1f} times as high")
 
 # %%
-# The same factor holds whatever the other features are: there are no interactions in this model.
+# The same factor holds whatever the other features are, as there are no interactions in this model.
 # The probability changes by different amounts, as it depends on the rest of the score, too.
 #
 # The band
@@ -148,7 +152,8 @@ missing.round(3)
 pair = ["body mass index", "skin fold"]
 print(f"correlation {X_train[pair].corr().iloc[0, 1]:.2f}")
 without = X_train.drop(columns="body mass index")
-other = GlassBoxClassifier(random_state=0).fit(without, y_train)
+other = GlassBoxClassifier(interactions=0, random_state=0)
+other.fit(without, y_train)
 
 fig, axes = plt.subplots(
     1, 2, figsize=(8, 3.2), sharey=True, layout="constrained"
@@ -236,5 +241,36 @@ against = pd.DataFrame(
 against.round(3)
 
 # %%
+# Pairs of features
+# -----------------
+#
+# By default a glass box also learns *interactions*: after the step functions, tables over pairs of
+# features, for what no sum of step functions can say. Each is *pure*: over the rows trained on, the
+# mean of each of its rows and columns is 0. So a table holds nothing that a single feature could
+# say, and the step functions can be read as above.
+
+paired = GlassBoxClassifier(random_state=0).fit(X_train, y_train)
+print("pairs   ", len(paired.model_.pairs))
+print(f"log-loss {log_loss(y_test, paired.predict_proba(X_test)):.3f}")
+
+shares = pd.Series(
+    paired.contribution_importances(X_train), index=paired.model_.term_names
+)
+shares.sort_values(ascending=False).head(10).round(3)
+
+# %%
+# The contributions of a row have a number for each pair, too, between those of the features and the
+# intercept. Their sum is still the score, to the last bit:
+
+parts = paired.explain(X_test)
+assert (parts.sum(axis=1) == paired.decision_function(X_test)).all()
+pd.Series(parts[0], index=paired.model_.contribution_names).tail(6).round(3)
+
+# %%
+# With a pair in the model, a step function says what a feature adds *on average* over the others.
+# What it adds for one row also depends on its partners. The scores of single features can then no
+# longer be read without the tables: look at the importances of the pairs first, and take
+# `interactions=0`, or a few pairs, where the reader should not have to.
+#
 # :doc:`/pictures` has more pictures. :doc:`/auto/guides/missing_values_and_categories` explains
 # how missing values and categories are trained on.

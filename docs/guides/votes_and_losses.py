@@ -281,5 +281,8 @@ plt.show()
 #
 # `votes="real"` mostly needs fewer rounds than discrete votes for the same training error. On
 # held-out samples of the tables above, its error is higher for two classes and lower for more, and
-# its log-loss is mostly the worst. None of these models has interactions of features: all are sums
-# of functions of one feature. If interactions decide your labels, take deeper trees.
+# its log-loss is mostly the worst.
+#
+# All models of this page are sums of functions of one feature. With Newton votes a model may learn
+# pairs of features, too: `LogitBoostClassifier(interactions="auto")`. A glass box does so by
+# default. If three or more features decide your labels together, take deeper trees.

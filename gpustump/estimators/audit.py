@@ -8,6 +8,7 @@ trained again, and both models are compared, round by round. A model's file says
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.boosting.bags import train_bags
 from gpustump.boosting.finished import link_of
+from gpustump.boosting.pairs.learning import learn_pairs
 from gpustump.boosting.training import Settings, Trained
 from gpustump.boosting.votes import Round, Vote
 from gpustump.data.class_weights import check_class_weight
@@ -35,6 +37,7 @@ from gpustump.estimators.recorded import FINGERPRINT, Recorded, of_estimator, re
 from gpustump.estimators.target_domain import NO_OFFSET, Offset
 from gpustump.estimators.validation_data import NOTHING, Asked, Validation
 from gpustump.learners.kinds import AnySplit, AnyStump
+from gpustump.learners.pair_table import PairTable
 from gpustump.model import model_file
 from gpustump.model.bags import turns
 from gpustump.model.ensemble import StumpEnsemble
@@ -229,7 +232,11 @@ def audit_with(model: StumpEnsemble, known: Recorded, given: Given, means: Means
         n_classes, device = ready.target.n_classes, check_device(means.device)
         settings = _limited(ready.settings, model, n_classes, with_end=why_no_end is None)
         trained = train_bags(ready.X, ready.shares, n_classes, settings, device=device)
-        derived = model_of(trained, ready.target, vars(ready.learner))
+        pairs = None
+        if why_no_end is None:
+            rest = (trained, n_classes, ready.settings, ready.interactions)
+            pairs = learn_pairs(ready.X, ready.shares, *rest)
+        derived = model_of(trained, ready.target, vars(ready.learner), pairs)
         compared = _Compared(model, derived, trained, ready, with_end=why_no_end is None)
         difference = compared.difference()
         if difference is None and model.missing_learnt not in (None, derived.missing_learnt):
@@ -334,6 +341,14 @@ class _Compared(NamedTuple):
         same = self.derived.digest() == self.model.digest() or not self.with_end
         if found is not None or same:
             return found
+        file, data = (own.term_names[own.n_features :] for own in (self.model, self.derived))
+        if file != data:
+            return HeadDifference("pairs", file or ("none",), data or ("none",))
+        for name, one, other in zip(file, self.model.pairs, self.derived.pairs, strict=True):
+            if one != other:
+                return HeadDifference(
+                    "pair", *(f"{name}, {_described(own)}" for own in (one, other))
+                )
         return HeadDifference("digest", self.model.digest(), self.derived.digest())
 
     def _in_rounds(self) -> Iterator[RoundDifference]:
@@ -370,6 +385,13 @@ class _Compared(NamedTuple):
             return record.edge
         scale = self.ready.target.scale
         return record.score * (1.0 if scale is None else scale.of_errors)
+
+
+def _described(pair: PairTable) -> str:
+    """A pair's bins and values in words, as far as that tells two apart."""
+    k, m = (axis.n_bins for axis in pair.axes)
+    values = hashlib.sha256((pair.values + 0.0).tobytes()).hexdigest()
+    return f"{k} x {m} bins, values {values[:12]}"
 
 
 def _side(run: _Run, k: int, worth: float | None) -> Side:

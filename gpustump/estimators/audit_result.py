@@ -37,6 +37,8 @@ _HEADS = {
     "names": "the names of the features",
     "categories": "the categories of a column, or their numbers",
     "kind": "the kind of votes",
+    "pairs": "the pairs of features",
+    "pair": "the table of a pair of features",
     "digest": "the digest, although all rounds are the same",
 }
 
@@ -108,12 +110,13 @@ class HeadDifference:
     what : str
         "features": their number. "classes". "names": those of the features. "categories": how
         categories are numbered. "kind": votes with signs or votes of regions, the number of runs
-        and of outputs, and the link. "digest".
+        and of outputs, and the link. "pairs": which features are paired. "pair": the table of
+        one pair. "digest".
     file, data : object
         What the model says and what the data, or the parameters, say.
     """
 
-    what: Literal["features", "classes", "names", "categories", "kind", "digest"]
+    what: Literal["features", "classes", "names", "categories", "kind", "pairs", "pair", "digest"]
     file: Any
     data: Any
 

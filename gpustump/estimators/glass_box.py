@@ -14,9 +14,10 @@ from gpustump.estimators.logitboost import LogitBoostClassifier
 class GlassBoxClassifier(LogitBoostClassifier):
     """`LogitBoostClassifier` with bags, smoothing rounds and early stopping by default.
 
-    The model is a sum of one step function for each feature, like the main effects of interpret's
-    Explainable Boosting Machine [Lou, Caruana and Gehrke 2012]. `plots.overview` draws all of it,
-    with the spread of the bags, and `explain` says what each feature adds to the score of each row.
+    The model is a sum of one step function for each feature and one table for each of some pairs of
+    features, like interpret's Explainable Boosting Machine with its interactions [Lou, Caruana and
+    Gehrke 2012; Lou, Caruana, Gehrke and Hooker 2013]. `plots.overview` draws it, with the spread
+    of the bags, and `explain` says what each feature and each pair adds to the score of each row.
 
     The parameters are those of :class:`LogitBoostClassifier`, where they are described in full;
     only the defaults differ. They were chosen by measurement on real tables; `bench/NOTES.md` has
@@ -39,6 +40,11 @@ class GlassBoxClassifier(LogitBoostClassifier):
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: stumps that vote for all classes at once, or a run for each
         class against the rest.
+    interactions : int, str or list of pairs
+        Which pairs of features are learnt after the step functions: "auto" for those three times as
+        many as features, but at most 100, that gain most; a number; a number a feature, such as
+        "3x"; or pairs of indices or names. 0 for none. Features with monotone constraints take no
+        part.
     categorical_features : None, "from_dtype", or array-like of bool, int or str
         Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
         of a frame that hold text or categories.
@@ -82,7 +88,8 @@ class GlassBoxClassifier(LogitBoostClassifier):
     Attributes
     ----------
     model_ : StumpEnsemble
-        The average, one additive model; `model_.bag_models` has the models of the bags.
+        The average, one additive model; `model_.bag_models` has the models of the bags, and
+        `model_.pairs` the tables of the pairs.
     rounds_, stop_reasons_, held_out_scores_, classes_, route_
         As for `LogitBoostClassifier`, and so are all others.
 

@@ -53,6 +53,15 @@ class LogitBoostClassifier(BoostedClassifier):
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: one run whose stumps vote for all classes at once, with the
         softmax loss; or a run for each class against the rest. For two classes both are the same.
+    interactions : int, str or list of pairs
+        Which pairs of features are learnt on what the single features leave: at most so many, those
+        whose best cut into four quadrants gains most; "3x" for three times as many pairs as there
+        are features; "auto" for "3x", but at most 100; or the pairs themselves, each of two indices
+        or names: [("age", "income"), (0, 3)]. 0 for none. Pairs are learnt after the last round,
+        also after a warm start or from a checkpoint. Features with monotone constraints take no
+        part. The notes say how pairs are learnt. `model_.pairs` holds a table for each pair;
+        `explain` and `contribution_importances` have a column, or an entry, for each, after those
+        of the features. `feature_importances_` counts the votes of stumps only.
     categorical_features : None, "from_dtype", or array-like of bool, int or str
         Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
         of a frame that hold text, or categories of pandas or polars. A stump sends a set of
@@ -151,6 +160,23 @@ class LogitBoostClassifier(BoostedClassifier):
     not be the best set. All categories with fewer than 10 samples and less than 1% of the samples
     go to the same side.
 
+    Pairs of features are boosted after the main effects of all bags [Lou, Caruana, Gehrke and
+    Hooker 2013]. Each feature of a pair is cut into at most 31 bins of about equally many samples,
+    and one for missing values; categories are in order of their main effect. In a turn each pair
+    takes the best cut of these bins into four quadrants, and each quadrant votes a Newton step,
+    shrunk by `learning_rate` or by 0.4, whichever is less. With smoothing rounds, the first 10
+    turns choose among 5 random cuts. With early stopping a bag ends after 10 turns without a better
+    score of its held-out samples, otherwise after 20. The tables are averaged over the bags. The
+    weighted means of their rows and columns are moved into the main effects, so that a pair adds
+    only what neither feature could add by itself [Lengerich, Tan, Chang, Hooker and Caruana 2020].
+    The score does not change by that.
+
+    Held-out samples must not judge pairs that they have chosen. So in a table of few rows, fewer
+    than 100 for each pair that could be chosen, the number of turns is found with the pairs that
+    the bag's other samples would choose, unless there is no choice. Where rows come in groups, such
+    as several of a person, pairs can learn the groups, and held-out rows of the same groups do not
+    show it: hold out whole groups with `X_val`, or take `interactions=0`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer, load_wine
@@ -170,6 +196,14 @@ class LogitBoostClassifier(BoostedClassifier):
     >>> left, right, missing = first.votes
     >>> [round(vote, 2) for vote in left], [round(vote, 2) for vote in right]
     ([-0.13, 0.08, 0.05], [0.19, -0.12, -0.07])
+
+    With the two pairs of features that gain most:
+
+    >>> clf = LogitBoostClassifier(n_estimators=10, interactions=2, device="cpu").fit(X, y)
+    >>> [pair.features for pair in clf.model_.pairs]
+    [(21, 23), (21, 22)]
+    >>> clf.explain(X).shape  # 30 features, 2 pairs and the intercept
+    (569, 33)
     """
 
     smoothing_rounds: int = 0  # for pickles of earlier versions, which lack it

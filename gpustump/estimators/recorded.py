@@ -235,6 +235,11 @@ def _given(name: str, value: Any) -> Any:
         return _from_pairs(name, value)
     if name == "monotonic_cst" and value is not None:
         return _constraints(name, value)
+    if name == "interactions" and isinstance(value, list):
+        pairs = [tuple(own) if _is_list(own) else own for own in value]
+        if not all(isinstance(own, tuple) and all(map(_is_plain, own)) for own in pairs):
+            raise _wrong(f"{name} must be a list of pairs; got {shown(value)}")
+        return pairs
     is_list = isinstance(value, list) and name == "categorical_features"
     if not all(map(_is_plain, value if is_list else [value])):
         raise _wrong(f"{name} has a value of a wrong type: {shown(value)}")

@@ -22,6 +22,49 @@ TOP = """\
 
 N_CLASSES = "#define @NAME@_N_CLASSES @n_classes@\n"
 
+STEP = """
+/* The first of the steps from low on that ends at the value or above it; last if it is missing. */
+static inline int32_t @name@_step(double value, const double *ends, int32_t low, int32_t last)
+{
+  int32_t high = last - 1;
+  if (value != value)
+    return last;
+  while (low < high) {
+    const int32_t middle = low + (high - low) / 2;
+    if (value <= ends[middle])
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+"""
+
+PAIRS = """
+/* Adds to the scores what pairs of columns add. */
+static inline void @name@_add_pairs(const double *row, int64_t *scores)
+{
+  static const int columns[] = { /* two of each pair */
+    @pair_columns@};
+  static const int32_t first_steps[] = {
+    @pair_first_steps@};
+  static const double ends[] = {
+    @pair_ends@};
+  static const int32_t numbers[] = { /* whose sum for both columns is the number of a cell */
+    @pair_numbers@};
+  static const int64_t cells[] = {
+    @pair_cells@};
+  for (int axis = 0; axis < 2 * @n_pairs@; axis += 2) {
+    int32_t cell = 0;
+    for (int own = axis; own < axis + 2; own++)
+      cell += numbers[@name@_step(
+        row[columns[own]], ends, first_steps[own], first_steps[own + 1] - 1)];
+    for (int output = 0; output < @n_scores@; output++)
+      scores[output] += cells[(ptrdiff_t)cell * @n_scores@ + output];
+  }
+}
+"""
+
 SCORES = """
 /* The scores of a row of @NAME@_N_COLUMNS values, in units of 2**@exponent@. NaN is missing. */
 static inline void @name@_scores(const double *row, int64_t *scores)
@@ -32,33 +75,23 @@ static inline void @name@_scores(const double *row, int64_t *scores)
     @columns@};
   static const int32_t first_steps[] = {
     @first_steps@};
-  static const double ends[] = { /* upper ends of steps */
+  static const double ends[] = { /* upper ends of steps; the last step is for missing values */
     @ends@};
   static const int64_t votes[] = {
     @votes@};
-  static const int64_t missing[] = {
-    @missing@};
   for (int output = 0; output < @n_scores@; output++)
     scores[output] = constant[output];
   for (int used = 0; used < @n_used@; used++) {
-    const double value = row[columns[used]];
-    const int64_t *vote = missing + (ptrdiff_t)used * @n_scores@;
-    if (value == value) {
-      int32_t low = first_steps[used], high = first_steps[used + 1] - 1;
-      while (low < high) { /* the first step that ends at the value or above it */
-        const int32_t middle = low + (high - low) / 2;
-        if (value <= ends[middle])
-          high = middle;
-        else
-          low = middle + 1;
-      }
-      vote = votes + (ptrdiff_t)low * @n_scores@;
-    }
+    const int32_t step = @name@_step(
+      row[columns[used]], ends, first_steps[used], first_steps[used + 1] - 1);
     for (int output = 0; output < @n_scores@; output++)
-      scores[output] += vote[output];
-  }
+      scores[output] += votes[(ptrdiff_t)step * @n_scores@ + output];
+  }@and_pairs@
 }
 """
+
+AND_PAIRS = """
+  {}_add_pairs(row, scores);"""
 
 BINARY = """
 /* The index of the class with these scores. */

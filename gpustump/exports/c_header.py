@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gpustump.data.readable import quoted
 from gpustump.exports.c_functions import (
+    AND_PAIRS,
     BINARY,
     CATEGORY,
     CLASSES,
@@ -17,15 +19,17 @@ from gpustump.exports.c_functions import (
     IDENTITY,
     LOGISTIC,
     N_CLASSES,
+    PAIRS,
     PREDICT,
     QUANTITY,
     SCORES,
     SOFTMAX,
+    STEP,
     TOP,
 )
 from gpustump.exports.c_text import check_name, comment, number, rows, string
 from gpustump.exports.header_lines import header_lines
-from gpustump.exports.tables import ExportTables, export_tables
+from gpustump.exports.tables import ExportTables, Steps, export_tables
 
 
 def to_c(model: Any, name: str = "gpustump") -> str:
@@ -113,11 +117,13 @@ def _usage(name: str, tables: ExportTables) -> list[str]:
 
 
 def _code(tables: ExportTables, name: str) -> str:
+    scores = STEP + (PAIRS if tables.pairs else "") + SCORES
     if tables.is_regression:
-        code = TOP + SCORES + QUANTITY
+        code = TOP + scores + QUANTITY
     else:
-        code = TOP + N_CLASSES + SCORES + (BINARY if tables.is_binary else CLASSES) + PREDICT
+        code = TOP + N_CLASSES + scores + (BINARY if tables.is_binary else CLASSES) + PREDICT
     parts = _sizes(tables) | _arrays(tables) | _labels(tables)
+    parts["and_pairs"] = AND_PAIRS.format(name) if tables.pairs else ""
     parts |= {"name": name, "NAME": name.upper(), "digest": tables.digest}
     parts["log"] = LOGISTIC if tables.link == "logistic" else SOFTMAX
     prediction = IDENTITY if tables.link == "identity" else EXPONENTIAL
@@ -142,22 +148,27 @@ def _sizes(tables: ExportTables) -> dict[str, str]:
         "n_classes": len(tables.classes),
         "n_scores": tables.n_outputs,
         "n_used": len(tables.steps),
+        "n_pairs": len(tables.pairs),
     }
     return {key: str(count) for key, count in counts.items()}
 
 
 def _arrays(tables: ExportTables) -> dict[str, str]:
-    steps = tables.steps
-    first = np.cumsum([0, *(len(own.thresholds) for own in steps)])
-    votes = [str(vote) for own in steps for vote in own.units[:-1].ravel().tolist()]
-    missing = [str(vote) for own in steps for vote in own.units[-1].tolist()]
+    found = _step_arrays(tables.steps, "", "votes") | _step_arrays(tables.axes, "pair_", "numbers")
+    found["constant"] = rows(list(map(str, tables.constant)))
+    found["pair_cells"] = rows(list(map(str, tables.cells.ravel().tolist())))
+    return found
+
+
+def _step_arrays(steps: Sequence[Steps], prefix: str, kind: str) -> dict[str, str]:
+    """The parts for steps of several columns; what they add is named as its kind says."""
+    first = np.cumsum([0, *(len(own.units) for own in steps)])
+    ends = [end for own in steps for end in (*own.thresholds.tolist(), math.inf)]
     return {
-        "constant": rows(list(map(str, tables.constant))),
-        "columns": rows([str(own.column) for own in steps]),
-        "first_steps": rows(list(map(str, first.tolist()))),
-        "ends": rows([number(end) for own in steps for end in own.thresholds.tolist()]),
-        "votes": rows(votes),
-        "missing": rows(missing),
+        f"{prefix}columns": rows([str(own.column) for own in steps]),
+        f"{prefix}first_steps": rows(list(map(str, first.tolist()))),
+        f"{prefix}ends": rows([number(end) for end in ends]),
+        f"{prefix}{kind}": rows([str(one) for own in steps for one in own.units.ravel().tolist()]),
     }
 
 

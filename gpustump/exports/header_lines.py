@@ -38,11 +38,12 @@ def header_lines(tables: ExportTables, kind: str, texts: Callable[[str], str]) -
         Makes text from a model harmless in a comment of that language.
     """
     n_steps = sum(len(own.thresholds) for own in tables.steps)
+    pairs = f"{counted(len(tables.pairs), 'pair')}, " if tables.pairs else ""
     return [
         f"{MARK}, {kind}, by gpustump {VERSION}",
         f"model {tables.digest}",
-        f"{counted(len(tables.columns), 'column')}, {thousands(len(tables.steps))} of them used, "
-        f"{counted(n_steps, 'step')}, {_predicted(tables)}",
+        f"{counted(len(tables.columns), 'column')}, {thousands(len(tables.used))} of them used, "
+        f"{counted(n_steps, 'step')}, {pairs}{_predicted(tables)}",
         "",
         *_exactness(tables),
         "",

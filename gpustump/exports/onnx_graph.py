@@ -2,8 +2,10 @@
 
 All thresholds stand in one array, column after column. A binary search, unrolled, finds the step of
 every value of every used column at once; then the votes of the steps are looked up and added up as
-int64. Thresholds are rounded down to the dtype of the input, which changes no comparison: a value
-of that dtype is at most the rounded threshold exactly if it is at most the original one.
+int64. In the same way the cells of pairs of columns are found, and their votes are added.
+
+Thresholds are rounded down to the dtype of the input, which changes no comparison: a value of that
+dtype is at most the rounded threshold exactly if it is at most the original one.
 """
 
 from __future__ import annotations
@@ -114,39 +116,66 @@ def _inputs(tables: ExportTables) -> _Inputs:
 
 def _scores(nodes: Nodes, tables: ExportTables, inputs: _Inputs, dtype: str) -> str:
     """The scores, (n_samples, n_outputs) of int64."""
-    starts = np.cumsum([0, *(len(own.units) for own in tables.steps)])
-    of_numbers = [i for i, own in enumerate(tables.steps) if own.column in inputs.numbers]
-    places = []
-    if of_numbers:
-        places.append(_steps_of_numbers(nodes, tables, of_numbers, (inputs, starts, dtype)))
-    for number, steps in enumerate(tables.steps):
-        if number not in {*of_numbers}:
-            start = int(starts[number])
-            places.append(_step_of_text(nodes, (steps, start), tables, inputs))
-    constant = nodes.constant(tables.constant, np.int64)
-    if not places:
+    total = nodes.constant(tables.constant, np.int64)
+    if not tables.used:
         rows = nodes.add("Shape", "X" if inputs.numbers else "text", end=1)
         shape = nodes.add("Concat", rows, nodes.constant([tables.n_outputs], np.int64), axis=0)
-        return nodes.add("Expand", constant, shape)
-    place = nodes.add("Concat", *places, axis=1) if len(places) > 1 else places[0]
+        return nodes.add("Expand", total, shape)
+    axis = nodes.constant([1], np.int64)
+    for steps, added in ((tables.steps, _votes), (tables.axes, _votes_of_cells)):
+        if steps:
+            places = _places(nodes, steps, tables, (inputs, dtype))
+            votes = added(nodes, tables, places)
+            total = nodes.add("Add", nodes.add("ReduceSum", votes, axis, keepdims=0), total)
+    return total
+
+
+def _votes(nodes: Nodes, tables: ExportTables, places: str) -> str:
+    """What the steps at some places add, (n_samples, n_used, n_outputs)."""
     votes = nodes.constant(np.concatenate([own.units for own in tables.steps]), np.int64)
-    reached = nodes.add("Gather", votes, place, axis=0)
-    total = nodes.add("ReduceSum", reached, nodes.constant([1], np.int64), keepdims=0)
-    return nodes.add("Add", total, constant)
+    return nodes.add("Gather", votes, places, axis=0)
+
+
+def _votes_of_cells(nodes: Nodes, tables: ExportTables, places: str) -> str:
+    """What pairs of columns add, (n_samples, n_pairs, n_outputs); places are those of the axes."""
+    parts = nodes.constant(np.concatenate([own.units[:, 0] for own in tables.axes]), np.int64)
+    reached = nodes.add("Gather", parts, places)
+    both = nodes.add("Reshape", reached, nodes.constant([-1, len(tables.pairs), 2], np.int64))
+    cells = nodes.add("ReduceSum", both, nodes.constant([2], np.int64), keepdims=0)
+    return nodes.add("Gather", nodes.constant(tables.cells, np.int64), cells, axis=0)
+
+
+def _places(
+    nodes: Nodes, steps: tuple[Steps, ...], tables: ExportTables, where: tuple[_Inputs, str]
+) -> str:
+    """The places of values among the steps of all columns, (n_samples, n_steps)."""
+    inputs, dtype = where
+    starts = np.cumsum([0, *(len(own.units) for own in steps)])
+    of_numbers = [i for i, own in enumerate(steps) if own.column in inputs.numbers]
+    of_text = [i for i, own in enumerate(steps) if own.column in inputs.text]
+    found = []
+    if of_numbers:
+        found.append(_steps_of_numbers(nodes, steps, of_numbers, (inputs, starts, dtype)))
+    found += [_step_of_text(nodes, (steps[i], int(starts[i])), tables, inputs) for i in of_text]
+    places = nodes.add("Concat", *found, axis=1) if len(found) > 1 else found[0]
+    order = np.argsort([*of_numbers, *of_text])
+    if (np.diff(order) == 1).all():
+        return places
+    return nodes.add("Gather", places, nodes.constant(order, np.int64), axis=1)
 
 
 def _steps_of_numbers(
     nodes: Nodes,
-    tables: ExportTables,
+    steps: tuple[Steps, ...],
     used: list[int],
     where: tuple[_Inputs, np.ndarray, str],
 ) -> str:
-    """The rows of the array of votes, (n_samples, n_used), by a binary search."""
+    """The places of numbers, (n_samples, n_used), by a binary search."""
     inputs, starts, dtype = where
-    columns = [inputs.numbers.index(tables.steps[i].column) for i in used]
+    columns = [inputs.numbers.index(steps[i].column) for i in used]
     values = nodes.add("Gather", "X", nodes.constant(columns, np.int64), axis=1)
-    ends = nodes.constant(_ends(tables.steps, dtype))
-    lengths = np.asarray([len(tables.steps[i].thresholds) for i in used])
+    ends = nodes.constant(_ends(steps, dtype))
+    lengths = np.asarray([len(steps[i].thresholds) for i in used])
     place = nodes.constant(starts[used][np.newaxis], np.int64)
     last = nodes.constant((starts[used] + lengths - 1)[np.newaxis], np.int64)
     for power in reversed(range(int(lengths.max() - 1).bit_length())):
@@ -168,7 +197,7 @@ def _ends(steps: tuple[Steps, ...], dtype: str) -> np.ndarray:
 def _step_of_text(
     nodes: Nodes, own: tuple[Steps, int], tables: ExportTables, inputs: _Inputs
 ) -> str:
-    """The row of the array of votes, (n_samples, 1), by a table of texts."""
+    """The places of text, (n_samples, 1), by a table of texts."""
     steps, start = own
     column = tables.columns[steps.column]
     index = nodes.constant([inputs.text.index(steps.column)], np.int64)

@@ -1,13 +1,14 @@
 """A model as one SELECT: for every row of a table its label, its scores and its probabilities; of a
 quantity its prediction and its score.
 
-Scores are sums of CASE expressions over whole numbers, in BIGINT, so they are exact. The columns
-are those of the user's own table, text and dates as they are.
+Scores are sums of whole numbers, which CASE expressions choose, in BIGINT, so they are exact. The
+columns are those of the user's own table, text and dates as they are.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ from gpustump.exports.sql_dialects import (
     text,
 )
 from gpustump.exports.sql_text import added, largest, stairs
-from gpustump.exports.tables import Column, ExportTables, Steps, export_tables
+from gpustump.exports.tables import Column, ExportTables, PairSteps, Steps, export_tables
 from gpustump.model.class_labels import Label
 
 _TEXT_OF_TIME = {
@@ -211,43 +212,61 @@ def _score(query: _Query, output: int) -> str:
         if own.is_constant:
             start += int(own.units[0, 0])
         else:
-            column = query.tables.columns[steps.column]
-            terms.append(f"CAST({_vote(column, own, query.dialect)} AS BIGINT)")
+            votes = list(map(str, own.units[:, 0].tolist()))
+            terms.append(f"CAST({_chosen(query, own, votes)} AS BIGINT)")
+    terms += [_cell(query, pair, output) for pair in query.tables.pairs]
     return added([f"CAST({start} AS BIGINT)", *terms], "\n     ")
 
 
-def _vote(column: Column, steps: Steps, dialect: Dialect) -> str:
-    """What a column adds to a score."""
+def _cell(query: _Query, pair: PairSteps, output: int) -> str:
+    """What a pair of columns adds to a score.
+
+    The numbers in a row of its table, all of one width, are one text, from which the number in the
+    column is cut. A CASE with a branch for each cell would be many times as long, and slow to read.
+    """
+    units = [list(map(str, row)) for row in pair.units[..., output].tolist()]
+    width = 1 + max(len(unit) for row in units for unit in row)
+    rows = [f"'{''.join(unit.rjust(width) for unit in row)}'" for row in units]
+    starts = [str(1 + width * place) for place in range(len(units[0]))]
+    row = _chosen(query, pair.first, [rows[place] for place in pair.first.units[:, 0]])
+    start = _chosen(query, pair.second, [starts[place] for place in pair.second.units[:, 0]])
+    return f"CAST(substr({row},\n      {start}, {width}) AS BIGINT)"
+
+
+def _chosen(query: _Query, steps: Steps, results: Sequence[str]) -> str:
+    """The one of the results, of each step and of missing values, that a column's value has."""
+    column, dialect = query.tables.columns[steps.column], query.dialect
     given = f"given.{identifier(column.name)}"
-    *votes, missing = map(str, steps.units[:, 0].tolist())
+    *of_steps, missing = results
     if column.is_text:
-        return _vote_of_text(column, steps, dialect)
+        return _chosen_by_text(column, steps, results, dialect)
     if column.kind in TYPES_OF_TIME:
-        return _vote_of_time(column, steps, dialect)
+        return _chosen_by_time(column, steps, results, dialect)
     value = f"CAST({given} AS {dialect.number})"
     if dialect.name == "PostgreSQL" and column.kind == "boolean":
         value = f"CAST(CAST({given} AS INTEGER) AS {dialect.number})"
     ends = [number(end, dialect) for end in steps.thresholds.tolist()]
-    found = stairs(lambda step: f"{value} <= {ends[step]}", votes)
+    found = stairs(lambda step: f"{value} <= {ends[step]}", of_steps)
     is_nan = f" OR {dialect.not_a_number.format(value)}" if dialect.not_a_number else ""
     no_number = dialect.of_another_type.format(given)
     refused = [f"WHEN {no_number} THEN NULL"] if no_number else []
     return _case(f"WHEN {given} IS NULL{is_nan} THEN {missing}", *refused, f"ELSE {found}")
 
 
-def _vote_of_text(column: Column, steps: Steps, dialect: Dialect) -> str:
-    """One branch for each value that adds something else than an unknown value does."""
+def _chosen_by_text(column: Column, steps: Steps, results: Sequence[str], dialect: Dialect) -> str:
+    """One branch for each value that has another result than an unknown value."""
     given = f"given.{identifier(column.name)}"
     value = f"CAST({given} AS {dialect.text}){dialect.bytewise}"
-    votes, missing = _votes_of_values(column, steps)
+    codes = np.arange(-1.0, len(column.values))
+    unknown, *of_values = (results[step] for step in np.searchsorted(steps.thresholds, codes))
     gone = [f"{value} = {text(word, dialect)}" for word in column.words]
     is_missing = " OR ".join([f"{given} IS NULL", *gone])
     branches = [
-        f"WHEN {value} = {text(known, dialect)} THEN {vote}"
-        for known, vote in zip(column.values, votes[1:], strict=True)
-        if vote != votes[0]
+        f"WHEN {value} = {text(known, dialect)} THEN {result}"
+        for known, result in zip(column.values, of_values, strict=True)
+        if result != unknown
     ]
-    return _case(f"WHEN {is_missing} THEN {missing}", *branches, f"ELSE {votes[0]}")
+    return _case(f"WHEN {is_missing} THEN {results[-1]}", *branches, f"ELSE {unknown}")
 
 
 def _case(*branches: str) -> str:
@@ -255,25 +274,17 @@ def _case(*branches: str) -> str:
     return f"CASE\n        {_NEW_LINE.join(branches)} END"
 
 
-def _votes_of_values(column: Column, steps: Steps) -> tuple[list[int], int]:
-    """What an unknown value adds, then each known one; and what a missing one adds."""
-    codes = np.arange(-1.0, len(column.values))
-    *votes, missing = steps.units[:, 0].tolist()
-    places = np.searchsorted(steps.thresholds, codes).tolist()
-    return [votes[place] for place in places], missing
-
-
-def _vote_of_time(column: Column, steps: Steps, dialect: Dialect) -> str:
+def _chosen_by_time(column: Column, steps: Steps, results: Sequence[str], dialect: Dialect) -> str:
     """Dates and times are compared as such: a threshold becomes the last one not after it."""
     given = f"given.{identifier(column.name)}"
-    *votes, missing = map(str, steps.units[:, 0].tolist())
+    *of_steps, missing = results
     ends = [_moment(end, column, dialect) for end in steps.thresholds[:-1].tolist()]
     if dialect.is_sqlite:
         value = _TEXT_OF_TIME[column.kind].format(given)
         refused = [f"WHEN typeof({given}) <> 'text' OR {value} IS NULL THEN NULL"]
     else:
         value, refused = f"CAST({given} AS {TYPES_OF_TIME[column.kind]})", []
-    found = stairs(lambda step: f"{value} <= {ends[step]}", votes)
+    found = stairs(lambda step: f"{value} <= {ends[step]}", of_steps)
     return _case(f"WHEN {given} IS NULL THEN {missing}", *refused, f"ELSE {found}")
 
 

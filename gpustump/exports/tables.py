@@ -1,8 +1,9 @@
 """What all exports are made of: the columns that a model reads, and what each value adds.
 
-A score is a constant plus one step function of each column. All numbers are whole multiples of a
-power of two, so they are kept as integers here, and sums of them are exact in any language. For
-classes that is `VOTE_UNIT`, 2**-36; a quantity has a unit of its own.
+A score is a constant, plus one step function of each column, plus what pairs of columns add: a cell
+of a table for each pair. All numbers are whole multiples of a power of two, so they are kept as
+integers here, and sums of them are exact in any language. For classes that is `VOTE_UNIT`, 2**-36;
+a quantity has a unit of its own.
 
 A column of text becomes a step function, too: of the code of its value. The model's values have the
 codes 0, 1, ... in their order, any other text has the code -1, and NaN is the code of missing text.
@@ -10,6 +11,7 @@ codes 0, 1, ... in their order, any other text has the code -1, and NaN is the c
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ import numpy as np
 from gpustump.data.columns import numbers_of
 from gpustump.data.parameters import Link
 from gpustump.data.readable import shown
+from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.learners.step_table import MOST_UNITS, VOTE_UNIT, unit_of
 from gpustump.model.class_labels import Label, check_classes, label_array
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
@@ -90,6 +93,23 @@ class Steps(NamedTuple):
         return bool((self.units == self.units[0]).all())
 
 
+class PairSteps(NamedTuple):
+    """What a pair of columns adds to the scores, as a table over the bins of both.
+
+    Attributes
+    ----------
+    first, second : Steps
+        Of both columns, which may be one and the same. Their units, (k + 1, 1), are numbers of
+        bins.
+    units : ndarray (n_bins of first, n_bins of second, n_outputs) of int64
+        What each cell adds.
+    """
+
+    first: Steps
+    second: Steps
+    units: np.ndarray
+
+
 @dataclass(frozen=True)
 class ExportTables:
     """A model as sums of integers.
@@ -100,6 +120,7 @@ class ExportTables:
         All columns that the model was given, in its order.
     steps : tuple of Steps
         Of the columns that matter, in their order.
+    pairs : tuple of PairSteps
     constant : tuple of int
         What each score starts from.
     classes : tuple of bool, int, float or str
@@ -115,6 +136,7 @@ class ExportTables:
 
     columns: tuple[Column, ...]
     steps: tuple[Steps, ...]
+    pairs: tuple[PairSteps, ...]
     constant: tuple[int, ...]
     classes: tuple[Label, ...]
     link: Link
@@ -138,8 +160,26 @@ class ExportTables:
 
     @property
     def used(self) -> tuple[Column, ...]:
-        """The columns of the steps."""
-        return tuple(self.columns[own.column] for own in self.steps)
+        """The columns of the steps and of the pairs, in their order."""
+        places = {own.column for own in (*self.steps, *self.axes)}
+        return tuple(self.columns[place] for place in sorted(places))
+
+    @property
+    def axes(self) -> tuple[Steps, ...]:
+        """Both columns of each pair: what a value adds to the number of the cell in `cells`."""
+        found: list[Steps] = []
+        start = 0
+        for first, second, units in self.pairs:
+            n_rows, n_columns, _ = units.shape
+            found += [first._replace(units=start + first.units * n_columns), second]
+            start += n_rows * n_columns
+        return tuple(found)
+
+    @property
+    def cells(self) -> np.ndarray:
+        """What the cells of all pairs add, (n_cells, n_outputs) of int64."""
+        found = [own.units.reshape(-1, self.n_outputs) for own in self.pairs]
+        return np.concatenate([np.empty((0, self.n_outputs), dtype=np.int64), *found])
 
 
 def export_tables(model: Any) -> ExportTables:
@@ -159,7 +199,8 @@ def export_tables(model: Any) -> ExportTables:
         table.feature: np.reshape(table.outcomes, (-1, len(constant))).astype(np.float64)
         for table in tables
     }
-    all_votes = np.concatenate([constant, *(own.ravel() for own in votes.values())])
+    of_pairs = [pair.values for pair in found.pairs]
+    all_votes = np.concatenate([constant, *(own.ravel() for own in (*votes.values(), *of_pairs))])
     unit = unit_of(all_votes) if found.is_regression else VOTE_UNIT
     of_feature = {
         table.feature: Steps(table.feature, table.thresholds, _units(votes[table.feature], unit))
@@ -167,12 +208,13 @@ def export_tables(model: Any) -> ExportTables:
     }
     encoding = found.encoding
     steps = tuple(_used_steps(encoding, of_feature))
+    pairs = tuple(_pair_steps(encoding, pair, unit) for pair in found.pairs)
     start = tuple(_units(constant, unit).tolist())
-    _check_scores(start, steps, unit)
+    _check_scores(start, [*(own.units for own in steps), *(own.units for own in pairs)], unit)
     columns = tuple(_column(own, encoding) for own in encoding.columns)
     exponent = math.frexp(unit)[1] - 1
     labels = () if found.is_regression else _labels(found.classes)
-    return ExportTables(columns, steps, start, labels, found.link, exponent, found.digest())
+    return ExportTables(columns, steps, pairs, start, labels, found.link, exponent, found.digest())
 
 
 def _labels(classes: Sequence[Label]) -> tuple[Label, ...]:
@@ -197,10 +239,10 @@ def _units(votes: np.ndarray, unit: float) -> np.ndarray:
     return units.astype(np.int64)
 
 
-def _check_scores(constant: Sequence[int], steps: Sequence[Steps], unit: float) -> None:
+def _check_scores(constant: Sequence[int], units: Sequence[np.ndarray], unit: float) -> None:
     """Refuse votes that could add up to more than float64 holds exactly."""
     for output, start in enumerate(constant):
-        largest = [int(np.abs(own.units[:, output]).max()) for own in steps]
+        largest = [int(np.abs(own[..., output]).max()) for own in units]
         if abs(start) + sum(largest) > MOST_UNITS:
             raise ValueError(
                 f"output {output}: {_too_wide((abs(start) + sum(largest)) * unit, unit)}"
@@ -234,6 +276,22 @@ def _used_steps(encoding: Encoding, of_feature: dict[int, Steps]) -> Iterator[St
             continue
         made = _column_steps(own, encoding, found)
         yield made._replace(column=place)
+
+
+def _pair_steps(encoding: Encoding, pair: PairTable, unit: float) -> PairSteps:
+    first, second = (_bin_steps(encoding, axis) for axis in pair.axes)
+    return PairSteps(first, second, _units(pair.values, unit))
+
+
+def _bin_steps(encoding: Encoding, axis: PairAxis) -> Steps:
+    """The number of the bin of each value of a column, as a step function."""
+    ends = axis.thresholds
+    if axis.groups:  # each category is a step of its own, so thin that it holds no other number
+        numbers = np.asarray(sorted(itertools.chain(*axis.groups)), dtype=np.float64)
+        ends = np.append(np.column_stack([np.nextafter(numbers, -np.inf), numbers]), np.inf)
+    bins = axis.bins_of(np.append(ends, np.nan))[:, np.newaxis]
+    (found,) = _used_steps(encoding, {axis.feature: Steps(axis.feature, ends, bins)})
+    return found.of_output(0)
 
 
 def _column_steps(

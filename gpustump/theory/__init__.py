@@ -21,7 +21,7 @@ from gpustump.theory.generalisation import (
     vc_bound_if_consistent,
     weak_learning_samples,
 )
-from gpustump.theory.growth import interval_growth, stump_growth
+from gpustump.theory.growth import interval_growth, product_growth, stump_growth
 from gpustump.theory.loss_curve import Losses, weighted_losses
 from gpustump.theory.margins import class_margins, normalised_margins, share_below
 from gpustump.theory.round_losses import RoundLosses, losses_by_round
@@ -46,6 +46,7 @@ __all__ = [
     "make_intervals",
     "margin_bound",
     "normalised_margins",
+    "product_growth",
     "random_distribution",
     "share_below",
     "split_scores",

@@ -40,10 +40,11 @@ def margin_bound(
     n_hypotheses : int, optional
         The size of a finite class of weak hypotheses, at least 2.
     n_features : int, optional
-        Instead of n_hypotheses: the weak hypotheses are all stumps, or intervals, on this number
-        of features.
-    weak_learner : {"stump", "interval"}
-        The kind of weak hypotheses, with n_features.
+        Instead of n_hypotheses: the weak hypotheses are all stumps, intervals, or products of two
+        stumps, on this number of features.
+    weak_learner : {"stump", "interval", "product"}
+        The kind of weak hypotheses, with n_features. "product" is for models with pairs of
+        features; see `product_growth`.
     delta : float
         In (0, 1): the bound holds with probability 1 - delta.
 
@@ -124,11 +125,13 @@ def vc_bound(
     n_rounds : int
         T, chosen before looking at the samples. If regions have votes of their own, each split is
         a stump plus a constant, and all constants together are one hypothesis: pass T + 1. With
-        missing values each split is two stumps plus a constant: pass 2 * T + 1.
+        missing values each split is two stumps plus a constant: pass 2 * T + 1. A step of a pair of
+        features is two stumps, their product and a constant: three hypotheses more.
     n_samples : int
         Training samples, independent draws from one distribution.
     n_features : int
-    weak_learner : {"stump", "interval"}
+    weak_learner : {"stump", "interval", "product"}
+        As for `margin_bound`.
     delta : float
         In (0, 1): the bound holds with probability 1 - delta.
 

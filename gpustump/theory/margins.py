@@ -6,6 +6,7 @@ elementwise arithmetic and sums of integers, so they are the same numbers in eve
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -19,7 +20,9 @@ from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_real
 from gpustump.data.sample_weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.learners.pair_table import PairAxis
 from gpustump.model.ensemble import StumpEnsemble, model_of
+from gpustump.model.members import added_up
 from gpustump.theory.arguments import check_numbers
 
 
@@ -62,6 +65,12 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     cube. It is a convex combination of the corners, and each corner is a stump or a constant. So
     the model divided by its normaliser is a convex combination of stumps, and `margin_bound` holds
     for these margins with any votes.
+
+    The table T of a pair of features is a sum of a constant, stumps of each feature, and products
+    of two stumps. The vote of the product whose signs change before bins a and b is a quarter of
+    ``T[a, b] - T[a-1, b] - T[a, b-1] + T[a-1, b-1]``. Steps of one feature at the same place, of
+    all tables and of what was moved out of them, are one stump. The sizes of all of these votes
+    count, so `margin_bound` holds with ``weak_learner="product"``.
 
     The quotient of two exact sums is rounded once, so it is the same number on every device.
 
@@ -110,13 +119,13 @@ def class_margins(model: Any, X: Array, y: Array) -> Array:
     Notes
     -----
     The score of the sample's class minus the largest score of another class, divided by a sum. Each
-    round adds to this sum the largest difference between two classes' votes that it can make; the
-    scores from which boosting starts add the largest difference between two of them. Where each
-    round votes for a single class, the margin is the weight of the votes for the right class minus
-    the largest weight of the votes for a wrong one, as a share of the weight of all votes
-    [Schapire, Freund, Bartlett and Lee 1998, section 1]. As with the softmax, nothing changes if a
-    number is added to the votes of all classes. `margin_bound` is a theorem about two classes; it
-    says nothing about these margins for more.
+    round adds to this sum the largest difference between two classes' votes that it can make, and
+    so does the table of each pair of features. The scores from which boosting starts add the
+    largest difference between two of them. Where each round votes for a single class, the margin is
+    the weight of the votes for the right class minus the largest weight of the votes for a wrong
+    one, as a share of the weight of all votes [Schapire, Freund, Bartlett and Lee 1998, section 1].
+    As with the softmax, nothing changes if a number is added to the votes of all classes.
+    `margin_bound` is a theorem about two classes; it says nothing about these margins for more.
 
     The quotient of two exact sums is rounded once.
 
@@ -200,24 +209,71 @@ def _divided(differences: Array, totals: float | list[float]) -> Array:
 
 def _totals(model: StumpEnsemble) -> float | list[float]:
     """For each output the sum of the sizes of its votes; 1 without votes, so that margins are 0."""
-    found = []
+    constant = np.concatenate([member.constant for member in model.members])
+    sizes: list[list[float]] = []
     for member in model.members:
-        largest = np.abs(member.region_votes).max(axis=1)
-        by_output = np.concatenate([np.abs(member.constant)[np.newaxis], largest]).T
-        found += [math.fsum(own) or 1.0 for own in by_output.tolist()]
+        sizes += np.abs(member.region_votes).max(axis=1).T.tolist()
+    if model.pairs:
+        more, votes = _votes_of_pairs(model)
+        constant = constant + more
+        sizes = [own + added for own, added in zip(sizes, np.abs(votes).T.tolist(), strict=True)]
+    pairs = zip(np.abs(constant).tolist(), sizes, strict=True)
+    found = [math.fsum([start, *own]) or 1.0 for start, own in pairs]
     return found[0] if model.is_binary else found
+
+
+def _votes_of_pairs(model: StumpEnsemble) -> tuple[np.ndarray, np.ndarray]:
+    """What pairs add as votes of stumps and of products, with what was moved from their tables.
+
+    A table T (k, m) is u(a) + v(b) - c + a sum of products. u is the mean of the first and the last
+    column, v that of the first and the last row, and c the mean of the four corners. A stump is -1
+    below a bin and +1 from that bin on; a product is one of two such stumps.
+
+    Returns
+    -------
+    ndarray (n_outputs,) of float64
+        The constant part.
+    ndarray (n_votes, n_outputs) of float64
+    """
+    constants, tables = added_up(model.moved).tables
+    constant, ends = np.asarray(constants), [0, -1]
+    axes = {own.feature: PairAxis(own.feature, own.thresholds) for own in tables}
+    axes |= {axis.feature: axis for pair in model.pairs for axis in pair.axes}
+    effects = {j: np.zeros((axis.n_bins, len(constant))) for j, axis in axes.items()}
+    found = []
+    for values, features in ((pair.values, pair.features) for pair in model.pairs):
+        constant = constant - values[ends][:, ends].mean(axis=(0, 1))
+        effects[features[0]] += values[:, ends].mean(axis=1)
+        effects[features[1]] += values[ends].mean(axis=0)
+        products = np.diff(np.diff(values, axis=0), axis=1) / 4
+        found.append(products.reshape(-1, len(constant)))
+    moved = {table.feature: table for table in tables}
+    for feature, axis in axes.items():
+        own = moved.get(feature)
+        points: Any = list(itertools.chain.from_iterable(axis.groups))
+        if not points:
+            points = axis.thresholds if own is None else np.union1d(axis.thresholds, own.thresholds)
+        points = np.append(np.asarray(points, dtype=np.float64), np.nan)  # missing values last
+        effect = effects[feature][axis.bins_of(points)]
+        effect = effect if own is None else effect + own.look_up(points)
+        constant = constant + effect[ends].mean(axis=0)
+        found.append(np.diff(effect, axis=0) / 2)
+    return constant, np.concatenate(found)
 
 
 def _total_of_differences(model: StumpEnsemble) -> float:
     """The sum over rounds of the largest difference between two classes' votes; 1 without votes.
 
-    With one class against the rest, each class has a stump of its own in a round, and a sample may
-    lie in any region of each. So any two votes of different classes may meet. Of the votes of a
-    shared stump only those of the same region do.
+    The table of a pair counts like a round, and so does what was moved from it. With one class
+    against the rest, each class has a stump of its own in a round, and a sample may lie in any
+    region of each. So any two votes of different classes may meet. Of the votes of a shared stump
+    only those of the same region do.
     """
     constant = model.in_rounds.constant
     found = [max(constant) - min(constant)]
-    for terms in model.in_rounds.rounds:
+    found += [float(np.ptp(pair.values, axis=2).max()) for pair in model.pairs]
+    moved = added_up(model.moved).rounds if model.moved else ()
+    for terms in (*model.in_rounds.rounds, *moved):
         if model.is_shared:
             votes = terms[0].votes
             found.append(float((votes.max(axis=1) - votes.min(axis=1)).max()))

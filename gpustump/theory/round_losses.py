@@ -114,7 +114,8 @@ def losses_by_round(
     Returns
     -------
     RoundLosses
-        On the host. A run with fewer rounds than others stays as it is after its last one.
+        On the host. A run with fewer rounds than others stays as it is after its last one. Pairs of
+        features are learnt after the last round and take no part in these losses.
 
     Raises
     ------

@@ -15,9 +15,11 @@ from gpustump import (
     GlassBoxRegressor,
     LogitBoostClassifier,
     StumpBoostingRegressor,
+    audit,
 )
 from gpustump.boosting.pairs.axes import axes_of
 from gpustump.boosting.pairs.purified import purified
+from gpustump.data.interactions import check_interactions
 from gpustump.learners.step_table import VOTE_UNIT
 
 
@@ -242,3 +244,60 @@ def test_a_bag_and_the_average_are_consistent():
     units = np.abs(scores - model.decision_function(X)) / VOTE_UNIT
     assert units.max() <= (len(model.pairs) + 1) / 2 + 1
     assert replace(model, pairs=(), moved=()) != model
+
+
+def test_an_audit_learns_the_pairs_again_and_names_the_pair_that_differs():
+    X, y = xor_table()
+    model = small(interactions=[(0, 1), (2, 3)]).fit(X, y).model_
+    assert audit(model, X, y).same
+    first, *others = model.pairs
+    other = replace(first, values=first.values + 2.0**-20)
+    difference = audit(replace(model, pairs=(other, *others)), X, y).difference
+    assert difference.what == "pair"
+    assert difference.file.startswith("x0 x x1, 32 x 32 bins")
+    fewer = audit(replace(model, pairs=tuple(others)), X, y).difference
+    assert (fewer.what, fewer.data) == ("pairs", ("x0 x x1", "x2 x x3"))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (-1, "0 or more; a number a feature"),
+        ("3", "interactions must be"),
+        ("many", "interactions must be"),
+        ("-1x", "interactions must be"),
+        ("nanx", "interactions must be"),
+        ("infx", "interactions must be"),
+        (2.5, "interactions must be"),
+        (True, "interactions must be"),
+        (None, "interactions must be"),
+        ([(0, 0)], "must pair two features"),
+        ([(0, 4)], "X has 4 features, 0 to 3; got 4"),
+        ([(0, 1, 2)], "one of them is"),
+        ([0, 1], "one of them is"),
+        (["ab"], "one of them is"),
+        ([("a", "b")], "the features of X have no names"),
+        ([(0.5, 1)], "a feature must be an index or a name"),
+    ],
+)
+def test_interactions_that_mean_nothing_are_refused_by_name(value, message: str):
+    X, y = xor_table(n=40)
+    with pytest.raises((ValueError, TypeError), match=message):
+        small(interactions=value).fit(X, y)
+
+
+def test_a_name_that_is_nearly_right_is_suggested():
+    pandas = pytest.importorskip("pandas")
+    X, y = xor_table(n=40, n_features=2)
+    frame = pandas.DataFrame(X, columns=["age", "income"])
+    with pytest.raises(ValueError, match="Did you mean 'income'"):
+        small(interactions=[("age", "incom")]).fit(frame, y)
+
+
+@pytest.mark.parametrize(("value", "number"), [("1x", 4), ("0.5x", 2), (3, 3), (99, 6), ("9x", 6)])
+def test_a_number_or_a_share_says_how_many_pairs_are_learnt(value, number: int):
+    assert check_interactions(value, 4, None).number == number
+
+
+def test_the_usual_number_of_pairs_is_bounded():
+    assert [check_interactions("auto", n, None).number for n in (1, 2, 10, 500)] == [0, 1, 30, 100]

@@ -242,7 +242,8 @@ def test_softmax_probabilities_after_huge_votes_are_the_same_in_every_library(ba
             loss = SoftmaxLoss(y, weights, 3)
             for votes in votes_of_rounds:
                 taken = Taken(Split(0, math.inf), (votes,) * 3, Totals(0, 1, 0, 1, 3))
-                loss.advance(region, NewtonVotes(1.0, 3, 0.0, 0).change(taken).step)
+                step = NewtonVotes(1.0, 3, 0.0, 0).change(taken).step
+                loss.advance(region, step.votes, step.factors)
             return loss.weights
 
     # Down to the floor, then up again by more than the other classes' products can hold.

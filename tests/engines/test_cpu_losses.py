@@ -139,6 +139,6 @@ def test_every_number_is_the_references_in_every_round(search, started, n_sample
             in_regions = sum(region_sums(loss.terms, regions, *piece) for piece in pieces)
             assert in_regions.tolist() == sums_of(regions, integers)
             found = [loss.advance(step, regions, *piece) for piece in reversed(pieces)]
-            reference.advance(regions.astype(np.int64), step)
+            reference.advance(regions.astype(np.int64), step.votes, step.factors)
             by_output = zip(*step.votes, strict=True)
             scores += [picked_numbers(votes, regions.astype(np.int64)) for votes in by_output]

@@ -270,7 +270,8 @@ def test_integers_of_the_softmax_loss_stay_below_2_to_62_for_each_output():
                 votes = tuple((scale * random.normal(size=n_outputs)).tolist())
                 taken = Taken(Split(0, math.inf), (votes,) * 3, Totals(0, 1, 0, 1, n_samples))
                 step = NewtonVotes(1.0, n_outputs, 0.0, 0).change(taken).step
-                loss.advance(np.zeros(n_samples, dtype=np.int64), step)
+                region = np.zeros(n_samples, dtype=np.int64)
+                loss.advance(region, step.votes, step.factors)
                 for number, own in enumerate(loss.integers().outputs):
                     assert (own.first * np.where(y == number, 1, -1) >= 1).all()
                     assert own.second.min() >= 1

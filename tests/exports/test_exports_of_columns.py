@@ -9,21 +9,21 @@ import exported
 import numpy as np
 import pytest
 from exported import Answers, assert_same, expected
-from exported_columns import MODELS, NAMES, frame, number_of, rows
+from exported_columns import NAMES, frame, number_of, rows
 
 from gpustump import StumpEnsemble
 
 
-@pytest.fixture(params=MODELS)
-def model(request: pytest.FixtureRequest) -> StumpEnsemble:
-    return MODELS[request.param]
+@pytest.fixture
+def model(column_model: StumpEnsemble) -> StumpEnsemble:
+    return column_model
 
 
 @pytest.fixture(scope="module")
-def wanted() -> dict[int, Answers]:
+def wanted(column_models: dict[str, StumpEnsemble]) -> dict[int, Answers]:
     with pytest.warns(UserWarning, match="not in training"):
-        assert (MODELS["two classes"].decision_function(frame()) != 0).any()
-    return {id(model): expected(model, frame()) for model in MODELS.values()}
+        assert (column_models["two classes"].decision_function(frame()) != 0).any()
+    return {id(model): expected(model, frame()) for model in column_models.values()}
 
 
 def test_c_finds_the_code_of_text(model, wanted, tmp_path):

@@ -122,19 +122,33 @@ def _wait_for(folder: Path) -> None:
 
 def test_postgresql_answers_as_the_model_does(server: Server) -> None:
     for name in numbers.CASES:
-        for model, X in (numbers.case(name), numbers.edges(name)):
-            names = model.feature_names or [f"x{j}" for j in range(model.n_features)]
-            table = ", ".join(f"{exported.quoted_name(own)} DOUBLE PRECISION" for own in names)
-            found = server.answers(model, table, exported.as_doubles(X).tolist())
-            assert_same(found, expected(model, X))
+        for case in (numbers.case(name), numbers.edges(name)):
+            _answers_as_the_model(server, case)
+
+
+def test_postgresql_answers_as_a_model_with_pairs_does(
+    server: Server, paired: numbers.Case, paired_edges: numbers.Case
+) -> None:
+    for case in (paired, paired_edges):
+        _answers_as_the_model(server, case)
+
+
+def _answers_as_the_model(server: Server, case: numbers.Case) -> None:
+    model, X = case
+    names = model.feature_names or [f"x{j}" for j in range(model.n_features)]
+    table = ", ".join(f"{exported.quoted_name(own)} DOUBLE PRECISION" for own in names)
+    found = server.answers(model, table, exported.as_doubles(X).tolist())
+    assert_same(found, expected(model, X))
 
 
 @pytest.mark.filterwarnings("ignore:X. .* has values that were not in training")
-def test_postgresql_reads_the_columns_as_they_are(server: Server) -> None:
+def test_postgresql_reads_the_columns_as_they_are(
+    server: Server, column_models: dict[str, StumpEnsemble]
+) -> None:
     types = ["DOUBLE PRECISION", "TEXT", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "TEXT"]
     names = map(exported.quoted_name, columns.NAMES)
     table = ", ".join(f"{name} {own}" for name, own in zip(names, types, strict=True))
-    for model in columns.MODELS.values():
+    for model in column_models.values():
         found = server.answers(model, table, columns.rows())
         assert_same(found, expected(model, columns.frame()))
 

@@ -22,6 +22,7 @@ from gpustump import (
     StumpEnsemble,
 )
 from gpustump.theory import class_margins, normalised_margins, share_below
+from gpustump.theory.margins import _votes_of_pairs
 
 
 def as_signs(member: RegionMember) -> Member:
@@ -192,3 +193,74 @@ def test_the_softmax_has_no_margins_of_one_class_against_the_rest():
     model = region_model(np.random.default_rng(0), 3, 1, 3, shared=True, link="softmax")
     with pytest.raises(ValueError, match=r"with the softmax only their differences .* class_marg"):
         normalised_margins(model, [[0.0]], [1])
+
+
+# Pairs of features
+
+
+def crossed(n_samples: int = 400, *, n_classes: int = 2):
+    """Labels that follow from two features together, a category, and missing values."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (n_samples, 3))
+    X[:, 2] = rng.integers(0, 5, n_samples)
+    y = (X[:, 0] * X[:, 1] > 0).astype(int) + (n_classes > 2) * (X[:, 2] == 3)
+    X[rng.random(n_samples) < 0.1, 0] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("n_bags", [1, 2])
+@pytest.mark.parametrize(
+    ("n_classes", "multi_class"), [(2, "shared"), (3, "one_vs_rest"), (3, "shared")]
+)
+def test_margins_with_pairs_lie_within_one(n_classes, multi_class, n_bags):
+    X, y = crossed(n_classes=n_classes)
+    clf = LogitBoostClassifier(
+        n_estimators=10, interactions="3x", multi_class=multi_class, categorical_features=[2],
+        n_bags=n_bags, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert clf.model_.pairs
+    margins = class_margins(clf, X, y)
+    assert np.abs(margins).max() <= 1
+    assert share_below(margins) == pytest.approx(1 - clf.score(X, y), abs=1e-12)
+    if multi_class == "one_vs_rest":
+        assert np.abs(normalised_margins(clf, X, y)).max() <= 1
+
+
+def test_pairs_are_sums_of_stumps_and_of_products_of_two():
+    """Their votes, with all signs that samples can have, make every score again."""
+    X, y = crossed()
+    clf = LogitBoostClassifier(
+        n_estimators=10, interactions="3x", categorical_features=[2], random_state=0
+    ).fit(X, y)
+    model = clf.model_
+    constant, votes = _votes_of_pairs(model)
+    axes = {axis.feature: axis for pair in model.pairs for axis in pair.axes}
+
+    def signs(feature: int) -> np.ndarray:
+        """The stumps before each bin but the first, (n_bins - 1, n_samples)."""
+        bins = axes[feature].bins_of(X[:, feature])
+        return np.where(bins >= np.arange(1, axes[feature].n_bins)[:, np.newaxis], 1.0, -1.0)
+
+    products = [
+        (signs(j)[:, np.newaxis] * signs(k)).reshape(-1, len(X))
+        for j, k in (pair.features for pair in model.pairs)
+    ]
+    n_products = sum(map(len, products))
+    score = constant[0] + votes[:n_products, 0] @ np.concatenate(products)
+    at = n_products
+    for feature in sorted(axes):
+        stumps = signs(feature)
+        score = score + votes[at : at + len(stumps), 0] @ stumps
+        at += len(stumps)
+    assert at == len(votes)
+    rounds = LogitBoostClassifier(n_estimators=10, categorical_features=[2], random_state=0).fit(
+        X, y
+    )
+    wanted = clf.decision_function(X) - rounds.decision_function(X)
+    assert_allclose(score, wanted, atol=1e-9)
+    total = np.abs(constant + rounds.model_.members[0].constant)[0] + np.abs(votes).sum()
+    total += np.abs(rounds.model_.members[0].votes).max(axis=1).sum()
+    y_sign = np.where(y == 1, 1, -1)
+    assert_allclose(
+        normalised_margins(clf, X, y), y_sign * clf.decision_function(X) / total, rtol=1e-9
+    )

@@ -28,6 +28,7 @@ from gpustump.theory import (
     interval_growth,
     margin_bound,
     normalised_margins,
+    product_growth,
     share_below,
     stump_growth,
     training_bounds,
@@ -276,7 +277,32 @@ def interval_labellings(X: np.ndarray) -> set[tuple[bool, ...]]:
     return found
 
 
-COUNTED = {stump_growth: stump_labellings, interval_growth: interval_labellings}
+def product_labellings(X: np.ndarray) -> set[tuple[bool, ...]]:
+    """Stumps, and every product of two stumps of different features."""
+    found = stump_labellings(X)
+    for first, second in itertools.combinations(X.T, 2):
+        for a, b in itertools.product(first, second):
+            agrees = (first <= a) == (second <= b)
+            found |= {tuple(agrees.tolist()), tuple((~agrees).tolist())}
+    return found
+
+
+def quadrant_labellings(X: np.ndarray) -> set[tuple[bool, ...]]:
+    """Every cut of a pair of features, with every sign for each of the four quadrants."""
+    found = stump_labellings(X)
+    for first, second in itertools.combinations(X.T, 2):
+        for a, b in itertools.product(first, second):
+            quadrants = 2 * (first <= a) + (second <= b)
+            for signs in itertools.product((False, True), repeat=4):
+                found.add(tuple(np.asarray(signs)[quadrants].tolist()))
+    return found
+
+
+COUNTED = {
+    stump_growth: stump_labellings,
+    interval_growth: interval_labellings,
+    product_growth: product_labellings,
+}
 
 
 @pytest.mark.parametrize("growth", COUNTED, ids=lambda growth: growth.__name__)
@@ -325,8 +351,29 @@ def test_the_growth_function_of_stumps_is_the_sum_over_sizes_unless_features_abo
 
 
 @given(st.integers(1, 40), st.integers(1, 60))
-def test_stumps_are_intervals(m, n_features):
+def test_stumps_are_intervals_and_products(m, n_features):
     assert stump_growth(m, n_features) <= interval_growth(m, n_features)
+    assert stump_growth(m, n_features) <= product_growth(m, n_features)
+
+
+@given(st.integers(1, 60))
+def test_products_of_one_feature_are_stumps(m):
+    assert product_growth(m, 1) == stump_growth(m, 1)
+
+
+@pytest.mark.parametrize(("m", "n_features"), [(3, 2), (6, 2), (9, 2), (12, 2), (9, 3), (10, 4)])
+def test_any_signs_in_four_quadrants_make_five_times_as_many_labellings_at_most(m, n_features):
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.permutation(m) for _ in range(n_features)], axis=1)
+    assert len(quadrant_labellings(X)) <= 5 * product_growth(m, n_features)
+
+
+def test_the_log_growth_of_products_is_about_twice_that_of_stumps():
+    """2 * ln(d * m), and ln(2 * d * m) for stumps."""
+    for m, n_features in [(10**4, 10), (10**6, 30), (10**8, 1000)]:
+        stumps, products = stump_growth(m, n_features), product_growth(m, n_features)
+        assert 1.85 < math.log(products) / math.log(stumps) < 2
+        assert products < (n_features * m) ** 2
 
 
 def test_values_seen_or_missing_count_as_two_features():
@@ -349,6 +396,9 @@ def test_growth_of_many_samples_is_not_slow_and_does_not_overflow():
 
 
 # Bounds on the error on new samples
+
+
+GROWTH = {"stump": stump_growth, "interval": interval_growth, "product": product_growth}
 
 
 def margin_bound_by_search(share, theta, m, delta, *, growth=None, size=None) -> Decimal:
@@ -378,9 +428,9 @@ def test_the_margin_bound_of_a_finite_class_is_the_least_over_all_means(m, theta
 
 
 @pytest.mark.parametrize(("m", "theta"), [(1, 1.0), (1000, 0.3), (30_000, 0.3), (30_000, 1.0)])
-@pytest.mark.parametrize("weak_learner", ["stump", "interval"])
+@pytest.mark.parametrize("weak_learner", GROWTH)
 def test_the_margin_bound_of_stumps_is_the_least_over_all_means(m, theta, weak_learner):
-    growth = {"stump": stump_growth, "interval": interval_growth}[weak_learner](2 * m, 5)
+    growth = GROWTH[weak_learner](2 * m, 5)
     wanted = margin_bound_by_search(0.0, theta, m, 0.05, growth=growth)
     found = margin_bound(0.0, theta, m, n_features=5, weak_learner=weak_learner)
     assert found == pytest.approx(float(wanted), rel=1e-13)
@@ -412,9 +462,9 @@ def growth_of_votes(T: int, m: int, growth: int) -> Decimal:
 
 @pytest.mark.parametrize("T", [1, 3, 50])
 @pytest.mark.parametrize("m", [1, 10, 25, 1000, 10**5])
-@pytest.mark.parametrize("weak_learner", ["stump", "interval"])
+@pytest.mark.parametrize("weak_learner", GROWTH)
 def test_vc_bounds_are_the_theorems(T, m, weak_learner):
-    growth = {"stump": stump_growth, "interval": interval_growth}[weak_learner](2 * m, 4)
+    growth = GROWTH[weak_learner](2 * m, 4)
     G = growth_of_votes(T, 2 * m, growth)
     uniform = (8 * (4 * G / Decimal("0.1")).ln() / m).sqrt()
     found = vc_bound(0.25, T, m, 4, delta=0.1, weak_learner=weak_learner)

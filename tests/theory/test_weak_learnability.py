@@ -14,7 +14,7 @@ from backends import Backend
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpustump import boost, fit_stump
+from gpustump import LogitBoostClassifier, boost, fit_stump
 from gpustump.theory import edge_bounds
 from gpustump.theory.weak_learnability import (
     KINDS,
@@ -107,6 +107,27 @@ def test_boosting_learns_every_interval_function_with_edges_of_a_sixth(n_samples
     by_sixths = np.exp(-np.arange(1, len(rounds) + 1) / 18)
     assert (edge_bounds([r.error for r in rounds]) <= by_sixths * (1 + 1e-13)).all()
     assert rounds[-1].training_error == 0.0
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_no_stump_has_an_edge_on_the_product_of_two_features(seed: int, n_each: int):
+    """With as many samples in each quadrant as there are values; products have every edge."""
+    side = np.random.default_rng(seed).random(n_each) + 0.01
+    line = np.concatenate([-side, side])
+    X = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    assert fit_stump(X, y).error == 0.5
+    first, second = (np.where(column > 0, 1, -1) for column in X.T)
+    assert (first * second == y).all()
+
+
+@pytest.mark.filterwarnings("ignore:the fit made no round")  # of stumps
+def test_four_points_are_learnt_by_a_pair_and_by_no_sum_of_stumps():
+    X = np.asarray([[-1, -1], [-1, 1], [1, -1], [1, 1]] * 25, dtype=np.float64)
+    y = X[:, 0] * X[:, 1]
+    for interactions, right in ((0, 0.5), (1, 1.0)):
+        clf = LogitBoostClassifier(n_estimators=50, interactions=interactions).fit(X, y)
+        assert clf.score(X, y) == right
 
 
 # Functions

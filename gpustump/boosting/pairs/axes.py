@@ -37,13 +37,10 @@ class Axes(NamedTuple):
         Their bins, in order of the features.
     keys : ndarray (n_axes,) of uint64
         A number for each feature, which follows from its values.
-    n_places : ndarray (n_axes,) of int64
-        In how many places each can be cut.
     """
 
     axes: list[PairAxis]
     keys: np.ndarray
-    n_places: np.ndarray
 
 
 def axes_of(
@@ -73,7 +70,7 @@ def axes_of(
         xp, device = arrays.namespace_of(X), arrays.device_of(X)
         taken = xp.take(X, xp.asarray(index, device=device), axis=0)
         values: np.ndarray = arrays.to_host(arrays.as_working(taken))
-    found, n_places = [], []
+    found = []
     for feature in features:
         if feature in categorical:
             axis, has_missing = _of_categories(X, rows, feature, effects.get(feature))
@@ -82,12 +79,9 @@ def axes_of(
             n_present = len(own) - int(np.isnan(own).sum())
             axis = PairAxis(feature, _thresholds(own[:n_present]))
             has_missing = n_present < len(own)
-        own_places = axis.n_bins - (1 if has_missing else 2)
-        if own_places > 0:
+        if axis.n_bins > (1 if has_missing else 2):
             found.append(axis)
-            n_places.append(own_places)
-    keys = keys_of(values[:, [axis.feature for axis in found]])
-    return Axes(found, keys, np.asarray(n_places, dtype=np.int64))
+    return Axes(found, keys_of(values[:, [axis.feature for axis in found]]))
 
 
 def _thresholds(ordered: np.ndarray) -> np.ndarray:

@@ -131,7 +131,7 @@ def learn_pairs(
     if len(axes.axes) < 2:
         return None
     bins = arrays.to_host(bins_of(X, axes.axes))
-    ground = _Ground(job, axes.axes, axes, bins)
+    ground = _Ground(job, axes.axes, axes.keys, bins)
     pairs = ground.chosen(wanted)
     if not len(pairs):
         return None
@@ -238,8 +238,19 @@ class _Ground:
 
     job: _Job
     axes: list[PairAxis]
-    drawn_from: Axes
+    keys: np.ndarray
     bins: np.ndarray
+
+    @functools.cached_property
+    def n_bins(self) -> tuple[int, ...]:
+        """How many bins of each feature samples have; that of missing values only if some do.
+
+        A cut beside an empty bin would part nothing, and all pairs of a feature would have it.
+        """
+        rows = self.job.samples.rows
+        taken = self.bins if rows is None else self.bins[:, rows]
+        lacking = zip(self.axes, taken.max(axis=1).tolist(), strict=True)
+        return tuple(axis.n_bins - (last < axis.n_bins - 1) for axis, last in lacking)
 
     def run(self, samples: Samples, scores: np.ndarray, target: Target) -> Started:
         """A run on some samples, in NumPy, from known scores (n_samples, n_outputs)."""
@@ -250,15 +261,14 @@ class _Ground:
         rule = replace(votes.rule, learning_rate=min(PAIR_RATE, votes.rule.learning_rate))
         beginning = _beginning(labels, scores, rule)
         bins = self.bins if samples.rows is None else self.bins[:, samples.rows]
-        n_bins = tuple(axis.n_bins for axis in self.axes)
-        return Started(pair_run(bins, n_bins, labels, weights, rule.search, beginning), rule)
+        return Started(pair_run(bins, self.n_bins, labels, weights, rule.search, beginning), rule)
 
     def offers(self, pairs: np.ndarray, bag: int, target: Target) -> Offers:
         """What the smoothing turns of a run offer; there are none without smoothing rounds."""
         n_turns = 0 if self.job.settings.smoothing is None else SMOOTHING_TURNS
         key = mixed(mixed(np.uint64(bag)) + np.uint64(target.positive))
-        keys, n_places = self.drawn_from.keys[pairs], self.drawn_from.n_places[pairs]
-        return Offers(n_turns, np.uint64(key), keys, n_places)
+        n_places = np.asarray(self.n_bins, dtype=np.int64) - 1
+        return Offers(n_turns, np.uint64(key), self.keys[pairs], n_places[pairs])
 
     @property
     def n_pairs(self) -> int:
@@ -444,7 +454,11 @@ def _finished(
         cells = bins[j].astype(np.int64) * shape[1] + bins[k]
         on_cells = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1])
         on_cells = on_cells.reshape(shape)
-        pure, rows, columns = purified(mean, on_cells)
+        if ground.keys[j] < ground.keys[k]:
+            pure, rows, columns = purified(mean, on_cells)
+        else:  # rounding must not depend on which feature comes first
+            turned = purified(mean.swapaxes(0, 1), on_cells.T)
+            pure, rows, columns = turned.table.swapaxes(0, 1), turned.columns, turned.rows
         moved.add(ground.axes[j], rows)
         moved.add(ground.axes[k], columns)
         bags = np.stack([one - rows[:, np.newaxis] - columns for one in own])
