@@ -191,8 +191,9 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     def _take_over(self, learner: StumpEstimator, learnt: Learnt, settings: Settings) -> None:
         n_outputs = settings.n_outputs(learnt.target.n_classes)
         runs = [run for bag in learnt.trained for run in bag.runs]
-        for text in _unwanted_ends(runs, settings.votes, n_outputs):
-            warnings.warn(text, stacklevel=caller_level())
+        if learnt.pairs is None or any(run.rounds for run in runs):
+            for text in _unwanted_ends(runs, settings.votes, n_outputs):
+                warnings.warn(text, stacklevel=caller_level())
         super()._take_over(learner, learnt, settings)
 
     def _settings(self) -> Settings:

@@ -169,7 +169,7 @@ def test_choices_of_votes_are_known_to_type_checkers():
 def test_defaults_of_the_two_boosters_differ_only_where_the_notes_say_so():
     ada, logit = AdaBoostClassifier().get_params(), LogitBoostClassifier().get_params()
     assert set(ada) - set(logit) == {"estimator", "votes", "weak_learner"}
-    assert set(logit) - set(ada) == {"l2_regularization", "smoothing_rounds"}
+    assert set(logit) - set(ada) == {"interactions", "l2_regularization", "smoothing_rounds"}
     differing = {name for name in set(ada) & set(logit) if ada[name] != logit[name]}
     assert differing == {"n_estimators", "learning_rate", "multi_class", "scoring"}
 

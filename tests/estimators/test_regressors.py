@@ -245,7 +245,11 @@ def test_contributions_add_up_to_the_prediction_bit_for_bit():
     assert_array_equal(parts[:, ::-1].cumsum(axis=1)[:, -1], reg.predict(X))
     for feature in range(4):
         assert_array_equal(reg.shape_function(feature).look_up(X[:, feature]), parts[:, feature])
-    assert reg.model_.contribution_names == ("x0", "x1", "x2", "x3", "(intercept)")
+    for number, pair in enumerate(reg.model_.pairs):
+        assert_array_equal(pair.look_up(X)[:, 0], parts[:, 4 + number])
+    names = reg.model_.contribution_names
+    assert (*names[:4], names[-1]) == ("x0", "x1", "x2", "x3", "(intercept)")
+    assert len(names) == 5 + len(reg.model_.pairs) > 5
 
 
 def test_the_interval_is_that_of_the_bags_predictions():

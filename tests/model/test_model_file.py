@@ -191,8 +191,8 @@ def test_an_edited_file_is_refused(saved, old, new):
 
 
 def test_a_newer_version_is_refused_by_its_number(saved):
-    saved.write_text(forged(json.loads(saved.read_text()) | {"version": 5}))
-    with pytest.raises(ModelFileError, match="format version 5; this gpustump reads"):
+    saved.write_text(forged(json.loads(saved.read_text()) | {"version": 6}))
+    with pytest.raises(ModelFileError, match="format version 6; this gpustump reads"):
         StumpEnsemble.load(saved)
 
 

@@ -223,6 +223,25 @@ KINDS: dict[str, Callable[[str], StumpEnsemble]] = {
         GlassBoxRegressor(loss="poisson", n_estimators=6, n_bags=2, random_state=0), 1.0, 5.0
     ),
     "costs": _of_quantity(StumpBoostingRegressor(loss="gamma", n_estimators=6), 1e-3, 5e-3),
+    "pairs": _fitted(
+        LogitBoostClassifier(n_estimators=6, interactions=[(2, 3), (0, 2)]), ("no", "yes")
+    ),
+    "pairs-bags": _fitted(
+        GlassBoxClassifier(
+            n_estimators=6,
+            n_bags=2,
+            smoothing_rounds=3,
+            random_state=0,
+            interactions=[(2, 3)],
+            n_iter_no_change=None,
+        ),
+        TEXT,
+    ),
+    "pairs-quantity": _of_quantity(
+        StumpBoostingRegressor(n_estimators=6, interactions=[(2, 3)], categorical_features=[2]),
+        1000.0,
+        5.0,
+    ),
     "by-hand-signs": _by_hand_with_signs,
     "by-hand-regions": _by_hand_with_regions,
     "by-hand-sets": _by_hand_with_sets,

@@ -1,0 +1,217 @@
+"""Pairs of features on the command line: learnt, named in every output, and drawn."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from command import command_fixture  # noqa: F401
+
+from gpustump import GlassBoxClassifier, StumpEnsemble
+from gpustump.plots.cells import shares_of_pairs
+
+GLASS = ("--glass-box", "--bags", 2, "--device", "cpu")
+
+
+@pytest.fixture
+def crossed(command):
+    """A table whose classes need a pair of features, as a CSV file; an array of its numbers."""
+    random = np.random.default_rng(0)
+    x, z, w = np.round(random.uniform(-1, 1, (3, 400)), 3)
+    colour = np.where(z > 0, "red", "blue")
+    label = np.where((x > 0) == (z > 0), "yes", "no")
+    level = np.where(w > 0.3, "top", np.where((x > 0) == (z > 0), "mid", "low"))
+    cost = np.round(3.0 * x * z + w, 3)
+    lines = ["x,z,w,colour,label,level,cost"]
+    lines += [
+        ",".join(map(str, row)) for row in zip(x, z, w, colour, label, level, cost, strict=True)
+    ]
+    (command.folder / "crossed.csv").write_text("\n".join(lines) + "\n")
+    return np.column_stack([x, z, w])
+
+
+def train(command, *options):
+    return command.succeeds("train", "crossed.csv", *options)
+
+
+def model() -> StumpEnsemble:
+    return StumpEnsemble.load("model.json")
+
+
+def of_label(command, *options):
+    drop = "--drop", "colour,level,cost"
+    return train(command, "--target", "label", *drop, *options)
+
+
+def test_a_glass_box_learns_pairs_and_the_summary_names_the_strongest(command, crossed):
+    outcome = of_label(command, *GLASS)
+    found = model()
+    assert found.term_names[0:3] == ("x", "z", "w")
+    assert {*found.term_names[3:]} == {"x x z", "x x w", "z x w"}
+    assert outcome.row("pairs") == "3, with these shares of what they add:"
+    share = float(shares_of_pairs(found)[found.term_names.index("x x z") - 3])
+    assert share > 0.5
+    line = next(line for line in outcome.out.splitlines() if "x x z" in line)
+    assert line.split()[-1] == f"{100 * share:.1f}%"
+    assert float(outcome.row("held-out accuracy").split()[0]) > 0.85
+
+
+def test_the_model_is_the_one_that_the_estimator_makes(command, crossed):
+    of_label(command, *GLASS, "--test-size", 0, "--interactions", 2)
+    y = np.loadtxt("crossed.csv", delimiter=",", skiprows=1, usecols=4, dtype=str)
+    clf = GlassBoxClassifier(n_bags=2, interactions=2, random_state=0, device="cpu")
+    assert model().digest() == clf.fit(crossed, y).model_.digest()
+
+
+@pytest.mark.parametrize(
+    ("options", "n_pairs"),
+    [
+        ((*GLASS, "--interactions", 0), 0),
+        ((*GLASS, "--interactions", 1), 1),
+        ((*GLASS, "--interactions", "0.5x"), 2),
+        ((*GLASS, "--interactions", "auto"), 3),
+        (("--loss", "logistic"), 0),
+        (("--loss", "logistic", "--interactions", "1x"), 3),
+    ],
+)
+def test_interactions_says_how_many_pairs_are_learnt(command, crossed, options, n_pairs):
+    outcome = of_label(command, *options)
+    found = model()
+    assert len(found.pairs) == n_pairs
+    assert ("\npairs " in outcome.out) == (n_pairs > 0)
+    asked = found.details["training"].get("interactions", 0)
+    given = options[options.index("--interactions") + 1] if "--interactions" in options else 0
+    assert asked == given
+    quiet = of_label(command, *options, "--quiet")
+    assert quiet.out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--glass-box", "--interactions", "two"), "--interactions: must be a whole number of at"),
+        (("--glass-box", "--interactions", "-1"), "3x, or auto; got '-1'"),
+        (
+            (
+                "--glass-box",
+                "--interactions=-2x",
+            ),
+            "got '-2x'",
+        ),
+        (("--glass-box", "--interactions", "1.5"), "got '1.5'"),
+        (("--interactions", "3"), "--interactions is for --loss logistic, and for quantities"),
+        (("--votes", "real", "--interactions", "auto"), "--interactions is for --loss logistic"),
+    ],
+)
+def test_what_is_no_number_of_pairs_is_refused(command, crossed, options, message):
+    assert message in command.refuses("train", "crossed.csv", "--target", "label", *options)
+
+
+def test_inspect_names_the_pairs_with_their_shares(command, crossed):
+    of_label(command, *GLASS)
+    found = model()
+    outcome = command.succeeds("inspect", "model.json", "--rounds", 0)
+    assert outcome.row("pairs") == "3 of features"
+    *_, block = outcome.out.split("\n\n")
+    head, *lines = block.splitlines()
+    assert head.split() == ["pair", "of", "pairs", "cells"]
+    shares = dict(zip(found.term_names[3:], shares_of_pairs(found), strict=True))
+    assert [line.split("  ")[0] for line in lines] == sorted(shares, key=lambda own: -shares[own])
+    for line in lines:
+        assert f"{100 * shares[line.split('  ')[0]]:.1f}%" in line
+    with_data = command.succeeds(
+        *("inspect", "model.json", "--rounds", 0, "--data", "crossed.csv", "--plot", "model.png")
+    )
+    contributions = found.contribution_importances(crossed)
+    features, pairs = with_data.out.split("\n\n")[-2:]
+    read = {}
+    for line in features.splitlines()[1:] + pairs.splitlines()[1:]:
+        name, *_, share = [part for part in line.split("  ") if part]
+        read[name] = share.strip()
+    assert read == {
+        name: f"{100 * share:.1f}%"
+        for name, share in zip(found.term_names, contributions, strict=True)
+    }
+    assert (command.folder / "model.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_explain_has_a_column_for_each_pair(command, crossed):
+    of_label(command, *GLASS)
+    found = model()
+    outcome = command.succeeds("explain", "model.json", "crossed.csv")
+    head, *rows = csv.reader(io.StringIO(outcome.out))
+    assert head == [*found.term_names, "(intercept)", "(score)"]
+    expected = np.column_stack([found.explain(crossed), found.decision_function(crossed)])
+    assert np.asarray(rows, dtype=float).tolist() == expected.tolist()
+    command.succeeds("explain", "model.json", "crossed.csv", "-o", "parts.npz")
+    with np.load("parts.npz") as arrays:
+        assert arrays["features"].tolist() == head[:-1]
+        assert arrays["contributions"].tolist() == expected[:, :-1].tolist()
+
+
+def test_explain_has_a_column_for_each_pair_of_each_class(command, crossed):
+    drop = "--drop", "colour,label,cost"
+    train(command, "--target", "level", *drop, *GLASS, "--interactions", 2)
+    found = model()
+    head, *_ = csv.reader(io.StringIO(command.succeeds("explain", "model.json", "crossed.csv").out))
+    names = [*found.term_names, "(intercept)", "(score)"]
+    assert head == [f"{label}: {name}" for label in found.classes for name in names]
+
+
+def test_a_row_is_explained_with_pairs_and_both_values(command, crossed):
+    of_label(command, *GLASS)
+    found = model()
+    outcome = command.succeeds(
+        *("explain", "model.json", "crossed.csv", "--row", 7, "--plot", "row.svg")
+    )
+    x, z, _ = crossed[6]
+    line = next(line for line in outcome.out.splitlines() if line.startswith("x x z "))
+    adds = found.explain(crossed[6:7])[0, found.term_names.index("x x z")]
+    assert f"{x:.6g}, {z:.6g}" in line
+    assert f"{adds:+.3f}" in line
+    score = next(line for line in outcome.out.splitlines() if line.startswith("score  "))
+    assert float(score.split()[1]) == pytest.approx(
+        float(found.decision_function(crossed[6:7])[0]), abs=0.0005
+    )
+    assert "<svg" in (command.folder / "row.svg").read_text()
+
+
+def test_features_of_text_are_paired_by_their_values_or_as_one(command, crossed):
+    drop = "--drop", "z,level,cost"
+    for option, pair, value in (("one-hot", "x x colour=red", "1"), ("sets", "x x colour", None)):
+        train(command, "--target", "label", *drop, *GLASS, "--categories", option, "--quiet")
+        assert pair in model().term_names
+        outcome = command.succeeds("explain", "model.json", "crossed.csv", "--row", 1)
+        line = next(line for line in outcome.out.splitlines() if line.startswith(f"{pair} "))
+        colour = "red" if crossed[0, 1] > 0 else "blue"
+        shown = value if option == "one-hot" and colour == "red" else colour
+        assert (
+            f"{crossed[0, 0]:.6g}, {'0' if option == 'one-hot' and colour == 'blue' else shown}"
+            in line
+        )
+
+
+def test_the_report_has_a_picture_and_a_text_about_pairs(command, crossed):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    of_label(command, *GLASS, "--report", "report.html")
+    page = (command.folder / "report.html").read_text()
+    assert '<h2 id="pairs">What pairs of features add</h2>' in page
+    assert 'href="#pairs"' in page
+    assert 'alt="What pairs of features add to the score"' in page
+    assert "Shares of the features and pairs in the contributions" in page
+    assert "learnt after the last round" in page
+    of_label(command, *GLASS, "--interactions", 0, "--report", "report.html")
+    page = (command.folder / "report.html").read_text()
+    assert "pairs" not in page.partition("</style>")[2].replace("settings", "").lower()
+
+
+def test_pairs_are_learnt_for_quantities(command, crossed):
+    drop = "--drop", "colour,label,level"
+    outcome = train(command, "--target", "cost", *drop, *GLASS, "--report", "report.html")
+    assert "x x z" in model().term_names
+    assert outcome.row("pairs").startswith("3,")
+    page = (command.folder / "report.html").read_text()
+    assert "What pairs of features add to the prediction" in page
