@@ -19,6 +19,7 @@ from gpustump.boosting.training import HeldOutRows, Samples, Settings, Trained
 from gpustump.dask.shards import ByPart, DaskShards
 from gpustump.data.interactions import Interactions
 from gpustump.data.readable import readable_bytes
+from gpustump.engines.contract import Resources
 from gpustump.engines.cpu.runtime.host_memory import has_room
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -119,4 +120,5 @@ def learnt_here(
         if held_out is None and settings.stopping is not None and len(left_out):
             held_out = HeldOutRows(rows.samples.taken(left_out))
         here.append(Share(rows.samples.taken(np.flatnonzero(is_kept)), held_out, None))
-    return learn_pairs(rows.X, here, trained, n_classes, settings, wanted)
+    unlimited = replace(settings, resources=Resources())  # its limit is the workers'
+    return learn_pairs(rows.X, here, trained, n_classes, unlimited, wanted)

@@ -33,7 +33,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
         Shrinks every vote; above 0.
     l2_regularization : float or None
         Shrinks the votes of regions with few samples; not negative, and on the scale of the sample
-        weights. None for 1, or 0.1 where several classes share the stumps.
+        weights. None for 1, or 0.1 for stumps that several classes share.
     smoothing_rounds : int
         How many rounds at the beginning of each run choose among a few random cuts, which makes
         shape functions smoother. 0 for none.

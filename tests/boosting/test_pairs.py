@@ -301,3 +301,14 @@ def test_a_number_or_a_share_says_how_many_pairs_are_learnt(value, number: int):
 
 def test_the_usual_number_of_pairs_is_bounded():
     assert [check_interactions("auto", n, None).number for n in (1, 2, 10, 500)] == [0, 1, 30, 100]
+
+
+def test_a_limit_of_memory_changes_nothing():
+    X, y = xor_table()
+    assert small(max_memory="200 MB").fit(X, y).model_ == small().fit(X, y).model_
+
+
+def test_one_class_has_no_pairs():
+    X, _ = xor_table(n=40)
+    with pytest.warns(UserWarning, match="one class"):
+        assert small().fit(X, np.zeros(40)).model_.pairs == ()

@@ -38,6 +38,8 @@ from gpustump.boosting.smoothing import mixed
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.training import Samples, Settings, Target, Trained
 from gpustump.data.interactions import Interactions
+from gpustump.data.readable import counted
+from gpustump.engines.announcements import announce
 from gpustump.engines.contract import Beginning
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.pair_runs import pair_run
@@ -128,8 +130,10 @@ def learn_pairs(
         return None
     job = _Job.of(X, shares, trained, n_classes, settings)
     axes = _axes(job, wanted)
-    if len(axes.axes) < 2:
+    if len(axes.axes) < 2 or n_classes == 1:
         return None
+    if settings.show_progress:
+        announce(f"learns {counted(wanted.number, 'pair')} of features on what is left")
     bins = arrays.to_host(bins_of(X, axes.axes))
     ground = _Ground(job, axes.axes, axes.keys, bins)
     pairs = ground.chosen(wanted)
@@ -140,7 +144,9 @@ def learn_pairs(
     def learn(bag: int) -> None:
         found[bag] = _tables_of_bag(ground, pairs, wanted, bag)
 
-    Team(threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
+    # One bag takes less memory than its main effects did.
+    is_limited = settings.resources.max_memory is not None
+    Team(1 if is_limited else threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
     return _finished(ground, pairs, [found[bag] for bag in range(len(shares))])
 
 
@@ -255,7 +261,9 @@ class _Ground:
     def run(self, samples: Samples, scores: np.ndarray, target: Target) -> Started:
         """A run on some samples, in NumPy, from known scores (n_samples, n_outputs)."""
         labels, weights = target.labels(samples), samples.weights
-        votes = self.job.settings.votes.votes(weights, target.n_outputs).on(labels, weights)
+        how = self.job.settings.votes
+        how = replace(how, l2_regularization=how.l2_of(1))  # regions are smaller than a stump's
+        votes = how.votes(weights, target.n_outputs).on(labels, weights)
         assert isinstance(votes, SplitVotes)
         assert isinstance(votes.rule, NewtonVotes)
         rule = replace(votes.rule, learning_rate=min(PAIR_RATE, votes.rule.learning_rate))
