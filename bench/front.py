@@ -28,7 +28,22 @@ from bench.tables import markdown, number
 
 RESULTS = Path(__file__).parent / "results"
 GLASS = "gpustump GlassBox"
-WITHOUT_PAIRS = f"{EBM.name}, no pairs"  # its users have them by default
+
+
+class GlassRuns(NamedTuple):
+    """Runs of the glass boxes: what they are called, their files, and what the EBM is called."""
+
+    title: str
+    classes: str
+    quantities: str
+    ebm: str
+
+
+RUNS = (
+    GlassRuns("glass box", "glassbox.json", "quantities.json", f"{EBM.name}, no pairs"),
+    GlassRuns("glass box with pairs", "glassbox-pairs.json", "quantities-pairs.json", EBM.name),
+)
+"""The first ones were measured without pairs of features, which both have by default."""
 
 
 class Row(NamedTuple):
@@ -48,7 +63,10 @@ def page(folder: Path = RESULTS) -> str:
     FormatError
         If one of the files is not that of its benchmark.
     """
-    rows = [*_losses(folder), *_glass_boxes(folder), *_quantities(folder), *_fits(folder)]
+    rows = [*_losses(folder)]
+    for runs in RUNS:
+        rows += [*_glass_boxes(folder, runs), *_quantities(folder, runs)]
+    rows += _fits(folder)
     return markdown(["what", "gpustump", "best other", ""], rows)
 
 
@@ -68,9 +86,9 @@ def _losses(folder: Path) -> Iterator[Row]:
             )
 
 
-def _glass_boxes(folder: Path) -> Iterator[Row]:
+def _glass_boxes(folder: Path, runs: GlassRuns) -> Iterator[Row]:
     """`GlassBoxClassifier` beside the Explainable Boosting Machine."""
-    found = glassbox_records.read(folder / "glassbox.json")
+    found = glassbox_records.read(folder / runs.classes)
     whole = glassbox_tables.together(found)
     for kind in (whole, *glassbox_tables.kinds(found)):
         about = _tables(kind)
@@ -79,17 +97,15 @@ def _glass_boxes(folder: Path) -> Iterator[Row]:
             ours, ebm = (
                 score.shown(fmean(row[name] for row in rows)) for name in (GLASS, EBM.name)
             )
-            yield Row(f"glass box: {score.title.lower()}, {about}", ours, ebm, WITHOUT_PAIRS)
+            yield Row(f"{runs.title}: {score.title.lower()}, {about}", ours, ebm, runs.ebm)
     ratios = glassbox_tables.ratios(whole, glassbox_tables.FIT.of, GLASS).values()
     took = f"{number(geometric_mean(ratios))}"
-    yield Row(f"glass box: time to fit, as a share, {_tables(whole)}", took, "1", WITHOUT_PAIRS)
+    yield Row(f"{runs.title}: time to fit, as a share, {_tables(whole)}", took, "1", runs.ebm)
 
 
-def _quantities(folder: Path) -> Iterator[Row]:
-    """`GlassBoxRegressor` beside the best of the other sums of functions of one feature."""
-    found: quantities.Quantities = records.decoded(
-        folder / "quantities.json", quantities.Quantities
-    )
+def _quantities(folder: Path, runs: GlassRuns) -> Iterator[Row]:
+    """`GlassBoxRegressor` beside the best of the other glass boxes."""
+    found: quantities.Quantities = records.decoded(folder / runs.quantities, quantities.Quantities)
     for summary in quantities.summaries(found):
         about = f"{summary.n_common} tables of {summary.title}"
         others = {
@@ -98,14 +114,16 @@ def _quantities(folder: Path) -> Iterator[Row]:
             if not is_ours(name) and name != quantities.WITH_TREES
         }
         best = min(others, key=others.__getitem__)
-        whose = WITHOUT_PAIRS if best == EBM.name else best
+        whose = runs.ebm if best == EBM.name else best
         error = f"{summary.errors[GLASS]:.4f}"
-        yield Row(f"glass box: error, {about}", error, f"{others[best]:.4f}", whose)
+        yield Row(f"{runs.title}: error, {about}", error, f"{others[best]:.4f}", whose)
     all_of_them = quantities.summaries(found)
     weights = [summary.n_common for summary in all_of_them]
     took = number(math.exp(fmean([math.log(own.shares[GLASS]) for own in all_of_them], weights)))
-    about = f"{sum(weights)} tables of quantities, counts and costs"
-    yield Row(f"glass box: processor time, as a share, {about}", took, "1", WITHOUT_PAIRS)
+    *first, last = (own.title for own in all_of_them)
+    kinds = f"{', '.join(first)} and {last}" if first else last
+    about = f"{sum(weights)} tables of {kinds}"
+    yield Row(f"{runs.title}: processor time, as a share, {about}", took, "1", runs.ebm)
 
 
 def _tables(kind: accuracy_tables.Kind | glassbox_tables.Kind) -> str:
