@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -15,6 +16,7 @@ from gpustump import (
     GlassBoxRegressor,
     LogitBoostClassifier,
     StumpBoostingRegressor,
+    StumpEnsemble,
     audit,
 )
 from gpustump.boosting.pairs.axes import axes_of
@@ -312,3 +314,20 @@ def test_one_class_has_no_pairs():
     X, _ = xor_table(n=40)
     with pytest.warns(UserWarning, match="one class"):
         assert small().fit(X, np.zeros(40)).model_.pairs == ()
+
+
+@pytest.fixture(scope="module")
+def wanted() -> str:
+    return _of_library(np.asarray).digest()
+
+
+def _of_library(asarray) -> StumpEnsemble:
+    X, y = xor_table(n=120)
+    X[:, 3] = np.where(X[:, 3] > 0.8, np.nan, np.floor(4 * X[:, 3]))
+    return small(n_estimators=12, smoothing_rounds=4, interactions=2).fit(asarray(X), y).model_
+
+
+def test_every_library_learns_the_same_pairs(backend: Backend, wanted: str):
+    model = _of_library(backend.asarray)
+    assert model.pairs
+    assert model.digest() == wanted

@@ -65,6 +65,14 @@ def test_the_model_is_the_one_that_the_estimator_makes(command, crossed):
     assert model().digest() == clf.fit(crossed, y).model_.digest()
 
 
+def test_the_training_error_is_that_of_the_model_with_its_pairs(command, crossed):
+    outcome = of_label(command, "--loss", "logistic", "--interactions", 1, "--test-size", 0)
+    y = np.loadtxt("crossed.csv", delimiter=",", skiprows=1, usecols=4, dtype=str)
+    error = np.mean(model().predict(crossed) != y)
+    assert outcome.row("training error") == f"{error:.4f}"
+    assert error < 0.2
+
+
 @pytest.mark.parametrize(
     ("options", "n_pairs"),
     [
@@ -113,7 +121,7 @@ def test_inspect_names_the_pairs_with_their_shares(command, crossed):
     of_label(command, *GLASS)
     found = model()
     outcome = command.succeeds("inspect", "model.json", "--rounds", 0)
-    assert outcome.row("pairs") == "3 of features"
+    assert outcome.row("pairs") == "3"
     *_, block = outcome.out.split("\n\n")
     head, *lines = block.splitlines()
     assert head.split() == ["pair", "of", "pairs", "cells"]
@@ -178,19 +186,22 @@ def test_a_row_is_explained_with_pairs_and_both_values(command, crossed):
     assert "<svg" in (command.folder / "row.svg").read_text()
 
 
-def test_features_of_text_are_paired_by_their_values_or_as_one(command, crossed):
+@pytest.mark.parametrize(
+    ("option", "pair", "values"),
+    [
+        ("one-hot", "x x colour=red", {"red": "1", "blue": "0"}),
+        ("sets", "x x colour", {"red": "red", "blue": "blue"}),
+    ],
+)
+def test_text_is_paired_by_its_values_or_as_one_feature(command, crossed, option, pair, values):
     drop = "--drop", "z,level,cost"
-    for option, pair, value in (("one-hot", "x x colour=red", "1"), ("sets", "x x colour", None)):
-        train(command, "--target", "label", *drop, *GLASS, "--categories", option, "--quiet")
-        assert pair in model().term_names
-        outcome = command.succeeds("explain", "model.json", "crossed.csv", "--row", 1)
+    train(command, "--target", "label", *drop, *GLASS, "--categories", option, "--quiet")
+    assert pair in model().term_names
+    for number in (1, 2, 3):
+        outcome = command.succeeds("explain", "model.json", "crossed.csv", "--row", number)
         line = next(line for line in outcome.out.splitlines() if line.startswith(f"{pair} "))
-        colour = "red" if crossed[0, 1] > 0 else "blue"
-        shown = value if option == "one-hot" and colour == "red" else colour
-        assert (
-            f"{crossed[0, 0]:.6g}, {'0' if option == 'one-hot' and colour == 'blue' else shown}"
-            in line
-        )
+        x, z, _ = crossed[number - 1]
+        assert f"{x:.6g}, {values['red' if z > 0 else 'blue']} " in line
 
 
 def test_the_report_has_a_picture_and_a_text_about_pairs(command, crossed):
