@@ -21,6 +21,7 @@ from sklearn.model_selection import train_test_split
 
 from gpustump import (
     AdaBoostClassifier,
+    GlassBoxRegressor,
     LogitBoostClassifier,
     StumpBoostingRegressor,
     StumpEnsemble,
@@ -91,6 +92,15 @@ def bagged_shape_functions(s: Study) -> Axes:
     model = replace(classifier.model_, feature_names=tuple(s.names))
     first: Axes = plots.shape_functions(model, X=s.X, n_features=3)[0]
     return first
+
+
+def pair(_: Study) -> Figure:
+    """What age and sex add together to the progression of diabetes after a year."""
+    data = load_diabetes(scaled=False)
+    regressor = GlassBoxRegressor(interactions=[(0, 1)], random_state=0, device="cpu")
+    fitted = regressor.fit(data.data, data.target)
+    model = replace(fitted.model_, feature_names=tuple(data.feature_names))
+    return plots.pair(model, ("age", "sex"))
 
 
 def error_curve(s: Study) -> Axes:
@@ -192,6 +202,7 @@ PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
     shape_function,
     shape_functions,
     bagged_shape_functions,
+    pair,
     error_curve,
     margin_distribution,
     importances,

@@ -259,6 +259,20 @@ shares = pd.Series(
 shares.sort_values(ascending=False).head(10).round(3)
 
 # %%
+# :func:`gpustump.plots.pair` draws a pair. On the left is the table, with a cell for each of its
+# numbers; where no woman of the training table belongs to a cell, it is pale and hatched, and not
+# to be read. The lines on the right are means of rows of the table: what the first feature adds
+# beside low, middle and high values of the second one. Below are the samples, in greys.
+
+strongest = shares[[" x " in name for name in shares.index]].idxmax()
+plots.pair(paired, strongest)
+plt.show()
+
+# %%
+# Look at the scale first: this pair adds little beside the step functions above. Look at the bands
+# next: where they are wider than the lines are apart, other rows would have given another table.
+# With 300 rows the tables of pairs are mostly guesses, and most cells are hatched.
+#
 # The contributions of a row have a number for each pair, too, between those of the features and the
 # intercept. Their sum is still the score, to the last bit:
 

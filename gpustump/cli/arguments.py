@@ -16,6 +16,7 @@ from typing import NoReturn, get_args
 from gpustump import __version__
 from gpustump.cli import method
 from gpustump.cli.errors import InputError
+from gpustump.data.interactions import MOST_USUAL, USUAL_SHARE, check_form
 from gpustump.data.parameters import (
     DATE_ORDERS,
     FEW_BAGS,
@@ -140,8 +141,9 @@ are `prediction` and, for each class, `P(label)`. A model that was trained with 
 
 EXPLAIN_TEXT = """\
 Write the contribution of each feature to the model's score of each row of a table. The columns of
-OUT are the features, `(intercept)` and `(score)`, which is exactly their sum. The score is positive
-if the second class is predicted. With more than two classes there is a set of columns for each
+OUT are the features, pairs of features such as `age x income` if the model has learnt any,
+`(intercept)` and `(score)`, which is exactly their sum. The score is positive if the second class
+is predicted. With more than two classes there is a set of columns for each
 class, named `label: column`. In .npz, the array `contributions` holds all columns but the score.
 
 With --row, print instead how the score of one row comes about: what each feature adds, the largest
@@ -151,8 +153,9 @@ first, beside the row's values. A text column counts as one feature. For several
 """
 
 INSPECT_TEXT = """\
-Show a model's stumps as rules, in the order of the rounds, and each feature's share of the votes.
-With --plot, draw the model on one page: what each feature adds to the score, and the rounds.
+Show a model's stumps as rules, in the order of the rounds, each feature's share of the votes, and
+the pairs of features. With --plot, draw the model on one page: what each feature adds to the score,
+what the most important pairs add, and the rounds.
 """
 
 AUDIT_TEXT = """\
@@ -409,6 +412,7 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         f"--rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
         f"--smoothing-rounds {method.GLASS.smoothing_rounds} "
         f"--patience {method.GLASS.patience} --set-aside {method.GLASS.set_aside:g} "
+        f"--interactions {method.GLASS.interactions} "
         f"--bags {MANY_BAGS}, or {FEW_BAGS} for more than two classes or {FEW_SAMPLES} rows, "
         f"--l2 {L2_OF_ONE_OUTPUT:g}, or {L2_OF_SHARED_OUTPUTS:g} for more than two classes; each "
         "can be changed by its own option",
@@ -471,6 +475,14 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         type=_whole(0),
         help="not for --loss exponential: the first N rounds choose among a few cuts at random "
         "places, which improves probabilities if there are few rows (default: 0)",
+    )
+    add(
+        "--interactions",
+        metavar="N",
+        type=_interactions,
+        help="not for --loss exponential: how many pairs of features to learn after the rounds, "
+        "for what both add together; 3x means 3 for each feature, and auto "
+        f"{USUAL_SHARE:g}x, but at most {MOST_USUAL} (default: 0)",
     )
     add(
         "--bags",
@@ -765,6 +777,18 @@ def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
         return value
 
     return parsed
+
+
+def _interactions(text: str) -> int | str:
+    given = int(text) if re.fullmatch("[0-9]+", text) else text
+    try:
+        check_form(given)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            "must be a whole number of at least 0, a number for each feature such as 3x, or auto; "
+            f"got {quoted(text)}"
+        ) from None
+    return given
 
 
 def _word(text: str) -> str:

@@ -71,6 +71,9 @@ class Method:
         With the logistic loss; see `LogitBoostClassifier`.
     class_weight : "balanced" or None
         See `AdaBoostClassifier`.
+    interactions : int or str
+        How many pairs of features are learnt after the rounds: a number, a number for each feature
+        such as "3x", or "auto". Not with the exponential loss.
     """
 
     loss: Loss
@@ -86,6 +89,7 @@ class Method:
     tol: float = 0.0
     smoothing_rounds: int = 0
     class_weight: Literal["balanced"] | None = None
+    interactions: int | str = 0
 
     @property
     def is_of_quantity(self) -> bool:
@@ -110,6 +114,7 @@ def _glass(start: Method, preset: Preset, l2: float | None) -> Method:
         set_aside=preset.validation_fraction,
         tol=preset.tol,
         smoothing_rounds=preset.smoothing_rounds,
+        interactions="auto",
     )
 
 
@@ -131,6 +136,7 @@ _IN_FILES_WITHOUT = {
     "tol": 0.0,
     "smoothing_rounds": 0,
     "class_weight": None,
+    "interactions": 0,
 }
 """Settings that are written only if they differ from these."""
 
@@ -175,7 +181,7 @@ def method_of(arguments: argparse.Namespace, *, is_quantity: bool | None = None)
     _refuse_undefined(arguments, loss)
     names = (
         *("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner"),
-        *("bags", "patience", "set_aside", "smoothing_rounds", "class_weight"),
+        *("bags", "patience", "set_aside", "smoothing_rounds", "class_weight", "interactions"),
     )
     given = {name: getattr(arguments, name) for name in names}
     start = ADABOOST if arguments.weak_learner == "interval" else usual(loss)
@@ -278,7 +284,9 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     """
     if method.is_of_quantity:
         return "loss", f"{_NAMES[method.loss]}, {', '.join(_words(method, n_classes))}"
-    told_elsewhere = ("rounds", "bags", "patience", "set_aside", "tol", "smoothing_rounds")
+    told_elsewhere = (
+        *("rounds", "bags", "patience", "set_aside", "tol", "smoothing_rounds", "interactions"),
+    )
     unusual = replace(method, **{name: getattr(DEFAULT, name) for name in told_elsewhere})
     if n_classes == 2:
         unusual = replace(unusual, multi_class=DEFAULT.multi_class)
@@ -339,6 +347,7 @@ def estimator(method: Method, **more: Any) -> BoostedEstimator:
         more |= {"votes": method.votes, "weak_learner": method.weak_learner}
         return AdaBoostClassifier(multi_class=method.multi_class, **more)
     more |= {"l2_regularization": method.l2, "smoothing_rounds": method.smoothing_rounds}
+    more["interactions"] = method.interactions
     if method.loss == "logistic":
         return LogitBoostClassifier(multi_class=method.multi_class, **more)
     return StumpBoostingRegressor(loss=check_quantity_loss(method.loss), **more)
@@ -382,7 +391,7 @@ def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
         _refuse(
             "--votes is for --loss exponential; with --loss logistic, regions vote Newton steps"
         )
-    for option in ("l2", "smoothing_rounds"):
+    for option in ("l2", "smoothing_rounds", "interactions"):
         if loss == "exponential" and getattr(arguments, option) is not None:
             _refuse(f"--{option.replace('_', '-')} is for --loss logistic, and for quantities")
     if arguments.weak_learner != "interval":

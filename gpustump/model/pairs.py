@@ -10,7 +10,6 @@ samples is spread over the cells, and the tables of each bag, packed.
 from __future__ import annotations
 
 import base64
-import itertools
 import math
 import zlib
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import shown
 from gpustump.learners.pair_table import MOST_BINS, PairAxis, PairTable
 from gpustump.model.members import Member, Members, RegionMember
-from gpustump.model.row_rules import Rule, is_finite
+from gpustump.model.row_rules import Rule, as_text, is_finite
 
 
 def check_pairs(
@@ -86,11 +85,10 @@ def parts_of(pairs: Sequence[PairTable]) -> list[dict[str, Any]]:
 
 
 def _bins(axis: PairAxis) -> list[Any]:
-    """The finite thresholds of an axis, or its groups of categories."""
+    """The thresholds of an axis without the last one, or its groups of categories."""
     if axis.groups:
         return [list(own) for own in axis.groups]
-    found: list[float] = axis.thresholds[:-1].tolist()
-    return found
+    return [as_text(own) for own in axis.thresholds[:-1].tolist()]
 
 
 def seen_of(pairs: Sequence[PairTable]) -> list[dict[str, Any]]:
@@ -184,9 +182,12 @@ def _axis(feature: int, bins: Any, name: str) -> PairAxis:
         if not is_right or len(set(numbers)) < len(numbers) or not all(bins):
             raise ValueError(f"{name}: groups must hold different numbers of categories.")
         return PairAxis(feature, groups=tuple(map(tuple, bins)))
-    if not all(map(is_finite, bins)) or any(b <= a for a, b in itertools.pairwise(bins)):
-        raise ValueError(f"{name}: thresholds must be increasing finite floats.")
-    return PairAxis(feature, np.asarray([*bins, np.inf]))
+    if not all(own == "-inf" or is_finite(own) for own in bins):
+        raise ValueError(f'{name}: thresholds must be finite floats or "-inf".')
+    ends = np.asarray([*map(float, bins), np.inf])
+    if not (np.diff(ends) > 0).all():
+        raise ValueError(f"{name}: thresholds must be increasing.")
+    return PairAxis(feature, ends)
 
 
 def _values(given: Any, shape: tuple[int, ...], name: str, vote: Rule) -> np.ndarray:

@@ -2,16 +2,18 @@
 
     shapes         what each feature adds to the score
     panels         one panel of it: steps, or the bars of a category
-    columns        features, and categories whose values are features
+    columns        features, categories whose values are features, and pairs of features
+    pairs          what a pair of features adds to the score
+    cells          the cells of a pair: what they add, and the samples in them
     importances    shares of votes and contributions
     rounds         errors, bounds, edges and the log-loss by round
     margins        the distribution of margins
     predictions    true values and residuals over the predictions of a quantity
     regions        decision regions over two features
     lines          stumps as lines in the plane of two features
-    explanation    what each feature adds to the score of one row
+    explanation    what each feature and each pair adds to the score of one row
     waterfall      the same one after the other, from the intercept to the score
-    one_row        what both draw: a row, its score, and what the columns add
+    one_row        what both draw: a row, its score, and what the terms add
     spread         how far the bags of a model differ: bands, and lines at bars
     loss_curve     a split over its threshold: its weighted error, its normaliser Z or its gain
     page           a model on one page
@@ -47,6 +49,7 @@ from gpustump.plots.lines import stump_lines
 from gpustump.plots.loss_curve import weighted_loss
 from gpustump.plots.margins import margin_distribution
 from gpustump.plots.page import overview
+from gpustump.plots.pairs import pair
 from gpustump.plots.predictions import residuals, true_over_predicted
 from gpustump.plots.regions import decision_regions
 from gpustump.plots.rounds import error_curve
@@ -60,6 +63,7 @@ __all__ = [
     "importances",
     "margin_distribution",
     "overview",
+    "pair",
     "residuals",
     "shape_function",
     "shape_functions",

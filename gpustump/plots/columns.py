@@ -2,6 +2,8 @@
 
 A category, such as a colour, is often given to a model as one feature for each value: 1 where the
 row has that value, else 0. In a picture it is one column again: one panel, one bar, one share.
+
+What adds to a score is a term: a column, or a pair of features.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from gpustump.plots import inputs, style
 
 Groups = Mapping[str, Mapping[str, int | str]]
 """For each category its values, and for each value its feature: an index, or a name."""
+
+_PAIR = 30
+"""The most characters of both names of a pair, if they can be shortened."""
 
 _GIVEN = "groups must be a mapping such as {'colour': {'red': 0, 'blue': 1}}"
 
@@ -41,6 +46,28 @@ class Category:
 
 Column = int | Category
 """A feature's index, or a category."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair of features.
+
+    Attributes
+    ----------
+    number : int
+        In `StumpEnsemble.pairs`.
+    place : int
+        Of its column in `StumpEnsemble.explain`, behind those of all features.
+    features : (int, int)
+    """
+
+    number: int
+    place: int
+    features: tuple[int, int]
+
+
+Term = Column | Pair
+"""What adds to a score."""
 
 
 @dataclass(frozen=True)
@@ -120,23 +147,61 @@ def chosen_columns(
     ]
 
 
+def pairs_of(model: StumpEnsemble) -> list[Pair]:
+    """All pairs of features of a model."""
+    return [
+        Pair(number, model.n_features + number, own.features)
+        for number, own in enumerate(model.pairs)
+    ]
+
+
+def terms_of(model: StumpEnsemble, groups: Groups | None) -> list[Term]:
+    """All columns, then all pairs of features; errors as for `columns_of`."""
+    return [*columns_of(model, groups), *pairs_of(model)]
+
+
 def features_of(column: Column) -> tuple[int, ...]:
     """The features of a column."""
     return column.features if isinstance(column, Category) else (column,)
 
 
-def name_of(model: StumpEnsemble, column: Column) -> str:
-    """The name of a column in a picture."""
-    if isinstance(column, Category):
-        return style.words(column.name)
-    return inputs.feature_name(model, column)
+def places_of(term: Term) -> tuple[int, ...]:
+    """The columns of `StumpEnsemble.explain` that hold what a term adds."""
+    return (term.place,) if isinstance(term, Pair) else features_of(term)
 
 
-def shares_of(shares: np.ndarray, columns: Sequence[Column]) -> np.ndarray:
-    """The share of each column, (n_columns,): the sum over its features."""
-    sums = np.empty(len(columns))
-    for k, column in enumerate(columns):
-        sums[k] = sum(shares[feature] for feature in features_of(column))
+def name_of(model: StumpEnsemble, term: Term) -> str:
+    """The name of a term in a picture."""
+    if isinstance(term, Pair):
+        return pair_name(model, term.features)
+    if isinstance(term, Category):
+        return style.words(term.name)
+    return inputs.feature_name(model, term)
+
+
+def pair_name(model: StumpEnsemble, features: tuple[int, int]) -> str:
+    """The name of a pair in a picture; of long names each feature has half of the room."""
+    names = [inputs.feature_name(model, feature) for feature in features]
+    if sum(map(len, names)) > _PAIR:
+        names = [inputs.feature_name(model, feature, _PAIR // 2) for feature in features]
+    return " x ".join(names)
+
+
+def counted_terms(terms: Sequence[Term]) -> str:
+    """How many terms there are, such as "3 other features and pairs", without the number 3."""
+    n_pairs = sum(isinstance(term, Pair) for term in terms)
+    if not n_pairs:
+        return "other features" if len(terms) != 1 else "other feature"
+    if n_pairs < len(terms):
+        return "other features and pairs"
+    return "other pairs" if n_pairs != 1 else "other pair"
+
+
+def shares_of(shares: np.ndarray, terms: Sequence[Term]) -> np.ndarray:
+    """The share of each term, (n_terms,): for a column the sum over its features."""
+    sums = np.empty(len(terms))
+    for k, term in enumerate(terms):
+        sums[k] = sum(shares[place] for place in places_of(term))
     return sums
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import Label, model_of
 from gpustump.plots import spread, style
-from gpustump.plots.columns import Groups, columns_of
+from gpustump.plots.columns import Groups, terms_of
 from gpustump.plots.one_row import (
     Amount,
     Bar,
@@ -50,8 +50,9 @@ def explanation(
     row : array (n_features,) or (1, n_features)
         As for `waterfall`.
     n_features : int
-        How many features have a bar of their own: those that add or take away most. The others
-        that contribute are summed in one bar.
+        How many features, and pairs of features, have a bar of their own: those that add or take
+        away most. The others that contribute are summed in one bar. Beside the name of a pair stand
+        the values of both features.
     groups : mapping, optional
         Categories, as for `shape_functions`. One has one bar, and its value stands beside its name.
     label : bool, int, float or str, optional
@@ -97,8 +98,8 @@ def explanation(
     if label is not None:
         ensemble.output_index(label)  # refused before the row is read
     known = known_score(ensemble, init_score, exposure)
-    columns = columns_of(ensemble, groups)
-    found = row_score(ensemble, table_of_row(model, row), columns, label, known)
+    terms = terms_of(ensemble, groups)
+    found = row_score(ensemble, table_of_row(model, row), terms, label, known)
     return draw_row(found, n_features, ax)
 
 

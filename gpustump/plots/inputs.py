@@ -19,7 +19,7 @@ from gpustump.arrays import Array
 from gpustump.data.input_arrays import as_array
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble
-from gpustump.plots.style import words
+from gpustump.plots.style import NAME, words
 from gpustump.theory.arguments import weights_of as weights_of
 
 PREDICTIONS = {"identity": "prediction", "log": "log of the prediction"}
@@ -87,7 +87,15 @@ def alone(model: StumpEnsemble, output: int) -> StumpEnsemble:
     if model.is_regression:
         return replace(model, bags=None)
     members = (model.output_member(output),)
-    return replace(model, members=members, classes=(-1, 1), link="logistic", bags=None)
+    pairs = tuple(
+        replace(own, values=own.values[..., output : output + 1], bags=None) for own in model.pairs
+    )
+    if model.is_shared:
+        moved = tuple(own.of_output(output) for own in model.moved)
+    else:
+        moved = model.moved[output : output + 1]
+    of_one: dict[str, Any] = {"members": members, "pairs": pairs, "moved": moved}
+    return replace(model, **of_one, classes=(-1, 1), link="logistic", bags=None)
 
 
 def several(given: Any) -> list[Any]:
@@ -126,21 +134,21 @@ def host_row(values: Any, name: str, length: int) -> np.ndarray:
     return arrays.to_host(row).astype(np.float64)
 
 
-def feature_name(model: StumpEnsemble, feature: int) -> str:
+def feature_name(model: StumpEnsemble, feature: int, limit: int = NAME) -> str:
     """A feature's name in a picture; with its index if the shortened name is not unique."""
     if model.feature_names is None:
         return f"feature {feature}"
     name = model.feature_names[feature]
-    short = words(name)
-    if short != name and short in _repeated(tuple(model.feature_names)):
-        return words(f"{feature}: {name}")
+    short = words(name, limit)
+    if short != name and short in _repeated(tuple(model.feature_names), limit):
+        return words(f"{feature}: {name}", limit)
     return short
 
 
 @lru_cache(maxsize=4)
-def _repeated(names: tuple[str, ...]) -> frozenset[str]:
+def _repeated(names: tuple[str, ...], limit: int) -> frozenset[str]:
     """The shortened names that several features have. Of thousands, all are shortened once only."""
-    counts = Counter(map(words, names))
+    counts = Counter(words(name, limit) for name in names)
     return frozenset(short for short, count in counts.items() if count > 1)
 
 

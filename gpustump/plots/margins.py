@@ -76,7 +76,8 @@ def margin_distribution(
     Schapire, Freund, Bartlett and Lee (1998), figure 1: the share of the samples with a normalised
     margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, which is
     `gpustump.theory.share_below`. Samples left of 0 are misclassified. Margins among all classes
-    are `gpustump.theory.class_margins`.
+    are `gpustump.theory.class_margins`. Pairs of features are learnt after the last round, so they
+    are part of the margins after all rounds only, and the legend says so.
 
     Examples
     --------
@@ -99,6 +100,8 @@ def margin_distribution(
     for count, look in reversed(list(zip(chosen[::-1], _LOOKS, strict=False))):
         margins = arrays.to_host(margins_of(count))
         rounds_text = f"{count} round{'s' * (count != 1)}"
+        if ensemble.pairs and count >= _n_rounds(ensemble, label):
+            rounds_text += " and pairs"
         ax.plot(*_corners(margins, weights), label=rounds_text, **style.seen(look))
     of = "the samples" if sample_weight is None else "the weight"
     ax.set(xlim=(-1.01, 1.01), ylim=(0, 1.01), ylabel=f"share of {of} with that margin or less")
@@ -148,7 +151,7 @@ def _chosen(
     rounds: int | Iterable[int] | None, model: StumpEnsemble, label: Label | None
 ) -> list[int]:
     """Numbers of rounds, increasing."""
-    n_rounds = model.n_rounds if label is None else len(model.members[model.member_index(label)])
+    n_rounds = _n_rounds(model, label)
     if rounds is None:
         return sorted({min(count, n_rounds) for count in (*_ROUNDS, n_rounds)})
     chosen = sorted({check_count(count, "rounds", least=0) for count in inputs.several(rounds)})
@@ -159,6 +162,10 @@ def _chosen(
             f"rounds must be at most {n_rounds}, the model's number; got {chosen[-1]}."
         )
     return chosen
+
+
+def _n_rounds(model: StumpEnsemble, label: Label | None) -> int:
+    return model.n_rounds if label is None else len(model.members[model.member_index(label)])
 
 
 def _corners(margins: np.ndarray, weights: IntegerWeights) -> tuple[np.ndarray, np.ndarray]:

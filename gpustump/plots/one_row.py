@@ -1,7 +1,7 @@
-"""One row of a table: its scores, and what each column adds to one of them.
+"""One row of a table: its scores, and what each term adds to one of them.
 
 The pictures of a row and the text of the command line show the same numbers, so they are computed
-here, as a value. A column is a feature, or a category whose values are features.
+here, as a value. A term is a feature, a category whose values are features, or a pair of features.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from gpustump.arrays import Array
 from gpustump.data.temporal_text import temporal_text
 from gpustump.model.ensemble import Label, StumpEnsemble, categories_of
 from gpustump.plots import inputs, style
-from gpustump.plots.columns import Category, Column, features_of, name_of
+from gpustump.plots.columns import (
+    Category,
+    Column,
+    Pair,
+    Term,
+    counted_terms,
+    name_of,
+    places_of,
+)
 from gpustump.plots.numbered import value_name
 
 if TYPE_CHECKING:
@@ -38,6 +46,9 @@ UNITS = {
 
 _VALUE = 18
 """The middle of a category's value with more characters is cut out."""
+
+_BREAKS = (", half", ",\nhalf"), ("deviation over", "deviation\nover")
+"""Where the lines below the axes may be broken."""
 
 _CHARACTER = 0.07
 """The mean width of a character in labels, in inches."""
@@ -59,9 +70,9 @@ class Amount(NamedTuple):
 
 
 class Addend(NamedTuple):
-    """A column, and what it adds to the score."""
+    """A term, and what it adds to the score."""
 
-    column: Column
+    term: Term
     amount: Amount
 
 
@@ -84,9 +95,9 @@ class RowScore:
     label : label or None
         The class whose score it is; None with two classes, which have one score.
     addends : tuple of Addend
-        The columns that do not add 0; those that add or take away most stand first.
-    n_columns : int
-        The number of all columns.
+        The terms that do not add 0; those that add or take away most stand first.
+    idle : tuple of int, Category or Pair
+        The other terms.
     intercept, known, score : Amount
         The score is the sum of the intercept, of what is known beforehand (None for nothing), and
         of all amounts; without the second, bit for bit.
@@ -101,7 +112,7 @@ class RowScore:
     values: np.ndarray
     label: Label | None
     addends: tuple[Addend, ...]
-    n_columns: int
+    idle: tuple[Term, ...]
     intercept: Amount
     known: Amount | None
     score: Amount
@@ -186,7 +197,7 @@ def known_score(model: StumpEnsemble, init_score: Any, exposure: Any) -> np.ndar
 def row_score(
     model: StumpEnsemble,
     table: Array,
-    columns: Sequence[Column],
+    terms: Sequence[Term],
     label: Label | None,
     known: np.ndarray,
 ) -> RowScore:
@@ -196,8 +207,8 @@ def row_score(
     ----------
     model : StumpEnsemble
     table : array (1, n_features)
-    columns : sequence of int or Category
-        All features, each once.
+    terms : sequence of int, Category or Pair
+        All features and pairs, each once.
     label : label or None
         The class whose score it is. None for the only score, or that of the class predicted.
     known : ndarray (n_outputs,) of float64
@@ -208,7 +219,7 @@ def row_score(
     if label is None and not model.has_one_score:
         label = predicted
     number = model.output_index(label)
-    of_bags = np.zeros((0, model.n_outputs, model.n_features + 1))
+    of_bags = np.zeros((0, model.n_outputs, _n_parts(model)))
     if model.bag_models:
         of_bags = np.stack([_parts(bag, table) for bag in model.bag_models])
     parts, of_bags_here = _parts(model, table)[number], of_bags[:, number]
@@ -223,8 +234,8 @@ def row_score(
         model,
         _values(table),
         label,
-        _ranked(parts, of_bags_here, columns),
-        len(columns),
+        _ranked(parts, of_bags_here, terms),
+        tuple(term for term in terms if parts[list(places_of(term))].sum() == 0.0),
         Amount(float(parts[-1]), of_bags_here[:, -1]),
         Amount(float(known[number]), np.full(len(of_bags), known[number])) if known.any() else None,
         Amount(float(scores.reshape(model.n_outputs)[number]), scores_of_bags[:, number]),
@@ -240,8 +251,12 @@ def _predicted(model: StumpEnsemble, scores: np.ndarray) -> Label:
 
 
 def _parts(model: StumpEnsemble, table: Array) -> np.ndarray:
-    """What each feature and the intercept add to each score, (n_outputs, n_features + 1)."""
-    return arrays.to_host(model.explain(table)).reshape(model.n_outputs, model.n_features + 1)
+    """What each feature, each pair and the intercept add to each score, (n_outputs, n_parts)."""
+    return arrays.to_host(model.explain(table)).reshape(model.n_outputs, _n_parts(model))
+
+
+def _n_parts(model: StumpEnsemble) -> int:
+    return model.n_features + len(model.pairs) + 1
 
 
 def _values(table: Array) -> np.ndarray:
@@ -250,14 +265,12 @@ def _values(table: Array) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _ranked(
-    parts: np.ndarray, of_bags: np.ndarray, columns: Sequence[Column]
-) -> tuple[Addend, ...]:
-    """The columns with what they add, those that add 0 left out, the largest first."""
+def _ranked(parts: np.ndarray, of_bags: np.ndarray, terms: Sequence[Term]) -> tuple[Addend, ...]:
+    """The terms with what they add, those that add 0 left out, the largest first."""
     found = []
-    for column in columns:
-        own = list(features_of(column))
-        found.append(Addend(column, Amount(float(parts[own].sum()), of_bags[:, own].sum(axis=1))))
+    for term in terms:
+        own = list(places_of(term))
+        found.append(Addend(term, Amount(float(parts[own].sum()), of_bags[:, own].sum(axis=1))))
     order = sorted(found, key=lambda addend: -abs(addend.amount.value))
     return tuple(addend for addend in order if addend.amount.value != 0.0)
 
@@ -279,24 +292,30 @@ def name_of_score(row: RowScore) -> str:
 
 
 def bars_of(row: RowScore, limit: int) -> list[Bar]:
-    """The columns that add or take away most, the sum of the others, and what is known."""
+    """The terms that add or take away most, the sum of the others, and what is known."""
     shown, others = row.split(limit)
-    bars = [Bar(_drawn_name(row, column), amount) for column, amount in shown]
+    bars = [
+        Bar(f"{name_of(row.model, term)} = {_drawn_value(row, term)}", amount)
+        for term, amount in shown
+    ]
     if others:
-        bars.append(Bar(f"{len(others):,} other features", total(others)))
+        what = counted_terms([addend.term for addend in others])
+        bars.append(Bar(f"{len(others):,} {what}", total(others)))
     return bars if row.known is None else [*bars, Bar("known beforehand", row.known)]
 
 
-def _drawn_name(row: RowScore, column: Column) -> str:
-    """A column's name in a picture, with its value in the row."""
-    values = row.values_of(column, style.number_text)
-    if isinstance(column, Category):
-        names = style.different_words(list(column.values), _VALUE)
-        short = dict(zip(column.values, names, strict=True))
+def _drawn_value(row: RowScore, term: Term) -> str:
+    """A term's value in the row, in a picture; of a pair both values."""
+    if isinstance(term, Pair):
+        return ", ".join(_drawn_value(row, feature) for feature in term.features)
+    values = row.values_of(term, style.number_text)
+    if isinstance(term, Category):
+        names = style.different_words(list(term.values), _VALUE)
+        short = dict(zip(term.values, names, strict=True))
         values = [short.get(value, value) for value in values]
-    elif categories_of(row.model, column) is not None:
+    elif categories_of(row.model, term) is not None:
         values = style.different_words(values, _VALUE)
-    return f"{name_of(row.model, column)} = {' + '.join(values)}"
+    return " + ".join(values)
 
 
 def amount_text(amount: float) -> str:
@@ -314,15 +333,17 @@ def score_text(row: RowScore) -> str:
 
 
 def name_axis(ax: Axes, text: str) -> None:
-    """The label of the x axis; its unit stands in a second line if it would be too wide for one.
+    """The label of the x axis; parts of it stand in lines of their own if one would be too wide.
 
     The names beside the bars take a part of the axes' width.
     """
     longest = max(len(name.get_text()) for name in ax.get_yticklabels())
-    is_wide = (
-        _CHARACTER * len(text.partition("\n")[0]) > 1.25 * style.width(ax) - _CHARACTER * longest
-    )
-    ax.set_xlabel(text.replace(", half", ",\nhalf") if is_wide else text)
+    room = 1.25 * style.width(ax) - _CHARACTER * longest
+    lines = [
+        line.replace(*parts) if _CHARACTER * len(line) > room else line
+        for line, parts in zip(text.split("\n"), _BREAKS, strict=False)
+    ]
+    ax.set_xlabel("\n".join(lines))
 
 
 def write_prediction(ax: Axes, row: RowScore) -> None:

@@ -1,4 +1,4 @@
-"""A model on one page: shape functions, feature importances, and errors by round."""
+"""A model on one page: shape functions, pairs of features, importances, and errors by round."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.plots.columns import Groups, columns_of
+from gpustump.plots.columns import Groups, columns_of, pairs_of
 from gpustump.plots.importances import Contributions, draw_shares
 from gpustump.plots.model_rounds import draw_rounds
+from gpustump.plots.pairs import draw_pairs, top_pairs
 from gpustump.plots.shapes import (
     contributions_of,
     draw_panels,
@@ -73,10 +74,15 @@ def overview(
 
     Notes
     -----
-    Above are the shape functions of the six most important features. Below are the importances,
-    and for each round the weighted error of its stump and the bound on the training error that
-    follows from the errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer
-    1999]. Of several classes only the bounds are drawn.
+    Above are the shape functions of the six most important features. If the model has pairs of
+    features, the tables of the three most important ones come next, with one scale of colours: by
+    their contributions over X, or else over the samples of the training. `pair` draws a pair in
+    full.
+
+    Below are the importances, and for each round the weighted error of its stump and the bound on
+    the training error that follows from the errors and votes so far:
+    `gpustump.theory.training_bounds` [Schapire and Singer 1999]. Of several classes only the bounds
+    are drawn.
 
     Where regions have votes of their own, a model does not store these errors. Then the training
     error by round is drawn for a classifier, and the bound if it is AdaBoost; for a model alone,
@@ -105,24 +111,29 @@ def overview(
     of_one = contributions if one is ensemble else contributions_of(one, samples)
     chosen = top(one, of_one, columns, _PANELS)
     scores = drawn_scores(ensemble, label, features_in(chosen))
-    heights = (
+    pairs = top_pairs(one, of_one)
+    heights = [
         (2.5 if samples is None else 2.9) * (1 if len(chosen) <= 3 else 2),
+        *([2.9] if pairs else []),
         3.3 if chosen else 1.6,
-    )
+    ]
     if figure is None:
         figure = style.new_figure(10.0, sum(heights) + 0.6)
     figure.suptitle(_title(ensemble), fontsize="large", x=0.01, ha="left")
-    above, below = figure.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
-    draw_panels(ensemble, chosen, scores, samples, above)
-    left, right = (style.tidy_axes(ax) for ax in below.subplots(1, 2))
+    parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+    draw_panels(ensemble, chosen, scores, samples, parts[0])
+    if pairs:
+        draw_pairs(ensemble, pairs, scores, samples, parts[1])
+    left, right = (style.tidy_axes(ax) for ax in parts[-1].subplots(1, 2))
     over = None if samples is None else Contributions(contributions, samples)
-    draw_shares(left, ensemble, over, columns, 8 if samples is None else 6)
+    terms = [*columns, *pairs_of(ensemble)]
+    draw_shares(left, ensemble, over, terms, 8 if samples is None else 6)
     draw_rounds(right, ensemble, scores, getattr(model, "rounds_", None))
     return figure
 
 
 def _title(model: StumpEnsemble) -> str:
-    """Rounds, features, classes and digest."""
+    """Rounds, features, pairs of features, classes and digest."""
     counts = [f"{len(member):,}" for member in model.members]
     if len(set(counts)) == 1:
         rounds = f"{counts[0]} round{'s' * (counts[0] != '1')}"
@@ -135,8 +146,10 @@ def _title(model: StumpEnsemble) -> str:
     classes = ", ".join(style.words(label, 16) for label in model.classes[:_NAMED])
     classes += ", …" if len(model.classes) > _NAMED else ""
     target = "a quantity" if model.is_regression else f"classes {classes}"
+    n_pairs = len(model.pairs)
+    pairs = f"{n_pairs:,} pair{'s' * (n_pairs != 1)} · " if n_pairs else ""
     text = (
-        f"{rounds} · {len(model.used_features):,} of {model.n_features:,} features · "
+        f"{rounds} · {len(model.used_features):,} of {model.n_features:,} features · {pairs}"
         f"{target} · digest {model.digest()[:12]}"
     )
     return "\n".join(textwrap.wrap(text, _LINE, break_long_words=False))

@@ -423,7 +423,7 @@ def _count_hidden(ax: Axes, thresholds: np.ndarray, heights: np.ndarray, kind: s
             y, va = (0.02, "bottom") if ends.mean() > middle else (0.98, "top")
             steps = f"{count} step{'s' * (count > 1)} beyond"
             if kind is not None:
-                steps += f", to {_value_text(float(thresholds[0 if x < 0.5 else -1]), kind)}"
+                steps += f", to {value_text(float(thresholds[0 if x < 0.5 else -1]), kind)}"
             box = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.8, "alpha": 0.8}
             style.note(ax, text.format(steps), x=x, y=y, ha=ha, va=va, bbox=box)
 
@@ -455,7 +455,7 @@ def _fill_strip(strip: Axes, data: _Values, kind: str) -> None:
             furthest = data.values[beyond].max() if x else data.values[beyond].min()
             share = percent(float(data.shares[beyond].sum()))
             where: Any = {"x": x, "y": 0.98, "ha": "right" if x else "left", "va": "top"}
-            text = text.format(share, _value_text(float(furthest), kind))
+            text = text.format(share, value_text(float(furthest), kind))
             style.note(strip, text, fontsize="x-small", **where)
     if _is_flag(data.values):
         strip.set_xticks([0, 1], ["false", "true"] if data.is_boolean else ["0", "1"])
@@ -467,7 +467,7 @@ def _name_strip(strip: Axes, view: tuple[float, float]) -> None:
     strip.spines["left"].set_visible(False)
 
 
-def _value_text(value: float, kind: str) -> str:
+def value_text(value: float, kind: str) -> str:
     """A value in the unit of a panel as text: dates, and datetimes in days, as dates."""
     if kind in ("date", "datetime"):
         return temporal_text(value, "date") or style.number_text(value)

@@ -175,6 +175,8 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     categories = categories_of(model, feature)
     if categories is None:
         found = [table.thresholds for table in tables if table.feature == feature]
+        axes = (axis for own in model.pairs for axis in own.axes)
+        found += [axis.thresholds[:-1] for axis in axes if axis.feature == feature]
     else:
         numbers = np.asarray([*categories], dtype=np.float64)
         found = [numbers - 0.5, numbers + 0.5]
@@ -244,6 +246,13 @@ def _scores(
             score += table.look_up(ends[1])[:, np.newaxis]
         else:
             score += float(table.look_up(row[table.feature : table.feature + 1])[0])
+    places = {pair[0]: ends[0][np.newaxis, :], pair[1]: ends[1][:, np.newaxis]}
+    for own in model.pairs:
+        x, z = (
+            axis.bins_of(places.get(axis.feature, row[axis.feature].reshape(1, 1)))
+            for axis in own.axes
+        )
+        score += own.output(number).values[x, z]
     return score
 
 

@@ -116,6 +116,8 @@ def error_curve(
     1997, theorem 6]. The y axis fits the errors; a bound may start above it. The log-loss is that
     of `gpustump.theory.losses_by_round`, the score of a split `RegionRound.score`.
 
+    Pairs of features are learnt after the last round, so the curves do not show what they change.
+
     The bags of a bagged model have rounds of their own. So only the losses on X are drawn: those of
     the average of the first rounds, which the bags add in turns.
 

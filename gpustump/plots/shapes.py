@@ -351,12 +351,12 @@ def _legend_of_all(
 
 
 def contributions_of(model: StumpEnsemble, samples: inputs.Samples | None) -> np.ndarray:
-    """Each feature's share of the contributions, (n_features,).
+    """The share of each feature and pair in the contributions, (n_features + n_pairs,).
 
     All are 0 if there are no samples, or if all samples have the same score.
     """
     if samples is None:
-        return np.zeros(model.n_features)
+        return np.zeros(model.n_features + len(model.pairs))
     return model.contribution_importances(samples.X, samples.sample_weight)
 
 
@@ -364,7 +364,7 @@ def top(
     model: StumpEnsemble, contributions: np.ndarray, columns: Sequence[Column], limit: int
 ) -> list[Column]:
     """The columns with the largest shares of contributions, or of votes if all those are 0."""
-    shares = contributions if contributions.any() else model.feature_importances()
+    shares = contributions if contributions.any() else spread.votes_of_terms(model)
     return [columns[k] for k in largest(shares_of(shares, columns), limit)]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.plots import style
-from gpustump.plots.columns import Column, features_of
+from gpustump.plots.columns import Term, places_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,23 +51,28 @@ def handle(colour: str, *, is_band: bool) -> Any:
     return Line2D([], [], color=style.ink(), linewidth=0.9, marker="|", markersize=5)
 
 
-def of_columns(shares: np.ndarray, columns: Sequence[Column]) -> np.ndarray:
-    """The standard deviation of each column's share over the bags, (n_columns,).
+def of_terms(shares: np.ndarray, terms: Sequence[Term]) -> np.ndarray:
+    """The standard deviation of each term's share over the bags, (n_terms,).
 
     Parameters
     ----------
-    shares : ndarray (n_bags, n_features) of float64
-    columns : sequence of int or Category
+    shares : ndarray (n_bags, n_features + n_pairs) of float64
+    terms : sequence of int, Category or Pair
     """
-    sums = [shares[:, list(features_of(column))].sum(axis=1) for column in columns]
+    sums = [shares[:, list(places_of(term))].sum(axis=1) for term in terms]
     found: np.ndarray = np.std(sums, axis=1, ddof=1)
     return found
 
 
 def vote_shares(model: StumpEnsemble) -> np.ndarray | None:
-    """The `feature_importances` of each bag, (n_bags, n_features); None without bags."""
-    found = [bag.feature_importances() for bag in model.bag_models]
+    """The `votes_of_terms` of each bag, (n_bags, n_features + n_pairs); None without bags."""
+    found = [votes_of_terms(bag) for bag in model.bag_models]
     return np.asarray(found) if found else None
+
+
+def votes_of_terms(model: StumpEnsemble) -> np.ndarray:
+    """The `feature_importances`, and 0 for each pair, as pairs have no stumps."""
+    return np.append(model.feature_importances(), np.zeros(len(model.pairs)))
 
 
 def contribution_shares(model: StumpEnsemble, X: Any, sample_weight: Any) -> np.ndarray | None:

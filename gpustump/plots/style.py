@@ -256,8 +256,8 @@ def whole_ticks(axis: Axis, *, is_whole: bool) -> None:
 
 
 def number_text(value: float) -> str:
-    """A number in a picture, whole ones such as years in full."""
-    is_short = value.is_integer() and abs(value) < 1e6
+    """A number in a picture, with four digits; those before the decimal point in full."""
+    is_short = abs(value) < 1e6 and (value.is_integer() or abs(value) >= 1e4)
     return (f"{value:.0f}" if is_short else f"{value:.4g}").replace("-", "−")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import Label, model_of
 from gpustump.plots import style
-from gpustump.plots.columns import Groups, columns_of
+from gpustump.plots.columns import Groups, terms_of
 from gpustump.plots.one_row import (
     Bar,
     amount_text,
@@ -50,8 +50,8 @@ def waterfall(
         Of any array library; NaN means missing. Also a frame of one row, or a row of a pandas
         frame, in which the features are found by name.
     n_features : int
-        How many features have a bar of their own: those that add or take away most. The others
-        that contribute are summed in one bar.
+        How many features, and pairs of features, have a bar of their own: those that add or take
+        away most. The others that contribute are summed in one bar.
     groups : mapping, optional
         Categories, as for `shape_functions`. One has one bar, and its value stands beside its name.
     label : bool, int, float or str, optional
@@ -95,8 +95,8 @@ def waterfall(
     if label is not None:
         ensemble.output_index(label)  # refused before the row is read
     known = known_score(ensemble, init_score, exposure)
-    columns = columns_of(ensemble, groups)
-    found = row_score(ensemble, table_of_row(model, row), columns, label, known)
+    terms = terms_of(ensemble, groups)
+    found = row_score(ensemble, table_of_row(model, row), terms, label, known)
     bars = [Bar("intercept", found.intercept), *bars_of(found, n_features)]
     ax = style.tidy_axes(ax, 6.4, 1.2 + 0.32 * (len(bars) + 1))
     _draw(ax, bars, found.score.value, name_of_score(found))

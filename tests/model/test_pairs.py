@@ -12,7 +12,13 @@ from backends import Backend
 from forged_files import forged
 from numpy.testing import assert_array_equal
 
-from gpustump import GlassBoxClassifier, GlassBoxRegressor, ModelFileError, StumpEnsemble
+from gpustump import (
+    GlassBoxClassifier,
+    GlassBoxRegressor,
+    LogitBoostClassifier,
+    ModelFileError,
+    StumpEnsemble,
+)
 from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.model.ensemble import RegionMember
 
@@ -118,6 +124,15 @@ def test_the_digest_covers_bins_values_and_what_was_moved():
         own, pairs=tuple(replace(one, weights=one.weights * 0, bags=None) for one in own.pairs)
     )
     assert seen.digest() == own.digest()
+
+
+def test_infinite_values_have_bins_that_a_file_holds(tmp_path):
+    X = np.asarray([[-np.inf, 1.0], [0.0, np.inf], [np.inf, -np.inf], [2.0, 3.0]] * 10)
+    y = [0, 1, 0, 1, 1, 0, 1, 0] * 5
+    own = LogitBoostClassifier(n_estimators=5, interactions=1, device="cpu").fit(X, y).model_
+    assert own.pairs[0].axes[0].thresholds[0] == -np.inf
+    own.save(tmp_path / "model.json")
+    assert StumpEnsemble.load(tmp_path / "model.json") == own
 
 
 def _set(path: str, value):

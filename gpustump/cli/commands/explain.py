@@ -1,4 +1,4 @@
-"""`gpustump explain`: write each feature's contribution to the score of each row of a table.
+"""`gpustump explain`: write what each feature and pair adds to the score of each row of a table.
 
 With --row, single rows are explained on standard output, in words and bars; see `explain_rows`.
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _layout(loaded: LoadedModel) -> Layout:
-    parts = [*loaded.encoding.shown_names, INTERCEPT, SCORE]
+    parts = [*loaded.term_names, INTERCEPT, SCORE]
     if loaded.model.n_outputs > 1:
         parts = [f"{label}: {part}" for label in loaded.model.classes for part in parts]
     arrays = ["contributions", "score", "features"]
@@ -81,7 +81,7 @@ def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileStat
     def arrays() -> list[np.ndarray]:
         contributions, scores = _contributions_and_scores(model, X)
         check_unchanged_if_mapped(before)
-        features = np.asarray([*loaded.encoding.shown_names, INTERCEPT])
+        features = np.asarray([*loaded.term_names, INTERCEPT])
         of_classes = [] if model.is_regression else [model.class_array]
         return [contributions, scores, features, *of_classes]
 

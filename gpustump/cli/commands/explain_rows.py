@@ -26,7 +26,7 @@ from gpustump.cli.output.row_explanation import Place, row_lines
 from gpustump.cli.output.text_bars import BarStyle
 from gpustump.data.readable import counted, listed, quoted, suggestion
 from gpustump.model.ensemble import Label, StumpEnsemble
-from gpustump.plots.columns import columns_of
+from gpustump.plots.columns import terms_of
 from gpustump.plots.one_row import RowScore, known_score, row_score
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _explained(
     """How the score of a table's only row comes about; a text column counts as one."""
     model, encoding = loaded
     named = replace(model, feature_names=encoding.shown_names)
-    return row_score(named, table, columns_of(named, encoding.groups), label, known)
+    return row_score(named, table, terms_of(named, encoding.groups), label, known)
 
 
 def _drawn(row: RowScore, limit: int, path: str) -> bytes:

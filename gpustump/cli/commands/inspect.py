@@ -1,4 +1,4 @@
-"""`gpustump inspect`: show a model's stumps as rules, the features that it uses, and a picture."""
+"""`gpustump inspect`: show a model's stumps as rules, its features and pairs, and a picture."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from gpustump.cli.wording import label_text, percent
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
+from gpustump.plots.cells import shares_of_pairs
 from gpustump.plots.inputs import PREDICTIONS
 
 _STARTS = 6
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     blocks = [
         name_value_lines(_header(loaded.model, arguments.model)),
         *rules(loaded, Limit(arguments.rounds)),
-        _features(loaded, X),
+        *_terms(loaded, X),
     ]
     print("\n\n".join("\n".join(lines) for lines in blocks if lines))
 
@@ -68,6 +69,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         *rows,
         _predicted(model),
         ("features", f"{thousands(model.n_features)}, {len(model.used_features)} of them used"),
+        *([("pairs", thousands(len(model.pairs)))] if model.pairs else []),
         ("rounds", rounds),
         *([("bags", f"{model.n_bags}, their rounds in turns")] if model.n_bags > 1 else []),
         *_scores(model),
@@ -111,23 +113,50 @@ def _start(model: StumpEnsemble) -> list[tuple[str, str]]:
     return [("start from", " ".join([", ".join(texts[:_STARTS]), *more]))]
 
 
-def _features(loaded: LoadedModel, X: np.ndarray | None) -> list[str]:
-    """A line for each used feature: its share of the votes and, for a table, of contributions."""
+def _terms(loaded: LoadedModel, X: np.ndarray | None) -> list[list[str]]:
+    """The features and the pairs; for a table also their shares of the contributions."""
+    contributions = None if X is None else loaded.model.contribution_importances(X)
+    return [_features(loaded, contributions), _pairs(loaded, contributions)]
+
+
+def _features(loaded: LoadedModel, contributions: np.ndarray | None) -> list[str]:
+    """A line for each feature with stumps: its share of the votes and, if any, of contributions."""
     model, names = loaded.model, loaded.encoding.shown_names
     votes = model.feature_importances()
-    contributions = None if X is None else model.contribution_importances(X)
     counts = [0] * model.n_features
     for term in model.in_rounds.terms:
         counts[term.partition.feature] += not term.is_constant
     shares = votes if contributions is None else contributions
-    order = sorted((j for j in range(model.n_features) if counts[j]), key=lambda j: -shares[j])
-    if not order:
-        return []
+    used = (j for j in range(model.n_features) if counts[j] or (model.pairs and shares[j]))
+    order = sorted(used, key=lambda j: -shares[j])
     columns = [
         ["feature", *(shortened(names[j]) for j in order)],
         ["votes", *(percent(votes[j]) for j in order)],
         ["stumps", *(thousands(counts[j]) for j in order)],
     ]
+    return _table(columns, order, contributions)
+
+
+def _pairs(loaded: LoadedModel, contributions: np.ndarray | None) -> list[str]:
+    """A line for each pair: its share of what pairs add, its cells and its contributions."""
+    model, names = loaded.model, loaded.pair_names
+    own, start = shares_of_pairs(model), model.n_features
+    shares = own if contributions is None else contributions[start:]
+    order = np.argsort(-shares, kind="stable").tolist()
+    columns = [
+        ["pair", *(shortened(names[k]) for k in order)],
+        ["of pairs", *(percent(own[k]) for k in order)],
+        ["cells", *(thousands(model.pairs[k].n_cells) for k in order)],
+    ]
+    return _table(columns, [start + k for k in order], contributions)
+
+
+def _table(
+    columns: list[list[str]], order: list[int], contributions: np.ndarray | None
+) -> list[str]:
+    """Columns as lines, with one more for the contributions of the terms in this order."""
+    if not order:
+        return []
     if contributions is not None:
-        columns.append(["contributions", *(percent(contributions[j]) for j in order)])
+        columns = [*columns, ["contributions", *(percent(contributions[k]) for k in order)]]
     return aligned_lines(list(zip(*columns, strict=True)), right=range(1, len(columns)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,16 @@ class LoadedModel(NamedTuple):
 
     model: StumpEnsemble
     encoding: Encoding
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """The names of the features as reports show them, then those of pairs of features."""
+        return replace(self.model, feature_names=self.encoding.shown_names).term_names
+
+    @property
+    def pair_names(self) -> tuple[str, ...]:
+        """Those of pairs of features only."""
+        return self.term_names[self.model.n_features :]
 
 
 def load_model(path: str) -> LoadedModel:

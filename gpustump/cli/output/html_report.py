@@ -31,6 +31,7 @@ from gpustump.cli.wording import number_text
 from gpustump.data.parameters import VoteKind, check_quantity_loss
 from gpustump.data.readable import shortened, thousands
 from gpustump.plots.inputs import PREDICTIONS
+from gpustump.plots.pairs import SMALL
 from gpustump.plots.style import words
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def page(training: FinishedTraining, rows: Sequence[tuple[str, str]]) -> bytes:
             "quality": list(_quality(drawing)),
             "errors": list(_errors(drawing)),
             "shapes": list(_shapes(drawing)),
+            "pairs": list(_pairs(drawing)),
             "importances": [_importances(drawing)],
             "margins": [] if drawing.method.is_of_quantity else list(_margins(drawing)),
         }
@@ -200,7 +202,9 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
         "is_shared": model.is_shared,
         "is_softmax": model.link == "softmax",
         "votes": drawing.votes,
-        "has_stumps": model.n_rounds > 0,
+        "has_terms": model.n_rounds > 0 or bool(model.pairs),
+        "n_pairs": len(model.pairs),
+        "pairs_shown": SMALL,
         "has_held_out": drawing.held_out is not None,
         "is_weighted": drawing.held_out is not None and drawing.held_out.weights is not None,
         "is_quantity": model.is_regression,
@@ -221,7 +225,8 @@ def _quality(drawing: _Drawing) -> Iterator[Picture]:
     """How good the model is on the rows held out."""
     from gpustump import plots
 
-    if drawing.held_out is None or not drawing.drawn.model.n_rounds:
+    drawn = drawing.drawn.model
+    if drawing.held_out is None or not (drawn.n_rounds or drawn.pairs):
         return
     model, rows = drawing.drawn.model, drawing.held_out.given()
     if model.is_regression:
@@ -326,6 +331,22 @@ def _shapes(drawing: _Drawing) -> Iterator[Picture]:
         yield _picture(figure, f"What the features add to the {what}{title}")
 
 
+def _pairs(drawing: _Drawing) -> Iterator[Picture]:
+    """The pairs that add most to the scores of the rows trained on."""
+    from gpustump.plots.pairs import draw_pairs, top_pairs
+    from gpustump.plots.shapes import contributions_of, drawn_scores, ranked_model
+
+    model = drawing.drawn.model
+    for label, title in drawing.scores:
+        one = ranked_model(model, label)
+        chosen = top_pairs(one, contributions_of(one, None))
+        if chosen:
+            figure = new_figure(10.0, 3.2)
+            draw_pairs(model, chosen, drawn_scores(model, label, []), None, figure)
+            what = PREDICTIONS.get(model.link, "score")
+            yield _picture(figure, f"What pairs of features add to the {what}{title}")
+
+
 def _n_columns(drawn: DrawnModel, label: Any) -> int:
     """How many columns a score uses."""
     _, tables = drawn.model.output_tables(drawn.model.output_index(label))
@@ -340,7 +361,8 @@ def _importances(drawing: _Drawing) -> Picture:
     figure = new_figure(7.0, 3.9)
     drawn, ax = drawing.drawn, figure.add_subplot()
     plots.importances(drawn.model, X, sample_weight=weights, groups=drawn.groups, ax=ax)
-    return _picture(figure, "Shares of the features in the contributions and in the votes")
+    terms = "features and pairs" if drawn.model.pairs else "features"
+    return _picture(figure, f"Shares of the {terms} in the contributions and in the votes")
 
 
 def _margins(drawing: _Drawing) -> Iterator[Picture]:

@@ -1,4 +1,4 @@
-"""One row's score in words and bars: which class is predicted, and what each column adds to it."""
+"""One row's score in words and bars: which class is predicted, and what each term adds to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpustump.cli.output.text_bars import BarStyle, bars
 from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
 from gpustump.cli.wording import label_text, number_text
 from gpustump.data.readable import counted, shortened, thousands
-from gpustump.plots.columns import Category, Column
+from gpustump.plots.columns import Category, Pair, Term, counted_terms
 from gpustump.plots.inputs import PREDICTIONS
 from gpustump.plots.one_row import UNITS, Amount, RowScore, total
 
@@ -32,14 +32,14 @@ class Place(NamedTuple):
 
 
 def row_lines(row: RowScore, place: Place, limit: int, style: BarStyle) -> list[str]:
-    """A row's prediction, and a line for each column that adds to the score.
+    """A row's prediction, and a line for each feature or pair that adds to the score.
 
     Parameters
     ----------
     row : RowScore
     place : Place
     limit : int
-        The most columns with a line of their own; the others are summed in one line.
+        The most terms with a line of their own; the others are summed in one line.
     style : BarStyle
     """
     return [*name_value_lines(_header(row, place)), "", *_table(row, limit, style)]
@@ -100,7 +100,7 @@ def _probability(share: float) -> str:
 
 
 def _table(row: RowScore, limit: int, style: BarStyle) -> list[str]:
-    """The columns, the sum of those left out, the intercept and, below a line, the score."""
+    """The terms, the sum of those left out, the intercept and, below a line, the score."""
     lines = list(_addends(row, limit))
     amounts = [amount for _, _, amount in lines]
     values = [amount.value for amount in amounts]
@@ -119,8 +119,8 @@ def _table(row: RowScore, limit: int, style: BarStyle) -> list[str]:
 def _addends(row: RowScore, limit: int) -> Iterator[tuple[str, str, Amount]]:
     """Names, values and amounts, what is known beforehand and the intercept last."""
     shown, others = row.split(limit)
-    for column, amount in shown:
-        yield _name(row, column), _value(row, column), amount
+    for term, amount in shown:
+        yield _name(row, term), _value(row, term), amount
     if others:
         yield f"{thousands(len(others))} others: --top {len(row.addends)}", "", total(others)
     if row.known is not None:
@@ -135,21 +135,27 @@ def _numbers(amount: Amount, decimals: int) -> list[str]:
 
 
 def _notes(row: RowScore) -> list[str]:
-    """How many columns add nothing, and what the spread is."""
-    n_idle = row.n_columns - len(row.addends)
-    idle = [f"({counted(n_idle, 'feature adds', 'features add')} 0)"] if n_idle else []
+    """How many terms add nothing, and what the spread is."""
+    n_idle, idle = len(row.idle), []
+    if n_idle:
+        what = counted_terms(row.idle).removeprefix("other ")
+        idle = [f"({counted(n_idle, f'{what} adds', f'{what} add')} 0)"]
     n_bags = row.model.n_bags
     return [*idle, *[f"(spread: one standard deviation over {n_bags} bags)"] * (n_bags > 1)]
 
 
-def _name(row: RowScore, column: Column) -> str:
-    if isinstance(column, Category):
-        return shortened(column.name)
-    return shortened(row.model.encoding.shown_names[column])
+def _name(row: RowScore, term: Term) -> str:
+    if isinstance(term, Pair):
+        return " x ".join(_name(row, feature) for feature in term.features)
+    if isinstance(term, Category):
+        return shortened(term.name)
+    return shortened(row.model.encoding.shown_names[term])
 
 
-def _value(row: RowScore, column: Column) -> str:
-    return label_text(" + ".join(row.values_of(column, _number)))
+def _value(row: RowScore, term: Term) -> str:
+    if isinstance(term, Pair):
+        return ", ".join(_value(row, feature) for feature in term.features)
+    return label_text(" + ".join(row.values_of(term, _number)))
 
 
 def _number(value: float) -> str:

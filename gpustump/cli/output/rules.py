@@ -36,7 +36,7 @@ def _member_rules(loaded: LoadedModel, number: int, limit: Limit) -> list[str]:
     member = loaded.model.members[number]
     title = _title(loaded.model, number)
     if not len(member):
-        return [*title, _without_stumps(member)]
+        return [*title, _without_stumps(loaded.model, member)]
     if not limit.n_rules:
         return []
     n_more = len(member) - limit.n_rules
@@ -51,9 +51,11 @@ def _title(model: StumpEnsemble, number: int) -> list[str]:
     return [f"{label_text(model.classes[number])} against the rest"]
 
 
-def _without_stumps(member: Member | RegionMember) -> str:
+def _without_stumps(model: StumpEnsemble, member: Member | RegionMember) -> str:
     if isinstance(member, Member):
         return "no stump is better than chance"
+    if model.pairs:
+        return "no stumps: the score follows from pairs of features alone"
     return "no stumps: the score is the same for every row"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpustump.cli.input.constraints import as_text
+from gpustump.cli.input.model_input import LoadedModel
 from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.method import DEFAULT, Method, described, described_shares, described_smoothing
@@ -29,13 +30,14 @@ from gpustump.data.columns import UNITS
 from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import counted, listed, shortened, thousands
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
+from gpustump.plots.cells import shares_of_pairs
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
     from gpustump.boosting.votes import AnyRound
     from gpustump.estimators.boosted import BoostedEstimator
 
-FEATURES_SHOWN = 8
+FEATURES_SHOWN, PAIRS_SHOWN = 8, 4
 VALUES_ROOM = 40
 """The values of a text column are listed up to this many characters."""
 
@@ -98,6 +100,7 @@ def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tup
         *_about_rounds(training),
         *([] if part is None else about_held_out(model, scored, method.loss)),
         *_about_features(training),
+        *_about_pairs(training),
         *doubts(model, training.data, scored, method, is_told=bool(telling)),
         *(_about_route(training) if with_route else []),
         *_about_time(training),
@@ -289,7 +292,7 @@ def _training_error(training: FinishedTraining) -> tuple[float, float]:
     has_set_aside = model.n_bags > 1 or training.method.patience is not None
     bounds = [_bound(rounds[-1]) if rounds else 1.0 for rounds in runs]
     bound = 1.0 if has_set_aside else min(sum(bounds), 1.0)  # it is of the rows of the rounds
-    if len(runs) == 1 and runs[0] and not has_set_aside:
+    if len(runs) == 1 and runs[0] and not has_set_aside and not model.pairs:
         return runs[0][-1].training_error, bound
     wrong = model.labels_of(part.scores(model)) != part.y
     return share_of(wrong, part), bound
@@ -322,6 +325,24 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     if len(order) > FEATURES_SHOWN:
         lines.append(f"and {counted(len(order) - FEATURES_SHOWN, 'feature')} with less")
     return [("" if k else "most votes", line) for k, line in enumerate(lines)]
+
+
+def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
+    """How many pairs of features were learnt, and which add most; no row if none was to be."""
+    if training.method.interactions == 0:
+        return []
+    names = LoadedModel(training.model, training.data.encoding).pair_names
+    if not names:
+        return [("pairs", "none: there are no two features to cut")]
+    shares = shares_of_pairs(training.model)
+    order = np.argsort(-shares, kind="stable").tolist()
+    lines = aligned_lines(
+        [(shortened(names[k]), percent(shares[k])) for k in order[:PAIRS_SHOWN]], right=(1,)
+    )
+    if len(order) > PAIRS_SHOWN:
+        lines.append(f"and {counted(len(order) - PAIRS_SHOWN, 'pair')} with less")
+    first = f"{thousands(len(names))}, with these shares of what they add:"
+    return [("pairs", first), *(("", line) for line in lines)]
 
 
 def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
