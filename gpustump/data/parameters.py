@@ -102,7 +102,7 @@ GLASS_BOX = Preset(
 
 GLASS_BOX_OF_QUANTITY = Preset(
     4000,
-    0.4,
+    0.2,
     n_iter_no_change=100,
     validation_fraction=0.2,
     tol=1e-5,

@@ -11,7 +11,6 @@ codes 0, 1, ... in their order, any other text has the code -1, and NaN is the c
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -285,12 +284,10 @@ def _pair_steps(encoding: Encoding, pair: PairTable, unit: float) -> PairSteps:
 
 def _bin_steps(encoding: Encoding, axis: PairAxis) -> Steps:
     """The number of the bin of each value of a column, as a step function."""
-    ends = axis.thresholds
-    if axis.groups:  # each category is a step of its own, so thin that it holds no other number
-        numbers = np.asarray(sorted(itertools.chain(*axis.groups)), dtype=np.float64)
-        ends = np.append(np.column_stack([np.nextafter(numbers, -np.inf), numbers]), np.inf)
-    bins = axis.bins_of(np.append(ends, np.nan))[:, np.newaxis]
-    (found,) = _used_steps(encoding, {axis.feature: Steps(axis.feature, ends, bins)})
+    ends, bins = axis.steps
+    (found,) = _used_steps(
+        encoding, {axis.feature: Steps(axis.feature, ends, bins.astype(np.int64)[:, np.newaxis])}
+    )
     return found.of_output(0)
 
 

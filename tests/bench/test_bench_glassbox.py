@@ -131,12 +131,14 @@ def test_peers_stop_before_the_most_rounds_and_know_the_flowers(name, rounds):
     assert np.mean(model.predict_proba(X[1::2]).argmax(axis=1) == y[1::2]) > 0.9
 
 
-def test_the_ebm_takes_part_with_its_defaults_and_without_interactions():
-    peer = BY_NAME["interpret EBM"]
+@pytest.mark.parametrize(
+    ("name", "own"), [("interpret EBM", {}), ("interpret EBM, no pairs", {"interactions": 0})]
+)
+def test_the_ebm_takes_part_with_its_defaults_with_and_without_pairs(name, own):
+    peer = BY_NAME[name]
     pytest.importorskip(peer.contender.needs[0], reason="interpret-core is not installed")
     model = peer.make(1)
-    theirs = type(model)(interactions=0, n_jobs=1)
-    assert model.get_params() == theirs.get_params()
+    assert model.get_params() == type(model)(n_jobs=1, **own).get_params()
 
 
 @pytest.mark.filterwarnings(EVAL_SET)
