@@ -31,7 +31,7 @@ from gpustump import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 N_ROUNDS = 300
 PLANE = ("worst texture", "worst concave points")
@@ -94,7 +94,7 @@ def bagged_shape_functions(s: Study) -> Axes:
     return first
 
 
-def pair(_: Study) -> Figure:
+def pair(_: Study) -> Figure | SubFigure:
     """What age and sex add together to the progression of diabetes after a year."""
     data = load_diabetes(scaled=False)
     regressor = GlassBoxRegressor(interactions=[(0, 1)], random_state=0, device="cpu")
@@ -225,7 +225,7 @@ def draw(folder: Path) -> list[Path]:
 
     matplotlib.use("agg")
     from matplotlib import pyplot
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
     folder.mkdir(parents=True, exist_ok=True)
     s, written = study(), []
