@@ -198,7 +198,7 @@ def overview(s: Study) -> Figure:
     return plots.overview(s.model, s.X)
 
 
-PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
+PICTURES: tuple[Callable[[Study], Axes | Figure | SubFigure], ...] = (
     shape_function,
     shape_functions,
     bagged_shape_functions,
@@ -225,7 +225,7 @@ def draw(folder: Path) -> list[Path]:
 
     matplotlib.use("agg")
     from matplotlib import pyplot
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
     folder.mkdir(parents=True, exist_ok=True)
     s, written = study(), []
