@@ -110,6 +110,24 @@ def test_the_model_does_not_depend_on_the_order_of_the_columns():
     assert found == {frozenset(own.features) for own in model.pairs}
 
 
+def test_pairs_that_are_named_are_learnt_in_any_order_of_the_columns_alike():
+    X, y = xor_table()
+    order = [2, 0, 3, 1]
+    model = small(interactions=[(0, 1), (2, 3)]).fit(X, y).model_
+    moved = small(interactions=[(1, 3), (2, 0)]).fit(X[:, order], y).model_
+    assert_array_equal(model.decision_function(X), moved.decision_function(X[:, order]))
+
+
+def test_bags_whose_samples_lack_values_that_others_have():
+    """Without early stopping no bag knows what another one was trained on."""
+    X, y = xor_table(n=400)
+    X[7:9, :] = np.nan
+    model = small(n_bags=8, n_iter_no_change=None, n_estimators=20).fit(X, y).model_
+    assert model.pairs
+    kept = LogitBoostClassifier(n_estimators=5, n_bags=6, random_state=0, interactions=3)
+    assert kept.fit(X, y).model_.pairs
+
+
 def test_samples_of_weight_zero_take_no_part():
     X, y = xor_table()
     weights = (np.arange(len(y)) % 3 > 0).astype(float)

@@ -135,14 +135,14 @@ def learn_pairs(
     if settings.show_progress:
         announce(f"learns {counted(wanted.number, 'pair')} of features on what is left")
     bins = arrays.to_host(bins_of(X, axes.axes))
-    ground = _Ground(job, axes.axes, axes.keys, bins)
-    pairs = ground.chosen(wanted)
+    ground = _Ground(job, axes.axes, axes.keys, bins, _candidates(axes.axes, wanted))
+    pairs = ground.chosen(wanted.number)
     if not len(pairs):
         return None
     found: dict[int, list[np.ndarray]] = {}
 
     def learn(bag: int) -> None:
-        found[bag] = _tables_of_bag(ground, pairs, wanted, bag)
+        found[bag] = _tables_of_bag(ground, pairs, bag)
 
     # One bag takes less memory than its main effects did.
     is_limited = settings.resources.max_memory is not None
@@ -193,18 +193,17 @@ class _Job:
 
     @functools.cached_property
     def samples(self) -> Samples:
-        """All samples, of which each bag has a share, on the host."""
-        own, held_out = _on_host(self.shares[0].samples), self.shares[0].held_out
-        if held_out is None or held_out.X is not None:
-            return own
-        other = _on_host(held_out.samples)
-        order = np.argsort(np.concatenate([own.rows, other.rows]), kind="stable")
-
-        def together(one: Any, another: Any) -> Any:
-            return None if one is None else np.concatenate([one, another])[order]
-
-        pairs = zip(_parts(own), _parts(other), strict=True)
-        return Samples(*(together(*pair) for pair in pairs))
+        """The samples of all bags, on the host; of the table those that are held out, too."""
+        first, held_out = self.shares[0].samples, self.shares[0].held_out
+        groups = [own.samples for own in self.shares]
+        if held_out is not None and held_out.X is None:
+            groups = [first, held_out.samples]  # these are all
+        if len(groups) == 1:
+            return _on_host(first)
+        parts = zip(*(_parts(_on_host(own)) for own in groups), strict=True)
+        joined: list[Any] = [None if own[0] is None else np.concatenate(own) for own in parts]
+        _, index = np.unique(joined[0], return_index=True)
+        return Samples(*(None if own is None else own[index] for own in joined))
 
 
 def _parts(samples: Samples) -> tuple[Any, ...]:
@@ -233,6 +232,17 @@ def _axes(job: _Job, wanted: Interactions) -> Axes:
     return axes_of(job.X, index, free, job.settings.categorical, effects)
 
 
+def _candidates(axes: list[PairAxis], wanted: Interactions) -> np.ndarray:
+    """The places of the pairs to choose from, (n, 2) of int64."""
+    every = itertools.combinations(range(len(axes)), 2)
+    found = [
+        (j, k)
+        for j, k in every
+        if wanted.chosen is None or (axes[j].feature, axes[k].feature) in wanted.chosen
+    ]
+    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
+
+
 def _size(effect: StepTable | None) -> float:
     """How far a main effect reaches."""
     return 0.0 if effect is None else float(np.ptp(effect.outcomes, axis=0).sum())
@@ -240,12 +250,14 @@ def _size(effect: StepTable | None) -> float:
 
 @dataclass(frozen=True)
 class _Ground:
-    """The bins of all rows (n_axes, n_samples_given), and how runs start on some of them."""
+    """The bins of all rows (n_axes, n_samples_given), how runs start on some of them, and the pairs
+    to choose from, (n_candidates, 2) of int64."""
 
     job: _Job
     axes: list[PairAxis]
     keys: np.ndarray
     bins: np.ndarray
+    candidates: np.ndarray
 
     @functools.cached_property
     def n_bins(self) -> tuple[int, ...]:
@@ -278,37 +290,28 @@ class _Ground:
         n_places = np.asarray(self.n_bins, dtype=np.int64) - 1
         return Offers(n_turns, np.uint64(key), self.keys[pairs], n_places[pairs])
 
-    @property
-    def n_pairs(self) -> int:
-        """How many pairs there are."""
-        return len(self.axes) * (len(self.axes) - 1) // 2
-
     def is_choice(self, number: int) -> bool:
         """Whether choosing so many pairs tells them about the samples that are held out."""
-        few = self.job.samples.weights.shape[0] < _SAMPLES_OF_A_PAIR * self.n_pairs
-        return few and number < self.n_pairs
+        n_candidates = len(self.candidates)
+        few = self.job.samples.weights.shape[0] < _SAMPLES_OF_A_PAIR * n_candidates
+        return few and number < n_candidates
 
-    def chosen(self, wanted: Interactions) -> np.ndarray:
+    def chosen(self, number: int) -> np.ndarray:
         """The places of the pairs that are learnt, (n_pairs, 2) of int64."""
-        if wanted.chosen is not None:
-            places = {axis.feature: place for place, axis in enumerate(self.axes)}
-            known = [own for own in wanted.chosen if own[0] in places and own[1] in places]
-            found = [[places[j], places[k]] for j, k in known]
-            return np.asarray(found, dtype=np.int64).reshape(-1, 2)
         job, samples = self.job, self.job.samples
         scores = (_scores(job.average, job.X, samples, target) for target in job.targets)
         runs = [
             (own, samples, in_vote_units(s)) for own, s in zip(job.targets, scores, strict=True)
         ]
-        return self.best(runs, wanted.number)
+        return self.best(runs, number)
 
     def best(self, runs: Sequence[tuple[Target, Samples, np.ndarray]], number: int) -> np.ndarray:
         """The pairs whose best cuts gain most in some runs together, the largest gain first.
 
         A run has a target, samples, and their scores.
         """
-        every = np.asarray([*itertools.combinations(range(len(self.axes)), 2)], dtype=np.int64)
-        most = _MOST_ADDITIONS // (len(every) * self.job.average.n_outputs)
+        every = self.candidates
+        most = _MOST_ADDITIONS // (max(1, len(every)) * self.job.average.n_outputs)
         gains, team = np.zeros(len(every)), Team(threads_of(self.job.settings.resources.n_jobs))
         for target, samples, scores in runs:
             n_samples = len(scores)
@@ -350,9 +353,7 @@ def _scores(model: AdditiveModel, X: Array, samples: Samples, target: Target) ->
     return found if offset is None else found + offset.reshape(len(found), -1)
 
 
-def _tables_of_bag(
-    ground: _Ground, pairs: np.ndarray, wanted: Interactions, bag: int
-) -> list[np.ndarray]:
+def _tables_of_bag(ground: _Ground, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
     """The tables of a bag, (k, m, n_outputs) each, with the outputs of all runs."""
     model, shapes = in_parts(ground.job.members[bag]), _shapes(ground, pairs)
     samples = _on_host(ground.job.shares[bag].samples)
@@ -362,7 +363,7 @@ def _tables_of_bag(
         held_out = own.held_out(model)
         if held_out is None:
             turns = own.turns(pairs, TURNS)
-        elif wanted.chosen is None and ground.is_choice(len(pairs)):
+        elif ground.is_choice(len(pairs)):
             n_turns = len(own.turns(own.best_pairs(len(pairs)), MOST_TURNS, held_out))
             turns = own.turns(pairs, n_turns)
         else:
