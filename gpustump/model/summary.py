@@ -29,8 +29,9 @@ def line_of(model: StumpEnsemble) -> str:
     sizes = [len(member) for member in model.members]
     rounds = "+".join(map(str, sizes)) if len(sizes) <= _LABELS else str(sum(sizes))
     target = "a quantity" if model.is_regression else f"classes {_labels(model)}"
+    pairs = f" and {counted(len(model.pairs), 'pair')}" if model.pairs else ""
     return (
-        f"StumpEnsemble of {rounds} stump{'' if rounds == '1' else 's'} on "
+        f"StumpEnsemble of {rounds} stump{'' if rounds == '1' else 's'}{pairs} on "
         f"{counted(model.n_features, 'feature')} for {target}; digest {_digest(model)[:12]}"
     )
 
@@ -47,6 +48,10 @@ def html_of(model: StumpEnsemble) -> str:
     if not model.has_one_score:
         shared = ", shared by all classes" if model.is_shared else ""
         rows.insert(1, ("stumps", f"{sum(map(len, model.members))}{shared}"))
+    if model.pairs:
+        named = ", ".join(map(_short, model.term_names[model.n_features :][:_LABELS]))
+        more = f", ... ({len(model.pairs)} in all)" if len(model.pairs) > _LABELS else ""
+        rows.insert(-1, ("pairs", named + more))
     lines = [_row(name, html.escape(text)) for name, text in rows]
     return "\n".join(
         [

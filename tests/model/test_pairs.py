@@ -74,6 +74,13 @@ def test_contributions_add_up_to_the_score_and_have_the_names_of_the_pairs(kind:
     assert len(own.contribution_importances(X)) == 4 + len(own.pairs)
 
 
+def test_a_model_says_how_many_pairs_it_has_and_names_them_in_a_notebook():
+    own = model("two")
+    assert f" stumps and {len(own.pairs)} pairs on 4 features" in repr(own)
+    assert f">{', '.join(own.term_names[4:])}<" in own._repr_html_()
+    assert "pair" not in repr(own.truncated(1))
+
+
 @each_kind
 def test_the_last_stage_is_the_model(kind: str):
     X, own = table()[0], model(kind)
