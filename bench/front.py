@@ -89,8 +89,11 @@ def _losses(folder: Path) -> Iterator[Row]:
 def _glass_boxes(folder: Path, runs: GlassRuns) -> Iterator[Row]:
     """`GlassBoxClassifier` beside the Explainable Boosting Machine."""
     found = glassbox_records.read(folder / runs.classes)
-    whole = glassbox_tables.together(found)
-    for kind in (whole, *glassbox_tables.kinds(found)):
+    kinds = [kind for kind in glassbox_tables.kinds(found) if kind.common]
+    if len(kinds) > 1:
+        kinds.insert(0, glassbox_tables.together(found))
+    whole = kinds[0]
+    for kind in kinds:
         about = _tables(kind)
         for score in (glassbox_tables.LOG_LOSS, glassbox_tables.ERROR):
             rows = [glassbox_tables.row(table, score.of) for table in kind.common]
