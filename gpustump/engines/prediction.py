@@ -23,6 +23,9 @@ from gpustump.learners.step_table import StepTable
 _ELEMENT_NS, _TABLE_NS = 20.0, 4000.0
 """About how many nanoseconds the reference takes for each element, and for each step table."""
 
+_CELL_NS, _PAIR_NS = 50.0, 20_000.0
+"""The same for each row of a pair, and for each pair."""
+
 
 def scores(
     X: Array,
@@ -73,7 +76,11 @@ def scores(
 
 
 def with_pairs(
-    scores: Array, X: Array, pairs: Sequence[PairTable], n_jobs: int | None = None
+    scores: Array,
+    X: Array,
+    pairs: Sequence[PairTable],
+    n_jobs: int | None = None,
+    layouts: dict[str, Any] | None = None,
 ) -> Array:
     """Scores (n_samples, n_outputs), and what pairs add for the rows of X.
 
@@ -86,15 +93,18 @@ def with_pairs(
         With values (k, m, n_outputs).
     n_jobs : int, optional
         Threads on the CPU.
+    layouts : dict, optional
+        As for `scores`; both may share it.
     """
     given, X = X, quick_to_compute_in(X)
     if X is not given:
-        return moved_to_device_of(with_pairs(arrays.to_host(scores), X, pairs, n_jobs), given)
-    seconds = len(pairs) * (_TABLE_NS + X.shape[0] * _ELEMENT_NS) * 1e-9
+        found = with_pairs(arrays.to_host(scores), X, pairs, n_jobs, layouts)
+        return moved_to_device_of(found, given)
+    seconds = len(pairs) * (_PAIR_NS + X.shape[0] * _CELL_NS) * 1e-9
     if cpu_kernels_take(X, seconds, "predict.pair_scores"):
         from gpustump.engines.cpu.predict.pair_scores import add_pairs
 
-        found = add_pairs(arrays.to_host(scores), arrays.to_host(X), pairs, n_jobs)
+        found = add_pairs(arrays.to_host(scores), arrays.to_host(X), pairs, n_jobs, layouts)
         return moved_to_device_of(found, X)
     bins: dict[Any, Array] = {}
     for axis in (axis for pair in pairs for axis in pair.axes):

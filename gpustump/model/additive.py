@@ -10,7 +10,7 @@ and probabilities from the outputs.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines import prediction
 from gpustump.engines.running_scores import running_scores
 from gpustump.learners.hypothesis import Partition
+from gpustump.learners.pair_table import PairTable
 from gpustump.learners.step_table import StepTables
 from gpustump.model.step_tables import Part, is_constant, step_tables
 
@@ -98,14 +99,21 @@ class AdditiveModel:
         return {"parts": self.parts}
 
     def scores(
-        self, X: Array, n_jobs: int | None = None, lacking: np.ndarray | None = None
+        self,
+        X: Array,
+        n_jobs: int | None = None,
+        lacking: np.ndarray | None = None,
+        pairs: Sequence[PairTable] = (),
     ) -> Array:
-        """F(x) for each row of X, float64 (n_samples, n_outputs).
+        """F(x) for each row of X, float64 (n_samples, n_outputs), with what pairs add to it.
 
         `lacking` (n_tables,) of bool, if it is given, becomes true for each step table whose
         feature lacks a value in some row.
         """
-        return prediction.scores(X, *self.tables, n_jobs, self._layouts, lacking)
+        found = prediction.scores(X, *self.tables, n_jobs, self._layouts, lacking)
+        if not pairs:
+            return found
+        return prediction.with_pairs(found, X, pairs, n_jobs, self._layouts)
 
     def staged_scores(self, X: Array, n_jobs: int | None = None) -> Iterator[Array]:
         """`scores` after 1, 2, ... rounds; the last equals it exactly."""

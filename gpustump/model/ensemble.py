@@ -30,7 +30,6 @@ from gpustump.data.parameters import LINKS, QUANTITY_LINKS, Link, check_count, c
 from gpustump.data.readable import counted
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
-from gpustump.engines import prediction
 from gpustump.learners.kinds import OfCategories
 from gpustump.learners.pair_table import PairTable as PairTable
 from gpustump.learners.step_table import Categories, CategoryTable, StepTable
@@ -1178,10 +1177,7 @@ class StumpEnsemble:
         self, X: Array, n_jobs: int | None = None, lacking: np.ndarray | None = None
     ) -> Array:
         """The decision values of a checked table; see `AdditiveModel.scores`."""
-        scores = self.additive.scores(X, n_jobs, lacking)
-        if self.pairs:
-            scores = prediction.with_pairs(scores, X, self.pairs, n_jobs)
-        return self._read(scores)
+        return self._read(self.additive.scores(X, n_jobs, lacking, self.pairs))
 
     def _read(self, scores: Array) -> Array:
         """Decision values from the additive model's outputs (n_samples, n_outputs)."""

@@ -7,7 +7,7 @@ looked up in its table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -77,10 +77,21 @@ def layout_of(pairs: Sequence[PairTable], dtype: str) -> PairLayout:
 
 
 def add_pairs(
-    scores: np.ndarray, X: np.ndarray, pairs: Sequence[PairTable], n_jobs: int | None
+    scores: np.ndarray,
+    X: np.ndarray,
+    pairs: Sequence[PairTable],
+    n_jobs: int | None,
+    layouts: dict[str, Any] | None = None,
 ) -> np.ndarray:
-    """The scores (n_samples, n_outputs) of the rows of X, and what pairs add to them."""
-    layout = layout_of(pairs, str(arrays.working_dtype(arrays.dtype_name(X))))
+    """The scores (n_samples, n_outputs) of the rows of X, and what pairs add to them.
+
+    `layouts` keeps the pairs' layout for each dtype from one call to the next.
+    """
+    dtype = str(arrays.working_dtype(arrays.dtype_name(X)))
+    layouts = {} if layouts is None else layouts
+    layout = layouts.get(f"pairs in {dtype}")
+    if layout is None:
+        layout = layouts.setdefault(f"pairs in {dtype}", layout_of(pairs, dtype))
     width = layout.thresholds.dtype
     as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
     used = layout if as_it_is else layout._replace(features=np.arange(len(layout.features)))
