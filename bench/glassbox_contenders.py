@@ -6,7 +6,8 @@ have by default, which are no glass boxes any more. They stop early: after 50 ro
 better log-loss of 0.15 of the samples, interpret's share, or after 3000 rounds. Libraries that do
 not hold samples out by themselves are handed a stratified share, drawn in the same way for all of
 them. The learning rate and all else is left as each library sets it: 0.3 for XGBoost and hessboost,
-0.1 for LightGBM and scikit-learn.
+0.1 for LightGBM and scikit-learn. On one fold of 38 tables, the mean log-loss of the first three
+was lower at depth 1 with their own rate than with the other one.
 
 Bags lower the log-loss of any of these models. So two of the peers also take part with as many bags
 as ours: each is trained on its own draw, and their scores are averaged. Ours also takes part with

@@ -15,8 +15,8 @@ from gpustump.engines.quadrants import PairRun
 from gpustump.engines.reference.pairs import ArrayPairRun
 from gpustump.engines.reference.state import loss_of
 
-_REFERENCE_SECONDS = 1e-3
-"""About how long the reference takes for the fewest steps that a run makes, and for a sample."""
+_STEP_SECONDS, _SAMPLE_SECONDS = 2e-4, 2e-8
+"""About how long the reference takes for a step of a pair, and for each sample in it."""
 
 
 def pair_run(
@@ -26,6 +26,7 @@ def pair_run(
     sample_weight: np.ndarray,
     search: Search,
     beginning: Beginning,
+    n_steps: int,
 ) -> PairRun:
     """Begin a run from known scores.
 
@@ -40,9 +41,12 @@ def pair_run(
     search : Search
         For Newton votes.
     beginning : Beginning
+    n_steps : int
+        About how many steps of pairs it makes, or how many pairs it scores.
     """
     units = in_units(sample_weight, search.n_copies)
-    if not cpu_kernels_take(bins, len(labels) * _REFERENCE_SECONDS, "pairs"):
+    seconds = n_steps * (_STEP_SECONDS + len(labels) * _SAMPLE_SECONDS)
+    if not cpu_kernels_take(bins, seconds, "pairs"):
         return ArrayPairRun(bins, n_bins, loss_of(labels, units, search, beginning))
     from gpustump.engines.cpu.pairs import KernelPairRun
 

@@ -87,7 +87,7 @@ def quadrants_of(first: Array, second: Array, place: Place) -> Array:
     return 2 * xp.astype(first >= a, xp.int64) + xp.astype(second >= b, xp.int64)
 
 
-class Steps(NamedTuple):
+class Turn(NamedTuple):
     """What one turn of some pairs does: a step of each pair, one after the other.
 
     Attributes
@@ -102,7 +102,7 @@ class Steps(NamedTuple):
     votes: np.ndarray
 
     @classmethod
-    def none(cls, n_pairs: int, n_outputs: int) -> Steps:
+    def none(cls, n_pairs: int, n_outputs: int) -> Turn:
         """Before the first step."""
         places = np.zeros((n_pairs, 2), dtype=np.int64)
         return cls(places, np.zeros((n_pairs, N_QUADRANTS, n_outputs)))
@@ -121,13 +121,13 @@ class PairRun(Protocol):
         """Change the samples by what the regions of a cut vote, as a `contract.Step` does."""
 
     def take_turns(
-        self, steps: Steps, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
+        self, steps: Turn, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """Make the steps of the pairs from number `at` on, as far as votes are in no doubt.
 
         Parameters
         ----------
-        steps : Steps
+        steps : Turn
             The steps that are made are written here.
         pairs : ndarray (n_pairs, 2) of int64
         offers : ndarray (n_pairs, n_offered, 2) of int64
@@ -141,7 +141,7 @@ class PairRun(Protocol):
             The number of the first pair whose step is not made; the caller makes it.
         """
 
-    def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Steps) -> Array:
+    def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Turn) -> Array:
         """The scores (n, n_outputs) of other samples, after the steps of a turn.
 
         `bins` (n_features, n) of uint8 are these samples' bins. The scores may be changed.

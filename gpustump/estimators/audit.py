@@ -390,8 +390,9 @@ class _Compared(NamedTuple):
 def _described(pair: PairTable) -> str:
     """A pair's bins and values in words, as far as that tells two apart."""
     k, m = (axis.n_bins for axis in pair.axes)
+    bins = hashlib.sha256(repr([axis.value for axis in pair.axes]).encode()).hexdigest()
     values = hashlib.sha256((pair.values + 0.0).tobytes()).hexdigest()
-    return f"{k} x {m} bins, values {values[:12]}"
+    return f"{k} x {m} bins {bins[:12]}, values {values[:12]}"
 
 
 def _side(run: _Run, k: int, worth: float | None) -> Side:

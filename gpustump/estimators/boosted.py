@@ -65,6 +65,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     max_memory: int | str | None
     block_bytes: int | None
     checkpoint: CheckpointName = None  # for pickles of earlier versions, which lack it
+    interactions: Any = 0  # where it is no parameter
 
     _search: Search
     _runs: tuple[Run, ...]
@@ -199,7 +200,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     def _settings(self) -> Settings:
         """The parameters, checked."""
         check_checkpoint(self.checkpoint)
-        check_form(getattr(self, "interactions", 0))
+        check_form(self.interactions)
         refuse_bad_random_state(self.random_state)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
@@ -255,7 +256,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         raise NotImplementedError
 
     def _interactions(self, n_features: int, names: Any) -> Interactions:
-        return check_interactions(getattr(self, "interactions", 0), n_features, names)
+        return check_interactions(self.interactions, n_features, names)
 
     def _learner(self) -> Learner:
         """The hypotheses that a round may choose from."""

@@ -164,7 +164,8 @@ class LogitBoostClassifier(BoostedClassifier):
     Hooker 2013]. Each feature of a pair is cut into at most 31 bins of about equally many samples,
     and one for missing values; categories are in order of their main effect. In a turn each pair
     takes the best cut of these bins into four quadrants, and each quadrant votes a Newton step,
-    shrunk by `learning_rate` or by 0.4, whichever is less. With smoothing rounds, the first 10
+    shrunk by `learning_rate` or by 0.4, whichever is less. (Where `l2_regularization` is None, it
+    is 1 for pairs, for any number of classes.) With smoothing rounds, the first 10
     turns choose among 5 random cuts. With early stopping a bag ends after 10 turns without a better
     score of its held-out samples, otherwise after 20. The tables are averaged over the bags. The
     weighted means of their rows and columns are moved into the main effects, so that a pair adds

@@ -187,8 +187,13 @@ class PairTable:
         X : array (n_samples, n_features)
             Booleans, integers or floats, of any array library; NaN where missing.
         """
-        first, second = (own.bins_of(X[:, own.feature]) for own in self.axes)
+        first, second = self.bins_of(X)
         return self.at(first, second)
+
+    def bins_of(self, X: Array) -> tuple[Array, Array]:
+        """The bins of both features of each row of X, (n_samples,) of int64 each."""
+        first, second = (own.bins_of(X[:, own.feature]) for own in self.axes)
+        return first, second
 
     def at(self, first: Array, second: Array) -> Array:
         """The values at the bins of both features, (n_samples,) of int64; see `look_up`."""

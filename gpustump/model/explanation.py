@@ -186,7 +186,7 @@ def importances(
 
 def _spread_of_pair(pair: PairTable, X: np.ndarray, weights: np.ndarray | None) -> Fraction:
     """The spread of a pair's contributions, added up over the outputs."""
-    first, second = (axis.bins_of(X[:, axis.feature]) for axis in pair.axes)
+    first, second = pair.bins_of(X)
     cells = first * pair.axes[1].n_bins + second
     on_cells = np.zeros(pair.n_cells, dtype=np.int64)
     np.add.at(on_cells, cells, 1 if weights is None else weights)

@@ -272,9 +272,7 @@ def _shares(pair: PairTable, samples: inputs.Samples) -> np.ndarray:
     """The share of the samples' weight in each cell."""
     weights = samples.weights
     with arrays.computing_on(samples.X):
-        first, second = (
-            arrays.to_host(axis.bins_of(samples.X[:, axis.feature])) for axis in pair.axes
-        )
+        first, second = map(arrays.to_host, pair.bins_of(samples.X))
     found = np.zeros(pair.weights.shape)
     np.add.at(found, (first, second), weights.values / weights.total)
     return found

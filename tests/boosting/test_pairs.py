@@ -275,6 +275,13 @@ def test_an_audit_learns_the_pairs_again_and_names_the_pair_that_differs():
     difference = audit(replace(model, pairs=(other, *others)), X, y).difference
     assert difference.what == "pair"
     assert difference.file.startswith("x0 x x1, 32 x 32 bins")
+    axis = replace(
+        first.axes[0], thresholds=np.append(first.axes[0].thresholds[:-1] + 1e-6, np.inf)
+    )
+    moved = replace(first, axes=(axis, first.axes[1]))
+    difference = audit(replace(model, pairs=(moved, *others)), X, y).difference
+    assert difference.what == "pair"
+    assert difference.file != difference.data
     fewer = audit(replace(model, pairs=tuple(others)), X, y).difference
     assert (fewer.what, fewer.data) == ("pairs", ("x0 x x1", "x2 x x3"))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpustump import arrays
 from gpustump.boosting.known_scores import beginning_of, exponential_of, in_vote_units
-from gpustump.boosting.pairs.turns import Offers, Turns
+from gpustump.boosting.pairs.turns import PairOffers, Turns
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.engines.contract import Beginning
 from gpustump.engines.cpu.pairs import KernelPairRun
@@ -76,10 +76,10 @@ class Made:
             return ArrayPairRun(to(self.bins), N_BINS, loss)
 
 
-def offers(n_turns: int) -> Offers:
+def offers(n_turns: int) -> PairOffers:
     keys = np.arange(1, 7, dtype=np.uint64).reshape(3, 2)
     n_places = np.asarray(N_BINS)[PAIRS] - 1
-    return Offers(n_turns, np.uint64(7), keys, n_places)
+    return PairOffers(n_turns, np.uint64(7), keys, n_places)
 
 
 def turns_of(run, made: Made, n_turns: int, n_smoothing: int) -> list:

@@ -32,7 +32,7 @@ from gpustump.boosting.known_scores import beginning_of, exponential_of, in_vote
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
-from gpustump.boosting.pairs.turns import Offers, TurnLimits, Turns, added_up
+from gpustump.boosting.pairs.turns import PairOffers, TurnLimits, Turns, added_up
 from gpustump.boosting.ratio_scale import RatioScale
 from gpustump.boosting.smoothing import mixed
 from gpustump.boosting.split_votes import SplitVotes
@@ -43,7 +43,7 @@ from gpustump.engines.announcements import announce
 from gpustump.engines.contract import Beginning
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.pair_runs import pair_run
-from gpustump.engines.quadrants import PairRun, Steps
+from gpustump.engines.quadrants import PairRun, Turn
 from gpustump.engines.threads import Team, threads_of
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.kinds import AnySplit
@@ -135,19 +135,19 @@ def learn_pairs(
     if settings.show_progress:
         announce(f"learns {counted(wanted.number, 'pair')} of features on what is left")
     bins = arrays.to_host(bins_of(X, axes.axes))
-    ground = _Ground(job, axes.axes, axes.keys, bins, _candidates(axes.axes, wanted))
-    pairs = ground.chosen(wanted.number)
+    binned = _Binned(job, axes.axes, axes.keys, bins, _candidates(axes.axes, wanted))
+    pairs = binned.chosen(wanted.number)
     if not len(pairs):
         return None
     found: dict[int, list[np.ndarray]] = {}
 
     def learn(bag: int) -> None:
-        found[bag] = _tables_of_bag(ground, pairs, bag)
+        found[bag] = _tables_of_bag(binned, pairs, bag)
 
     # One bag takes less memory than its main effects did.
     is_limited = settings.resources.max_memory is not None
     Team(1 if is_limited else threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
-    return _finished(ground, pairs, [found[bag] for bag in range(len(shares))])
+    return _finished(binned, pairs, [found[bag] for bag in range(len(shares))])
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _size(effect: StepTable | None) -> float:
 
 
 @dataclass(frozen=True)
-class _Ground:
+class _Binned:
     """The bins of all rows (n_axes, n_samples_given), how runs start on some of them, and the pairs
     to choose from, (n_candidates, 2) of int64."""
 
@@ -270,8 +270,9 @@ class _Ground:
         lacking = zip(self.axes, taken.max(axis=1).tolist(), strict=True)
         return tuple(axis.n_bins - (last < axis.n_bins - 1) for axis, last in lacking)
 
-    def run(self, samples: Samples, scores: np.ndarray, target: Target) -> Started:
-        """A run on some samples, in NumPy, from known scores (n_samples, n_outputs)."""
+    def run(self, samples: Samples, scores: np.ndarray, target: Target, n_steps: int) -> Started:
+        """A run of about so many steps on some samples, in NumPy, from known scores (n_samples,
+        n_outputs)."""
         labels, weights = target.labels(samples), samples.weights
         how = self.job.settings.votes
         how = replace(how, l2_regularization=how.l2_of(1))  # regions are smaller than a stump's
@@ -281,14 +282,15 @@ class _Ground:
         rule = replace(votes.rule, learning_rate=min(PAIR_RATE, votes.rule.learning_rate))
         beginning = _beginning(labels, scores, rule)
         bins = self.bins if samples.rows is None else self.bins[:, samples.rows]
-        return Started(pair_run(bins, self.n_bins, labels, weights, rule.search, beginning), rule)
+        given = bins, self.n_bins, labels, weights, rule.search, beginning, n_steps
+        return Started(pair_run(*given), rule)
 
-    def offers(self, pairs: np.ndarray, bag: int, target: Target) -> Offers:
+    def offers(self, pairs: np.ndarray, bag: int, target: Target) -> PairOffers:
         """What the smoothing turns of a run offer; there are none without smoothing rounds."""
         n_turns = 0 if self.job.settings.smoothing is None else SMOOTHING_TURNS
         key = mixed(mixed(np.uint64(bag)) + np.uint64(target.positive))
         n_places = np.asarray(self.n_bins, dtype=np.int64) - 1
-        return Offers(n_turns, np.uint64(key), self.keys[pairs], n_places[pairs])
+        return PairOffers(n_turns, np.uint64(key), self.keys[pairs], n_places[pairs])
 
     def is_choice(self, number: int) -> bool:
         """Whether choosing so many pairs tells them about the samples that are held out."""
@@ -317,7 +319,7 @@ class _Ground:
             n_samples = len(scores)
             n_taken = min(n_samples, max(_LEAST_ROWS, most))
             index = np.arange(n_taken, dtype=np.int64) * n_samples // n_taken
-            run, rule = self.run(samples.taken(index), scores[index], target)
+            run, rule = self.run(samples.taken(index), scores[index], target, len(every))
             gains += run.scores(every, rule.search.l2, team)
         return every[np.argsort(-gains, kind="stable")[:number]]
 
@@ -353,17 +355,17 @@ def _scores(model: AdditiveModel, X: Array, samples: Samples, target: Target) ->
     return found if offset is None else found + offset.reshape(len(found), -1)
 
 
-def _tables_of_bag(ground: _Ground, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
+def _tables_of_bag(binned: _Binned, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
     """The tables of a bag, (k, m, n_outputs) each, with the outputs of all runs."""
-    model, shapes = in_parts(ground.job.members[bag]), _shapes(ground, pairs)
-    samples = _on_host(ground.job.shares[bag].samples)
+    model, shapes = in_parts(binned.job.members[bag]), _shapes(binned, pairs)
+    samples = _on_host(binned.job.shares[bag].samples)
     by_run = []
-    for target in ground.job.targets:
-        own = _Run(ground, bag, target, samples, _scores(model, ground.job.X, samples, target))
+    for target in binned.job.targets:
+        own = _BagRun(binned, bag, target, samples, _scores(model, binned.job.X, samples, target))
         held_out = own.held_out(model)
         if held_out is None:
             turns = own.turns(pairs, TURNS)
-        elif ground.is_choice(len(pairs)):
+        elif binned.is_choice(len(pairs)):
             n_turns = len(own.turns(own.best_pairs(len(pairs)), MOST_TURNS, held_out))
             turns = own.turns(pairs, n_turns)
         else:
@@ -390,10 +392,10 @@ class _HeldOut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Run:
+class _BagRun:
     """A run of a bag: its samples, and their scores (n_samples, n_outputs) by the main effects."""
 
-    ground: _Ground
+    binned: _Binned
     bag: int
     target: Target
     samples: Samples
@@ -401,17 +403,18 @@ class _Run:
 
     def best_pairs(self, number: int) -> np.ndarray:
         """The pairs that these samples alone would choose."""
-        return self.ground.best([(self.target, self.samples, self.scores)], number)
+        return self.binned.best([(self.target, self.samples, self.scores)], number)
 
-    def turns(self, pairs: np.ndarray, most: int, held_out: _HeldOut | None = None) -> list[Steps]:
+    def turns(self, pairs: np.ndarray, most: int, held_out: _HeldOut | None = None) -> list[Turn]:
         """The turns of some pairs, as far as held-out samples want them."""
-        run, rule = self.ground.run(self.samples, self.scores, self.target)
-        stopping = self.ground.job.settings.stopping
+        n_steps = len(pairs) * min(most, TURNS)
+        run, rule = self.binned.run(self.samples, self.scores, self.target, n_steps)
+        stopping = self.binned.job.settings.stopping
         tol = 0.0 if stopping is None else stopping.tol
         limits = TurnLimits(most, PATIENCE, tol, float(np.abs(self.scores).max()))
         now = None if held_out is None else np.array(held_out.scores, order="C")
 
-        def judged(steps: Steps | None) -> float:
+        def judged(steps: Turn | None) -> float:
             nonlocal now
             assert now is not None
             assert held_out is not None
@@ -419,19 +422,19 @@ class _Run:
                 now = run.added(now, held_out.bins, pairs, steps)
             return held_out.score(now[:, 0] if now.shape[1] == 1 else now)
 
-        offers = self.ground.offers(pairs, self.bag, self.target)
+        offers = self.binned.offers(pairs, self.bag, self.target)
         judge = None if held_out is None else judged
         return Turns(run, pairs, rule, offers).made(limits, judge)
 
     def held_out(self, model: AdditiveModel) -> _HeldOut | None:
         """The bag's held-out samples; None without early stopping."""
-        ground, own = self.ground, self.ground.job.shares[self.bag].held_out
-        stopping = ground.job.settings.stopping
+        binned, own = self.binned, self.binned.job.shares[self.bag].held_out
+        stopping = binned.job.settings.stopping
         if own is None or stopping is None or stopping.patience is None:
             return None
-        X = ground.job.X if own.X is None else own.X
+        X = binned.job.X if own.X is None else own.X
         samples = _on_host(own.samples)
-        bins = ground.bins if own.X is None else arrays.to_host(bins_of(X, ground.axes))
+        bins = binned.bins if own.X is None else arrays.to_host(bins_of(X, binned.axes))
         taken = bins if samples.rows is None else bins[:, samples.rows]
         watched, link = self.target.watched(samples, 1), link_of(self.target.votes.search("stump"))
         return _HeldOut(
@@ -441,18 +444,18 @@ class _Run:
         )
 
 
-def _shapes(ground: _Ground, pairs: np.ndarray) -> list[tuple[int, int]]:
-    return [(ground.axes[j].n_bins, ground.axes[k].n_bins) for j, k in pairs.tolist()]
+def _shapes(binned: _Binned, pairs: np.ndarray) -> list[tuple[int, int]]:
+    return [(binned.axes[j].n_bins, binned.axes[k].n_bins) for j, k in pairs.tolist()]
 
 
 def _finished(
-    ground: _Ground, pairs: np.ndarray, of_bags: list[list[np.ndarray]]
+    binned: _Binned, pairs: np.ndarray, of_bags: list[list[np.ndarray]]
 ) -> LearntPairs | None:
     """The average of the bags' tables, purified."""
-    job, n_bags = ground.job, len(of_bags)
+    job, n_bags = binned.job, len(of_bags)
     samples = job.samples
     weights = IntegerWeights.of(samples.weights).values.astype(np.float64)
-    bins = ground.bins if samples.rows is None else ground.bins[:, samples.rows]
+    bins = binned.bins if samples.rows is None else binned.bins[:, samples.rows]
     tables, moved = list[PairTable](), _Moved(job.average.n_outputs)
     for (j, k), own in zip(pairs.tolist(), zip(*of_bags, strict=True), strict=True):
         total = np.sum(own, axis=0)
@@ -463,15 +466,15 @@ def _finished(
         cells = bins[j].astype(np.int64) * shape[1] + bins[k]
         on_cells = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1])
         on_cells = on_cells.reshape(shape)
-        if ground.keys[j] < ground.keys[k]:
+        if binned.keys[j] < binned.keys[k]:
             pure, rows, columns = purified(mean, on_cells)
         else:  # rounding must not depend on which feature comes first
             turned = purified(mean.swapaxes(0, 1), on_cells.T)
             pure, rows, columns = turned.table.swapaxes(0, 1), turned.columns, turned.rows
-        moved.add(ground.axes[j], rows)
-        moved.add(ground.axes[k], columns)
+        moved.add(binned.axes[j], rows)
+        moved.add(binned.axes[k], columns)
         bags = np.stack([one - rows[:, np.newaxis] - columns for one in own])
-        axes = ground.axes[j], ground.axes[k]
+        axes = binned.axes[j], binned.axes[k]
         shares = on_cells / on_cells.sum()
         tables.append(PairTable(axes, pure, shares, bags if n_bags > 1 else None))
     if not tables:

@@ -20,7 +20,7 @@ import numpy as np
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.smoothing import mixed
 from gpustump.engines.contract import Totals
-from gpustump.engines.quadrants import N_QUADRANTS, PairRun, Steps, best_quadrants
+from gpustump.engines.quadrants import N_QUADRANTS, PairRun, Turn, best_quadrants
 from gpustump.learners.step_table import VOTES_LIMIT
 
 N_OFFERED = 5
@@ -53,7 +53,7 @@ class TurnLimits:
 
 
 @dataclass(frozen=True)
-class Offers:
+class PairOffers:
     """The cuts that the smoothing turns of a run offer.
 
     Attributes
@@ -94,26 +94,24 @@ class Turns:
     run : PairRun
     pairs : ndarray (n_pairs, 2) of int64
     rule : NewtonVotes
-    offers : Offers
+    offers : PairOffers
     """
 
     run: PairRun
     pairs: np.ndarray
     rule: NewtonVotes
-    offers: Offers
+    offers: PairOffers
 
-    def turn(self, number: int) -> Steps:
+    def turn(self, number: int) -> Turn:
         """Make one step of each pair."""
-        steps, offers = Steps.none(len(self.pairs), self.rule.n_outputs), self.offers.at(number)
+        steps, offers = Turn.none(len(self.pairs), self.rule.n_outputs), self.offers.at(number)
         at = self.run.take_turns(steps, self.pairs, offers, 0, self.rule.plain)
         while at < len(self.pairs):
             self._step(steps, offers[at], at)
             at = self.run.take_turns(steps, self.pairs, offers, at + 1, self.rule.plain)
         return steps
 
-    def made(
-        self, limits: TurnLimits, judge: Callable[[Steps | None], float] | None
-    ) -> list[Steps]:
+    def made(self, limits: TurnLimits, judge: Callable[[Turn | None], float] | None) -> list[Turn]:
         """Make turns, and return those that are kept.
 
         Parameters
@@ -123,7 +121,7 @@ class Turns:
             Adds steps to the held-out samples, and returns their score; without steps it returns
             the score before the first turn. None if no samples are held out.
         """
-        found: list[Steps] = []
+        found: list[Turn] = []
         n_kept, size = 0, limits.largest
         best = -math.inf if judge is None else judge(None)
         while len(found) < limits.most:
@@ -143,7 +141,7 @@ class Turns:
                 break
         return found[:n_kept]
 
-    def _step(self, steps: Steps, offered: np.ndarray, at: int) -> None:
+    def _step(self, steps: Turn, offered: np.ndarray, at: int) -> None:
         """Make the step of one pair, with as many digits as it takes."""
         j, k = self.pairs[at].tolist()
         found = best_quadrants(self.run.cells((j, k)), self.rule.search.l2, offered)
@@ -153,7 +151,7 @@ class Turns:
             steps.places[at], steps.votes[at] = found.place, votes
 
 
-def added_up(turns: list[Steps], shapes: list[tuple[int, int]], n_outputs: int) -> list[np.ndarray]:
+def added_up(turns: list[Turn], shapes: list[tuple[int, int]], n_outputs: int) -> list[np.ndarray]:
     """The table of each pair, (k, m, n_outputs) of float64: the sum of its steps."""
     tables = [np.zeros((*shape, n_outputs)) for shape in shapes]
     for steps in turns:

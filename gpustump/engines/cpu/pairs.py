@@ -22,7 +22,7 @@ from gpustump.engines.cpu.rounds.certain_votes import Whole, vote_of_region
 from gpustump.engines.cpu.rounds.exact_powers import powers
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.integer_weights import FLOOR
-from gpustump.engines.quadrants import N_QUADRANTS, Pair, Place, Steps
+from gpustump.engines.quadrants import N_QUADRANTS, Pair, Place, Turn
 from gpustump.engines.threads import Team, ranges
 
 _CEILING = 1.0 / FLOOR
@@ -419,13 +419,13 @@ class KernelPairRun:
         _pass(self._samples, motion, -1, -1, np.zeros((1, 1, 1), dtype=np.int64))
 
     def take_turns(
-        self, steps: Steps, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
+        self, steps: Turn, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """Make the steps of the pairs from number `at` on; see `PairRun`."""
         return int(_take_turns(self._samples, pairs, offers, at, rule, powers(), *steps))
 
     def added(
-        self, scores: np.ndarray, bins: np.ndarray, pairs: np.ndarray, steps: Steps
+        self, scores: np.ndarray, bins: np.ndarray, pairs: np.ndarray, steps: Turn
     ) -> np.ndarray:
         """The scores of other samples, after the steps of a turn."""
         _add_steps(bins, pairs, *steps, scores)

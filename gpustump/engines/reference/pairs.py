@@ -12,7 +12,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.ahead import VoteRule
 from gpustump.engines.contract import RegionFactors, RegionVotes
-from gpustump.engines.quadrants import Pair, Place, Steps, best_quadrants, quadrants_of
+from gpustump.engines.quadrants import Pair, Place, Turn, best_quadrants, quadrants_of
 from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
 from gpustump.engines.threads import Team
 
@@ -65,12 +65,12 @@ class ArrayPairRun:
         self._integers = None
 
     def take_turns(
-        self, steps: Steps, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
+        self, steps: Turn, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """None: the caller makes every step."""
         return at
 
-    def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Steps) -> Array:
+    def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Turn) -> Array:
         """The scores of other samples, after the steps of a turn."""
         xp = arrays.namespace_of(bins)
         for (j, k), place, votes in zip(pairs.tolist(), steps.places, steps.votes, strict=True):
