@@ -1,4 +1,4 @@
-"""What pairs of features add to a model: checked, and written to a file and back.
+"""What pairs of features add to a model: checked, written to a file and back, and compared.
 
 A model with pairs has version 5 of the file. Its part "model" holds for each pair the bins of both
 features and the values of all cells; the last row and the last column are for missing values. What
@@ -201,3 +201,19 @@ def _values(given: Any, shape: tuple[int, ...], name: str, vote: Rule) -> np.nda
         if not vote.is_right(value):
             raise ValueError(f"{name}: values must be {vote.wanted}; got {shown(value)}.")
     return np.asarray(level, dtype=np.float64).reshape(shape)
+
+
+def strength_of(pair: PairTable) -> float:
+    """How much a pair makes the scores of the training samples differ, over all outputs.
+
+    The mean size of what it adds, weighted as the samples of the training; the mean of its values
+    is 0.
+    """
+    sizes = np.abs(pair.values).reshape(*pair.weights.shape, -1).sum(axis=-1)
+    return float((sizes * pair.weights).sum())
+
+
+def shares_of_pairs(pairs: Sequence[PairTable]) -> np.ndarray:
+    """The share of each pair in what all pairs add, (n_pairs,): of the sum of `strength_of`."""
+    found = np.asarray([strength_of(own) for own in pairs])
+    return found / (found.sum() or 1.0)

@@ -252,22 +252,6 @@ def cells_of(
     )
 
 
-def strength_of(pair: PairTable) -> float:
-    """How much a pair makes the scores of the training samples differ, over all outputs.
-
-    The mean size of what it adds, weighted as the samples of the training; the mean of its values
-    is 0.
-    """
-    sizes = np.abs(pair.values).reshape(*pair.weights.shape, -1).sum(axis=-1)
-    return float((sizes * pair.weights).sum())
-
-
-def shares_of_pairs(model: StumpEnsemble) -> np.ndarray:
-    """The share of each pair in what all pairs add, (n_pairs,): of the sum of `strength_of`."""
-    found = np.asarray([strength_of(own) for own in model.pairs])
-    return found / (found.sum() or 1.0)
-
-
 def _shares(pair: PairTable, samples: inputs.Samples) -> np.ndarray:
     """The share of the samples' weight in each cell."""
     weights = samples.weights

@@ -13,15 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
+from gpustump.model.pairs import shares_of_pairs, strength_of
 from gpustump.plots import inputs, spread, style
-from gpustump.plots.cells import (
-    CellAxis,
-    Cells,
-    cells_of,
-    pair_index,
-    shares_of_pairs,
-    strength_of,
-)
+from gpustump.plots.cells import CellAxis, Cells, cells_of, pair_index
 from gpustump.plots.columns import Pair, pairs_of
 from gpustump.plots.panels import DrawnScore, percent
 from gpustump.plots.shapes import drawn_scores, output_indices, score_text
@@ -193,7 +187,7 @@ def top_pairs(model: StumpEnsemble, contributions: np.ndarray, limit: int = SMAL
     """
     shares = contributions[model.n_features :]
     if not shares.any():
-        shares = shares_of_pairs(model)
+        shares = shares_of_pairs(model.pairs)
     order = np.argsort(-shares, kind="stable")[:limit].tolist()
     pairs = pairs_of(model)
     return [pairs[k] for k in order if shares[k] > 0]

@@ -10,7 +10,7 @@ import pytest
 from command import command_fixture  # noqa: F401
 
 from gpustump import GlassBoxClassifier, StumpEnsemble
-from gpustump.plots.cells import shares_of_pairs
+from gpustump.model.pairs import shares_of_pairs
 
 GLASS = ("--glass-box", "--bags", 2, "--device", "cpu")
 
@@ -51,7 +51,7 @@ def test_a_glass_box_learns_pairs_and_the_summary_names_the_strongest(command, c
     assert found.term_names[0:3] == ("x", "z", "w")
     assert {*found.term_names[3:]} == {"x x z", "x x w", "z x w"}
     assert outcome.row("pairs") == "3, with these shares of what they add:"
-    share = float(shares_of_pairs(found)[found.term_names.index("x x z") - 3])
+    share = float(shares_of_pairs(found.pairs)[found.term_names.index("x x z") - 3])
     assert share > 0.5
     line = next(line for line in outcome.out.splitlines() if "x x z" in line)
     assert line.split()[-1] == f"{100 * share:.1f}%"
@@ -125,7 +125,7 @@ def test_inspect_names_the_pairs_with_their_shares(command, crossed):
     *_, block = outcome.out.split("\n\n")
     head, *lines = block.splitlines()
     assert head.split() == ["pair", "of", "pairs", "cells"]
-    shares = dict(zip(found.term_names[3:], shares_of_pairs(found), strict=True))
+    shares = dict(zip(found.term_names[3:], shares_of_pairs(found.pairs), strict=True))
     assert [line.split("  ")[0] for line in lines] == sorted(shares, key=lambda own: -shares[own])
     for line in lines:
         assert f"{100 * shares[line.split('  ')[0]]:.1f}%" in line

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gpustump import GlassBoxClassifier, RegionMember, Split, StumpEnsemble, plots
 from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
-from gpustump.plots.cells import shares_of_pairs
+from gpustump.model.pairs import shares_of_pairs
 
 UNIT = 2.0**-36
 NAMES = ("age", "income", "job", "hired")
@@ -263,7 +263,7 @@ def test_bands_reach_one_standard_deviation_of_the_bags(crossed):
 def test_the_overview_draws_the_pairs_that_contribute_most(crossed):
     model, X = made(), rows()
     shares = model.contribution_importances(X)
-    for given, own in ((X, shares[4:]), (None, shares_of_pairs(model))):
+    for given, own in ((X, shares[4:]), (None, shares_of_pairs(model.pairs))):
         figure = plots.overview(model, given)
         assert "3 pairs" in figure.get_suptitle()
         drawn_pairs = [
@@ -280,7 +280,7 @@ def test_the_overview_draws_the_pairs_that_contribute_most(crossed):
     weights = model.pairs[0].weights
     sizes = [(np.abs(p.values[..., 0]) * p.weights).sum() for p in model.pairs]
     assert weights.sum() == pytest.approx(1.0)
-    assert_allclose(shares_of_pairs(model), np.asarray(sizes) / sum(sizes))
+    assert_allclose(shares_of_pairs(model.pairs), np.asarray(sizes) / sum(sizes))
 
 
 def test_the_overview_of_several_classes_says_whose_score_a_pair_is_drawn_for():

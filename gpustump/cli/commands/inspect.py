@@ -23,7 +23,7 @@ from gpustump.cli.wording import label_text, percent
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
-from gpustump.plots.cells import shares_of_pairs
+from gpustump.model.pairs import shares_of_pairs
 from gpustump.plots.inputs import PREDICTIONS
 
 _STARTS = 6
@@ -140,7 +140,7 @@ def _features(loaded: LoadedModel, contributions: np.ndarray | None) -> list[str
 def _pairs(loaded: LoadedModel, contributions: np.ndarray | None) -> list[str]:
     """A line for each pair: its share of what pairs add, its cells and its contributions."""
     model, names = loaded.model, loaded.pair_names
-    own, start = shares_of_pairs(model), model.n_features
+    own, start = shares_of_pairs(model.pairs), model.n_features
     shares = own if contributions is None else contributions[start:]
     order = np.argsort(-shares, kind="stable").tolist()
     columns = [

@@ -30,7 +30,7 @@ from gpustump.data.columns import UNITS
 from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import counted, listed, shortened, thousands
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
-from gpustump.plots.cells import shares_of_pairs
+from gpustump.model.pairs import shares_of_pairs
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
@@ -333,8 +333,8 @@ def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
         return []
     names = LoadedModel(training.model, training.data.encoding).pair_names
     if not names:
-        return [("pairs", "none: there are no two features to cut")]
-    shares = shares_of_pairs(training.model)
+        return [("pairs", "none: no two features can be cut, or none helped on held-out rows")]
+    shares = shares_of_pairs(training.model.pairs)
     order = np.argsort(-shares, kind="stable").tolist()
     lines = aligned_lines(
         [(shortened(names[k]), percent(shares[k])) for k in order[:PAIRS_SHOWN]], right=(1,)
