@@ -27,6 +27,7 @@ import importlib
 import io
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -39,6 +40,9 @@ from gpustump.cli.wording import one_line
 INTERRUPTED = 130
 READER_GONE = 141
 WRONG_INPUT = 2
+
+RESERVE = 2**20
+"""Bytes kept back, so that a command that runs out of memory can still say so."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -136,6 +140,7 @@ class _Abandonable(io.RawIOBase):
 
 def _reported(argv: Sequence[str]) -> int:
     """Run a command; report a failure by one line on stderr and the exit code."""
+    reserve = bytearray(RESERVE)
     try:
         return _run(argv)
     except KeyboardInterrupt as error:
@@ -145,6 +150,9 @@ def _reported(argv: Sequence[str]) -> int:
         _abandon_output()
         return READER_GONE
     except Exception as error:
+        del reserve
+        if isinstance(error, MemoryError):
+            traceback.clear_frames(error.__traceback__)
         message = message_of(error)
         if message is None:
             raise
