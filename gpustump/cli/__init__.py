@@ -32,9 +32,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpustump.cli.arguments import parse
 from gpustump.cli.errors import message_of
 from gpustump.cli.interruptions import Interruptions
+from gpustump.cli.options import parse
 from gpustump.cli.wording import one_line
 
 INTERRUPTED = 130

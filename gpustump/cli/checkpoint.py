@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gpustump.cli.errors import InputError, system_errors_at
-from gpustump.cli.output.output_paths import (
+from gpustump.cli.write.paths import (
     STANDARD_OUTPUT,
     OutputFile,
     check_different_files,

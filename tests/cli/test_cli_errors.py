@@ -304,7 +304,7 @@ def test_a_bug_keeps_its_traceback(command, monkeypatch):
     def broken(*arguments, **options):
         raise ValueError("a mistake of ours")
 
-    monkeypatch.setattr("gpustump.cli.input.training_data.learn_encoding", broken)
+    monkeypatch.setattr("gpustump.cli.columns.training.learn_encoding", broken)
     with pytest.raises(ValueError, match="a mistake of ours"):
         main(["train"])
 

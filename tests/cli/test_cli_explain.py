@@ -88,7 +88,7 @@ def test_with_more_classes_columns_are_named_by_class_and_feature(command, wine)
 
 def test_large_tables_are_written_in_blocks_without_a_seam(command, cancer, monkeypatch):
     command.succeeds("explain", "model.json", "table.npy", "-o", "whole.csv")
-    monkeypatch.setattr("gpustump.cli.output.result_file.BLOCK_CELLS", 1000)
+    monkeypatch.setattr("gpustump.cli.write.results.BLOCK_CELLS", 1000)
     command.succeeds("explain", "model.json", "table.npy", "-o", "parts.csv")
     files = command.files()
     assert files["whole.csv"] == files["parts.csv"]

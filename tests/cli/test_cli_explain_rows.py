@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from gpustump import LogitBoostClassifier, Member, Split, Stump, StumpEnsemble
-from gpustump.cli.output.text_bars import ASCII, BLOCKS, BarStyle, bars
+from gpustump.cli.summary.text_bars import ASCII, BLOCKS, BarStyle, bars
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.members import RegionMember
 
@@ -177,7 +177,7 @@ def test_several_rows_are_explained_one_after_the_other(command):
 def test_a_picture_of_the_row_is_that_of_the_library(command):
     pytest.importorskip("matplotlib")
     from gpustump import plots
-    from gpustump.cli.output.pictures import default_matplotlib, picture
+    from gpustump.cli.write.pictures import default_matplotlib, picture
 
     model = three_classes()
     told = command.succeeds("explain", "three.json", "pair.npy", "--row", 2)

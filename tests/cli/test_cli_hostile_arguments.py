@@ -17,7 +17,7 @@ import pytest
 from command import Command, command_fixture, refusal  # noqa: F401
 from fault_counts import count
 
-from gpustump.cli.arguments import _parsers
+from gpustump.cli.options import _parsers
 from gpustump.data.parameters import MOST_BAGS
 
 pytest.importorskip("polars")

@@ -13,8 +13,8 @@ import pytest
 from command import command_fixture  # noqa: F401
 
 from gpustump.cli.errors import InputError
-from gpustump.cli.input.file_state import FileState, check_unchanged, check_unchanged_if_mapped
-from gpustump.cli.input.reading import read_table
+from gpustump.cli.read.file_state import FileState, check_unchanged, check_unchanged_if_mapped
+from gpustump.cli.read.files import read_table
 
 VALUES = np.arange(12.0).tobytes()
 

@@ -19,7 +19,7 @@ from forged_files import forged
 from golden_models import FOLDER, TABLE
 from hostile_data import intact
 
-from gpustump.cli.input.reading import read_table
+from gpustump.cli.read.files import read_table
 
 pytest.importorskip("polars")
 
@@ -52,7 +52,7 @@ def test_a_file_with_a_fault_is_refused_by_name_or_is_a_table(tmp_path):
 
 ABORTS = """
 import ctypes, os, sys, threading
-from gpustump.cli.input.polars_files import explained
+from gpustump.cli.read.frames import explained
 
 def abort():
     ctypes.CDLL(None).abort()  # as Rust does where it gets no memory; Python's lock is let go

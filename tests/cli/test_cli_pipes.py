@@ -15,7 +15,7 @@ from command import Command, command_fixture, run_process  # noqa: F401
 
 from gpustump import StumpEnsemble
 from gpustump.cli import main
-from gpustump.cli.input.standard_input import _ending_of_table
+from gpustump.cli.read.streams import _ending_of_table
 
 posix = pytest.mark.skipif(os.name != "posix", reason="there are no such pipes or devices")
 
@@ -281,7 +281,7 @@ def test_an_error_that_cannot_be_told_is_still_an_exit_code(command, monkeypatch
 
 def test_a_model_is_the_same_by_a_pipe(command, table, monkeypatch):
     give(monkeypatch, Path("model.json").read_bytes())
-    from gpustump.cli.input.model_input import load_model
+    from gpustump.cli.columns.model import load_model
 
     assert load_model("-").model.digest() == StumpEnsemble.load("model.json").digest()
 

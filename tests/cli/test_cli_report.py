@@ -84,7 +84,7 @@ class Page(HTMLParser):
 @pytest.fixture
 def no_rendering(monkeypatch):
     """For tests of the page's text: figures are made, but not rendered, which takes most time."""
-    monkeypatch.setattr("gpustump.cli.output.html_report.as_bytes", lambda figure, kind, dpi: PNG)
+    monkeypatch.setattr("gpustump.cli.write.report.as_bytes", lambda figure, kind, dpi: PNG)
 
 
 def page(path: str = "report.html") -> Page:
@@ -150,8 +150,8 @@ def drawn_axes(monkeypatch):
         seen.append(figure.axes)
         return PNG
 
-    monkeypatch.setattr("gpustump.cli.output.html_report.as_bytes", keep)
-    monkeypatch.setattr("gpustump.cli.output.pictures.as_bytes", keep)
+    monkeypatch.setattr("gpustump.cli.write.report.as_bytes", keep)
+    monkeypatch.setattr("gpustump.cli.write.pictures.as_bytes", keep)
     return seen
 
 
@@ -311,7 +311,7 @@ def test_names_from_the_data_are_text_and_never_markup(command):
 def test_many_rows_are_drawn_from_a_choice_of_them_and_the_page_says_so(
     command, no_rendering, monkeypatch
 ):
-    monkeypatch.setattr("gpustump.cli.output.html_report.MOST_ROWS", 100)
+    monkeypatch.setattr("gpustump.cli.write.report.MOST_ROWS", 100)
     command.succeeds("train", "--rounds", 5, "--report", "report.html", "--quiet")
     assert (
         "The pictures show at most 100 of the rows trained on, and of those held out" in page().text
@@ -457,8 +457,8 @@ def test_a_picture_that_cannot_be_drawn_is_refused(command, arguments, message):
 
 def test_pictures_call_features_what_the_rules_call_them(command):
     polars = pytest.importorskip("polars")
-    from gpustump.cli.input.model_input import load_model
-    from gpustump.cli.output.drawn_model import DrawnModel
+    from gpustump.cli.columns.model import load_model
+    from gpustump.cli.write.drawn_model import DrawnModel
 
     def drawn_names():
         loaded = load_model("model.json")

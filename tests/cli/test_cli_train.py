@@ -324,7 +324,7 @@ def test_rows_without_a_target_are_left_out_if_asked(command):
 
 
 def test_a_npy_file_is_mapped_not_loaded(command):
-    from gpustump.cli.input.reading import read_table
+    from gpustump.cli.read.files import read_table
 
     X, _ = samples()
     np.save("table.npy", X)

@@ -13,8 +13,8 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 from sklearn.model_selection import train_test_split
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
-from gpustump.cli.input.training_data import Part
-from gpustump.cli.output.held_out_figures import ScoredPart, about_held_out
+from gpustump.cli.columns.training import Part
+from gpustump.cli.summary.held_out import ScoredPart, about_held_out
 
 SHARES = "the classes' shares alone give"
 

@@ -26,7 +26,7 @@ from gpustump import (
     StumpEnsemble,
 )
 from gpustump.cli import method
-from gpustump.cli.arguments import parse
+from gpustump.cli.options import parse
 
 OPTIONS = {
     "--loss logistic": lambda: LogitBoostClassifier(device="cpu"),

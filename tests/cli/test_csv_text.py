@@ -8,9 +8,9 @@ import io
 import numpy as np
 import pytest
 
-from gpustump.cli.output import csv_text, shortest_floats
-from gpustump.cli.output.csv_text import CsvColumns, header_line
-from gpustump.cli.output.shortest_floats import shortest_texts
+from gpustump.cli.write import csv_text, shortest_floats
+from gpustump.cli.write.csv_text import CsvColumns, header_line
+from gpustump.cli.write.shortest_floats import shortest_texts
 
 AWKWARD = ["", " ", "a,b", 'say "no"', "two\nlines", "\r", "é", "0", "nan", "#", "'", ";", "\t"]
 SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e16, 1e-5, 1e22, 5e-324, 0.1, 1.0, 2**53]

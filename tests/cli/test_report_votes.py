@@ -14,8 +14,8 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import log_loss
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.cli.input.offsets import Offsets
-from gpustump.cli.input.training_data import Part
+from gpustump.cli.columns.offsets import Offsets
+from gpustump.cli.columns.training import Part
 from gpustump.model.encoding import plain_encoding
 
 pytest.importorskip("matplotlib")
@@ -23,7 +23,7 @@ pytest.importorskip("jinja2")
 
 from drawn import legend
 
-from gpustump.cli.output import html_report
+from gpustump.cli.write import report as html_report
 
 PNG = b"\x89PNG\r\n\x1a\n"
 HELD_OUT = np.arange(178) % 3 == 0

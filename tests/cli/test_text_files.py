@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from command import command_fixture  # noqa: F401
 
-from gpustump.cli.arguments import parse
+from gpustump.cli.columns.training import read_training_data
 from gpustump.cli.errors import InputError
-from gpustump.cli.input import text_blocks
-from gpustump.cli.input.reading import read_table
-from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
-from gpustump.cli.input.training_data import read_training_data
+from gpustump.cli.options import parse
+from gpustump.cli.read import text_blocks
+from gpustump.cli.read.files import read_table
+from gpustump.cli.read.requests import NUMBER, TEXT, Request, TextOptions, Wanted
 
 pytest.importorskip("polars")
 

@@ -12,7 +12,7 @@ from command import command_fixture  # noqa: F401
 
 pl = pytest.importorskip("polars")
 
-from gpustump.cli.input.text_columns import Rules, typed  # noqa: E402
+from gpustump.cli.read.fields import Rules, typed  # noqa: E402
 
 FORMATS = {"dmy": "%d/%m/%Y", "mdy": "%m/%d/%Y", "ymd": "%Y/%m/%d"}
 

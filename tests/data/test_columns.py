@@ -46,7 +46,7 @@ def test_words_are_missing_in_a_tables_array_too():
     X = np.asarray([[1, -9], [3, 4]])
     table = columns_of(pandas.DataFrame(X, columns=["a", "b"]))
     assert without_words(table, ()) is table
-    from gpustump.cli.input.input_table import table_of
+    from gpustump.cli.read.table import table_of
 
     found = without_words(table_of("X", X, None), ("-9",)).matrix
     assert np.array_equal(found, [[1, np.nan], [3, 4]], equal_nan=True)

@@ -301,7 +301,7 @@ def answers(model: StumpEnsemble, table: Any) -> dict[str, Any]:
 
 def features_of_table(model: StumpEnsemble) -> np.ndarray:
     """The features of `TABLE`, as the command line reads them for a model."""
-    from gpustump.cli.input.model_input import read_features
+    from gpustump.cli.columns.model import read_features
 
     return read_features(str(TABLE), model.encoding)
 

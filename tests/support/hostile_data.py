@@ -28,7 +28,7 @@ from peak_memory import limit_bytes, peak_bytes
 
 from gpustump.cli import main
 from gpustump.cli.errors import InputError
-from gpustump.cli.input.reading import read_table
+from gpustump.cli.read.files import read_table
 
 AT = "at.txt"
 N_ROWS = 40

@@ -10,16 +10,16 @@ import importlib.util
 
 import numpy as np
 
+from gpustump.cli.columns.audit import columns_of, read_audit_data, rows_text
+from gpustump.cli.columns.constraints import by_feature
+from gpustump.cli.columns.device_option import check_device_option
+from gpustump.cli.columns.model import LoadedModel, load_model
+from gpustump.cli.columns.training import TrainingData, split_rows
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.input.audit_data import columns_of, read_audit_data, rows_text
-from gpustump.cli.input.constraints import by_feature
-from gpustump.cli.input.device_option import check_device_option
-from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.input.model_input import LoadedModel, load_model
-from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
-from gpustump.cli.input.training_data import TrainingData, split_rows
 from gpustump.cli.method import Recipe, estimator, recipe_of
-from gpustump.cli.output.text_layout import name_value_lines
+from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
+from gpustump.cli.read.streams import check_one_standard_input, shown_name
+from gpustump.cli.summary.layout import name_value_lines
 from gpustump.data.readable import shortened, shown
 from gpustump.estimators.audit import Given, Means, audit_with
 from gpustump.estimators.audit_result import Audit

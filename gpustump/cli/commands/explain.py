@@ -15,17 +15,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpustump.cli.commands.explain_rows import explain_rows, is_about_rows
-from gpustump.cli.errors import as_input_error
-from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.input.model_input import (
+from gpustump.cli.columns.model import (
     LoadedModel,
     at_least_one_row,
     load_model,
     read_features,
 )
-from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
-from gpustump.cli.output.result_file import (
+from gpustump.cli.commands.explain_rows import explain_rows, is_about_rows
+from gpustump.cli.errors import as_input_error
+from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
+from gpustump.cli.read.streams import check_one_standard_input, shown_name
+from gpustump.cli.write.results import (
     Layout,
     Result,
     check_replaced_result,

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from gpustump.cli.arguments import TOP
+from gpustump.cli.columns.model import LoadedModel, load_model, read_features_and_offsets
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.input.model_input import LoadedModel, load_model, read_features_and_offsets
-from gpustump.cli.input.standard_input import shown_name
-from gpustump.cli.output.output_paths import STANDARD_OUTPUT, OutputFile
-from gpustump.cli.output.pictures import (
+from gpustump.cli.options import TOP
+from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
+from gpustump.cli.read.streams import shown_name
+from gpustump.cli.summary.row import Place, row_lines
+from gpustump.cli.summary.text_bars import BarStyle
+from gpustump.cli.write.paths import STANDARD_OUTPUT, OutputFile
+from gpustump.cli.write.pictures import (
     check_picture,
     default_matplotlib,
     picture,
     write_picture,
 )
-from gpustump.cli.output.row_explanation import Place, row_lines
-from gpustump.cli.output.text_bars import BarStyle
 from gpustump.data.readable import counted, listed, quoted, suggestion
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots.columns import terms_of

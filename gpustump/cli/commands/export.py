@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gpustump.cli.arguments import LANGUAGES
+from gpustump.cli.columns.model import load_model
 from gpustump.cli.errors import InputError, MissingLibraryError, as_input_error, system_errors_at
-from gpustump.cli.input.model_input import load_model
-from gpustump.cli.output.output_paths import (
+from gpustump.cli.options import LANGUAGES
+from gpustump.cli.write.paths import (
     STANDARD_OUTPUT,
     OutputFile,
     check_ending,

@@ -6,20 +6,20 @@ import argparse
 
 import numpy as np
 
-from gpustump.cli.input.model_input import LoadedModel, load_model, read_features
-from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
-from gpustump.cli.output.drawn_model import DrawnModel
-from gpustump.cli.output.output_paths import OutputFile
-from gpustump.cli.output.pictures import (
+from gpustump.cli.columns.model import LoadedModel, load_model, read_features
+from gpustump.cli.read.streams import check_one_standard_input, shown_name
+from gpustump.cli.summary.layout import aligned_lines, name_value_lines
+from gpustump.cli.summary.region_rules import decimals_for, signed
+from gpustump.cli.summary.rules import Limit, rules
+from gpustump.cli.wording import label_text, percent
+from gpustump.cli.write.drawn_model import DrawnModel
+from gpustump.cli.write.paths import OutputFile
+from gpustump.cli.write.pictures import (
     check_picture,
     default_matplotlib,
     picture,
     write_picture,
 )
-from gpustump.cli.output.region_rules import decimals_for, signed
-from gpustump.cli.output.rules import Limit, rules
-from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
-from gpustump.cli.wording import label_text, percent
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member

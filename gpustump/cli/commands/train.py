@@ -18,12 +18,10 @@ from gpustump import __version__
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli import checkpoint
 from gpustump.cli.checkpoint import rounds_in, telling_of_the_rounds
-from gpustump.cli.errors import as_input_error, system_errors_at
-from gpustump.cli.input.constraints import by_feature, constraints_of
-from gpustump.cli.input.device_option import check_device_option
-from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.input.offsets import OffsetColumns
-from gpustump.cli.input.training_data import (
+from gpustump.cli.columns.constraints import by_feature, constraints_of
+from gpustump.cli.columns.device_option import check_device_option
+from gpustump.cli.columns.offsets import OffsetColumns
+from gpustump.cli.columns.training import (
     FittedTraining,
     Part,
     TrainingData,
@@ -31,14 +29,18 @@ from gpustump.cli.input.training_data import (
     split,
     weights_of,
 )
+from gpustump.cli.errors import as_input_error, system_errors_at
 from gpustump.cli.method import Method, estimator, method_of, settings
-from gpustump.cli.output import html_report
-from gpustump.cli.output.model_output import (
+from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
+from gpustump.cli.summary.layout import name_value_lines
+from gpustump.cli.summary.training import FinishedTraining, summary
+from gpustump.cli.write import report as html_report
+from gpustump.cli.write.model import (
     check_model_output,
     replaced_model,
     write_model,
 )
-from gpustump.cli.output.output_paths import (
+from gpustump.cli.write.paths import (
     STANDARD_OUTPUT,
     OutputFile,
     check_different_files,
@@ -47,8 +49,6 @@ from gpustump.cli.output.output_paths import (
     check_replaced_file,
     kind_with_mark,
 )
-from gpustump.cli.output.text_layout import name_value_lines
-from gpustump.cli.output.training_summary import FinishedTraining, summary
 from gpustump.data.readable import counted, readable_bytes
 from gpustump.engines.announcements import nobody_listens
 from gpustump.model.whole_file import whole_file

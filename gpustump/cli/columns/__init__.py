@@ -1,0 +1,1 @@
+"""How the columns of a table become features, target, weights and offsets."""

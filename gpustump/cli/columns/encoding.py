@@ -1,0 +1,176 @@
+"""Decide how the columns of a training table become features."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from gpustump.cli.errors import InputError
+from gpustump.cli.options import CATEGORY_LIMIT
+from gpustump.cli.read.fields import MARKERS, is_written_number
+from gpustump.cli.read.table import InputTable
+from gpustump.data.columns import NUMERIC, USABLE, AsText, Column, is_number
+from gpustump.data.parameters import MOST_CATEGORIES
+from gpustump.data.readable import counted, listed, quoted
+from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
+
+_MOST_PROBLEMS = 5
+"""How many kinds of problems a message tells of."""
+
+LEAST_NUMBERS, MOST_WORDS = 3, 3
+"""A column of text is refused if 1 to `MOST_WORDS` of its distinct values are not numbers, while at
+least `LEAST_NUMBERS`, and twice as many as the words, are: the words may mean missing values."""
+
+
+class Forced(NamedTuple):
+    """What the user decides: the positions of columns that are text, and of those that are numbers,
+    and whether a column of text becomes one categorical feature."""
+
+    text: frozenset[int] = frozenset()
+    numbers: frozenset[int] = frozenset()
+    as_sets: bool = False
+
+    @property
+    def kind_of_text(self) -> str:
+        """What a column of text becomes."""
+        return NUMBERED if self.as_sets else "category"
+
+    @property
+    def most_values(self) -> int:
+        """The most distinct values that a column of text may have."""
+        return MOST_CATEGORIES if self.as_sets else CATEGORY_LIMIT
+
+
+class _Refused(NamedTuple):
+    """A column that cannot be a feature, the reason, and a function that says what to do, given the
+    names of such columns and "it" or "them"."""
+
+    column: Column
+    reason: str
+    advice: Callable[[str, str], str]
+
+
+def learn_encoding(
+    table: InputTable, positions: Sequence[int], forced: Forced | None = None
+) -> Encoding:
+    """Decide how these columns of a training table become features.
+
+    Raises
+    ------
+    InputError
+        If columns cannot be features; the message names them.
+    """
+    forced = forced or Forced()
+    columns, refused = [], []
+    for position in positions:
+        column = table.columns[position]
+        if position in forced.text and column.kind in NUMERIC:
+            column = AsText(column)
+        kind = {"text": forced.kind_of_text, "empty": "number"}.get(column.kind, column.kind)
+        values = tuple(column.distinct()) if column.kind == "text" else ()
+        problem = _problem(column, values, position, forced)
+        if problem is None:
+            columns.append(InputColumn(column.name, position, kind, values))
+        else:
+            refused.append(problem)
+    if refused:
+        raise InputError(_refusal(table.source, refused))
+    return Encoding(tuple(columns), len(table.columns), table.named)
+
+
+def _problem(
+    column: Column, values: Sequence[str], position: int, forced: Forced
+) -> _Refused | None:
+    """Why a column cannot be a feature; None if it can."""
+    if column.kind not in USABLE:
+        return _Refused(column, f"its type is {column.kind}", _leave_out_or_convert)
+    words = [value for value in values if not is_number(value)]
+    odd = [word for word in words if not is_written_number(word)]
+    others = [word for word in odd if word.lower() not in MARKERS]
+    is_forced = position in forced.text
+    if is_forced and column.kind not in ("text", "empty"):
+        return _Refused(column, f"--categorical names it, but it is a {column.kind}", _make_text)
+    if position in forced.numbers and column.kind == "text":
+        reason = "--numeric names it, but numbers are read only from fields of text files"
+        if others:
+            reason = f"--numeric names it, but it holds {listed(others, 3)}"
+        return _Refused(column, reason, _name_missing(others[:3]) if others else _convert)
+    n_numbers = len(values) - len(odd)
+    are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(others))
+    if 0 < len(others) <= MOST_WORDS and are_numbers and not is_forced:
+        reason = f"all its values are numbers except {listed(others)}"
+        return _Refused(column, reason, _name_missing(others))
+    if len(values) <= forced.most_values:
+        return None
+    reason = f"it is text with {len(values)} distinct values, more than {forced.most_values}"
+    if not words and not is_forced:
+        reason += f", such as {listed(values[:2])}: numbers that were read as text, as codes are"
+        return _Refused(column, reason, _read_as_numbers)
+    if not others and not is_forced:
+        reason += f": numbers with signs or marks, such as {listed(_different(words))}"
+        return _Refused(column, reason, _write_alike)
+    return _Refused(column, f"{reason}, such as {listed(values[:2])}", _leave_out_or_convert)
+
+
+def _leave_out_or_convert(names: str, them: str) -> str:
+    return f"Leave {them} out with --drop {names}, or turn {them} into numbers."
+
+
+def _read_as_numbers(names: str, them: str) -> str:
+    return (
+        f"Leave {them} out with --drop {names}, or, if the table is a text file, read {them} as "
+        f"numbers with --numeric {names}."
+    )
+
+
+def _different(words: Sequence[str]) -> list[str]:
+    """Two words that differ in what is no digit."""
+    forms = {re.sub(r"\d+", "", word): word for word in reversed(words)}
+    return list(forms.values())[::-1][:2]
+
+
+def _write_alike(names: str, them: str) -> str:
+    return (
+        "Say which mark is the decimal one with --decimal, write all values with the same sign, or "
+        f"leave {them} out with --drop {names}."
+    )
+
+
+def _convert(names: str, them: str) -> str:
+    return f"Turn {them} into numbers first."
+
+
+def _make_text(names: str, them: str) -> str:
+    return f"Turn {them} into text first."
+
+
+def _name_missing(words: Sequence[str]) -> Callable[[str, str], str]:
+    options = " ".join(f"--missing {shlex.quote(word)}" for word in words)
+    it_stands = "it stands for a missing value" if len(words) == 1 else "they are missing values"
+
+    def advice(names: str, them: str) -> str:
+        return (
+            f"Give {options} if {it_stands}, --categorical {names} for text, or leave {them} out "
+            f"with --drop {names}."
+        )
+
+    return advice
+
+
+def _refusal(source: str, refused: Sequence[_Refused]) -> str:
+    """A message about the columns that cannot be used, those of one problem together."""
+    problems: dict[str, list[_Refused]] = {}
+    for one in refused:  # what to do is the same for columns of one problem
+        problems.setdefault(one.advice("", ""), []).append(one)
+    told = []
+    for alike in list(problems.values())[:_MOST_PROBLEMS]:
+        column, reason, advice = alike[0]
+        names = [one.column.name for one in alike]
+        also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
+        what_to_do = advice(shlex.quote(",".join(names)), "them" if names[1:] else "it")
+        told.append(f"column {quoted(column.name)} cannot be used: {reason}.{also} {what_to_do}")
+    rest = len(problems) - _MOST_PROBLEMS
+    more = [f"{counted(rest, 'other problem')} like these."] if rest > 0 else []
+    return f"{source}: " + " And ".join([*told, *more])

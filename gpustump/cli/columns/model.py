@@ -1,0 +1,137 @@
+"""Read a model file, and a table for the model: how predict, explain and inspect begin."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.cli.columns.offsets import OffsetColumns, Offsets
+from gpustump.cli.errors import as_input_error
+from gpustump.cli.read.files import read_table
+from gpustump.cli.read.requests import NUMBER, TEXT, Request, TextOptions, Wanted
+from gpustump.cli.read.streams import model_file
+from gpustump.cli.read.table import InputTable
+from gpustump.cli.wording import one_line
+from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
+from gpustump.model.ensemble import StumpEnsemble
+
+
+class LoadedModel(NamedTuple):
+    """A model, and how a table's columns become its features."""
+
+    model: StumpEnsemble
+    encoding: Encoding
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """The names of the features as reports show them, then those of pairs of features."""
+        return replace(self.model, feature_names=self.encoding.shown_names).term_names
+
+    @property
+    def pair_names(self) -> tuple[str, ...]:
+        """Those of pairs of features only."""
+        return self.term_names[self.model.n_features :]
+
+
+def load_model(path: str) -> LoadedModel:
+    """Read a model file, or a model from standard input if the path is -.
+
+    Raises
+    ------
+    ModelFileError, InputError, OSError
+        If the file is not an intact model.
+    """
+    with model_file(path) as file:
+        model = StumpEnsemble.load(file.path)
+    return LoadedModel(model, model.encoding)
+
+
+def at_least_one_row(X: np.ndarray) -> np.ndarray:
+    """A table (n_rows, n_features), or a row of zeros if it is empty, which models refuse."""
+    return X if len(X) else np.zeros((1, X.shape[1]), dtype=X.dtype)
+
+
+def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) -> np.ndarray:
+    """The features (n_rows, n_features) in a data file; stderr tells of unknown categories.
+
+    Raises
+    ------
+    InputError, OSError
+        If the file is not a table with the columns that the model needs.
+    """
+    return _features(read_table(path, _request(encoding), may_be_empty=may_be_empty), encoding)
+
+
+def read_features_and_offsets(
+    arguments: argparse.Namespace, loaded: LoadedModel
+) -> tuple[np.ndarray, Offsets]:
+    """The same of the table to predict, and what is known of its rows beforehand.
+
+    Raises
+    ------
+    InputError, OSError
+        If the file is not a table with the columns that the model or the options need.
+    """
+    model, encoding = loaded
+    named = OffsetColumns.of_model(model, arguments)
+    found: list[OffsetColumns] = []
+
+    def more(header: InputTable) -> dict[int, str]:
+        found[:] = [named.those_in(header, arguments)]
+        return {at: NUMBER for _, at in found[0].columns(header) if at is not None}
+
+    table = read_table(arguments.data, _request(encoding, more), may_be_empty=True)
+    offsets = found[0].read(table) if found else Offsets()
+    return _features(table, encoding), offsets
+
+
+def _features(table: InputTable, encoding: Encoding) -> np.ndarray:
+    for warning in table.warnings:
+        print(one_line(f"gpustump: {warning}"), file=sys.stderr)
+    with as_input_error():
+        X, unseen = encode(encoding, table)
+    for name, values in unseen.items():
+        print(one_line(f"gpustump: {unseen_text(name, values)}"), file=sys.stderr)
+    return X
+
+
+def _nothing_more(header: InputTable) -> dict[int, str]:
+    return {}
+
+
+def _request(
+    encoding: Encoding, more: Callable[[InputTable], dict[int, str]] = _nothing_more
+) -> Request:
+    """The columns that a model needs, read as in training, and the kinds of some more."""
+
+    def choose(header: InputTable) -> Wanted:
+        with as_input_error():
+            positions = needed_positions(encoding, header)
+        kinds, orders = as_in_training(encoding, positions)
+        kinds = more(header) | kinds
+        return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds, orders)
+
+    return Request(choose, text_options(encoding))
+
+
+def as_in_training(
+    encoding: Encoding, positions: list[int]
+) -> tuple[dict[int, str], dict[int, str]]:
+    """What the columns that a model needs hold, and how their dates begin; see `Wanted`.
+
+    `positions` are where the columns are now.
+    """
+    pairs = list(zip(encoding.columns, positions, strict=True))
+    kinds = {at: TEXT if needed.kind in ("category", NUMBERED) else NUMBER for needed, at in pairs}
+    return kinds, {at: needed.date_order for needed, at in pairs if needed.date_order}
+
+
+def text_options(encoding: Encoding) -> TextOptions:
+    """How text files are read for a model: as in training."""
+    decimals = ",." if encoding.decimals == "," else encoding.decimals
+    return TextOptions(fallback=encoding.text_encoding, decimals=decimals, missing=encoding.missing)

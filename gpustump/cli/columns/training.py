@@ -1,0 +1,481 @@
+"""The data that `gpustump train` learns from: features, labels and weights, split into two parts.
+
+Everything that can be wrong with the data is found here, before training begins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpustump.cli.columns.encoding import Forced, learn_encoding
+from gpustump.cli.columns.exported_index import Finding, find_index
+from gpustump.cli.columns.offsets import OffsetColumns, Offsets, refuse_for_classes
+from gpustump.cli.columns.targets import is_quantity, target_labels, target_numbers
+from gpustump.cli.errors import InputError, as_input_error
+from gpustump.cli.method import asks_for_quantity
+from gpustump.cli.read.files import read_table
+from gpustump.cli.read.requests import NUMBER, TEXT, Request, TextOptions, Wanted
+from gpustump.cli.read.table import InputTable, UnreadColumn, table_of
+from gpustump.cli.wording import one_line
+from gpustump.data.columns import (
+    NUMERIC,
+    ArrayColumn,
+    AsText,
+    Column,
+    WithoutWords,
+    without_words,
+)
+from gpustump.data.readable import counted, listed, quoted, thousands
+from gpustump.model.encoding import Encoding, encode
+
+if TYPE_CHECKING:
+    from gpustump import StumpEnsemble
+    from gpustump.data.fingerprint import Fingerprint
+    from gpustump.estimators.boosted import BoostedEstimator
+
+NO_OFFSETS = Offsets()
+
+_BLOCK_ROWS = 2**16
+"""Number of rows that are copied out of the table together."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What is to be learned.
+
+    Attributes
+    ----------
+    source, target : str
+    X : ndarray (n_rows, n_features)
+    y : ndarray (n_rows,)
+        Labels, or a quantity.
+    weights : ndarray (n_rows,) or None
+    encoding : Encoding
+    n_without_target : int
+        Number of rows left out because their target is missing.
+    notes : tuple of str
+        What the reader found out about the file that a user may want to know.
+    is_quantity : bool
+        Whether y is a quantity.
+    offsets : Offsets
+        What is known of the rows beforehand.
+    """
+
+    source: str
+    target: str
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    encoding: Encoding
+    n_without_target: int
+    notes: tuple[str, ...] = ()
+    is_quantity: bool = False
+    offsets: Offsets = NO_OFFSETS
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the rows: those to train on, or those held out.
+
+    The table is not copied, as it may be a file larger than the memory.
+
+    Attributes
+    ----------
+    X : ndarray (n_rows, n_features)
+        The whole table.
+    rows : ndarray (n_part,) of int64
+        Which of its rows.
+    y : ndarray (n_part,)
+    weights : ndarray (n_part,) or None
+    offsets : Offsets
+    """
+
+    X: np.ndarray
+    rows: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    offsets: Offsets = NO_OFFSETS
+
+    def scores(self, model: StumpEnsemble) -> np.ndarray:
+        """The model's decision values for these rows, with what is known of them."""
+        starts = range(0, len(self.rows), _BLOCK_ROWS)
+        blocks = [self.rows[start : start + _BLOCK_ROWS] for start in starts]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            own = np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
+            scores = self.offsets.added(own, model)
+        for category, text in dict.fromkeys((one.category, str(one.message)) for one in caught):
+            where = "in the held-out rows, "  # rows trained on cause no such warning
+            warnings.warn(where + text, category, stacklevel=2)
+        return scores
+
+
+@dataclass(frozen=True)
+class FittedTraining:
+    """A fitted estimator, and the rows that it was fitted on.
+
+    Attributes
+    ----------
+    estimator : BoostedEstimator
+    data : TrainingData
+    trained, held_out : Part
+        None if no rows are held out.
+    seconds : float
+        How long the fit took.
+    fingerprint : Fingerprint
+        Of the whole table, with its labels and weights.
+    """
+
+    estimator: BoostedEstimator
+    data: TrainingData
+    trained: Part
+    held_out: Part | None
+    seconds: float
+    fingerprint: Fingerprint
+
+
+def read_training_data(arguments: argparse.Namespace) -> TrainingData:
+    """The table that the options name, as features, targets and weights.
+
+    Raises
+    ------
+    InputError
+        If a model cannot be trained on it as the options say.
+    """
+    table, target = _table_and_target(arguments)
+    choice = choice_of(table, target, arguments)
+    index = find_index(without_columns(table, {*choice.others}))
+    table, n_without_target = _with_target(table, choice, arguments)
+    column = target_of(table, choice)
+    values, of_quantity = _target_values(column, table.source, arguments)
+    weights = None
+    if arguments.weight is not None:
+        weight, _ = table.column_or_vector(arguments.weight, "--weight")
+        weights = checked_weights(weight, table.source)
+    offsets = OffsetColumns.of_options(arguments)
+    if offsets.exposure is not None and not of_quantity:
+        raise InputError("--exposure is for counts; see --loss.")
+    if offsets.init_score is not None and not of_quantity:
+        refuse_for_classes(len(np.unique(values)))
+    encoding = encoding_of(table, choice, index, arguments)
+    with as_input_error():
+        X, _ = encode(encoding, table)
+    return TrainingData(
+        *(table.source, column.name, X, values, weights, encoding, n_without_target, table.notes),
+        is_quantity=of_quantity,
+        offsets=offsets.read(table),
+    )
+
+
+def _target_values(
+    column: Column, source: str, arguments: argparse.Namespace
+) -> tuple[np.ndarray, bool]:
+    """The labels or the quantity in a column without missing values, and whether it is one."""
+    asked = asks_for_quantity(arguments)
+    if is_quantity(column, source) if asked is None else asked:
+        return target_numbers(column, source), True
+    return target_labels(column, source), False
+
+
+def encoding_of(
+    table: InputTable, choice: Choice, index: Finding, arguments: argparse.Namespace
+) -> Encoding:
+    """What becomes of the columns; columns of row numbers are left out with a warning.
+
+    Raises
+    ------
+    InputError
+        If a column cannot be a feature, or none is left.
+    """
+    if not arguments.quiet:
+        for warning in (*index.warnings, *table.warnings):
+            print(one_line(f"gpustump: {warning}"), file=sys.stderr)
+    excluded = {*choice.others, *index.left_out, *choice.dropped}
+    positions = [j for j in range(len(table.columns)) if j not in excluded]
+    if not positions:
+        raise InputError(f"{table.source}: no column is left to learn from.")
+    learnt = learn_encoding(table, positions, choice.forced)
+    orders = {j: own.order for j, own in table.date_orders.items()}
+    return replace(
+        learnt,
+        columns=tuple(replace(own, date_order=orders.get(own.position)) for own in learnt.columns),
+        missing=choice.missing,
+        text_encoding=arguments.encoding,
+        decimals=arguments.decimal or table.decimals,
+    )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the options say of a table's columns.
+
+    Attributes
+    ----------
+    target : str
+    target_at : int or None
+        Its position; None for a vector beside the table.
+    others : frozenset of int
+        The positions of the target, the weights and the offsets, which are no features.
+    dropped : frozenset of int
+    forced : Forced
+    missing : tuple of str
+        Words for missing values.
+    """
+
+    target: str
+    target_at: int | None
+    others: frozenset[int]
+    dropped: frozenset[int]
+    forced: Forced
+    missing: tuple[str, ...]
+
+
+def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> Choice:
+    """What the options say; refuses columns that do not exist, and options that disagree."""
+    named = {"--target": target}
+    named |= {} if arguments.weight is None else {"--weight": arguments.weight}
+    places = places_of(table, named | dict(OffsetColumns.of_options(arguments).given))
+    column, target_at = table.column_or_vector(target, "--target")
+    dropped = _positions(table, arguments.drop, "--drop")
+    text = _positions(table, arguments.categorical, "--categorical")
+    numbers = _positions(table, arguments.numeric, "--numeric")
+    for option, positions in ("--drop", dropped), ("--numeric", numbers):
+        if target_at in positions:
+            raise InputError(
+                f"{option} and --target both name {quoted(column.name)}; the target is never a "
+                "feature."
+            )
+    for position in sorted(text & numbers):
+        name = quoted(table.names[position])
+        raise InputError(f"--categorical and --numeric both name {name}.")
+    missing = _missing_words(arguments)
+    forced = Forced(text, numbers, arguments.categories == "sets")
+    return Choice(target, target_at, places, dropped, forced, missing)
+
+
+def places_of(table: InputTable, named: Mapping[str, str]) -> frozenset[int]:
+    """The positions of columns that are named by options, and are no features.
+
+    Vectors beside the table have none. A column that two options name is refused.
+    """
+    places, options = set[int](), dict[int, str]()
+    for option, name in named.items():
+        column, at = table.column_or_vector(name, option)
+        if id(column) in options:
+            raise InputError(f"{option} and {options[id(column)]} both name {quoted(column.name)}.")
+        options[id(column)] = option
+        if at is not None:
+            places.add(at)
+    return frozenset(places)
+
+
+def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(sorted({word.strip() for word in arguments.missing} - {""}))
+
+
+def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
+    """The table, in which the user's words for missing values are missing, and its target."""
+    if arguments.data is None:
+        for option in ("target", "weight", "exposure", "init_score"):
+            if getattr(arguments, option) is not None:
+                raise InputError(
+                    f"--{option.replace('_', '-')} needs DATA, the name of a file. (Without DATA "
+                    "the breast-cancer data is used, whose target is known.)"
+                )
+        return breast_cancer()
+
+    return _file_of(arguments), arguments.target
+
+
+def _file_of(arguments: argparse.Namespace) -> InputTable:
+    """What the file holds, where the user's words for missing values are missing."""
+
+    def choose(header: InputTable) -> Wanted:
+        if arguments.target is None:
+            raise InputError(_question_about_target(header))
+        choice = choice_of(header, arguments.target, arguments)
+        kinds = dict.fromkeys(choice.forced.text, TEXT)
+        kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
+        orders = dict.fromkeys(range(len(header.columns)), arguments.date_order)
+        return Wanted(choice.dropped - choice.others, kinds, orders if arguments.date_order else {})
+
+    words = _missing_words(arguments)
+    text = TextOptions(arguments.encoding, None, arguments.decimal, words)
+    table = read_table(arguments.data, Request(choose, text))
+    without = without_words(table, words)
+    assert isinstance(without, InputTable)
+    columns = tuple(
+        old if isinstance(old, UnreadColumn) else new
+        for old, new in zip(table.columns, without.columns, strict=True)
+    )
+    return replace(without, columns=columns)
+
+
+def target_of(table: InputTable, choice: Choice) -> Column:
+    """The column or vector that holds the target."""
+    column, at = table.column_or_vector(choice.target, "--target")
+    if at is None and choice.missing:
+        return WithoutWords(column, choice.missing)
+    is_number = column.kind in NUMERIC and at in choice.forced.text
+    return AsText(column) if is_number else column
+
+
+def _with_target(
+    table: InputTable, choice: Choice, arguments: argparse.Namespace
+) -> tuple[InputTable, int]:
+    """The rows whose target is known, and the number of others, which an option must allow."""
+    missing = target_of(table, choice).missing()
+    n_missing = int(np.count_nonzero(missing))
+    if n_missing == len(missing):
+        raise InputError(f"{table.source}: the target {quoted(choice.target)} is empty.")
+    known = table.with_rows(~missing) if n_missing else table
+    if n_missing and not arguments.drop_missing_target:
+        _target_values(target_of(known, choice), table.source, arguments)  # no option mends this
+        first = int(np.argmax(missing)) + 1
+        raise InputError(
+            f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
+            f"{thousands(table.n_rows)}, first in row {thousands(first)}; leave them out with "
+            "--drop-missing-target."
+        )
+    return known, n_missing
+
+
+def without_columns(table: InputTable, positions: set[int]) -> InputTable:
+    """The table with the columns at some positions as if they had not been read."""
+    columns = tuple(
+        UnreadColumn(column.name) if j in positions else column
+        for j, column in enumerate(table.columns)
+    )
+    return replace(table, columns=columns)
+
+
+def _question_about_target(table: InputTable) -> str:
+    names = table.vectors or (table.names if table.named else [])
+    hint = "Columns count from 0; -1 is the last."
+    if names:
+        hint = f"{table.source} has {listed(names)}."
+    return f"--target COLUMN is needed: which column is to be predicted? {hint}"
+
+
+BREAST_CANCER_TARGET = "diagnosis"
+
+
+def breast_cancer() -> tuple[InputTable, str]:
+    """The table that is used without DATA, and its target."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    labels = ArrayColumn(
+        BREAST_CANCER_TARGET, np.asarray(data.target_names)[data.target].astype(str)
+    )
+    names = [str(name) for name in data.feature_names]
+    source = "breast cancer, from scikit-learn"
+    return table_of(source, data.data, names, {labels.name: labels}), labels.name
+
+
+def checked_weights(column: Column, source: str) -> np.ndarray:
+    """The weights in a column, of float64.
+
+    Raises
+    ------
+    InputError
+        If they are no weights, or all zero.
+    """
+    where = f"{source}: the weights {quoted(column.name)}"
+    if column.kind not in ("number", "boolean"):
+        raise InputError(f"{where} are not numbers, but of type {column.kind}.")
+    weights = column.numbers().astype(np.float64)
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise InputError(
+            f"{where} must be finite and not negative; they are not in "
+            f"{counted(int(np.count_nonzero(bad)), 'row')}, such as {weights[np.argmax(bad)]}."
+        )
+    if not weights.any():
+        raise InputError(f"{where} are zero in every row; at least one must be positive.")
+    return weights
+
+
+def _positions(table: InputTable, options: list[str], option: str) -> frozenset[int]:
+    """The positions of all columns that an option names."""
+    found = set()
+    for text in options:
+        is_one_name = table.named and text in table.names  # a name may hold a comma itself
+        for name in [text] if is_one_name else text.split(","):
+            if is_one_name or name.strip():
+                found.add(table.position(name if is_one_name else name.strip(), option))
+    return frozenset(found)
+
+
+def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | None]:
+    """The rows to train on, and a share of all rows that is held out, if it is not 0.
+
+    Raises
+    ------
+    InputError
+        If one of the parts would lack a class, or have no row.
+    """
+    rows, held_out = split_rows(data, share, seed)
+    return _part(data, rows), None if held_out is None else _part(data, held_out)
+
+
+def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The numbers of the rows of both parts, sorted; see `split`."""
+    if share == 0.0:
+        return np.arange(len(data.y)), None
+    from sklearn.model_selection import train_test_split
+
+    if data.is_quantity:
+        with as_input_error("the rows cannot be split: "):
+            parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)
+        return np.sort(parts[0]), np.sort(parts[1])
+    classes, counts = np.unique(data.y, return_counts=True)
+    n_held_out = math.ceil(share * len(data.y))
+    rarest = quoted(classes[np.argmin(counts)].item())
+    if min(counts) < 2:
+        raise InputError(
+            f"the target {quoted(data.target)} has {len(classes)} distinct values, and {rarest} "
+            "occurs only once, so it cannot be both trained on and held out. Is it a column of "
+            "labels? If so, leave that row out, or use --test-size 0; if it is a quantity, choose "
+            "--loss squared_error."
+        )
+    if min(n_held_out, len(data.y) - n_held_out) < len(classes):
+        raise InputError(
+            f"--test-size {share:g} of {counted(len(data.y), 'row')} holds out {n_held_out}, but "
+            f"each part needs a row of each of {len(classes)} classes; choose another share, or 0."
+        )
+    with as_input_error("the rows cannot be split: "):
+        rows, held_out = train_test_split(
+            np.arange(len(data.y)), test_size=share, random_state=seed, stratify=data.y
+        )
+    return np.sort(rows), np.sort(held_out)
+
+
+def weights_of(data: TrainingData, part: Part) -> np.ndarray | None:
+    """Weights with which a fit on all rows is a fit on a part: 0 for the other rows.
+
+    So the table is not copied.
+
+    Returns
+    -------
+    ndarray (n_rows,) of float64, or None
+        None if the part has all rows, and there are no weights.
+    """
+    if len(part.rows) == len(data.y):
+        return part.weights
+    weights = np.zeros(len(data.y))
+    weights[part.rows] = 1.0 if part.weights is None else part.weights
+    return weights
+
+
+def _part(data: TrainingData, rows: np.ndarray) -> Part:
+    weights = None if data.weights is None else data.weights[rows]
+    return Part(data.X, rows, data.y[rows], weights, data.offsets.in_rows(rows))

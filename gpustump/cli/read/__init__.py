@@ -1,0 +1,1 @@
+"""From data files to tables of named columns."""

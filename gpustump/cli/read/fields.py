@@ -1,0 +1,339 @@
+"""What the fields of a column of text are: numbers, booleans, dates, times, or words.
+
+Fields are stripped of blanks. A column is of numbers if all its fields are numbers, except those
+that stand for missing values. The same holds for booleans, dates and times. Numbers may have a sign
+of a currency or of percent, the same one throughout, and marks between thousands.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from gpustump.cli.options import CODE_WIDTH
+from gpustump.cli.read.dates import DateOrder, are_such_dates, dates_in
+
+MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+"""Missing values in every column, beside empty fields."""
+
+_MARKERS = (
+    "? - -- --- . .. ... * na n/a n.a. nan -nan <na> #n/a #na #null! #div/0! #value! #ref! #num! "
+    "1.#ind -1.#ind 1.#qnan -1.#qnan none null nil missing unknown undefined"
+)
+MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
+"""Missing values in columns whose other fields are numbers, dates, ...; in lower case."""
+
+_DECIMAL_COMMA = r"^[-+]?((\d+,?\d*|,\d+)([eE][-+]?\d+)?|inf|Infinity)$"
+_SIGN = "[$€£¥%]"
+_WRITTEN = r"^[-+]?\s*(?:[$€£¥]\s*)?[-+]?\d[\d.,'’\s]*[$€£¥%]?$"
+_BLANKS = r"\d{1,3}(?:['’\s]\d{3})+"
+_BY_MARK = {
+    mark: rf"^[-+]?(?:\d+|{_BLANKS}|\d{{1,3}}(?:{other}\d{{3}})+)(?:{mark}\d+)?$"
+    for mark, other in ((r"\.", ","), (",", r"\."))
+}
+_BY_DECIMALS = {
+    ".": {".": _BY_MARK[r"\."]},
+    ",": {",": _BY_MARK[","]},
+    ".,": {mark: rf"^[-+]?(?:\d+|{_BLANKS})(?:\{mark}\d+)?$" for mark in ".,"},
+}
+"""Numbers with marks between thousands, by the decimal mark. If both may be decimal marks, none of
+them is between thousands: 1,234 could be either."""
+
+_DATE_OR_TIME = r"^\d{1,4}[-/.:]\d{1,2}"
+_LOOKED_AT = 100
+
+
+class Rules(NamedTuple):
+    """How fields are read.
+
+    Attributes
+    ----------
+    decimals : str
+        The decimal marks, ".", "," or both, but not both in one column; the likely one first.
+    missing : tuple of str
+        The user's words for missing values.
+    date_order : str or None
+        How dates begin, where that is known; see `written_dates`.
+    """
+
+    decimals: str = "."
+    missing: tuple[str, ...] = ()
+    date_order: str | None = None
+
+    @property
+    def missing_words(self) -> list[str]:
+        """What is missing in every column."""
+        return ["", *MISSING_WORDS, *self.missing]
+
+
+class Numbers(NamedTuple):
+    """A column, or a part of it, as numbers.
+
+    Attributes
+    ----------
+    values : polars.Series
+        Integers if all are integers, else float64.
+    style : str
+        "integers", "floats", "commas", "codes", "nothing" if none has a value, or "written" with
+        the decimal mark and the sign of numbers that have signs, or marks between thousands.
+    n_marked : int
+        Number of fields that were taken as missing because the others are numbers.
+    """
+
+    values: Any
+    style: str
+    n_marked: int = 0
+
+
+def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
+    """The columns of a frame of text that hold numbers or nothing, without blanks and markers.
+
+    All columns are tried together, which polars does in parallel.
+    """
+    import polars as pl
+
+    n_null = _null_counts(frame)
+    found = {
+        name: Numbers(frame[name].cast(pl.Float64), "nothing")
+        for name, count in n_null.items()
+        if count == len(frame)
+    }
+    if rules.decimals[0] != ".":
+        return found
+    others = [name for name in n_null if name not in found]
+    head = frame.select(others).head(_LOOKED_AT)
+    n_null_in_head = _null_counts(head)
+    whole = _null_counts(head.cast(pl.Int64, strict=False))
+    likely = [name for name in others if whole[name] == n_null_in_head[name]]
+    integers = _cast(frame.select(likely), pl.Int64)
+    widths = pl.all().str.len_bytes()
+    texts = frame.select(list(integers))
+    narrow, wide = texts.select(widths.min()), texts.select(widths.max())
+    for name, values in integers.items():
+        width = wide[name][0]
+        may_be_codes = width == narrow[name][0] and width >= CODE_WIDTH
+        style = "codes" if may_be_codes and _are_codes(frame[name]) else "integers"
+        found[name] = Numbers(values, style)
+    floats = _cast(frame.select([name for name in others if name not in integers]), pl.Float64)
+    largest = pl.DataFrame(floats).select(pl.all().drop_nans().abs().max())
+    for name, values in floats.items():
+        has_wide = (largest[name][0] or 0) >= 2**63
+        integers_of_it = _wide_integers(frame[name]) if has_wide else None
+        found[name] = integers_of_it or Numbers(values, "floats")
+    return found
+
+
+def _null_counts(frame: Any) -> dict[str, int]:
+    return dict(zip(frame.columns, frame.null_count().row(0), strict=True)) if frame.width else {}
+
+
+def _cast(frame: Any, dtype: Any) -> dict[str, Any]:
+    """The columns that are of this type without any exception."""
+    cast = frame.cast(dtype, strict=False)
+    before, after = _null_counts(frame), _null_counts(cast)
+    return {one.name: one for one in cast.get_columns() if before[one.name] == after[one.name]}
+
+
+def numbers_in(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
+    """A series of text as numbers; None if it holds anything else.
+
+    `is_known` says that the column holds numbers, even if no field here is one.
+    """
+    plain = plain_numbers(text.to_frame(), rules)
+    return plain.get(text.name) or other_numbers(text, rules, is_known=is_known)
+
+
+def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
+    """`numbers_in` for a series that `plain_numbers` does not find."""
+    return _with_others(_words(text, rules), rules, is_known=is_known)
+
+
+class Typed(NamedTuple):
+    """A column as booleans, dates, times or text, and how its dates begin where that matters."""
+
+    values: Any
+    date_order: DateOrder | None = None
+
+
+def typed(text: Any, rules: Rules, kind: str | None = None) -> Typed:
+    """A whole column of text as booleans, dates or times if it holds them, but not as numbers.
+
+    Parameters
+    ----------
+    text : polars.Series of String
+    rules : Rules
+    kind : str or None
+        "text" to leave it as text, "number" if the column is known to hold numbers.
+
+    Raises
+    ------
+    OtherOrderError
+        If a value is no date in the order of the rules.
+    """
+    words = _words(text, rules)
+    if kind == "text":
+        return Typed(words)
+    if (booleans := _booleans(words)) is not None:
+        return Typed(booleans)
+    if (times := _times(words, rules.date_order)) is not None:
+        return times
+    return Typed(_null_where(words, _is_marker(words)) if kind == "number" else words)
+
+
+def _words(text: Any, rules: Rules) -> Any:
+    """The fields without blanks around them, null where missing in any column."""
+    text = text.str.strip_chars()
+    return _null_where(text, text.is_in(rules.missing_words))
+
+
+def _null_where(series: Any, hits: Any) -> Any:
+    """The series with nulls where `hits` is true."""
+    import polars as pl
+
+    hits = hits.fill_null(False)
+    if not hits.any():
+        return series
+    return pl.select(pl.when(~hits).then(series).otherwise(None)).to_series()
+
+
+def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
+    """Numbers among which are markers of missing values, decimal commas, signs or thousands."""
+    import polars as pl
+
+    if rules.decimals == ",.":
+        by_comma = _with_others(words, rules._replace(decimals=","), is_known=is_known)
+        return by_comma or _with_others(words, rules._replace(decimals="."), is_known=is_known)
+    n_words = len(words) - words.null_count()
+    if not n_words:
+        return Numbers(words.cast(pl.Float64), "nothing")
+    floats = words.cast(pl.Float64, strict=False)
+    if "." not in rules.decimals:  # a point would separate thousands
+        floats = words.cast(pl.Int64, strict=False).cast(pl.Float64)
+    others = words.filter(floats.is_null() & words.is_not_null())
+    unknown = others.filter(~_is_marker(others))
+    n_marked = len(others) - len(unknown)
+    if len(unknown):
+        found = _with_commas(words, n_marked) if _may_have_commas(unknown, rules) else None
+        return found or _written(words, rules, n_marked)
+    if len(others) == n_words:
+        return Numbers(floats, "nothing", n_marked) if is_known else None
+    marked = _null_where(words, _is_marker(words))
+    integers = marked.cast(pl.Int64, strict=False)
+    if integers.null_count() > marked.null_count():
+        return Numbers(floats, "floats", n_marked)
+    return Numbers(integers, "codes" if _are_codes(marked) else "integers", n_marked)
+
+
+def _may_have_commas(unknown: Any, rules: Rules) -> bool:
+    return "," in rules.decimals and bool(unknown.str.contains(_DECIMAL_COMMA).all())
+
+
+def _with_commas(words: Any, n_marked: int) -> Numbers | None:
+    """Numbers with decimal commas, unless others have points."""
+    import polars as pl
+
+    marked = _null_where(words, _is_marker(words))
+    if marked.str.contains(".", literal=True).any():
+        return None
+    values = marked.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    return Numbers(values, "commas", n_marked)
+
+
+def _written(words: Any, rules: Rules, n_marked: int) -> Numbers | None:
+    """Numbers as people write them: 102,858.51 or 102.858,51, $5, 74.4%; None if some are not."""
+    import polars as pl
+
+    marked = _null_where(words, _is_marker(words))
+    values = marked.drop_nulls()
+    if not values.str.contains(_WRITTEN).all():
+        return None
+    signs = values.str.extract(f"({_SIGN})", 1)
+    distinct = signs.drop_nulls().unique().to_list()
+    if len(distinct) > 1 or ("%" in distinct and signs.null_count()):
+        return None
+    bare = marked.str.replace(rf"\s*{_SIGN}\s*", "")
+    for mark, number in _BY_DECIMALS[rules.decimals].items():
+        if bare.drop_nulls().str.contains(number).all():
+            plain = bare.str.replace_all(rf"[^-+\d{mark}]", "").str.replace(mark, ".", literal=True)
+            integers = plain.cast(pl.Int64, strict=False)
+            is_whole = integers.null_count() == marked.null_count()
+            found = integers if is_whole else plain.cast(pl.Float64)
+            return Numbers(found, " ".join(["written", mark, *distinct]), n_marked)
+    return None
+
+
+def is_written_number(text: str) -> bool:
+    """Whether a text is a number with a sign, or with marks between thousands."""
+    if not re.match(_WRITTEN, text):  # as most are not, this is all that takes time
+        return False
+    bare = re.sub(rf"\s*{_SIGN}\s*", "", text)
+    return any(re.match(own, bare) for own in _BY_MARK.values())
+
+
+def _is_marker(words: Any) -> Any:
+    return words.str.to_lowercase().is_in(list(MARKERS))
+
+
+def _are_codes(text: Any) -> bool:
+    """Whether whole numbers are codes of one width, some of which begin with 0."""
+    widths = text.str.len_bytes()
+    width = widths.max()
+    if width is None or width < CODE_WIDTH or widths.min() != width:
+        return False
+    begins_with_0 = bool(text.str.starts_with("0").any())
+    return begins_with_0 and bool(text.drop_nulls().str.contains(r"^\d+$").all())
+
+
+def _wide_integers(text: Any) -> Numbers | None:
+    """Integers that need more than 64 bits: as labels, they must differ exactly."""
+    import polars as pl
+
+    wide = text.cast(pl.Int128, strict=False)
+    return Numbers(wide, "integers") if wide.null_count() == text.null_count() else None
+
+
+def with_times(words: Any, date_order: str | None) -> Typed:
+    """A series of text, as the dates or times of day that it holds, if it holds nothing else.
+
+    Raises
+    ------
+    OtherOrderError
+        If a value is no date in the order that is known.
+    """
+    return _times(words, date_order) or Typed(words)
+
+
+def _booleans(words: Any) -> Any | None:
+    small = words.str.to_lowercase()
+    is_boolean = small.is_in(["true", "false"])
+    if not is_boolean.any():
+        return None
+    if (is_boolean | _is_marker(words)).all():
+        return _null_where(small == "true", ~is_boolean)
+    return None
+
+
+def _times(words: Any, date_order: str | None) -> Typed | None:
+    """Dates, times of day, or both, if the first values look so.
+
+    polars finds the format by the first value, and reads the others in it. But whether a date
+    begins with the day or the month, all values say.
+    """
+    import polars as pl
+
+    values = words.drop_nulls()
+    first = values.filter(~_is_marker(values)).head(_LOOKED_AT)
+    if not len(first) or not first.str.contains(_DATE_OR_TIME).all():
+        return None
+    words = _null_where(words, _is_marker(words))
+    if are_such_dates(words, date_order):
+        dates = dates_in(words, date_order)
+        return None if dates is None else Typed(*dates)
+    for method in ("to_date", "to_time", "to_datetime"):
+        try:
+            found = getattr(words.str, method)(strict=False)
+        except pl.exceptions.ComputeError:  # no format fits the first value
+            continue
+        if found.null_count() == words.null_count():
+            return Typed(found.alias(words.name))
+    return None

@@ -1,0 +1,1 @@
+"""What commands print: the summary of a training, rules, rows in words."""

@@ -1,0 +1,185 @@
+"""What speaks against using a model as it is: warnings at the end of the summary of a training."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+import numpy as np
+
+from gpustump.cli.columns.training import Part, TrainingData
+from gpustump.cli.method import Method
+from gpustump.cli.summary.held_out import (
+    ScoredPart,
+    class_shares,
+    log_loss_of,
+    log_loss_of_shares,
+)
+from gpustump.cli.wording import label_text, percent
+from gpustump.data.labels import class_numbers
+from gpustump.data.readable import counted, listed, quoted
+from gpustump.model.encoding import InputColumn
+from gpustump.model.ensemble import StumpEnsemble
+
+_LEAST_ROWS, _LEAST_IDS = 50, 100
+"""Fewer rows are no evidence of anything, and no evidence that a column holds IDs."""
+
+_MOST_VALUES, _MOST_COLUMNS = 2**22, 20
+"""Of larger tables some rows are looked at to find out what a column alone tells; and these many
+columns, those with most votes."""
+
+_LARGE_SHARE = 0.05
+"""A column with a smaller share of the votes hardly matters."""
+
+_CLEARLY = 1.02
+"""A log-loss is clearly larger than another if it is so many times as large."""
+
+_WIDTH = 60
+"""The most characters of a line."""
+
+_NEARLY_ALL, _OF_THE_ERROR = 0.99, 0.1
+"""A column that alone is right in this share of the rows, with this part of the errors of always
+predicting the largest class, probably holds the answer; so does one that explains this share of
+the variance of a quantity."""
+
+
+def doubts(
+    model: StumpEnsemble,
+    data: TrainingData,
+    held_out: ScoredPart | None,
+    method: Method,
+    *,
+    is_told: bool,
+) -> Iterator[tuple[str, str]]:
+    """Names and values of rows of the summary.
+
+    Parameters
+    ----------
+    model : StumpEnsemble
+    data : TrainingData
+    held_out : ScoredPart or None
+        The rows held out, if there are any.
+    method : Method
+    is_told : bool
+        Whether there is a warning of columns that hold the answer without any error.
+    """
+    shares = _shares_of_columns(model, data)
+    yield from _about_numbers_of_rows(data, shares)
+    if held_out is None:
+        return
+    if not is_told:
+        yield from _about_one_column(model, held_out.part, shares)
+    if not model.is_regression:
+        yield from _about_probabilities(model, held_out, method)
+        yield from _about_classes(model, held_out, method)
+
+
+def _shares_of_columns(model: StumpEnsemble, data: TrainingData) -> list[tuple[InputColumn, float]]:
+    """Each column, with its share of the votes."""
+    shares, end, found = model.feature_importances(), 0, []
+    for column in data.encoding.columns:
+        start, end = end, end + len(column.features)
+        found.append((column, float(shares[start:end].sum())))
+    return found
+
+
+def _about_numbers_of_rows(
+    data: TrainingData, shares: list[tuple[InputColumn, float]]
+) -> Iterator[tuple[str, str]]:
+    """Columns that hold another whole number in each row, as the numbers of customers do."""
+    at = 0
+    for column, share in shares:
+        values, at = data.X[:, at], at + len(column.features)
+        if column.kind != "number" or share < _LARGE_SHARE or len(values) < _LEAST_IDS:
+            continue
+        if (np.floor(values) == values).all() and len(np.unique(values)) == len(values):
+            name = quoted(column.name)
+            yield from _warning(
+                f"{name} holds another whole number in each row, as an ID does, and has "
+                f"{percent(share)} of the votes. If it is one, leave it out with --drop {name}."
+            )
+
+
+def _about_one_column(
+    model: StumpEnsemble, part: Part, shares: list[tuple[InputColumn, float]]
+) -> Iterator[tuple[str, str]]:
+    """The first column that would make the model nearly as good alone."""
+    some = slice(None, None, -(-len(part.y) * model.n_features * model.n_outputs // _MOST_VALUES))
+    y, weights = part.y[some], None if part.weights is None else part.weights[some]
+    is_known = any(own is not None for own in part.offsets)  # beforehand, in part
+    has_weight = weights is None or weights.any()
+    if len(y) < _LEAST_ROWS or is_known or not has_weight:
+        return
+    parts = model.explain(part.X[part.rows[some]])
+    ends = np.cumsum([len(column.features) for column, _ in shares]).tolist()
+    order = sorted(range(len(shares)), key=lambda k: -shares[k][1])
+    for k in order[:_MOST_COLUMNS]:
+        column, end = shares[k][0], ends[k]
+        own = [*range(end - len(column.features), end), -1]  # the last is the intercept
+        told = _told_by(model, parts[..., own].sum(axis=-1), y, weights)
+        if told:
+            name = quoted(column.name)
+            yield from _warning(
+                f"{name} alone {told}: does it hold the answer? If so, leave it out with --drop "
+                f"{name}."
+            )
+            return
+
+
+def _told_by(
+    model: StumpEnsemble, scores: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> str:
+    """What scores tell of the target, if that is nearly all; otherwise nothing."""
+    if model.is_regression:
+        unit = float(np.abs(y).max()) or 1.0  # squares of large targets overflow
+        of_mean = _mean_square(y / unit - _mean(y / unit, weights), weights)
+        error = _mean_square(y / unit - model.quantities_of(scores) / unit, weights)
+        is_nearly_all = error <= (1.0 - _NEARLY_ALL) * of_mean
+        return "explains nearly all differences of the target" if is_nearly_all else ""
+    right = _mean(model.labels_of(scores) == y, weights)
+    of_largest = class_shares(model, class_numbers(model.classes, y, scores), weights).max()
+    is_nearly_all = right >= _NEARLY_ALL and 1.0 - right <= _OF_THE_ERROR * (1.0 - of_largest)
+    return f"predicts {percent(right)} of the rows held out" if is_nearly_all else ""
+
+
+def _mean(values: np.ndarray, weights: np.ndarray | None) -> float:
+    return float(np.average(values, weights=weights))
+
+
+def _mean_square(values: np.ndarray, weights: np.ndarray | None) -> float:
+    return _mean(values * values, weights)
+
+
+def _about_probabilities(
+    model: StumpEnsemble, held_out: ScoredPart, method: Method
+) -> Iterator[tuple[str, str]]:
+    """Probabilities that are worse than the same ones for each row."""
+    if len(held_out.part.y) < _LEAST_ROWS or method.class_weight is not None:
+        return  # weighted classes have other probabilities on purpose
+    if log_loss_of(model, held_out) <= _CLEARLY * log_loss_of_shares(model, held_out):
+        return
+    text = "by the held-out log-loss, the probabilities are worse than the classes' shares."
+    if method.bags == 1:
+        text += " --glass-box learns probabilities, and stops before it learns noise."
+    yield from _warning(text)
+
+
+def _about_classes(
+    model: StumpEnsemble, held_out: ScoredPart, method: Method
+) -> Iterator[tuple[str, str]]:
+    """Classes of the rows held out that are predicted for none of them."""
+    y, predicted = held_out.part.y, {*model.labels_of(held_out.scores).tolist()}
+    never = [label for label in model.classes if label in {*y.tolist()} - predicted]
+    if never and len(y) >= _LEAST_ROWS:
+        names = listed([label_text(label) for label in never], 3)
+        n_rows = counted(sum(int((y == label).sum()) for label in never), "row")
+        text = f"never predicted for rows held out: {names}, the class of {n_rows}."
+        if method.class_weight is None:
+            text += " --balanced gives all classes the same weight."
+        yield from _warning(text)
+
+
+def _warning(text: str) -> Iterator[tuple[str, str]]:
+    """A warning as rows of the summary."""
+    for k, line in enumerate(textwrap.wrap(text, _WIDTH)):
+        yield "" if k else "warning", line

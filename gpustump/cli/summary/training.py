@@ -1,0 +1,361 @@
+"""The summary that `gpustump train` ends with: data, rounds, held-out figures, features, time."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpustump.cli.columns.constraints import as_text
+from gpustump.cli.columns.model import LoadedModel
+from gpustump.cli.columns.telling_columns import telling_columns
+from gpustump.cli.columns.training import Part, TrainingData
+from gpustump.cli.method import DEFAULT, Method, described, described_shares, described_smoothing
+from gpustump.cli.summary.doubts import doubts
+from gpustump.cli.summary.held_out import (
+    CLASSES_SHOWN,
+    ScoredPart,
+    about_held_out,
+    log_loss_of,
+    share_of,
+    with_moderate_weights,
+)
+from gpustump.cli.summary.layout import aligned_lines
+from gpustump.cli.summary.quantity_errors import about_errors
+from gpustump.cli.wording import label_text, number_text, percent
+from gpustump.data.columns import UNITS
+from gpustump.data.parameters import VoteKind
+from gpustump.data.readable import counted, listed, shortened, thousands
+from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
+from gpustump.model.pairs import shares_of_pairs
+
+if TYPE_CHECKING:
+    from gpustump import StumpEnsemble
+    from gpustump.boosting.votes import AnyRound
+    from gpustump.estimators.boosted import BoostedEstimator
+
+FEATURES_SHOWN, PAIRS_SHOWN = 8, 4
+VALUES_ROOM = 40
+"""The values of a text column are listed up to this many characters."""
+
+STOP_REASONS = {
+    "perfect": "a stump without error ended it",
+    "no edge": "no further stump is better than chance",
+    "small vote": "at this learning rate votes round to zero",
+    "large votes": "at this learning rate votes become too large",
+    "early": "stopped early",
+}
+
+_ROUNDED = "further votes round to zero"
+
+STOP_REASONS_OF_OTHER_VOTES = {
+    "real": {"small vote": _ROUNDED},
+    "newton": {"no edge": "no further stump lowers the loss", "small vote": _ROUNDED},
+}
+"""Where the words differ."""
+
+
+@dataclass(frozen=True)
+class FinishedTraining:
+    """A trained model and what it was trained on.
+
+    Attributes
+    ----------
+    estimator : BoostedEstimator
+        As it was fitted.
+    model : StumpEnsemble
+        Its model, as it is saved: with the features' names.
+    data : TrainingData
+    trained, held_out : Part
+        None if no rows are held out.
+    seconds : float
+        How long the fit took.
+    method : Method
+        Which estimator it is, with which parameters.
+    """
+
+    estimator: BoostedEstimator
+    model: StumpEnsemble
+    data: TrainingData
+    trained: Part
+    held_out: Part | None
+    seconds: float
+    method: Method = DEFAULT
+
+
+def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tuple[str, str]]:
+    """Names and values; an empty name continues the value above.
+
+    `with_route` adds which engine trained, and why.
+    """
+    model, method, part = training.model, training.method, training.held_out
+    scored = None if part is None else ScoredPart.of(model, part)
+    telling = telling_columns(training.data) if len(training.data.X) else []
+    return [
+        *_about_data(training, telling),
+        *_about_method(training),
+        *_about_rounds(training),
+        *([] if part is None else about_held_out(model, scored, method.loss)),
+        *_about_features(training),
+        *_about_pairs(training),
+        *doubts(model, training.data, scored, method, is_told=bool(telling)),
+        *(_about_route(training) if with_route else []),
+        *_about_time(training),
+        ("digest", training.model.digest()),
+    ]
+
+
+def _about_data(training: FinishedTraining, telling: list[InputColumn]) -> list[tuple[str, str]]:
+    """Rows, features, what is predicted, and how columns were encoded."""
+    data = training.data
+    n_rows, n_features = len(data.y), data.X.shape[1]
+    encoded = [_encoded(column, data.encoding) for column in data.encoding.columns]
+    lines = [line for line in encoded if line is not None]
+    return [
+        ("data", shortened(data.source)),
+        *(("", note) for note in data.notes),
+        ("rows", f"{thousands(n_rows)}{_split_of_rows(training)}"),
+        ("features", f"{thousands(n_features)}{_number_of_columns(data.encoding)}"),
+        _quantity(data) if data.is_quantity else _classes(data),
+        *(("" if k else "encoded", line) for k, line in enumerate(lines)),
+        *_about_telling_columns(data, telling),
+    ]
+
+
+def _classes(data: TrainingData) -> tuple[str, str]:
+    classes, counts = np.unique(data.y, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
+    shares = ", ".join(
+        f"{label_text(classes[k].item())} {percent(counts[k] / len(data.y))}" for k in order
+    )
+    more = f" and {len(classes) - len(order)} more" if len(classes) > len(order) else ""
+    return "classes", f"{len(classes)}: {shares}{more}"
+
+
+def _quantity(data: TrainingData) -> tuple[str, str]:
+    low, mean, high = (number_text(own) for own in (data.y.min(), _mean(data.y), data.y.max()))
+    over = "" if data.offsets.exposure is None else f"; exposure {_spread(data.offsets.exposure)}"
+    return "target", f"a quantity, from {low} to {high}, mean {mean}{over}"
+
+
+def _spread(values: np.ndarray) -> str:
+    return f"{number_text(values.min())} to {number_text(values.max())}"
+
+
+def _mean(values: np.ndarray) -> float:
+    """The mean, also of numbers whose sum would overflow."""
+    scale = float(np.abs(values).max()) or 1.0
+    return float(np.mean(values / scale)) * scale
+
+
+def _about_telling_columns(data: TrainingData, found: list[InputColumn]) -> list[tuple[str, str]]:
+    """A warning about columns that may hold the answer."""
+    if not found:
+        return []
+    prefix = "" if data.encoding.named else "column "
+    names = listed([prefix + column.name for column in found], 3)
+    them = "them" if len(found) > 1 else "it"
+    does, hold = (
+        ("each predict", "do they hold") if len(found) > 1 else ("predicts", "does it hold")
+    )
+    return [
+        ("warning", f"{names} alone {does} the target without error: {hold} the answer?"),
+        ("", f"If so, leave {them} out with --drop."),
+    ]
+
+
+def _split_of_rows(training: FinishedTraining) -> str:
+    parts = []
+    if training.held_out is not None:
+        parts.append(f"{thousands(len(training.trained.y))} to train on")
+        parts.append(f"{thousands(len(training.held_out.y))} held out")
+    if training.data.n_without_target:
+        parts.append(f"{thousands(training.data.n_without_target)} without a target left out")
+    return ": " + ", ".join(parts) if parts else ""
+
+
+def _number_of_columns(encoding: Encoding) -> str:
+    """How many columns the features come from, if text makes that another number."""
+    is_other = any(column.kind == "category" for column in encoding.columns)
+    return f", from {counted(len(encoding.columns), 'column')}" if is_other else ""
+
+
+def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
+    """What became of a column that is not numbers."""
+    if column.kind == "category":
+        values = _some([label_text(value) for value in column.values])
+        what = f"text, {counted(len(column.values), 'feature')}: {values}"
+    elif column.kind == NUMBERED:
+        values = _some([label_text(value) for value in column.values])
+        what = f"text, {counted(len(column.values), 'category', 'categories')}: {values}"
+    elif column.kind in UNITS:
+        what = f"{column.kind}, in {UNITS[column.kind]}"
+    elif column.kind == "boolean" and encoding.named:
+        what = "boolean, 0 and 1"
+    else:
+        return None
+    return f"{shortened(column.name, 30)}: {what}"
+
+
+def _some(values: list[str]) -> str:
+    """As many whole values as have room, but one at least, and how many more there are."""
+    n_shown = 1
+    while n_shown < len(values) and len(", ".join(values[: n_shown + 1])) <= VALUES_ROOM:
+        n_shown += 1
+    more = f" and {len(values) - n_shown} more" if n_shown < len(values) else ""
+    return ", ".join([shortened(value, VALUES_ROOM) for value in values[:n_shown]]) + more
+
+
+def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
+    """Which estimator was trained, if it is not the one that `train` uses without options, and its
+    monotone constraints."""
+    found = described(training.method, len(training.model.classes))
+    constraints = training.model.details.get("training", {}).get("monotone")
+    return [
+        *([] if found is None else [found]),
+        *described_smoothing(training.method),
+        *described_shares(training.method),
+        *([("monotone", shortened(as_text(constraints)))] if constraints else []),
+    ]
+
+
+def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
+    """The number of rounds, why it is not larger, the training error and its bound."""
+    rows = [("rounds", _rounds(training))]
+    if training.model.is_regression:
+        part = with_moderate_weights(training.trained)
+        return [*rows, *about_errors(training.model, part, training.method.loss, "training")]
+    error, bound = _training_error(training)
+    at_most = f", at most {_small(bound)} by {_theorem(training.model)}" if bound < 1.0 else ""
+    rows.append(("training error", f"{error:.4f}{at_most}"))
+    if training.method.loss == "logistic":
+        rows.append(("training log-loss", f"{_training_log_loss(training):.4f}"))
+    return rows
+
+
+def _rounds(training: FinishedTraining) -> str:
+    model, wanted = training.model, training.estimator.n_estimators_
+    if model.n_bags > 1:
+        sizes = [len(rounds) for rounds in training.estimator.rounds_]
+        least, most = (thousands(size) for size in (min(sizes), max(sizes)))
+        of_each = least if least == most else f"{least} to {most}"
+        is_one = model.n_outputs == 1 or model.is_shared
+        runs = "" if is_one else f" of {len(model.classes)} classes"
+        return f"{thousands(sum(sizes))} in {model.n_bags} bags{runs}, {of_each} each"
+    done = [len(member) for member in model.members]
+    reasons = [
+        _stop_reason(reason, training.method.votes)
+        for reason, n_rounds in zip(training.estimator.stop_reasons_, done, strict=True)
+        if n_rounds < wanted
+    ]
+    rounds = thousands(sum(done))
+    if reasons:
+        rounds += f" of {thousands(wanted * len(done))}"
+    if model.n_outputs > 1 and model.is_shared:
+        rounds += f", shared by {len(model.classes)} classes"
+    elif model.n_outputs > 1:
+        rounds += f", over {len(done)} classes"
+    if reasons:
+        each = [
+            why if len(done) == 1 else f"{why} ({counted(n_classes, 'class', 'classes')})"
+            for why, n_classes in Counter(reasons).items()
+        ]
+        rounds += f": {', '.join(each)}"
+    return rounds
+
+
+def _stop_reason(reason: str, votes: VoteKind) -> str:
+    words = STOP_REASONS | STOP_REASONS_OF_OTHER_VOTES.get(votes, {})
+    return words.get(reason, reason)
+
+
+def _small(bound: float) -> str:
+    """A bound with four decimals, or its order of magnitude if these were all 0."""
+    return f"{bound:.4f}" if bound >= 0.00005 or bound == 0.0 else f"{bound:.0e}"
+
+
+def _theorem(model: StumpEnsemble) -> str:
+    return "AdaBoost.MH's bound" if model.is_shared else "AdaBoost's bound"
+
+
+def _training_error(training: FinishedTraining) -> tuple[float, float]:
+    """The share of weight that the model gets wrong, and a bound on it; 1 if there is none.
+
+    With one class against the rest, a sample is wrong only if one of the binary models is wrong
+    about it, so the sum of their bounds is a bound.
+    """
+    model, part = training.model, training.trained
+    runs = training.estimator.rounds_
+    has_set_aside = model.n_bags > 1 or training.method.patience is not None
+    bounds = [_bound(rounds[-1]) if rounds else 1.0 for rounds in runs]
+    bound = 1.0 if has_set_aside else min(sum(bounds), 1.0)  # it is of the rows of the rounds
+    if len(runs) == 1 and runs[0] and not has_set_aside and not model.pairs:
+        return runs[0][-1].training_error, bound
+    wrong = model.labels_of(part.scores(model)) != part.y
+    return share_of(wrong, part), bound
+
+
+def _bound(last: AnyRound) -> float:
+    """The product of normalisers up to a run's last round; there is none for Newton votes."""
+    return 1.0 if last.training_bound is None else last.training_bound
+
+
+def _training_log_loss(training: FinishedTraining) -> float:
+    """The log-loss of the rows trained on, which logistic boosting lowers."""
+    part = with_moderate_weights(training.trained)
+    return log_loss_of(training.model, ScoredPart(part, part.scores(training.model)))
+
+
+def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
+    """The features with the largest shares of the votes."""
+    shares = training.model.feature_importances()
+    order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
+    if not order:
+        if not training.model.n_rounds and "no edge" not in training.estimator.stop_reasons_:
+            return [("most votes", "none")]
+        does = "lowers the loss" if training.method.votes == "newton" else "is better than chance"
+        return [("most votes", f"none: no stump {does}")]
+    names = training.data.encoding.shown_names
+    lines = aligned_lines(
+        [(shortened(names[j]), percent(shares[j])) for j in order[:FEATURES_SHOWN]], right=(1,)
+    )
+    if len(order) > FEATURES_SHOWN:
+        lines.append(f"and {counted(len(order) - FEATURES_SHOWN, 'feature')} with less")
+    return [("" if k else "most votes", line) for k, line in enumerate(lines)]
+
+
+def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
+    """How many pairs of features were learnt, and which add most; no row if none was to be."""
+    if training.method.interactions == 0:
+        return []
+    names = LoadedModel(training.model, training.data.encoding).pair_names
+    if not names:
+        return [("pairs", "none: no two features can be cut, or none helped on held-out rows")]
+    shares = shares_of_pairs(training.model.pairs)
+    order = np.argsort(-shares, kind="stable").tolist()
+    lines = aligned_lines(
+        [(shortened(names[k]), percent(shares[k])) for k in order[:PAIRS_SHOWN]], right=(1,)
+    )
+    if len(order) > PAIRS_SHOWN:
+        lines.append(f"and {counted(len(order) - PAIRS_SHOWN, 'pair')} with less")
+    first = f"{thousands(len(names))}, with these shares of what they add:"
+    return [("pairs", first), *(("", line) for line in lines)]
+
+
+def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
+    """Where and by which engine the model was trained, and why."""
+    return [("trained by", str(training.estimator.route_))]
+
+
+def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:
+    """How long the fit took, and where; and how long compiling, which is needed once."""
+    text = f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"
+    if "gpustump.engines.cpu.runtime.compiling" in sys.modules:
+        from gpustump.engines.cpu.runtime.compiling import seconds_compiling
+
+        if seconds := seconds_compiling():
+            text += f"; {seconds:.1f} s to compile the kernels, once"
+    return [("time", text)]

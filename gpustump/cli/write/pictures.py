@@ -1,0 +1,121 @@
+"""Pictures for files: the same on every machine, whatever the user's Matplotlib settings are.
+
+A user's matplotlibrc and backend are meant for their own figures. Here they could make a report
+unreadable, or fail after an hour of training, so neither is used. Matplotlib's warnings about
+folders and fonts are not shown; one line says so if a font lacks characters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpustump.cli.errors import MissingLibraryError, system_errors_at
+from gpustump.cli.write.paths import (
+    OutputFile,
+    check_ending,
+    check_output,
+    check_replaced_file,
+    kind_with_mark,
+)
+from gpustump.model.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
+"""The formats, and what files of them begin with."""
+
+_DPI = 150
+
+_METADATA = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""No date in any file, so that the same picture always has the same bytes."""
+
+
+def check_matplotlib(option: str) -> None:
+    """Refuse an option that draws, if Matplotlib is missing.
+
+    Raises
+    ------
+    MissingLibraryError
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingLibraryError(option, "Matplotlib", extra="plots")
+
+
+def check_picture(output: OutputFile, *, inputs: tuple[str | None, ...], force: bool) -> None:
+    """Refuse a picture file that cannot be drawn or written, or that would replace another kind.
+
+    Raises
+    ------
+    InputError
+    """
+    check_ending(output, tuple(FORMATS))
+    check_output(output, inputs=inputs)
+    ending = _ending(output.path)
+    kind = kind_with_mark(f"{ending.removeprefix('.')} picture", FORMATS[ending])
+    check_replaced_file(output, kind, force=force)
+    check_matplotlib(output.option)
+
+
+def write_picture(output: OutputFile, content: bytes) -> None:
+    """Write a picture file, whole or not at all."""
+    with system_errors_at(f"{output.option} {output.path}"), whole_file(output.path) as file:
+        file.write(content)
+
+
+def picture(figure: Figure, path: str) -> bytes:
+    """The content of a picture file in the format that the ending of its name tells."""
+    from matplotlib import pyplot
+
+    pyplot.close(figure)  # it is for a file, not for a screen
+    return as_bytes(figure, _ending(path).removeprefix("."), _DPI)
+
+
+def _ending(path: str) -> str:
+    return path.lower()[path.rindex(".") :]
+
+
+@contextlib.contextmanager
+def default_matplotlib() -> Iterator[None]:
+    """Within it, figures are drawn with Matplotlib's default settings and without its log."""
+    if "matplotlib" not in sys.modules:
+        os.environ["MPLBACKEND"] = "agg"  # an unknown one would be an error on import
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    import matplotlib
+
+    with matplotlib.rc_context(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams["svg.hashsalt"] = "gpustump"
+        yield
+    others = [warning for warning in caught if "Glyph" not in str(warning.message)]
+    if len(others) < len(caught):
+        print(
+            "gpustump: the font of the pictures lacks some characters of the names; they are drawn "
+            "as boxes",
+            file=sys.stderr,
+        )
+    for warning in others:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure (sizes in inches) that pyplot does not keep, because it is only for a file."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def as_bytes(figure: Figure, kind: str, dpi: int) -> bytes:
+    """The content of a picture file: "png", "svg" or "pdf"."""
+    content = io.BytesIO()
+    figure.savefig(content, format=kind, dpi=dpi, metadata=_METADATA[kind])
+    return content.getvalue()

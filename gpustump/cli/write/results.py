@@ -1,0 +1,181 @@
+"""A result for each row of a table, written as CSV, Parquet or NPZ; a file is complete or absent.
+
+CSV is written in blocks of rows, so that the text of a large table is never in memory as a whole,
+and without an optional library, so that its numbers are spelled the same everywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from gpustump.cli.errors import MissingLibraryError, system_errors_at
+from gpustump.cli.write.csv_text import CsvColumns, header_line
+from gpustump.cli.write.paths import (
+    STANDARD_OUTPUT,
+    FileKind,
+    OutputFile,
+    check_ending,
+    check_output,
+    check_replaced_file,
+    is_stream,
+)
+from gpustump.data.readable import counted, readable_bytes
+from gpustump.model.whole_file import whole_file
+
+ENDINGS = (".csv", ".parquet", ".npz")
+
+BLOCK_CELLS = 2**17
+"""About this many numbers are turned into text at a time."""
+
+
+class Layout(NamedTuple):
+    """What a result consists of, known before the table is read.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Names of the columns in CSV and Parquet, all different.
+    arrays : sequence of str
+        Names of the arrays of an NPZ file.
+    """
+
+    names: Sequence[str]
+    arrays: Sequence[str]
+
+
+class Result(NamedTuple):
+    """What is to be written.
+
+    Attributes
+    ----------
+    n_rows : int
+    layout : Layout
+    block : callable
+        Gives the columns' values in some of the rows.
+    arrays : callable
+        Gives the arrays of an NPZ file, in the order of the layout.
+    """
+
+    n_rows: int
+    layout: Layout
+    block: Callable[[slice], list[np.ndarray]]
+    arrays: Callable[[], list[np.ndarray]]
+
+
+def check_result_file(path: str, *, inputs: tuple[str | None, ...]) -> None:
+    """Refuse an --output that cannot be written, or whose name does not tell the format.
+
+    Raises
+    ------
+    InputError
+    """
+    output = OutputFile("--output", path)
+    check_output(output, inputs=inputs)
+    if path == STANDARD_OUTPUT or (is_stream(path) and not path.lower().endswith(ENDINGS)):
+        return
+    check_ending(output, ENDINGS, ", which tells the format; - is CSV on standard output")
+    if path.lower().endswith(".parquet") and importlib.util.find_spec("polars") is None:
+        raise MissingLibraryError("writing Parquet", "polars")
+
+
+def check_replaced_result(path: str, layout: Layout, *, force: bool) -> None:
+    """Refuse to replace what is not a result of the same layout, unless --force is given.
+
+    Raises
+    ------
+    InputError
+    """
+    kind = FileKind("result of this command with this model", _test_of_kind(path, layout))
+    check_replaced_file(OutputFile("--output", path), kind, force=force)
+
+
+def _test_of_kind(path: str, layout: Layout) -> Callable[[BinaryIO], bool]:
+    header = header_line(layout.names)
+    if path.lower().endswith(".parquet"):
+        return lambda file: _parquet_columns(file) == list(layout.names)
+    if path.lower().endswith(".npz"):
+        return lambda file: _npz_arrays(file) == set(layout.arrays)
+    return lambda file: file.read(len(header)) == header
+
+
+def _parquet_columns(file: BinaryIO) -> list[str]:
+    import polars as pl
+
+    with contextlib.suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return list(pl.read_parquet_schema(file))
+    return []
+
+
+def _npz_arrays(file: BinaryIO) -> set[str]:
+    with contextlib.suppress(zipfile.BadZipFile, ValueError, NotImplementedError):
+        return {name.removesuffix(".npy") for name in zipfile.ZipFile(file).namelist()}
+    return set()
+
+
+def write_result(path: str, result: Result) -> None:
+    """Write a result in the format of the file's ending; - is CSV on standard output.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    OSError
+        If standard output cannot.
+    """
+    if path == STANDARD_OUTPUT:
+        _write_csv(sys.stdout.buffer, result)
+        return
+    endings = {".csv": _write_csv, ".npz": _write_npz, ".parquet": _write_parquet}
+    write = next((endings[e] for e in ENDINGS if path.lower().endswith(e)), _write_csv)
+    with system_errors_at(f"--output {path}"), whole_file(path) as file:
+        write(file, result)
+    if not is_stream(path):
+        size = readable_bytes(os.path.getsize(path))
+        print(f"written  {path}, {counted(result.n_rows, 'row')}, {size}")
+
+
+def _write_csv(file: BinaryIO, result: Result) -> None:
+    names = result.layout.names
+    file.write(header_line(names))
+    columns = CsvColumns(len(names))
+    for rows in _blocks(result.n_rows, max(1, BLOCK_CELLS // len(names))):
+        file.write(columns.lines(result.block(rows)))
+    file.flush()
+
+
+def _blocks(n_rows: int, size: int) -> Iterator[slice]:
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def _write_npz(file: BinaryIO, result: Result) -> None:
+    arrays: dict[str, Any] = dict(zip(result.layout.arrays, result.arrays(), strict=True))
+    np.savez(file, allow_pickle=False, **arrays)
+
+
+def _write_parquet(file: BinaryIO, result: Result) -> None:
+    import polars as pl
+
+    values = map(np.ascontiguousarray, result.block(slice(0, result.n_rows)))
+    frame = pl.DataFrame(dict(zip(result.layout.names, values, strict=True)))
+    try:
+        frame.write_parquet(file)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise _system_error(str(error)) from error
+
+
+def _system_error(message: str) -> OSError:
+    """The operating system's error that a message of polars ends with, if it does."""
+    found = re.search(r"\(os error (\d+)\)", message)
+    if found is None:
+        return OSError(f"writing Parquet failed: {message}")
+    return OSError(int(found[1]), os.strerror(int(found[1])))
