@@ -1,0 +1,474 @@
+"""Scores of held-out samples, of one output and of K: against decimals, fractions, scikit-learn."""
+
+from __future__ import annotations
+
+import decimal
+import itertools
+import math
+import sys
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import classifiers
+import numpy as np
+import pytest
+from backends import Backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
+
+from gpustump.arrays import computing_on, namespace_of
+from gpustump.boosting import loss_tables
+from gpustump.boosting.held_out_losses import _exact_sum
+from gpustump.boosting.held_out_samples import error_of, weight_of
+from gpustump.boosting.held_out_scores import (
+    HeldOut,
+    HeldOutClasses,
+    Watched,
+    additive_scorer,
+    scorer,
+    value_of,
+)
+from gpustump.boosting.loss_tables import ExponentialTable, LogisticTable
+from gpustump.data.parameters import SCORINGS
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
+
+RNG = np.random.default_rng(0)
+K = 4
+LINKS = ("logistic", "softmax")
+ADDITIVE = tuple(scoring for scoring in SCORINGS if scoring != "roc_auc")
+LOG_LOSSES = ("loss", "neg_log_loss")
+HOW = [(1, "logistic"), (K, "logistic"), (K, "softmax")]
+"""Numbers of outputs, and links."""
+PRECISE = decimal.Context(prec=50, Emax=10**9, Emin=-(10**9))
+
+of_each = pytest.mark.parametrize(("n_outputs", "link"), HOW)
+
+
+def in_units(scores: np.ndarray) -> np.ndarray:
+    return np.round(scores / VOTE_UNIT) * VOTE_UNIT
+
+
+def drawn(n_outputs: int, n: int = 60, scale: float = 1.0, seed: int = 0) -> Any:
+    """Class numbers, weights and scores, (n,) or (n, K), with ties in rows and in columns."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, K, size=n)
+    classes[:K] = range(K)
+    scores = rng.normal(scale=2.0, size=(n, K)) - 1
+    scores[np.arange(n), classes] += 2
+    scores[::5] = scores[0]
+    scores[1::7, 2] = scores[1::7, 1]
+    scores[2::9] = 0
+    scores, weights = in_units(scores * scale), rng.integers(1, 9, size=n).astype(float)
+    return (classes, weights, scores) if n_outputs > 1 else (classes % 2, weights, scores[:, 0])
+
+
+def watched(classes, weights: IntegerWeights, n_outputs: int, has_kernels: bool = False) -> Watched:
+    """Held-out samples of one output or of K, added up by the CPU kernels or by arrays."""
+    sums = None
+    if has_kernels:
+        from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
+
+        sums = HeldOutSums(classes, weights.values, max(2, n_outputs))
+    if n_outputs == 1:
+        xp = namespace_of(classes)
+        return HeldOut(2.0 * xp.astype(classes == 1, xp.float64) - 1.0, weights, sums=sums)
+    return HeldOutClasses(classes, weights, n_outputs, sums=sums)
+
+
+def score_of(scoring, classes, weights, scores, link="logistic", n_classes: int = K) -> float:
+    n_outputs = 1 if scores.ndim == 1 else n_classes
+    with computing_on(classes):
+        samples = watched(classes, IntegerWeights.of(weights), n_outputs)
+    return scorer(scoring, samples, link)(scores)
+
+
+def log_of_sum(terms: list[Decimal]) -> Decimal:
+    return sum((term.exp() for term in terms), Decimal()).ln()
+
+
+def loss_of(scoring: str, link: str, of_class: int, row: Any) -> Decimal:
+    """A sample's loss by its definition, from the score of each output."""
+    scores = [Decimal(float(score)) for score in np.atleast_1d(row)]
+    positives = range(len(scores)) if len(scores) > 1 else [1]
+    margins = [s if k == of_class else -s for k, s in zip(positives, scores, strict=True)]
+    if scoring == "neg_exponential_loss":
+        return sum(((-margin).exp() for margin in margins), Decimal()) / len(margins)
+    factor = 2 if scoring == "neg_log_loss" else 1
+    if link == "softmax":
+        return log_of_sum([factor * score for score in scores]) - factor * scores[of_class]
+    if scoring == "neg_log_loss" and len(scores) > 1:
+        logs = [-log_of_sum([Decimal(0), -2 * score]) for score in scores]
+        return log_of_sum(logs) - logs[of_class]
+    losses = [log_of_sum([Decimal(0), -factor * margin]) for margin in margins]
+    return sum(losses, Decimal()) / len(losses)
+
+
+def check(scoring, link, classes, weights, scores, found: float) -> None:
+    """The mean of the losses by definition, to the error that is promised."""
+    with decimal.localcontext(PRECISE):
+        by = [*map(Decimal, np.asarray(weights).tolist())]
+        pairs = zip(classes.tolist(), scores, by, strict=True)
+        expected = sum((w * loss_of(scoring, link, *own) for *own, w in pairs), Decimal()) / sum(by)
+        if expected > Decimal(sys.float_info.max):
+            assert found == -math.inf
+        elif scoring == "neg_exponential_loss":
+            slack = expected * Decimal(2) ** -49 + Decimal(math.ulp(0.0)) / 2
+            assert abs(Decimal(-found) - expected) <= slack
+        else:
+            slack = Decimal(2) ** -25 if scores.ndim == 1 else scores.shape[1] * Decimal(2) ** -24
+            assert abs(Decimal(-found) - expected) < slack + len(by) * Decimal(2) ** -42
+
+
+@of_each
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_a_score_is_the_same_number_in_every_library_and_in_its_range(
+    backend: Backend, scoring, n_outputs, link
+):
+    cases = [drawn(n_outputs, scale=scale) for scale in (0.1, 3.0, 20_000.0)]
+    scores = np.full((K, K), -VOTES_LIMIT)
+    scores[0], scores[1, 0] = VOTES_LIMIT, 1e5
+    for weights in ([1.0] * K, [1e300, 1e-300, 1.0, 1.0], [1e-300, 1e300, 1e300, 1e300]):
+        few = (np.arange(K), scores) if n_outputs > 1 else (np.arange(K) % 2, scores[:, 0])
+        cases.append((few[0], np.asarray(weights), few[1]))
+    for samples in cases:
+        found = score_of(scoring, *samples, link)
+        assert score_of(scoring, *map(backend.asarray, samples), link) == found
+        is_loss = scoring.startswith("neg") or scoring == "loss"
+        assert np.isfinite(found) or (scoring == "neg_exponential_loss" and found == -math.inf)
+        assert (found <= 0) if is_loss else (0 <= found <= 1)
+        classes, weights, scores = map(backend.asarray, samples)
+        with computing_on(classes):
+            there = watched(classes, IntegerWeights.of(weights), n_outputs)
+        predicted = (samples[2] > 0) if n_outputs == 1 else samples[2].argmax(axis=1)
+        right = accuracy_score(samples[0], predicted, sample_weight=samples[1])
+        assert there.error(scores) == pytest.approx(1 - right, abs=1e-15)
+
+
+@of_each
+@pytest.mark.parametrize("scoring", [*LOG_LOSSES, "neg_exponential_loss"])
+@pytest.mark.parametrize("scale", [1e-9, 0.3, 5.0, 100.0, 1e4])
+def test_a_loss_is_its_definition_to_the_error_that_is_stated(scoring, n_outputs, link, scale):
+    samples = drawn(n_outputs, scale=scale)
+    check(scoring, link, *samples, score_of(scoring, *samples, link))
+
+
+@pytest.mark.parametrize("scoring", LOG_LOSSES)
+def test_each_sample_s_loss_is_its_definition_between_the_nodes_of_the_table_too(scoring):
+    margins = in_units(
+        np.concatenate([RNG.uniform(-25, 25, 300), [0.0, 12.0, 11.9995, -12.0, 1e5, -1e5]])
+    )
+    ones = np.ones(len(margins))
+    loss: Any = scorer(scoring, watched(ones, IntegerWeights.of(ones), 1))
+    (found,) = loss.losses(margins)
+    for one, margin in zip(found.tolist(), margins.tolist(), strict=True):
+        with decimal.localcontext(PRECISE):
+            error = one * Decimal(2) ** -32 - loss_of(scoring, "logistic", 1, margin)
+        assert -(Decimal(2) ** -31) <= error <= Decimal(2) ** -25 + Decimal(2) ** -31
+
+
+@of_each
+def test_scores_are_those_of_scikit_learn(n_outputs, link):
+    for seed in range(3):
+        classes, weights, scores = samples = drawn(n_outputs, 200, seed=seed)
+        rows = scores if n_outputs > 1 else np.stack([-scores, scores], axis=1)
+        shares = np.exp(2 * scores) if link == "softmax" else 1 / (1 + np.exp(-2 * rows))
+        shares /= shares.sum(axis=1, keepdims=True)
+        predicted = rows.argmax(axis=1)
+        outputs = [1] if n_outputs == 1 else range(K)
+        areas = [roc_auc_score(classes == k, rows[:, k], sample_weight=weights) for k in outputs]
+        by = {"sample_weight": weights}
+        for scoring, expected in (
+            ("neg_log_loss", -log_loss(classes, shares, **by)),
+            ("accuracy", accuracy_score(classes, predicted, **by)),
+            ("balanced_accuracy", balanced_accuracy_score(classes, predicted, **by)),
+            ("roc_auc", np.mean(areas)),
+        ):
+            slack = K * 2.0**-24 if scoring == "neg_log_loss" else 1e-14
+            assert score_of(scoring, *samples, link) == pytest.approx(expected, abs=slack)
+
+
+def test_a_constant_added_to_all_scores_leaves_the_softmax_alone():
+    classes, weights, scores = drawn(K)
+    for scoring, constant in itertools.product(LOG_LOSSES, (1e5, -1e5, VOTE_UNIT)):
+        before = score_of(scoring, classes, weights, scores, "softmax")
+        assert score_of(scoring, classes, weights, scores + constant, "softmax") == before
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("scoring", LOG_LOSSES)
+def test_a_loss_is_never_negative_and_right_for_the_worst_scores(scoring, link):
+    scores = in_units(RNG.uniform(0, 40, size=(100, 1)) * np.asarray([[1.0, -1.0, -1.0, -1.0]]))
+    for row in np.split(scores, 100):
+        assert score_of(scoring, np.zeros(1, dtype=int), np.ones(1), row, link) <= 0
+    top = VOTES_LIMIT
+    worst = np.full((K, K), top) - 2 * top * np.eye(K)
+    factor = (2 if link == "softmax" else 1) * (2 if scoring == "neg_log_loss" else 1)
+    more = 0.0 if (scoring, link) == ("loss", "logistic") else np.log(K - 1)
+    found = score_of(scoring, np.arange(K), np.ones(K), worst, link)
+    assert -found == pytest.approx(factor * top + more, abs=K * 2.0**-24)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize("scale", [0.1, 3.0, 20_000.0])
+def test_two_outputs_of_opposite_scores_score_as_one_output_does(scoring, scale):
+    """P is the same if F of the softmax is half of that of the single output."""
+    classes, weights, half = drawn(1, 80, scale, seed=1)
+    one, two = score_of(scoring, classes, weights, 2 * half), np.stack([-half, half], axis=1)
+    if scoring in LOG_LOSSES:
+        assert score_of(scoring, classes, weights, two, "softmax", 2) == one
+    if scoring != "neg_log_loss":
+        assert score_of(scoring, classes, weights, 2 * two, "logistic", 2) == one
+
+
+def test_of_equal_scores_the_first_class_counts(backend: Backend):
+    scores = np.asarray([[1.0, 1, 0, 0], [0, 2, 2, 2], [3, 3, 3, 3], [0, 0, 0, 5]])
+    for classes, right in (([0, 1, 0, 3], 1.0), ([1, 2, 3, 3], 0.25)):
+        parts = (np.asarray(classes), np.ones(4), scores)
+        assert score_of("accuracy", *map(backend.asarray, parts)) == right
+
+
+@pytest.mark.parametrize("n_outputs", [1, K])
+def test_the_area_under_the_roc_curve_counts_pairs_and_ties_by_half(n_outputs):
+    for seed in range(3):
+        classes, weights, scores = drawn(n_outputs, seed=seed)
+        areas = []
+        for number, column in enumerate(np.atleast_2d(scores.T)):
+            k = 1 if n_outputs == 1 else number
+            won, total = Fraction(0), Fraction(0)
+            for i, j in itertools.product(
+                np.flatnonzero(classes == k), np.flatnonzero(classes != k)
+            ):
+                pair = Fraction(weights[i]) * Fraction(weights[j])
+                won += pair * (
+                    int(column[i] > column[j]) + Fraction(int(column[i] == column[j]), 2)
+                )
+                total += pair
+            areas.append(float(won / total))
+        assert score_of("roc_auc", classes, weights, scores) == math.fsum(areas) / n_outputs
+
+
+def test_the_area_under_the_roc_curve_takes_weights_of_any_size():
+    classes, _, scores = drawn(K, 400)
+    tiny_class = np.where(classes == 2, 1e-9, 1.0) * RNG.uniform(0.5, 2, 400)
+    for weights in (tiny_class, RNG.exponential(size=400) ** 6, np.full(400, 1 / 3)):
+        areas = [roc_auc_score(classes == k, scores[:, k], sample_weight=weights) for k in range(K)]
+        found = score_of("roc_auc", classes, weights, scores)
+        assert found == pytest.approx(np.mean(areas), abs=1e-6)
+
+
+@pytest.mark.parametrize("n_outputs", [1, K])
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_only_scores_that_need_every_class_are_refused_without_one(scoring, n_outputs):
+    classes, weights, scores = drawn(n_outputs)
+    kept = classes != n_outputs // 2
+    parts = classes[kept], weights[kept], scores[kept]
+    if scoring in ("balanced_accuracy", "roc_auc"):
+        message = f"scoring='{scoring}' needs.*class number {n_outputs // 2} has none"
+        with pytest.raises(ValueError, match=message):
+            score_of(scoring, *parts)
+    else:
+        assert score_of(scoring, *parts) < (0 if scoring != "accuracy" else 1)
+
+
+def test_one_output_has_no_softmax():
+    with pytest.raises(ValueError, match="link='softmax' needs one output for each class"):
+        score_of("loss", np.ones(3), np.ones(3), np.zeros(3), "softmax")
+
+
+def test_the_exponential_loss_is_right_to_the_ends_of_float64_and_beyond():
+    classes = np.asarray([1, 0, 1])
+    y = 2.0 * classes - 1
+    for size in (30.0, 200.0, 599.0, 600.0, 601.0, 709.0, 743.0, 800.0, 801.0, 1e5, VOTES_LIMIT):
+        for margins in ([-size] * 3, [size] * 3, [-size, size, size], [-size, -0.5, 5.0]):
+            for weights in ([1.0] * 3, [1.0, 2.0**40, 2.0**40], [1e-300, 1.0, 1.0]):
+                samples = classes, np.asarray(weights), y * np.asarray(margins)
+                found = score_of("neg_exponential_loss", *samples)
+                if weights[0] < 1.0:  # the integer weights are 1 and about 2**61
+                    assert (found == -math.inf) or margins[0] > -800
+                elif abs(size) < 800 or margins[0] < 0:
+                    check("neg_exponential_loss", "logistic", *samples, found)
+                else:
+                    assert found == 0.0
+
+
+def test_the_exponential_loss_falls_if_one_sample_s_margin_rises_by_one_unit():
+    """So small a change of one sample among many shows as long as the sample counts at all."""
+    for scale in (0.1, 3.0, 12.0):
+        scores = in_units(RNG.normal(scale=scale, size=1000))
+        weights = IntegerWeights.of(RNG.uniform(0.5, 2, 1000))
+        score = scorer("neg_exponential_loss", watched(np.ones(1000), weights, 1))
+        for i in (*range(0, 1000, 50), worst := int(np.argmin(scores))):
+            raised = scores.copy()
+            raised[i] += VOTE_UNIT
+            assert score(raised) > score(scores) if i == worst else score(raised) >= score(scores)
+
+
+def test_sums_are_exact_however_far_apart_their_terms_are():
+    for spread in (1, 50, 380):
+        values = np.ldexp(RNG.uniform(0.5, 1, 500), RNG.integers(-spread, spread, 500))
+        values[::7] = 0
+        assert Fraction(_exact_sum(values), 2**512) == sum(map(Fraction, values.tolist()))
+    assert _exact_sum(np.zeros(3)) == 0
+
+
+def added_up(groups: list[list[int]]) -> list[int]:
+    assert all(type(number) is int for group in groups for number in group)
+    return [sum(column) for column in zip(*groups, strict=True)]
+
+
+@pytest.mark.parametrize("has_kernels", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, K])
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from(ADDITIVE), st.sampled_from(LINKS))
+def test_parts_and_totals_of_groups_add_up_to_those_of_all_samples(
+    has_kernels, n_outputs, seed, scoring, link
+):
+    if has_kernels:
+        pytest.importorskip("numba")
+    link = "logistic" if n_outputs == 1 else link
+    random = np.random.default_rng(seed)
+    n_samples, n_groups = int(random.integers(6, 40)), int(random.integers(1, 5))
+    classes, _, scores = drawn(n_outputs, n_samples, random.choice([1e-9, 0.3, 5.0, 1e4]), seed)
+    spread = random.choice([0.0, 1.0, 9.0])
+    weights = IntegerWeights.of(np.exp(random.normal(scale=spread, size=n_samples)))
+    group_of = random.integers(random.integers(1, n_groups + 1), size=n_samples)
+    everything = watched(classes, weights, n_outputs, has_kernels)
+    of_all = scorer(scoring, everything, link)
+    parts, totals, errors = [], [], []
+    for number in range(n_groups):  # some may be empty
+        own = np.flatnonzero(group_of == number)
+        mine = IntegerWeights(weights.values[own], weights.total)
+        group = watched(classes[own], mine, n_outputs, has_kernels)
+        of_group = additive_scorer(scoring, group, link)
+        parts.append(of_group.parts(scores[own]))
+        totals.append(of_group.totals)
+        errors.append([group.right_weight(scores[own]), weight_of(group)])
+    assert added_up(parts) == of_all.parts(scores)
+    assert added_up(totals) == of_all.totals
+    assert value_of(scoring)(added_up(parts), added_up(totals)) == of_all(scores)
+    assert error_of(*added_up(errors)) == everything.error(scores)
+
+
+@pytest.mark.parametrize("n_outputs", [1, K])
+@pytest.mark.parametrize("scoring", ADDITIVE)
+def test_no_samples_add_nothing_in_every_library(backend: Backend, scoring, n_outputs):
+    classes, weights, scores = drawn(n_outputs)
+    none = (classes[:0], IntegerWeights.of(weights).values[:0], scores[:0])
+    classes, values, scores = map(backend.asarray, none)
+    with computing_on(classes):
+        nobody = watched(classes, IntegerWeights(values, 1), n_outputs)
+    for link in LINKS[:n_outputs]:
+        score = additive_scorer(scoring, nobody, link)
+        assert {*score.parts(scores), *score.totals} == {0}
+        assert nobody.right_weight(scores) == weight_of(nobody) == 0
+
+
+def test_the_area_under_the_roc_curve_is_not_additive():
+    samples = watched(np.asarray([0, 1]), IntegerWeights.of(np.ones(2)), 1)
+    assert not scorer("roc_auc", samples).is_additive
+    for ask in (lambda: value_of("roc_auc"), lambda: additive_scorer("roc_auc", samples)):
+        with pytest.raises(ValueError, match="scoring='roc_auc' does not add up over groups"):
+            ask()
+
+
+@pytest.mark.parametrize("scoring", [*LOG_LOSSES, "neg_exponential_loss"])
+@pytest.mark.parametrize("rate", [1e-6, 3.0, 2000.0])
+@pytest.mark.parametrize(("kind", "n_classes"), classifiers.CASES)
+def test_scores_of_fits_are_right_or_infinite_at_any_learning_rate(kind, n_classes, rate, scoring):
+    X, y = classifiers.drawn(n_classes, n_samples=60)
+    X_val, y_val = classifiers.drawn(n_classes, n_samples=15, seed=1)
+    how = {"n_estimators": 8, "learning_rate": rate, "scoring": scoring, "device": "cpu"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the larger rates end a run early
+        fit = classifiers.KINDS[kind](**how).fit(X, y, X_val=X_val, y_val=y_val)
+    n_runs = len(fit.held_out_scores_)
+    for number, staged in enumerate(fit.staged_decision_function(X_val)):
+        for run, scores in enumerate(fit.held_out_scores_):
+            own = staged if n_runs == 1 else staged[:, run]
+            classes = y_val if n_runs == 1 else (y_val == run).astype(int)
+            if number < len(scores):
+                check(scoring, fit.model_.link, classes, np.ones(15), own, scores[number])
+    assert fit.held_out_scores_[0]
+
+
+def test_a_run_whose_scores_are_all_infinite_keeps_its_first_round():
+    X, y = classifiers.drawn(2, n_samples=200)
+    how = {"learning_rate": 2000.0, "n_iter_no_change": 3, "scoring": "neg_exponential_loss"}
+    fit = classifiers.KINDS["discrete"](**how, random_state=0, device="cpu").fit(X, y)
+    assert fit.held_out_scores_ == ((-math.inf,) * 4,)
+    assert (fit.n_iter_, fit.stop_reasons_) == (1, ("early",))
+
+
+LIMIT = 800 << 36
+
+
+def exponentials(units: np.ndarray) -> list[Fraction]:
+    """Those of the table, as exact numbers."""
+    pairs = zip(*ExponentialTable.beside(units).exponentials(units), strict=True)
+    return [Fraction(float(one)) * Fraction(2) ** (800 * int(band)) for one, band in pairs]
+
+
+def test_the_loss_rises_with_the_margin_s_fall_without_exception():
+    """Ties aside: a table whose entries were a digit off could turn two rounds around."""
+    nodes, drops = loss_tables._loss_table()
+    assert (np.diff(nodes) <= 0).all()
+    assert (np.diff(drops) <= 2).all()  # convex but for the rounding
+    assert nodes[0] == round(Decimal(2).ln() * 2**32)
+
+
+def test_entries_that_a_c_library_could_round_either_way_are_decimal(monkeypatch):
+    """With every entry in doubt, all of them come from decimal arithmetic, and none changes."""
+    plain = loss_tables._loss_table()
+    monkeypatch.setattr(loss_tables, "_LAST_NODE", 1500)
+    monkeypatch.setattr(loss_tables, "_DOUBT", 1.0)
+    nodes, _ = loss_tables._loss_table.__wrapped__()
+    assert np.array_equal(nodes[:-1], plain[0][:1500])
+
+
+@pytest.mark.parametrize("bits", [32, 35, 36])
+@pytest.mark.parametrize("n_terms", [2, 20])
+def test_the_logarithm_of_a_sum_of_exponentials_is_its_definition(bits, n_terms):
+    for scale in (0.5, 8.0, 2.0**17):
+        size = int(scale * 2**bits)
+        terms = RNG.integers(-size, size, size=(n_terms, 40), endpoint=True)
+        terms[:, 0] = size  # all equal
+        found = LogisticTable.beside(terms).log_of_sum(iter(terms), bits)
+        assert (found >= terms.max(axis=0)).all()
+        for total, column in zip(found.tolist(), terms.T.tolist(), strict=True):
+            with decimal.localcontext(PRECISE):
+                expected = log_of_sum([Decimal(term) / 2**bits for term in column])
+                error = abs(Decimal(total) / 2**bits - expected)
+            assert error <= (n_terms - 1) * (Decimal(2) ** -25 + Decimal(2) ** -31)
+
+
+def test_exponentials_are_their_definition_to_2_to_the_minus_50_in_every_library(backend: Backend):
+    units = np.concatenate(
+        [RNG.integers(-LIMIT, LIMIT, 800), [0, 1, -1, LIMIT, -LIMIT], RNG.integers(-99, 99, 50)]
+    )
+    for one, unit in zip(exponentials(units), units.tolist(), strict=True):
+        with decimal.localcontext(PRECISE):
+            right = Fraction((-Decimal(unit) / 2**36).exp())
+        assert abs(one - right) < right * Fraction(2) ** -50
+    values, bands = ExponentialTable.beside(units).exponentials(units)
+    assert 2.0**-402 < values.min() < values.max() < 2.0**402
+    there = backend.asarray(units)
+    with computing_on(there):
+        found = ExponentialTable.beside(there).exponentials(there)
+    for one, other in zip(found, (values, bands), strict=True):
+        assert np.array_equal(backend.to_numpy(one), other)
+
+
+def test_exponentials_are_capped_at_800_and_fall_strictly_from_one_unit_to_the_next():
+    units = np.asarray([LIMIT, LIMIT + 1, 2**53, -LIMIT, -LIMIT - 1, -(2**53)])
+    small, large = exponentials(np.asarray([LIMIT, -LIMIT]))
+    assert exponentials(units) == [small] * 3 + [large] * 3
+    places = (-800, -278, -277, -3, 0, 1, 7, 799)
+    borders = [place << bits for bits in (0, 12, 24, 36) for place in places]
+    for border in [*borders, *RNG.integers(-LIMIT, LIMIT, 50).tolist()]:
+        near = np.clip(np.arange(border - 5, border + 6), -LIMIT, LIMIT)
+        falls = [one > other for one, other in itertools.pairwise(exponentials(near))]
+        assert falls == (np.diff(near) > 0).tolist()
