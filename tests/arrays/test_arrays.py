@@ -8,16 +8,21 @@ comparing floats there would be wrong.
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
-from backends import Backend
+from backends import BACKENDS, TESTED, Backend
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpustump import Stump, arrays
+from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.square_roots import square_root
 from gpustump.learners.thresholds import rounded_down
 
 WIDTHS = {"float16": 16, "float32": 32, "float64": 64}
@@ -75,6 +80,10 @@ def test_keys_of_every_float16_are_in_order(backend: Backend):
     assert ((steps[0] > 0) == (steps[1] > 0)).all()
     assert (steps[1] >= 0).all()
     assert len(np.unique(keys[~missing])) == len(distinct)
+    # nor do keys depend on the sign or payload of NaN
+    patterns = [0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001, 0xFFFFFFFFFFFFFFFF]
+    values = np.asarray(patterns, dtype=np.uint64).view(np.float64)
+    assert keys_on(backend, values).tolist() == [2**63 - 1] * 4
 
 
 @given(st.floats(), st.floats())
@@ -84,12 +93,6 @@ def test_keys_compare_as_any_two_floats_do(a, b):
         assert (key_a < key_b) == (math.isnan(b) and not math.isnan(a))
     else:
         assert (key_a < key_b, key_a == key_b) == (a < b, a == b)
-
-
-def test_keys_of_nan_do_not_depend_on_its_sign_or_payload(backend: Backend):
-    patterns = [0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001, 0xFFFFFFFFFFFFFFFF]
-    values = np.asarray(patterns, dtype=np.uint64).view(np.float64)
-    assert keys_on(backend, values).tolist() == [2**63 - 1] * 4
 
 
 @given(st.floats(allow_nan=False), st.sampled_from(["float16", "float32", "float64"]))
@@ -133,14 +136,12 @@ def test_any_dtype_is_compared_with_a_float64_threshold_as_real_numbers(
     for threshold in (0.1, np.nextafter(0.0, -1.0), 1.0, 2.9999999999999996, 3.0, 99.99999999):
         predicted = backend.to_numpy(Stump(0, threshold, -1, 1, 0.0).predict(X)).tolist()
         assert predicted == [-1 if float(v) <= threshold else 1 for v in values]
-
-
-def test_large_integers_count_as_the_float64_they_round_to(backend: Backend):
-    values = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**62 + 255, 2**62 + 257, 2**63 - 1]
-    X = backend.asarray(np.asarray(values, dtype=np.int64).reshape(-1, 1))
+    # large integers count as the float64 that they round to
+    wide = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**62 + 255, 2**62 + 257, 2**63 - 1]
+    X = backend.asarray(np.asarray(wide, dtype=np.int64).reshape(-1, 1))
     for threshold in (2.0**53 - 1, 2.0**53, 2.0**53 + 2, 2.0**62, 2.0**62 + 1024):
         predicted = backend.to_numpy(Stump(0, threshold, 1, 1, 0.0).predict(X)).tolist()
-        assert predicted == [1 if float(v) <= threshold else -1 for v in values]
+        assert predicted == [1 if float(v) <= threshold else -1 for v in wide]
 
 
 def test_names_of_the_library_and_the_device(backend: Backend):
@@ -150,22 +151,10 @@ def test_names_of_the_library_and_the_device(backend: Backend):
     assert arrays.device_name(x) == ("cuda:0" if backend.on_gpu else "cpu")
     assert arrays.on_host(x) != backend.on_gpu
     assert arrays.dtype_name(x) == "float32"
-
-
-def test_values_reach_the_host_unchanged(backend: Backend):
     values = awkward("float64")
     host = arrays.to_host(backend.asarray(values))
     assert isinstance(host, np.ndarray)
     assert host.view(np.int64).tolist() == values.view(np.int64).tolist()
-
-
-def test_jax_is_left_as_it_was_set():
-    jax = pytest.importorskip("jax")
-    before = jax.config.jax_enable_x64
-    x = jax.numpy.zeros(3, dtype="float32")
-    with arrays.computing_on(x):
-        assert jax.config.jax_enable_x64
-    assert jax.config.jax_enable_x64 == before
 
 
 def test_float32_tables_train_in_jax_without_64_bit_types(backend: Backend):
@@ -178,6 +167,7 @@ def test_float32_tables_train_in_jax_without_64_bit_types(backend: Backend):
 
     X = np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32)
     y = np.resize([1, -1, 1], 30)
+    before = jax.config.jax_enable_x64
     narrow = jax.numpy.asarray(X)
     records = list(boost(narrow, y, n_rounds=3))
     assert records == list(boost(X, y, n_rounds=3))
@@ -188,6 +178,7 @@ def test_float32_tables_train_in_jax_without_64_bit_types(backend: Backend):
     *_, last = model.staged_decision_function(narrow)
     assert np.asarray(last).tolist() == expected
     assert np.asarray(model.predict(narrow)).tolist() == model.predict(X).tolist()
+    assert jax.config.jax_enable_x64 == before
 
 
 def test_importing_the_package_imports_no_other_array_library():
@@ -198,3 +189,47 @@ def test_importing_the_package_imports_no_other_array_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+SIZES = np.random.default_rng(0).integers(0, 62, (2, 20_000))
+
+
+def test_square_roots_are_correctly_rounded_in_every_library(backend: Backend):
+    random = np.random.default_rng(0)
+    one, other = (random.integers(0, 2**62, 20_000) >> own for own in SIZES)
+    anything = np.ldexp(random.uniform(1, 2, 20_000), random.integers(-1000, 1000, 20_000))
+    x = np.concatenate([one.astype(np.float64) * other.astype(np.float64), anything])
+    here = backend.asarray(x)
+    with arrays.computing_on(here):
+        found = square_root(here)
+        assert backend.owns(found)
+        root = backend.to_numpy(found)
+        shapes = [square_root(backend.asarray(np.full(s, 2.25))).shape for s in ((), (0,), (1, 3))]
+    assert root.dtype == np.float64
+    assert np.array_equal(root, [math.sqrt(one) for one in x.tolist()])
+    assert [tuple(shape) for shape in shapes] == [(), (0,), (1, 3)]
+    for own in x[::400].tolist():  # and Python's root is: compare squares, exactly
+        for end in (math.nextafter(math.sqrt(own), to) for to in (0.0, math.inf)):
+            middle = (Fraction(math.sqrt(own)) + Fraction(end)) / 2
+            assert (middle**2 <= Fraction(own)) == (end < math.sqrt(own)) or own == 0.0
+
+
+def test_a_missing_library_is_installed_by_a_command_of_one_place():
+    root = Path(__file__).resolve().parents[2]
+    spelled = [
+        path.name
+        for folder in ("gpustump", "bench", "ci")
+        for path in (root / folder).rglob("*.py")
+        if re.search(r"pip install .?gpustump", path.read_text()) and path.name != "extras.py"
+    ]
+    assert spelled == []
+    assert how_to_install("cpu").startswith("pip install ")
+
+
+@pytest.mark.parametrize("listed", BACKENDS, ids=str)
+def test_a_backend_computes(listed):
+    if listed.reason:
+        (pytest.fail if listed.is_required else pytest.skip)(listed.reason)
+    assert listed in TESTED
+    x = listed.asarray(np.arange(3.0))
+    assert listed.to_numpy(x + x).tolist() == [0.0, 2.0, 4.0]

@@ -7,23 +7,13 @@ import pytest
 from backends import Backend
 
 from gpustump import Member, Stump, StumpEnsemble, boost, fit_stump
+from gpustump.data.parameters import check_bytes
 
 X = np.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
 y = np.asarray([1.0, -1.0, 1.0, -1.0])
 STUMP = Stump(1, 3.0, 1, -1, 0.25)
 MODEL = StumpEnsemble((Member((STUMP,), (1.0,)),), 2)
-TRAINING = pytest.mark.parametrize("train", [fit_stump, boost], ids=["fit_stump", "boost"])
-PREDICTING = pytest.mark.parametrize(
-    "predict",
-    [
-        STUMP.predict,
-        MODEL.predict,
-        MODEL.decision_function,
-        MODEL.predict_proba,
-        lambda X: list(MODEL.staged_decision_function(X)),
-    ],
-    ids=["stump", "predict", "decision_function", "predict_proba", "staged"],
-)
+PREDICTING = [STUMP.predict, MODEL.predict, lambda X: list(MODEL.staged_decision_function(X))]
 nan, inf = np.nan, np.inf
 
 
@@ -57,36 +47,22 @@ BAD_HOST_TABLES = {
 }
 
 
-@TRAINING
-@pytest.mark.parametrize("kind", BAD_TABLES)
-def test_bad_tables_are_refused_in_training(backend: Backend, train, kind: str):
-    bad, error, phrases = BAD_TABLES[kind]
-    message = refusal(error, train, backend.asarray(bad), backend.asarray(y))
+def check_refusal(bad, call, *others) -> None:
+    """Check that a call refuses its first argument, with these words."""
+    value, error, phrases = bad
+    message = refusal(error, call, value, *others)
     assert all(phrase in message for phrase in phrases), message
 
 
-@PREDICTING
-@pytest.mark.parametrize("kind", BAD_TABLES)
-def test_bad_tables_are_refused_in_predicting(backend: Backend, predict, kind: str):
-    bad, error, phrases = BAD_TABLES[kind]
-    message = refusal(error, predict, backend.asarray(bad))
-    assert all(phrase in message for phrase in phrases), message
-
-
-@TRAINING
-@pytest.mark.parametrize("kind", BAD_HOST_TABLES)
-def test_bad_host_tables_are_refused_in_training(train, kind: str):
-    bad, error, phrases = BAD_HOST_TABLES[kind]
-    message = refusal(error, train, bad, y)
-    assert all(phrase in message for phrase in phrases), message
-
-
-@PREDICTING
-@pytest.mark.parametrize("kind", BAD_HOST_TABLES)
-def test_bad_host_tables_are_refused_in_predicting(predict, kind: str):
-    bad, error, phrases = BAD_HOST_TABLES[kind]
-    message = refusal(error, predict, bad)
-    assert all(phrase in message for phrase in phrases), message
+@pytest.mark.parametrize("kind", [*BAD_TABLES, *BAD_HOST_TABLES])
+def test_bad_tables_are_refused_in_training_and_predicting(backend: Backend, kind: str):
+    value, *expected = (BAD_TABLES | BAD_HOST_TABLES)[kind]
+    bad = (backend.asarray(value) if kind in BAD_TABLES else value, *expected)
+    labels = backend.asarray(y) if kind in BAD_TABLES else y
+    for train in (fit_stump, boost):
+        check_refusal(bad, train, labels)
+    for predict in PREDICTING:
+        check_refusal(bad, predict)
 
 
 BAD_LABELS = {
@@ -115,21 +91,14 @@ BAD_HOST_LABELS = {
 }
 
 
-@TRAINING
-@pytest.mark.parametrize("kind", BAD_LABELS)
-def test_bad_labels_are_refused(backend: Backend, train, kind: str):
-    bad, error, phrases = BAD_LABELS[kind]
-    message = refusal(error, train, backend.asarray(X), backend.asarray(bad))
-    assert all(phrase in message for phrase in phrases), message
-
-
-@pytest.mark.parametrize("kind", BAD_HOST_LABELS)
-def test_bad_host_labels_are_refused_beside_any_table(backend: Backend, kind: str):
-    bad, error, phrases = BAD_HOST_LABELS[kind]
-    if backend.on_gpu and isinstance(bad, np.ndarray):
+@pytest.mark.parametrize("kind", [*BAD_LABELS, *BAD_HOST_LABELS])
+def test_bad_labels_are_refused_beside_any_table(backend: Backend, kind: str):
+    value, *expected = (BAD_LABELS | BAD_HOST_LABELS)[kind]
+    if backend.on_gpu and kind == "object":
         pytest.skip("arrays on the host are refused for being there")
-    message = refusal(error, fit_stump, backend.asarray(X), bad)
-    assert all(phrase in message for phrase in phrases), message
+    bad = (backend.asarray(value) if kind in BAD_LABELS else value, *expected)
+    for train in (fit_stump, boost):
+        check_refusal(bad, lambda labels, own=train: own(backend.asarray(X), labels))
 
 
 BAD_WEIGHTS = {
@@ -149,29 +118,24 @@ BAD_WEIGHTS = {
 }
 
 
-@TRAINING
-@pytest.mark.parametrize("kind", BAD_WEIGHTS)
-def test_bad_weights_are_refused(backend: Backend, train, kind: str):
-    bad, error, phrases = BAD_WEIGHTS[kind]
-    arguments = [backend.asarray(a) for a in (X, y, bad)]
-    message = refusal(error, train, *arguments)
-    assert all(phrase in message for phrase in phrases), message
+BAD_HOST_WEIGHTS = {
+    "text": (["a"] * 4, TypeError, ["sample_weight has dtype <U1"]),
+    "object": (np.ones(4, dtype=object), TypeError, ["sample_weight has dtype object"]),
+    "a word": ("heavy", TypeError, ["sample_weight has dtype <U5"]),
+    "one NaN": (nan, ValueError, ["sample_weight contains NaN"]),
+    "one inf": (inf, ValueError, ["sample_weight contains infinite"]),
+    "below zero": (-1, ValueError, ["sample_weight contains negative"]),
+    "one zero": (0.0, ValueError, ["sample_weight is zero for every sample"]),
+}
 
 
-@pytest.mark.parametrize(
-    ("bad", "error", "phrase"),
-    [
-        (["a"] * 4, TypeError, "sample_weight has dtype <U1"),
-        (np.ones(4, dtype=object), TypeError, "sample_weight has dtype object"),
-        ("heavy", TypeError, "sample_weight has dtype <U5"),
-        (nan, ValueError, "sample_weight contains NaN"),
-        (inf, ValueError, "sample_weight contains infinite"),
-        (-1, ValueError, "sample_weight contains negative"),
-        (0.0, ValueError, "sample_weight is zero for every sample"),
-    ],
-)
-def test_bad_host_weights_are_refused(bad, error, phrase):
-    assert phrase in refusal(error, fit_stump, X, y, bad)
+@pytest.mark.parametrize("kind", [*BAD_WEIGHTS, *BAD_HOST_WEIGHTS])
+def test_bad_weights_are_refused(backend: Backend, kind: str):
+    value, *expected = (BAD_WEIGHTS | BAD_HOST_WEIGHTS)[kind]
+    bad = (backend.asarray(value) if kind in BAD_WEIGHTS else value, *expected)
+    table, labels = (backend.asarray(own) for own in (X, y)) if kind in BAD_WEIGHTS else (X, y)
+    for train in (fit_stump, boost):
+        check_refusal(bad, lambda weights, own=train: own(table, labels, weights))
 
 
 def test_a_single_number_weighs_every_sample_alike(backend: Backend):
@@ -207,31 +171,33 @@ def test_arrays_on_another_device_are_refused(name: str):
     assert f"but {name} is on cpu" in message
 
 
+BAD_OPTIONS = {
+    "learning_rate": [*((own, ValueError) for own in (0.0, -1.0, nan, inf)),
+                      *((own, TypeError) for own in ("1", None, True, 1j))],
+    "n_rounds": [(0, ValueError), (-3, ValueError), (2.0, TypeError), (True, TypeError),
+                 ("5", TypeError)],
+    "block_bytes": [(0, ValueError), (1.5, TypeError)],
+}  # fmt: skip
+
+
+def test_bad_options_are_refused():
+    for option, values in BAD_OPTIONS.items():
+        for value, error in values:
+            with pytest.raises(error) as caught:
+                boost(X, y, **{option: value})
+            assert option in str(caught.value)
+            assert repr(value) in str(caught.value)
+    for bad in ("", "GB", "2 parsecs", "-1GB", "nanGB", "1e999", 0, -5):
+        with pytest.raises(ValueError, match="max_memory must be"):
+            check_bytes(bad, "max_memory")
+
+
 @pytest.mark.parametrize(
-    ("option", "value", "error"),
-    [
-        ("learning_rate", 0.0, ValueError),
-        ("learning_rate", -1.0, ValueError),
-        ("learning_rate", nan, ValueError),
-        ("learning_rate", inf, ValueError),
-        ("learning_rate", "1", TypeError),
-        ("learning_rate", None, TypeError),
-        ("learning_rate", True, TypeError),
-        ("learning_rate", 1j, TypeError),
-        ("n_rounds", 0, ValueError),
-        ("n_rounds", -3, ValueError),
-        ("n_rounds", 2.0, TypeError),
-        ("n_rounds", True, TypeError),
-        ("n_rounds", "5", TypeError),
-        ("block_bytes", 0, ValueError),
-        ("block_bytes", 1.5, TypeError),
-    ],
+    ("given", "found"),
+    [(1000, 1000), ("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), (" 10 kb ", 10_000), ("7", 7)],
 )
-def test_bad_options_are_refused(option, value, error):
-    with pytest.raises(error) as caught:
-        boost(X, y, **{option: value})
-    assert option in str(caught.value)
-    assert repr(value) in str(caught.value)
+def test_sizes_may_be_numbers_or_text(given, found):
+    assert check_bytes(given, "max_memory") == found
 
 
 def test_numpy_scalars_are_accepted_as_options():
@@ -253,11 +219,6 @@ def test_a_stump_needs_the_table_to_hold_its_feature(backend: Backend):
     message = refusal(ValueError, STUMP.predict, backend.asarray(np.ones((4, 1))))
     assert message == "X has 1 features, but at least 2 are needed here."
     assert STUMP.predict(backend.asarray(np.ones((4, 5)))).shape == (4,)
-
-
-def test_staged_predictions_of_a_bad_table_are_refused():
-    with pytest.raises(ValueError, match="X has 3 features"):
-        next(MODEL.staged_decision_function(np.ones((4, 3))))
 
 
 def test_nothing_given_is_changed(backend: Backend):

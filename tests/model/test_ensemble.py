@@ -1,102 +1,37 @@
-"""The finished model: scores, labels, probabilities, tables and digest, against sums in Python."""
+"""The finished model: scores, stages, labels, probabilities and digest, against sums in Python."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
+import pickle
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from backends import NUMPY, Backend
+from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_up_models import member, region_member, region_model, rows
+from models_by_hand import bits, predicted_by_hand
+from scipy.special import expit, log_softmax, softmax
 
-from gpustump import Member, Stump, StumpEnsemble
-from gpustump.learners.step_table import VOTE_UNIT
+from gpustump import Member, RegionMember, Split, Stump, StumpEnsemble
+from gpustump.learners.hypothesis import by_region, signs
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
+from gpustump.model.class_scores import log_probabilities, probabilities
+from gpustump.model.members import added_up
 
-UNITS = st.integers(-(2**40), 2**40)
-THRESHOLDS = st.sampled_from([-math.inf, -1.5, -5e-324, 0.0, 5e-324, 0.1, 1.0, 2.0, math.inf])
-SIGNS = st.sampled_from([-1, 1])
-STUMPS = st.builds(Stump, st.integers(0, 2), THRESHOLDS, SIGNS, SIGNS, st.just(0.25))
-VALUES = (math.nan, -math.inf, math.inf, 0.0, -0.0, 0.1, 5e-324, -5e-324, 1.0, 1.5, 2.0, 3.0)
-
-
-def member(pairs: list[tuple[Stump, int]]) -> Member:
-    return Member(tuple(s for s, _ in pairs), tuple(units * VOTE_UNIT for _, units in pairs))
-
-
-def every_row() -> np.ndarray:
-    rows = [[a, b, c] for a in VALUES for b in VALUES[::3] for c in VALUES[1::4]]
-    return np.asarray(rows)
-
-
-def side(stump: Stump, row: list[float]) -> int:
-    value = row[stump.feature]
-    if math.isnan(value):
-        return stump.missing
-    return stump.polarity if value <= stump.threshold else -stump.polarity
-
-
-def by_hand(part: Member, X: np.ndarray) -> list[float]:
-    return [
-        math.fsum(v * side(s, row) for s, v in zip(part.stumps, part.votes, strict=True))
-        for row in X.tolist()
-    ]
-
-
-PAIRS = st.lists(st.tuples(STUMPS, UNITS), max_size=12)
-
-
-@settings(max_examples=200)
-@given(PAIRS)
-def test_tables_add_up_to_the_stumps_one_by_one(pairs):
-    X = every_row()
-    part = member(pairs)
-    scores = StumpEnsemble((part,), 3).decision_function(X)
-    assert scores.tolist() == by_hand(part, X)
-
-
-@settings(max_examples=100)
-@given(PAIRS)
-def test_stages_end_in_the_whole_score(pairs):
-    X = every_row()
-    model = StumpEnsemble((member(pairs),), 3)
-    stages = list(model.staged_decision_function(X))
-    assert len(stages) == len(pairs)
-    for number, stage in enumerate(stages, start=1):
-        assert stage.tolist() == by_hand(member(pairs[:number]), X)
-    if stages:
-        assert stages[-1].tobytes() == model.decision_function(X).tobytes()
-
-
-@settings(max_examples=100)
-@given(PAIRS)
-def test_scores_do_not_depend_on_the_order_of_the_stumps(pairs):
-    X = every_row()
-    shuffled = random.Random(0).sample(pairs, len(pairs))
-    first = StumpEnsemble((member(pairs),), 3).decision_function(X)
-    second = StumpEnsemble((member(shuffled),), 3).decision_function(X)
-    assert first.tolist() == second.tolist()
-
-
-def test_scores_are_exact_at_the_largest_sum_of_votes():
-    """2**17 in all, the last bit of 2**-36 still there."""
-    large, small = 2**52, 1
-    pairs = [
-        (Stump(0, 0.5, 1, 1, 0.1), large),
-        (Stump(0, 1.5, 1, -1, 0.1), large - small),
-        (Stump(1, 0.5, -1, 1, 0.1), small),
-    ]
-    X = np.asarray([[x, z, 0.0] for x in (0.0, 1.0, 2.0, math.nan) for z in (0.0, 1.0, math.nan)])
-    model = StumpEnsemble((member(pairs),), 3)
-    expected = [
-        sum(units * side(stump, row) for stump, units in pairs) * VOTE_UNIT for row in X.tolist()
-    ]
-    assert model.decision_function(X).tolist() == expected
-    assert len(set(expected)) > 6
-
-
+N_FEATURES = 4
+KINDS = {
+    "two classes": {"n_classes": 2},
+    "against the rest": {"n_classes": 3},
+    "against the rest, softmax": {"n_classes": 3, "link": "softmax"},
+    "shared": {"n_classes": 4, "shared": True},
+    "shared, softmax": {"n_classes": 3, "shared": True, "link": "softmax"},
+}
 MODEL = StumpEnsemble(
     (
         Member((Stump(0, 0.0, 1, 1, 0.1), Stump(2, 1.0, -1, 1, 0.2)), (1.0, 0.5)),
@@ -108,92 +43,241 @@ MODEL = StumpEnsemble(
 )
 
 
-def test_many_classes_get_a_column_each(backend: Backend):
-    X = every_row()
-    scores = backend.to_numpy(MODEL.decision_function(backend.asarray(X)))
-    assert scores.shape == (len(X), 3)
-    for column, part in zip(scores.T, MODEL.members, strict=True):
-        assert column.tolist() == by_hand(part, X)
-    labels = MODEL.predict(backend.asarray(X))
-    assert backend.owns(labels)
-    assert backend.to_numpy(labels).tolist() == [10 * (int(np.argmax(s)) + 1) for s in scores]
+def made(kind: str) -> StumpEnsemble:
+    if kind == "discrete":
+        random_ = np.random.default_rng(7)
+        parts = tuple(member(random_, n, N_FEATURES, exact=True) for n in (15, 9, 0))
+        return StumpEnsemble(parts, N_FEATURES, ("a", "b", "c"))
+    return region_model(np.random.default_rng(len(kind)), 15, N_FEATURES, **KINDS[kind])
 
 
-def test_shorter_members_keep_their_score_in_later_stages(backend: Backend):
-    X = every_row()
-    stages = [backend.to_numpy(s) for s in MODEL.staged_decision_function(backend.asarray(X))]
-    assert len(stages) == 2
-    assert stages[0][:, 1].tolist() == stages[1][:, 1].tolist()
-    assert stages[1].tolist() == NUMPY.to_numpy(MODEL.decision_function(X)).tolist()
-    labels = [backend.to_numpy(s) for s in MODEL.staged_predict(backend.asarray(X))]
-    assert labels[-1].tolist() == MODEL.predict(X).tolist()
+@pytest.fixture(params=["discrete", *KINDS])
+def model(request: pytest.FixtureRequest) -> StumpEnsemble:
+    return made(request.param)
+
+
+def table(dtype: str = "float64") -> np.ndarray:
+    return rows(np.random.default_rng(3), 70, N_FEATURES, dtype)
+
+
+def exact_scores(one: Member | RegionMember, X: np.ndarray) -> np.ndarray:
+    """Each score as a sum of rational numbers, rounded once at the end: (n_samples, n_outputs)."""
+    found = []
+    for row in X.tolist():
+        sums = [Fraction(start) for start in one.constant.tolist()]
+        for hypothesis, votes in zip(one.hypotheses, one.region_votes.tolist(), strict=True):
+            value = row[hypothesis.feature]
+            region = 2 if math.isnan(value) else 0 if value <= hypothesis.threshold else 1
+            sums = [s + Fraction(vote) for s, vote in zip(sums, votes[region], strict=True)]
+        found.append([float(s) for s in sums])
+    return np.asarray(found)
+
+
+EDGES = [-math.inf, -1.5, -5e-324, 0.0, 5e-324, 0.1, 1.0, math.inf]
+SIGNS = st.sampled_from([-1, 1])
+STUMPS = st.builds(Stump, st.integers(0, 2), st.sampled_from(EDGES), SIGNS, SIGNS, st.just(0.25))
+VALUES = (math.nan, -math.inf, math.inf, 0.0, -0.0, 0.1, 5e-324, -5e-324, 1.0, 1.5)
+UNITS = st.integers(-(2**40), 2**40)
+EVERY_ROW = np.asarray([[a, b, c] for a in VALUES[::2] for b in VALUES[1::2] for c in VALUES[::3]])
+
+
+@st.composite
+def members(draw: st.DrawFn) -> Member | RegionMember:
+    stumps, n_outputs = draw(st.lists(STUMPS, max_size=8)), draw(st.integers(0, 3))
+    size = len(stumps) if not n_outputs else (len(stumps) * 3 + 1) * n_outputs
+    units = np.asarray(draw(st.lists(UNITS, min_size=size, max_size=size))) * VOTE_UNIT
+    if not n_outputs:
+        return Member(tuple(stumps), tuple(units.tolist()))
+    splits = tuple(Split(stump.feature, stump.threshold) for stump in stumps)
+    return RegionMember(splits, units[n_outputs:].reshape(-1, 3, n_outputs), units[:n_outputs])
+
+
+@settings(max_examples=100)
+@given(members())
+def test_scores_and_stages_are_the_exact_sums_in_any_order(one):
+    for stump, votes in zip(one.hypotheses, one.region_votes, strict=True):
+        if isinstance(one, Member):  # a stump's signs are what it predicts
+            values = [[0.0] * stump.feature + [value] for value in (-9.0, 9.0, math.nan)]
+            wanted = [predicted_by_hand(stump, row[-1]) for row in values]
+            assert [stump.predict(np.asarray([row]))[0] for row in values] == wanted
+            assert (by_region(stump, np.asarray([-9.0]), votes[:, 0]) == votes[:1, 0]).all() or (
+                stump.threshold == -math.inf
+            )
+            assert signs(stump)[2] == stump.missing
+    sums = added_up([one])
+    scores = exact_scores(one, EVERY_ROW)
+    assert sums.scores(EVERY_ROW).tolist() == scores.tolist()
+    order = random.Random(0).sample(range(len(one)), len(one))
+    if isinstance(one, Member):
+        other = Member([one.stumps[k] for k in order], [one.votes[k] for k in order])
+    else:
+        other = RegionMember([one.splits[k] for k in order], one.votes[order], one.constant)
+    assert added_up([other]).scores(EVERY_ROW).tolist() == scores.tolist()
+    stages = list(sums.staged_scores(EVERY_ROW))
+    assert len(stages) == len(one)
+    for number, stage in enumerate(stages, start=1):
+        assert stage.tolist() == exact_scores(one.truncated(number), EVERY_ROW).tolist()
+    for output in range(one.n_outputs):
+        constant, tables = one.output_tables(output)
+        found = np.full(len(EVERY_ROW), constant)
+        for own in tables:
+            assert own.values.ndim == 1
+            found = found + own.look_up(EVERY_ROW[:, own.feature])
+        assert found.tolist() == scores[:, output].tolist()
+
+
+def test_scores_are_exact_at_the_largest_sum_of_votes():
+    large = VOTES_LIMIT / 4
+    votes = [
+        [[large], [-large + VOTE_UNIT], [0.0]],
+        [[-large / 2], [large / 2], [large - VOTE_UNIT]],
+        [[0.0], [VOTE_UNIT], [-large / 8]],
+    ]
+    one = RegionMember((Split(0, 0.0), Split(0, 1.0), Split(0, -1.0)), votes, [VOTE_UNIT])
+    stumps = Stump(0, 0.5, 1, 1, 0.1), Stump(0, 1.5, 1, -1, 0.1), Stump(0, 0.7, -1, 1, 0.1)
+    other = Member(stumps, (2**52 * VOTE_UNIT, (2**52 - 1) * VOTE_UNIT, VOTE_UNIT))
+    X = np.asarray([[-2.0], [-0.5], [0.6], [1.0], [2.0], [math.nan]])
+    for each in (one, other):
+        scores = added_up([each]).scores(X)
+        assert scores.tolist() == exact_scores(each, X).tolist()
+        assert len(set(scores[:, 0])) > 4
+
+
+def test_scores_explanations_and_stages_are_exact_in_every_library(backend: Backend, model):
+    X = table()
+    expected = np.concatenate([exact_scores(one, X) for one in model.members], axis=1)
+    there = backend.asarray(X)
+    found = model.decision_function(there)
+    assert backend.owns(found)
+    scores = backend.to_numpy(found)
+    assert scores.shape == ((70,) if model.is_binary else (70, len(model.classes)))
+    assert scores.reshape(expected.shape).tolist() == expected.tolist()
+    explained = model.explain(there)
+    assert backend.owns(explained)
+    assert backend.dtype_of(explained) == "float64"
+    parts = backend.to_numpy(explained)
+    assert parts.shape == (*scores.shape, N_FEATURES + 1)
+    assert bits((parts.sum(axis=-1) + 0.0).ravel()) == bits((scores + 0.0).ravel())
+    backwards = parts[..., ::-1].cumsum(axis=-1)[..., -1]
+    assert bits((backwards + 0.0).ravel()) == bits((scores + 0.0).ravel())
+    assert (parts[..., -1] == model.intercepts).all()
+    stages = [backend.to_numpy(stage) for stage in model.staged_decision_function(there)]
+    assert len(stages) == model.n_rounds == 15
+    assert bits((stages[-1] + 0.0).ravel()) == bits((scores + 0.0).ravel())
+    halfway = model.truncated(7)
+    assert halfway.n_rounds == 7
+    assert stages[6].tolist() == backend.to_numpy(halfway.decision_function(there)).tolist()
+    labels = model.predict(there)
+    wanted = (scores > 0) * 1 if model.is_binary else scores.argmax(axis=1)
+    assert backend.to_numpy(labels).tolist() == [model.classes[k] for k in wanted]
+    assert backend.owns(labels) or isinstance(model.classes[0], str)
+    *_, last = model.staged_predict(there)
+    assert backend.to_numpy(last).tolist() == backend.to_numpy(labels).tolist()
+    if not model.is_shared and not model.is_binary:
+        assert sum(len(terms) for terms in model.additive.rounds) == sum(map(len, model.members))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_probabilities_follow_the_link(model, dtype):
+    X = table(dtype)
+    scores = model.decision_function(X)
+    if model.link == "softmax":
+        expected = softmax(2 * scores, axis=1)
+    else:
+        alone = expit(2 * scores)
+        whole = np.stack([1 - alone, alone], axis=1) if model.is_binary else alone
+        expected = whole / whole.sum(axis=1, keepdims=True)
+    found = model.predict_proba(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(np.exp(model.log_probabilities_of(scores)), found)
+    *_, last = model.staged_predict_proba(X)
+    assert (last == found).all()
+
+
+SCORES = np.asarray(
+    [
+        [0.0, 0.0, 0.0],
+        [1.0, -2.0, 0.5],
+        [-30.0, 0.25, -29.0],
+        [1e5, -1e5, 0.0],
+        [1e5, 1e5, -1e5],
+        [-1e5, -1e5, -1e5],
+        [131072.0, -131072.0, 131071.5],
+    ]
+)
+
+
+def test_probabilities_are_scipys_also_of_extreme_scores(backend: Backend):
+    there = backend.asarray(SCORES)
+    found = probabilities(there, "softmax")
+    assert backend.owns(found)
+    np.testing.assert_allclose(
+        backend.to_numpy(found), softmax(2 * SCORES, axis=1), rtol=1e-13, atol=0
+    )
+    logs = backend.to_numpy(log_probabilities(there, "softmax"))
+    np.testing.assert_allclose(logs, log_softmax(2 * SCORES, axis=1), rtol=1e-13, atol=1e-15)
+    alone = expit(2 * SCORES[:3])  # these sums do not underflow
+    found = backend.to_numpy(probabilities(there))
+    np.testing.assert_allclose(found[:3], alone / alone.sum(axis=1, keepdims=True), rtol=1e-13)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(found[4], [0.5, 0.5, 0.0])
+    assert np.isfinite(backend.to_numpy(log_probabilities(there))).all()
+    for score in (0.0, 0.3, -7.0, 1e5, -1e5):
+        two = backend.to_numpy(probabilities(backend.asarray(np.asarray([score]))))
+        np.testing.assert_allclose(two, [[expit(-2 * score), expit(2 * score)]], rtol=1e-13)
 
 
 @pytest.mark.parametrize("classes", [(-1, 1), (False, True), (0.5, 2.5), ("no", "yes")])
 def test_labels_are_the_models_own_and_a_score_of_zero_gives_the_first(backend: Backend, classes):
-    pairs = [(Stump(0, 0.5, 1, 1, 0.1), 4), (Stump(1, 0.5, 1, 1, 0.1), 4)]
-    model = StumpEnsemble((member(pairs),), 2, classes=classes)
+    stumps = Stump(0, 0.5, 1, 1, 0.1), Stump(1, 0.5, 1, 1, 0.1)
+    own = StumpEnsemble((Member(stumps, (0.5, 0.5)),), 2, classes=classes)
     X = backend.asarray(np.asarray([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
-    assert backend.to_numpy(model.decision_function(X)).tolist() == [
-        8 * VOTE_UNIT,
-        0,
-        -8 * VOTE_UNIT,
-    ]
-    labels = model.predict(X)
-    if isinstance(classes[0], str):
-        assert labels.tolist() == ["yes", "no", "no"]
-    else:
+    assert backend.to_numpy(own.decision_function(X)).tolist() == [1.0, 0.0, -1.0]
+    labels, expected = own.predict(X), [classes[1], classes[0], classes[0]]
+    if not isinstance(classes[0], str):
         assert backend.owns(labels)
-        expected = [classes[1], classes[0], classes[0]]
-        assert backend.to_numpy(labels).tolist() == expected
-        assert backend.to_numpy(labels).dtype.kind == np.asarray(expected).dtype.kind
+        labels = backend.to_numpy(labels)
+        assert labels.dtype.kind == np.asarray(expected).dtype.kind
+    assert labels.tolist() == expected
+    nothing = StumpEnsemble((Member((), ()),), 2)
+    assert backend.to_numpy(nothing.predict(X)).tolist() == [-1, -1, -1]
+    assert (list(nothing.staged_decision_function(X)), nothing.n_rounds) == ([], 0)
+    assert nothing.feature_importances().tolist() == [0.0, 0.0]
 
 
-def test_probabilities_are_the_logistic_function_of_twice_the_score(backend: Backend):
-    X = every_row()
-    model = StumpEnsemble((MODEL.members[0],), 3)
-    P = backend.to_numpy(model.predict_proba(backend.asarray(X)))
-    F = np.asarray(by_hand(model.members[0], X))
-    assert P.shape == (len(X), 2)
-    np.testing.assert_allclose(P[:, 1], 1 / (1 + np.exp(-2 * F)), rtol=1e-14)
-    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-14)
-    P = backend.to_numpy(MODEL.predict_proba(backend.asarray(X)))
-    each = 1 / (1 + np.exp(-2 * NUMPY.to_numpy(MODEL.decision_function(X))))
-    np.testing.assert_allclose(P, each / each.sum(axis=1, keepdims=True), rtol=1e-14)
-
-
-def test_probabilities_of_extreme_scores_are_finite(backend: Backend):
-    pairs = [(Stump(0, 0.5, 1, 1, 0.1), 2**52)]
-    X = backend.asarray(np.asarray([[0.0], [1.0]]))
-    P = backend.to_numpy(StumpEnsemble((member(pairs),), 1).predict_proba(X))
-    assert P.tolist() == [[0.0, 1.0], [1.0, 0.0]]
-    parts = (member(pairs), member(pairs), Member((), ()))
-    P = backend.to_numpy(StumpEnsemble(parts, 1, classes=(0, 1, 2)).predict_proba(X))
-    np.testing.assert_allclose(P, [[0.4, 0.4, 0.2], [0.0, 0.0, 1.0]])
-
-
-def test_a_model_without_rounds_predicts_the_first_class(backend: Backend):
-    model = StumpEnsemble((Member((), ()),), 2)
-    X = backend.asarray(np.zeros((3, 2)))
-    assert backend.to_numpy(model.decision_function(X)).tolist() == [0.0, 0.0, 0.0]
-    assert backend.to_numpy(model.predict(X)).tolist() == [-1, -1, -1]
-    assert list(model.staged_decision_function(X)) == []
-    assert model.feature_importances().tolist() == [0.0, 0.0]
-    assert model.n_rounds == 0
-
-
-def test_importances_are_shares_of_the_votes_without_constants():
-    pairs = [(Stump(0, 0.5, 1, 1, 0.1), 4), (Stump(2, math.inf, 1, -1, 0.1), 12)]
-    model = StumpEnsemble((member([*pairs, (Stump(0, math.inf, 1, 1, 0.4), 100)]),), 3)
-    assert model.feature_importances().tolist() == [0.25, 0.0, 0.75]
-
-
-def test_truncating_keeps_the_first_rounds():
+def test_shorter_members_keep_their_score_and_the_first_rounds_are_kept():
+    stages = list(MODEL.staged_decision_function(EVERY_ROW))
+    assert len(stages) == 2
+    assert stages[0][:, 1].tolist() == stages[1][:, 1].tolist()
     short = MODEL.truncated(1)
     assert [len(part) for part in short.members] == [1, 1, 0]
     assert short.members[0].stumps == MODEL.members[0].stumps[:1]
     assert (short.classes, short.n_features) == (MODEL.classes, MODEL.n_features)
     assert MODEL.truncated(99) == MODEL
+
+
+def test_each_output_has_its_own_member_and_tables(model):
+    for number, label in enumerate(model.classes[-model.n_outputs :]):
+        assert model.output_index(label) == number
+        assert model.member_index(label) == (0 if model.is_shared else number)
+        constant, tables = model.output_tables(number)
+        assert constant == model.intercepts[number]
+        own = model.output_member(number)
+        finite = {split.threshold for split in own.hypotheses} | {math.inf}
+        assert {at for found in tables for at in found.thresholds.tolist()} <= finite
+        alone = StumpEnsemble((own,), N_FEATURES).decision_function(table())
+        scores = model.decision_function(table()).reshape(len(alone), -1)
+        assert alone.tolist() == scores[:, number].tolist()
+        assert own is model.members[number] if not model.is_shared else own.n_outputs == 1
+
+
+def test_models_come_back_from_pickle_and_copies(model):
+    expected = model.decision_function(table())
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert again == model
+        assert hash(again.members) == hash(model.members)
+        assert again.digest() == model.digest()
+        assert (again.decision_function(table()) == expected).all()
 
 
 def edited(**changes) -> StumpEnsemble:
@@ -204,77 +288,89 @@ def edited(**changes) -> StumpEnsemble:
     return dataclasses.replace(MODEL, members=(Member(stumps, votes), *MODEL.members[1:]))
 
 
-def test_digest_changes_with_everything_that_makes_the_model():
-    others = [
-        edited(feature=1),
-        edited(threshold=5e-324),
-        edited(threshold=math.inf),
-        edited(threshold=-math.inf),
-        edited(polarity=-1),
-        edited(missing=-1),
-        edited(error=np.nextafter(0.1, 1.0).item()),
-        edited(vote=1.0 + VOTE_UNIT),
+def test_the_digest_covers_everything_that_makes_the_model_and_nothing_else():
+    changed = [
+        *(edited(**{name: value}) for name, value in [
+            ("feature", 1), ("threshold", 5e-324), ("threshold", math.inf),
+            ("threshold", -math.inf), ("polarity", -1), ("missing", -1),
+            ("error", np.nextafter(0.1, 1.0).item()), ("vote", 1.0 + VOTE_UNIT),
+        ]),
         dataclasses.replace(MODEL, n_features=4),
         dataclasses.replace(MODEL, classes=(10, 20, 31)),
         dataclasses.replace(MODEL, classes=("10", "20", "30")),
         dataclasses.replace(MODEL, members=MODEL.members[::-1]),
         MODEL.truncated(1),
-    ]
-    digests = {model.digest() for model in (MODEL, *others)}
-    assert len(digests) == len(others) + 1
-    assert edited().digest() == MODEL.digest()
-    assert len(MODEL.digest()) == 64
-
-
-def test_digest_does_not_change_with_names_and_details():
-    named = dataclasses.replace(MODEL, feature_names=("a", "b", "c"), details={"by": "me"})
-    assert named.digest() == MODEL.digest()
-
-
-def test_digest_stays_what_it_was():
-    """Written down once: a change here breaks every digest that users have kept."""
+    ]  # fmt: skip
+    assert len({one.digest() for one in (MODEL, *changed)}) == len(changed) + 1
+    # written down once: a change here breaks every digest that users have kept
     assert MODEL.digest() == "bbc8fe97b471f3e6c690d8b99897936d64e63bfa27d700175deafc4ff4329c5b"
+    learnt = np.asarray([True, False, True])
+    named = StumpEnsemble(
+        MODEL.members, 3, MODEL.classes, ("a", "b", "c"), {"by": "me"}, missing_learnt=learnt
+    )
+    assert named.digest() == edited().digest() == MODEL.digest()
+    assert named.truncated(1).missing_learnt == (True, False, True)
+    assert dataclasses.replace(MODEL, missing_learnt=learnt) == MODEL
+    own = made("shared")
+    one = own.members[0]
+    votes, constant = one.votes.copy(), one.constant.copy()
+    votes[3, 2, 1] += VOTE_UNIT
+    constant[2] += VOTE_UNIT
+    splits = (Split(one.splits[0].feature, 0.123), *one.splits[1:])
+    changed = [
+        dataclasses.replace(own, members=(RegionMember(one.splits, votes, one.constant),)),
+        dataclasses.replace(own, members=(RegionMember(one.splits, one.votes, constant),)),
+        dataclasses.replace(own, members=(RegionMember(splits, one.votes, one.constant),)),
+        dataclasses.replace(own, members=tuple(one.of_output(k) for k in range(4))),
+        dataclasses.replace(own, link="softmax"),
+        own.truncated(14),
+    ]
+    assert all(other != own for other in changed)
+    assert len({own.digest(), *(other.digest() for other in changed)}) == 7
 
 
-def test_learnt_missing_values_are_no_part_of_what_models_are_compared_by():
-    learnt = dataclasses.replace(MODEL, missing_learnt=np.asarray([True, False, True]))
-    assert learnt.missing_learnt == (True, False, True)
-    assert all(type(value) is bool for value in learnt.missing_learnt)
-    assert MODEL.missing_learnt is None
-    assert learnt == MODEL
-    assert learnt.digest() == MODEL.digest()
-    assert learnt.truncated(1).missing_learnt == (True, False, True)
+def test_missing_values_that_were_not_in_training_are_warned_of():
+    one = RegionMember((Split(1, 0.5),), [[[1.0], [2.0], [3.0]]], [0.0])
+    own = StumpEnsemble((one,), 2, missing_learnt=(False, False))
+    with pytest.warns(UserWarning, match="values are missing in features where none was missing"):
+        assert own.decision_function([[0.0, math.nan]]).tolist() == [3.0]
+    own.decision_function([[math.nan, 0.0]])  # no stump asks for this value
 
 
-def test_details_are_still_the_fifth_argument():
-    given = ("a", "b", "c"), {"by": "me"}
-    model = StumpEnsemble(MODEL.members, 3, MODEL.classes, *given, missing_learnt=(True,) * 3)
-    assert (model.feature_names, model.details) == given
-    assert model.missing_learnt == (True, True, True)
+def shared_by(n_outputs: int) -> RegionMember:
+    return region_member(np.random.default_rng(0), 3, 2, n_outputs)
+
+
+DISCRETE = member(np.random.default_rng(0), 3, 2, exact=True)
+FIVE = RegionMember((Split(5, 0.0),), np.zeros((1, 3, 1)), [0.0])
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("members", "classes", "more", "said"),
     [
-        ({"missing_learnt": (True,)}, "missing_learnt must say true or false for 3 features; got"),
-        ({"classes": (1, 2)}, r"members must be 1 for 2 classes; got 3"),
-        ({"classes": (1,)}, r"members must be 1 for 1 classes; got 3"),
-        ({"n_features": 2}, r"features 0 to 2, but n_features is 2"),
+        ((shared_by(2),), (0, 1), {}, r"members must be 1 for 2 classes; got 1 with 2 outputs\."),
+        ((shared_by(2),), (0, 1, 2), {}, r"must be 3 for 3 classes; got 1 with 2 outputs\."),
+        ((shared_by(3),) * 3, (0, 1, 2), {}, r"got 3 with 3, 3, 3 outputs\."),
+        ((shared_by(1),) * 2, (0, 1), {}, r"members must be 1 for 2 classes; got 2\."),
+        ((), (0, 1), {}, r"members must be 1 for 2 classes; got 0\."),
+        ((DISCRETE, shared_by(1)), (0, 1), {}, "must be of one type; got Member and RegionMember"),
+        ((FIVE,), (0, 1), {}, "stumps use features 5 to 5, but n_features is 2"),
+        ((DISCRETE,), (0, 1), {"feature_names": ("a",)}, "feature_names must name 2 features"),
+        ((DISCRETE,), (0, 1), {"missing_learnt": (True,)}, "must say true or false for 2 features"),
+        ((shared_by(1),), (0, 1), {"link": "probit"}, "; got 'probit'"),
+        ((shared_by(1),), (0, 1), {"link": "softmax"}, "link must be 'logistic' for two classes"),
+        ((DISCRETE,) * 3, (0, 1, 2), {"link": "softmax"}, "'logistic' for members with discrete"),
+        ((shared_by(1),), (0, 1), {"link": "log"}, "link must be 'identity' or 'log' for a quant"),
+        ((shared_by(1),), (), {}, "link must be 'identity' or 'log' for a quantity"),
+        ((DISCRETE,), (), {"link": "log"}, "members must be of type RegionMember for a quantity"),
     ],
 )
-def test_models_that_do_not_add_up_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        dataclasses.replace(MODEL, **changes)
+def test_parts_that_do_not_fit_are_refused(members, classes, more, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        StumpEnsemble(members, 2, classes, **more)
 
 
-def test_a_model_describes_itself():
-    assert str(MODEL) == (
-        f"StumpEnsemble of 2+1+0 stumps on 3 features for classes 10, 20, 30; "
-        f"digest {MODEL.digest()[:12]}"
-    )
-
-
-def test_a_constant_stump_is_one_that_answers_alike_everywhere():
-    assert Stump(0, math.inf, 1, 1, 0.5).is_constant
-    assert not Stump(0, math.inf, 1, -1, 0.5).is_constant
-    assert not Stump(0, 1e308, 1, 1, 0.5).is_constant
+def test_discrete_members_are_given_to_those_who_need_signs():
+    assert StumpEnsemble((DISCRETE,), 2).discrete_members == (DISCRETE,)
+    with pytest.raises(TypeError, match="the model must have discrete votes"):
+        _ = StumpEnsemble((shared_by(1),), 2).discrete_members

@@ -1,4 +1,4 @@
-"""Contributions, shape functions and importances: exactly what the model's stumps add up to."""
+"""Contributions, shape functions and importances: exactly what the model's terms add up to."""
 
 from __future__ import annotations
 
@@ -13,51 +13,33 @@ from awkward_tables import DATA, made
 from backends import NUMPY, Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_up_models import region_model, rows
 from models_by_hand import bits, predicted_by_hand, skip_if_lacking, trained
 
 from gpustump import AdaBoostClassifier, Interval, Member, Stump, StumpEnsemble
 
-NAMES = sorted(DATA)[1::4]
+NAMES = sorted(DATA)[1::8]
 
 
 @functools.cache
-def model_of(name: str) -> StumpEnsemble:
-    learner = "interval" if NAMES.index(name) % 2 else "stump"
-    return trained(NUMPY, made(name), 12, None, weak_learner=learner)
-
-
-def parts_by_hand(model: StumpEnsemble, member: Member, row: list[float]) -> list[Fraction]:
-    """Each feature's votes on a row, and the constant stumps', added up as rationals."""
-    parts = [Fraction(0)] * (model.n_features + 1)
-    for stump, vote in zip(member.stumps, member.votes, strict=True):
-        at = model.n_features if stump.is_constant else stump.feature
-        parts[at] += Fraction(vote) * predicted_by_hand(stump, row[stump.feature])
-    return parts
-
-
 def of_three_classes() -> tuple[np.ndarray, np.ndarray, StumpEnsemble]:
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(150, 4))
+    X = rng.normal(size=(80, 4))
     X[rng.random(X.shape) < 0.1] = np.nan
     y = (np.nan_to_num(X[:, 0]) > 0.3).astype(int) + (np.nan_to_num(X[:, 1]) > 0)
     return X, y, AdaBoostClassifier(n_estimators=15).fit(X, y).model_
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_contributions_add_up_to_the_score_bit_for_bit_in_every_library(
-    backend: Backend, name: str
-):
-    data, model = made(name), model_of(name)
+def test_contributions_add_up_to_the_score_bit_for_bit_in_every_library(backend: Backend, name):
+    data = made(name)
     skip_if_lacking(backend, data)
+    learner = "interval" if NAMES.index(name) % 2 else "stump"
+    model = trained(NUMPY, data, 12, None, weak_learner=learner)
     X = backend.asarray(data.X)
-    explained = model.explain(X)
-    assert backend.owns(explained)
-    assert backend.dtype_of(explained) == "float64"
-    parts = backend.to_numpy(explained)
+    parts = backend.to_numpy(model.explain(X))
     score = backend.to_numpy(model.decision_function(X))
-    assert parts.shape == (len(score), model.n_features + 1)
     assert bits(parts.sum(axis=1)) == bits(score + 0.0)
-    assert bits(parts[:, ::-1].cumsum(axis=1)[:, -1]) == bits(score + 0.0)
     assert bits(parts + 0.0) == bits(model.explain(data.X) + 0.0)
 
 
@@ -79,108 +61,82 @@ def made_up(seed: int, n_features: int, n_stumps: int) -> tuple[StumpEnsemble, n
     return model, rng.choice(values, size=(7, n_features))
 
 
-def test_contributions_are_the_votes_of_each_feature_in_every_library(backend: Backend):
-    @settings(max_examples=60 if backend is NUMPY else 20)
-    @given(st.integers(0, 10**6))
-    def contributions_are_the_votes(seed):
-        model, X = made_up(seed, 3, 12)
-        explained = backend.to_numpy(model.explain(backend.asarray(X)))
-        score = backend.to_numpy(model.decision_function(backend.asarray(X)))
-        assert bits(explained.sum(axis=1) + 0.0) == bits(score + 0.0)
-        for row, parts, whole in zip(X.tolist(), explained.tolist(), score.tolist(), strict=True):
-            assert list(map(Fraction, parts)) == parts_by_hand(model, model.members[0], row)
-            assert sum(map(Fraction, parts)) == Fraction(whole)
-
-    contributions_are_the_votes()
-
-
 @settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(0, 25))
-def test_shape_functions_are_the_contributions_of_every_value(seed, n_features, n_stumps):
-    model, X = made_up(seed, n_features, n_stumps)
+def test_contributions_and_shape_functions_are_the_votes_of_each_feature(seed, n_features, n):
+    model, X = made_up(seed, n_features, n)
     explained = model.explain(X)
+    (member,) = model.members
+    for row, parts in zip(X.tolist(), explained.tolist(), strict=True):
+        wanted = [Fraction(0)] * (n_features + 1)
+        for stump, vote in zip(member.stumps, member.votes, strict=True):
+            at = n_features if stump.is_constant else stump.feature
+            wanted[at] += Fraction(vote) * predicted_by_hand(stump, row[stump.feature])
+        assert list(map(Fraction, parts)) == wanted
     for feature in range(n_features):
         table = model.shape_function(feature)
         assert bits(table.look_up(X[:, feature]) + 0.0) == bits(explained[:, feature] + 0.0)
     assert set(explained[:, -1].tolist()) == {model.intercepts[0]}
 
 
-def test_with_more_classes_each_has_its_own_contributions(backend: Backend):
-    X, _, model = of_three_classes()
-    explained = model.explain(backend.asarray(X))
-    assert backend.owns(explained)
-    parts = backend.to_numpy(explained)
-    assert parts.shape == (150, 3, 5)
-    assert np.array_equal(parts.sum(axis=2), model.decision_function(X))
-    for k, member in enumerate(model.members):
-        by_hand = [[float(p) for p in parts_by_hand(model, member, row)] for row in X.tolist()]
-        assert np.array_equal(parts[:, k], np.asarray(by_hand))
-
-
-def test_constant_stumps_are_the_intercept_and_belong_to_no_feature():
-    stumps = (
-        Stump(0, math.inf, 1, 1, 0.4),
-        Stump(1, 0.5, -1, 1, 0.3),
-        Stump(0, math.inf, 1, -1, 0.2),
-    )
-    model = StumpEnsemble((Member(stumps, (0.25, 0.5, 1.0)),), 3)
-    assert model.intercepts == (0.25,)
-    explained = model.explain([[math.nan, 0.0, 1.0], [5.0, 1.0, 1.0]])
-    assert explained.tolist() == [[-1.0, -0.5, 0.0, 0.25], [1.0, 0.5, 0.0, 0.25]]
+@pytest.mark.parametrize("shared", [False, True])
+def test_each_class_has_its_own_contributions_with_names(shared):
+    model = region_model(np.random.default_rng(5), 15, 4, 3, shared=shared)
+    X = rows(np.random.default_rng(3), 70, 4, "float64")
+    explained = model.explain(X)
+    assert np.array_equal(explained.sum(axis=2), model.decision_function(X))
+    for number, label in enumerate(model.classes):
+        for feature in range(4):
+            shape = model.shape_function(feature, label=label)
+            assert (shape.look_up(X[:, feature]) == explained[:, number, feature]).all()
+    assert model.contribution_names[:6] == (
+        "0: x0", "0: x1", "0: x2", "0: x3", "0: (intercept)", "1: x0",
+    )  # fmt: skip
+    assert len(set(model.contribution_names)) == 15
 
 
 def test_a_shape_function_holds_thresholds_values_and_the_vote_for_missing_values():
-    stumps = Stump(1, 2.0, 1, -1, 0.1), Interval(1, 0.0, 3.0, -1, -1, 0.1)
-    model = StumpEnsemble((Member(stumps, (1.0, 0.25)),), 2, feature_names=("a", "b"))
+    stumps = (
+        Stump(1, 2.0, 1, -1, 0.1),
+        Interval(1, 0.0, 3.0, -1, -1, 0.1),
+        Stump(0, math.inf, 1, 1, 0.4),
+    )
+    model = StumpEnsemble((Member(stumps, (1.0, 0.25, 8.0)),), 3, feature_names=("a", "b", "c"))
     table = model.shape_function("b")
     assert table.feature == 1
     assert table.thresholds.tolist() == [0.0, 2.0, 3.0, math.inf]
     assert table.values.tolist() == [1.25, 0.75, -1.25, -0.75]
     assert table.missing == -1.25
     assert model.shape_function(1).values.tolist() == table.values.tolist()
-
-
-def test_a_feature_without_a_stump_contributes_nothing():
-    model = StumpEnsemble((Member((Stump(1, 2.0, 1, 1, 0.1),), (1.0,)),), 3)
-    table = model.shape_function(2)
-    assert (table.thresholds.tolist(), table.values.tolist()) == ([math.inf], [0.0])
-    assert table.missing == 0.0
-    assert table.look_up(np.asarray([1.0, np.nan, -np.inf])).tolist() == [0.0, 0.0, 0.0]
+    assert model.intercepts == (8.0,)  # a constant stump belongs to no feature
+    for feature in ("a", "c"):
+        table = model.shape_function(feature)
+        assert (table.thresholds.tolist(), table.values.tolist()) == ([math.inf], [0.0])
+        assert table.look_up(np.asarray([1.0, np.nan, -np.inf])).tolist() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("feature", "label", "message"),
     [
-        ((4,), "feature must be below 4, the number of features; got 4"),
-        ((-1,), "feature must be at least 0"),
-        ((1.0,), "feature must be a whole number"),
-        ((True,), "feature must be a whole number"),
-        (("colour",), "this model has no feature names"),
+        (4, 0, "feature must be below 4, the number of features; got 4"),
+        (-1, 0, "feature must be at least 0"),
+        (1.0, 0, "feature must be a whole number"),
+        (True, 0, "feature must be a whole number"),
+        ("colour", 0, "this model has no feature names"),
+        (0, None, "label must be one of 0, 1, 2"),
+        (0, 3, "label must be one of 0, 1, 2"),
     ],
 )
-def test_a_feature_that_is_not_there_is_refused(arguments, message):
-    _, _, model = of_three_classes()
+def test_a_feature_or_class_that_is_not_there_is_refused(feature, label, message):
+    model = of_three_classes()[2]
     with pytest.raises((ValueError, TypeError), match=message):
-        model.shape_function(*arguments, label=0)
-
-
-def test_a_name_that_is_nearly_a_features_is_suggested():
-    names = ("width", "height")
-    model = StumpEnsemble((Member((), ()),), 2, feature_names=names)
-    with pytest.raises(ValueError, match=r"none of the model's features. Did you mean 'width'\?"):
-        model.shape_function("widht")
-
-
-def test_with_more_than_two_classes_one_has_to_be_named():
-    _, _, model = of_three_classes()
-    with pytest.raises(ValueError, match="label must be one of 0, 1, 2"):
-        model.shape_function(0)
-    with pytest.raises(ValueError, match="label must be one of 0, 1, 2"):
-        model.shape_function(0, label=3)
-    binary = StumpEnsemble((Member((), ()),), 2)
+        model.shape_function(feature, label=label)
+    binary = StumpEnsemble((Member((), ()),), 2, feature_names=("width", "height"))
     assert binary.shape_function(0, label=1).values.tolist() == [0.0]
     with pytest.raises(ValueError, match="label must be 1, whose score is the only one"):
         binary.shape_function(0, label=-1)
+    with pytest.raises(ValueError, match=r"none of the model's features. Did you mean 'width'\?"):
+        binary.shape_function("widht")
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -202,56 +158,46 @@ def test_importances_are_mean_deviations_of_contributions_in_every_library(
     given_weights = None if weights is None else backend.asarray(weights.astype(np.float64))
     found = model.contribution_importances(backend.asarray(X), given_weights)
     assert found.tolist() == expected
-    assert math.isclose(sum(expected), 1.0)
-
-
-def test_importances_are_zero_where_every_row_has_the_same_score():
-    _, _, model = of_three_classes()
     assert model.contribution_importances(np.zeros((5, 4))).tolist() == [0.0] * 4
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_importances_of_splits_are_shares_of_their_votes(shared):
+    model = region_model(np.random.default_rng(5), 15, 4, 3, shared=shared)
+    weight = [Fraction(0)] * 4
+    for one in model.members:
+        for split, votes in zip(one.splits, one.votes.tolist(), strict=True):
+            reached = [votes[0], votes[2]] if split.threshold == math.inf else votes
+            for of_output in zip(*reached, strict=True):
+                weight[split.feature] += (Fraction(max(of_output)) - Fraction(min(of_output))) / 2
+    expected = [float(one / sum(weight)) for one in weight]
+    np.testing.assert_allclose(model.feature_importances(), expected, rtol=1e-12)
+    X = rows(np.random.default_rng(3), 70, 4, "float64")
+    parts = model.explain(X)[:, :, :-1]
+    deviations = np.abs(parts - parts.mean(axis=0)).mean(axis=0).sum(axis=0)
+    found = model.contribution_importances(X)
+    np.testing.assert_allclose(found, deviations / deviations.sum(), rtol=1e-9, atol=1e-12)
+
+
 def test_a_model_of_thousands_of_features_is_explained(backend: Backend):
-    model = StumpEnsemble((Member((Stump(2999, 0.5, 1, 1, 0.1),), (1.0,)),), 3000)
+    stumps = tuple(Stump(3 * j, 0.5, 1, 1, 0.1) for j in range(100))
+    model = StumpEnsemble((Member(stumps, (0.5,) * 100),), 3000)
     X = np.zeros((3, 3000))
-    X[1, 2999] = 1.0
+    X[1, 297] = 1.0
     parts = backend.to_numpy(model.explain(backend.asarray(X)))
-    assert parts[:, 2999].tolist() == [1.0, -1.0, 1.0]
-    assert np.count_nonzero(parts) == 3
+    assert parts[:, 297].tolist() == [0.5, -0.5, 0.5]
+    assert np.count_nonzero(parts) == 300
 
 
-def test_votes_in_any_unit_make_a_feature_important():
+def test_importances_measure_what_votes_do_in_any_unit():
     stumps = Stump(0, 0.5, 1, 1, 0.4), Stump(1, 0.5, 1, 1, 0.4)
     model = StumpEnsemble((Member(stumps, (1e-12, 3e-12)),), 2)
-    X = np.asarray([[0.0, 0.0], [1.0, 1.0]])
-    assert model.contribution_importances(X).tolist() == [0.25, 0.75]
-
-
-@pytest.mark.parametrize("vote", [math.nan, math.inf])
-def test_votes_that_are_no_numbers_are_refused(vote):
-    with pytest.raises(ValueError, match="votes must be finite"):
-        Member((Stump(0, 0.5, 1, 1, 0.4),), (vote,))
-
-
-def test_many_votes_that_cancel_out_do_not_make_a_feature_important():
-    noise = Stump(0, 0.5, 1, 1, 0.4), Stump(0, 0.5, -1, -1, 0.4)
-    model = StumpEnsemble((Member((*noise, Stump(1, 0.5, 1, 1, 0.3)), (5.0, 5.0, 1.0)),), 2)
     X = np.asarray([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
-    assert model.feature_importances()[0] > 0.9
+    assert model.contribution_importances(X[:2]).tolist() == [0.25, 0.75]
+    noise = Stump(0, 0.5, 1, 1, 0.4), Stump(0, 0.5, -1, -1, 0.4)  # these votes cancel out
+    model = StumpEnsemble((Member((*noise, Stump(1, 0.5, 1, 1, 0.3)), (5.0, 5.0, 1.0)),), 2)
+    assert model.feature_importances().tolist() == [10 / 11, 1 / 11]
     assert model.contribution_importances(X).tolist() == [0.0, 1.0]
-
-
-def test_the_estimator_explains_frames_and_refuses_strangers():
-    pandas = pytest.importorskip("pandas")
-    X, y, model = of_three_classes()
-    frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
-    fitted = AdaBoostClassifier(n_estimators=15).fit(frame, y)
-    assert np.array_equal(fitted.explain(frame), model.explain(X))
-    assert np.array_equal(fitted.contribution_importances(frame), model.contribution_importances(X))
-    assert fitted.shape_function("b", label=2).feature == 1
-    with pytest.raises(ValueError, match="lacks 1 column that the model needs: 'a'"):
-        fitted.explain(frame.rename(columns={"a": "z"}))
-    with pytest.raises(ValueError, match="features"):
-        model.explain(X[:, :3])
 
 
 def shapley_values(score, row: np.ndarray, background: np.ndarray) -> list[Fraction]:
@@ -276,18 +222,14 @@ def shapley_values(score, row: np.ndarray, background: np.ndarray) -> list[Fract
 
 
 def test_contributions_less_their_mean_over_a_background_are_shapley_values():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(60, 4))
-    X[::7, 2] = np.nan
-    signs = np.where(X[:, 0] + np.abs(X[:, 1]) > 0.5, 1, -1)
-    model = AdaBoostClassifier(n_estimators=30).fit(X, signs).model_
-    assert len({stump.feature for stump in model.members[0].stumps}) == 4
+    model = region_model(np.random.default_rng(0), 30, 4)
+    X = rows(np.random.default_rng(1), 23, 4, "float64")
     background = X[:20]
     means = [
         sum(map(Fraction, column.tolist()), Fraction(0)) / len(background)
         for column in model.explain(background)[:, :-1].T
     ]
-    for row, parts in zip(X[30:33], model.explain(X[30:33]), strict=True):
+    for row, parts in zip(X[20:], model.explain(X[20:]), strict=True):
         expected = shapley_values(model.decision_function, row, background)
         found = [Fraction(part) - mean for part, mean in zip(parts[:-1], means, strict=True)]
         assert found == expected
