@@ -113,29 +113,6 @@ def test_a_run_stops_in_the_same_round_wherever_its_samples_are(n_outputs, seed,
     assert whole.best_round == apart.best_round
 
 
-def test_early_stopping_asks_any_judge():
-    class Scripted:
-        def __init__(self, scores: list[float]) -> None:
-            self.added: list[tuple[Stump, list[list[float]]]] = []
-            self._scores = iter(scores)
-
-        def add(self, hypothesis: Stump, region_votes: np.ndarray) -> None:
-            self.added.append((hypothesis, region_votes.tolist()))
-
-        def judged(self) -> Judgement:
-            return Judgement(next(self._scores), 0.5)
-
-    judge = Scripted([-3.0, -1.0, -2.0, -1.0, -5.0])
-    watch = EarlyStopping(judge, Stopping(patience=2))
-    record = drawn_round(np.random.default_rng(0), 1)
-    assert [watch(record) for _ in range(4)] == [False, False, False, True]
-    assert watch.best_round == 2
-    assert watch.scores == [-3.0, -1.0, -2.0, -1.0]
-    assert watch.errors == [0.5] * 4
-    first = record.stump.polarity * 0.5
-    assert judge.added[0] == (record.stump, [[first], [-first], [record.stump.missing * 0.5]])
-
-
 def test_a_class_that_no_group_has_is_named():
     ones = IntegerWeights.of(np.ones(2))
     groups = []
@@ -146,12 +123,3 @@ def test_a_class_that_no_group_has_is_named():
     with pytest.raises(ValueError, match="class number 1 has none"):
         check_totals("balanced_accuracy", added_up(groups))
     check_totals("accuracy", added_up(groups))
-
-
-def test_a_judge_by_the_roc_curve_has_no_parts():
-    samples = HeldOut(np.asarray([-1.0, 1.0]), IntegerWeights.of(np.ones(2)))
-    judge = LocalJudge(np.zeros((2, 1)), None, samples, scorer("roc_auc", samples))
-    assert judge.judged() == (0.5, 0.5)
-    for ask in (judge.parts, lambda: judge.totals):
-        with pytest.raises(ValueError, match="does not add up over groups"):
-            ask()

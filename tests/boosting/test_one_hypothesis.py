@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from backends import Backend
 
-from gpustump import Boosting, Stump, VotedSplit, boost, fit_stump
+from gpustump import Boosting, VotedSplit, boost, fit_stump
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.engines.contract import Resources, Task
@@ -110,7 +109,7 @@ def votes_of(problem: Problem, split: tuple[int, float | None], votes: str, l2: 
 
 
 @EVERY
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_split_is_better_and_its_votes_are_those_of_the_definition(votes, l2, seed):
     problem = drawn(seed)
     found = fit_stump(*problem, votes=votes, l2_regularization=l2)
@@ -133,15 +132,6 @@ def test_of_equal_splits_it_is_that_of_the_lowest_feature_and_threshold(votes, l
 
 
 @EVERY
-def test_every_library_finds_the_same(backend: Backend, votes, l2):
-    for seed in (1, 2):
-        problem = drawn(seed)
-        there = [backend.asarray(part) for part in problem]
-        found = fit_stump(*there, votes=votes, l2_regularization=l2)
-        assert found == fit_stump(*problem, votes=votes, l2_regularization=l2)
-
-
-@EVERY
 def test_it_is_the_first_round_of_boosting_from_scores_of_0(votes, l2):
     for seed in range(4):
         problem = drawn(seed)
@@ -159,27 +149,6 @@ def test_it_is_the_first_round_of_boosting_from_scores_of_0(votes, l2):
         assert record.votes == tuple((vote,) for vote in found.votes)
         assert record.score == found.score
         assert run.model.members[0].constant.tolist() == [0.0]
-
-
-def test_discrete_votes_give_the_stump_of_least_error_as_ever():
-    problem = drawn(3)
-    stump = fit_stump(*problem, votes="discrete")
-    assert isinstance(stump, Stump)
-    assert stump == fit_stump(*problem) == next(boost(*problem)).stump
-
-
-@pytest.mark.parametrize(
-    "column", [np.ones(6), np.full(6, np.nan), np.full(6, 3.0)], ids=["ones", "missing", "threes"]
-)
-@EVERY
-def test_a_constant_column_gives_a_constant(votes, l2, column):
-    y = np.asarray([1, 1, 1, 1, -1, -1])
-    found = fit_stump(column[:, np.newaxis], y, votes=votes, l2_regularization=l2)
-    expected = votes_of(Problem(column[:, np.newaxis], y, np.ones(6)), (0, None), votes, l2)
-    present = found.votes[0] if not np.isnan(column).any() else found.votes[2]
-    assert present == pytest.approx(expected[0], abs=0.51 * VOTE_UNIT)
-    even = fit_stump(column[:4, np.newaxis], [1, -1, 1, -1], votes=votes, l2_regularization=l2)
-    assert even.votes == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(

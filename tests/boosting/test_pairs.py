@@ -72,13 +72,6 @@ def test_a_constrained_feature_takes_no_part():
     assert (np.diff(found.decision_function(rows)) >= 0).all()
 
 
-def test_no_pairs_leave_the_model_as_it_was():
-    X, y = xor_table()
-    assert small(interactions=0).fit(X, y).model_.pairs == ()
-    one_feature = small(interactions="auto").fit(X[:, :1], y).model_
-    assert one_feature.digest() == small(interactions=0).fit(X[:, :1], y).model_.digest()
-
-
 def test_held_out_samples_keep_pairs_out_of_a_model_that_needs_none():
     random = np.random.default_rng(0)
     X = random.normal(size=(600, 6)).astype(np.float32)
@@ -110,14 +103,6 @@ def test_the_model_does_not_depend_on_the_order_of_the_columns():
     assert found == {frozenset(own.features) for own in model.pairs}
 
 
-def test_pairs_that_are_named_are_learnt_in_any_order_of_the_columns_alike():
-    X, y = xor_table()
-    order = [2, 0, 3, 1]
-    model = small(interactions=[(0, 1), (2, 3)]).fit(X, y).model_
-    moved = small(interactions=[(1, 3), (2, 0)]).fit(X[:, order], y).model_
-    assert_array_equal(model.decision_function(X), moved.decision_function(X[:, order]))
-
-
 def test_bags_whose_samples_lack_values_that_others_have():
     """Without early stopping no bag knows what another one was trained on."""
     X, y = xor_table(n=400)
@@ -126,21 +111,6 @@ def test_bags_whose_samples_lack_values_that_others_have():
     assert model.pairs
     kept = LogitBoostClassifier(n_estimators=5, n_bags=6, random_state=0, interactions=3)
     assert kept.fit(X, y).model_.pairs
-
-
-def test_samples_of_weight_zero_take_no_part():
-    X, y = xor_table()
-    weights = (np.arange(len(y)) % 3 > 0).astype(float)
-    kept = weights > 0
-    with_zeros, without = small().fit(X, y, weights), small().fit(X[kept], y[kept])
-    assert with_zeros.model_.digest() == without.model_.digest()
-
-
-@pytest.mark.parametrize("n_jobs", [2, 5])
-def test_the_number_of_threads_changes_nothing(n_jobs: int):
-    X, y = xor_table()
-    one = small(n_bags=4, n_jobs=1).fit(X, y).model_
-    assert small(n_bags=4, n_jobs=n_jobs).fit(X, y).model_ == one
 
 
 def test_a_warm_start_learns_the_pairs_anew():
@@ -220,14 +190,6 @@ def test_purifying_moves_means_and_changes_no_sum(k, m, n_outputs, seed):
         assert np.abs(means).max() <= VOTE_UNIT
 
 
-def test_a_sum_of_two_functions_is_purified_to_nothing():
-    random = np.random.default_rng(0)
-    rows, columns = (np.rint(random.normal(size=(n, 1)) / VOTE_UNIT) * VOTE_UNIT for n in (5, 7))
-    weights = np.outer(random.integers(1, 9, 5), random.integers(1, 9, 7)).astype(float)
-    pure = purified(rows[:, None] + columns, weights).table
-    assert np.abs(pure).max() <= 2 * VOTE_UNIT
-
-
 def test_bins_hold_about_equal_numbers_of_samples_and_few_values_have_one_each():
     random = np.random.default_rng(0)
     X = np.stack([random.exponential(size=5000), random.integers(0, 4, 5000)], axis=1)
@@ -238,15 +200,6 @@ def test_bins_hold_about_equal_numbers_of_samples_and_few_values_have_one_each()
     assert counts[-1] == 100
     assert counts[:-1].max() - counts[:-1].min() <= 2
     assert narrow.thresholds.tolist() == [0.5, 1.5, 2.5, np.inf]
-
-
-def test_heavy_ties_and_extreme_values_have_bins():
-    values = np.asarray([0.0] * 900 + [np.inf, -np.inf, 1e308, -1e308, 5e-324] * 20)
-    X = np.stack([values, np.arange(1000.0)], axis=1)
-    (axis, _) = axes_of(X, np.arange(1000), [0, 1], (), {}).axes
-    order = np.argsort(values, kind="stable")
-    assert (np.diff(axis.bins_of(values)[order]) >= 0).all()
-    assert (np.diff(axis.thresholds) > 0).all()
 
 
 def test_many_categories_share_bins_of_neighbours():
@@ -313,32 +266,9 @@ def test_interactions_that_mean_nothing_are_refused_by_name(value, message: str)
         small(interactions=value).fit(X, y)
 
 
-def test_a_name_that_is_nearly_right_is_suggested():
-    pandas = pytest.importorskip("pandas")
-    X, y = xor_table(n=40, n_features=2)
-    frame = pandas.DataFrame(X, columns=["age", "income"])
-    with pytest.raises(ValueError, match="Did you mean 'income'"):
-        small(interactions=[("age", "incom")]).fit(frame, y)
-
-
 @pytest.mark.parametrize(("value", "number"), [("1x", 4), ("0.5x", 2), (3, 3), (99, 6), ("9x", 6)])
 def test_a_number_or_a_share_says_how_many_pairs_are_learnt(value, number: int):
     assert check_interactions(value, 4, None).number == number
-
-
-def test_the_usual_number_of_pairs_is_bounded():
-    assert [check_interactions("auto", n, None).number for n in (1, 2, 10, 500)] == [0, 1, 30, 100]
-
-
-def test_a_limit_of_memory_changes_nothing():
-    X, y = xor_table()
-    assert small(max_memory="200 MB").fit(X, y).model_ == small().fit(X, y).model_
-
-
-def test_one_class_has_no_pairs():
-    X, _ = xor_table(n=40)
-    with pytest.warns(UserWarning, match="one class"):
-        assert small().fit(X, np.zeros(40)).model_.pairs == ()
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from rounds import Case
 from scipy.stats import chisquare
 from trainers import trainer
 
-from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
+from gpustump import LogitBoostClassifier, audit
 from gpustump.boosting.made_rounds import splits_of
 from gpustump.boosting.rounds import Boosting
-from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_rows, sampled_values
+from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_values
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Groups
 from gpustump.engines.reference import table as reference_table
@@ -122,14 +122,6 @@ def test_engines_that_make_rounds_ahead_are_offered_the_same_cuts():
     assert np.isnan(offered.thresholds).any(axis=1).sum() > 20
 
 
-def test_the_sampled_rows_are_spread_evenly_and_few():
-    assert_array_equal(sampled_rows(5, 3), np.arange(5))
-    rows = sampled_rows(10**6, 20)
-    assert len(rows) == 1024
-    assert set(np.diff(rows)) <= {976, 977}
-    assert len(sampled_rows(10**6, 10**5)) == 64
-
-
 def test_sampled_values_are_those_of_the_rows_that_take_part(backend: Backend):
     X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
     rows = np.arange(1, 40, 3)
@@ -186,26 +178,6 @@ def test_every_way_of_every_engine_makes_the_same_smoothing_rounds(
     labels, weights = engine.asarray(case.y), engine.asarray(case.weights)
     for _, prepared in engine.ways(X):
         assert rounds_of(prepared, labels, weights) == expected
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_models_with_smoothing_rounds_are_the_same_in_every_library(backend: Backend, n_classes):
-    X, y = drawn(n_classes, n_samples=60, missing=0.1)
-    how = {"n_estimators": 6, "smoothing_rounds": 4, "n_bags": 2, "random_state": 0}
-    plain = LogitBoostClassifier(**how).fit(X, y)
-    there = LogitBoostClassifier(**how).fit(backend.asarray(X), backend.asarray(y))
-    assert there.model_.digest() == plain.model_.digest()
-
-
-def test_constrained_features_stay_monotone_through_smoothing_rounds():
-    X, y = drawn(2, n_samples=300, missing=0.1)
-    constraints = [1, -1, 1, 0]
-    fit = LogitBoostClassifier(
-        n_estimators=60, smoothing_rounds=50, monotonic_cst=constraints, device="cpu"
-    ).fit(X, y)
-    for feature, direction in enumerate(constraints):
-        steps = np.diff(fit.shape_function(feature).values)
-        assert not direction or (steps * direction >= 0).all()
 
 
 def test_categories_and_numbers_make_smoothing_rounds_together():
@@ -271,9 +243,3 @@ def test_an_audit_finds_a_cut_that_a_smoothing_round_did_not_offer():
     plain = LogitBoostClassifier(**how).fit(X, y)
     found = audit(plain.model_, X, y, estimator=smooth)
     assert found.difference.number == 1
-
-
-def test_only_logitboost_smooths_and_the_preset_does():
-    assert "smoothing_rounds" not in AdaBoostClassifier().get_params()
-    assert LogitBoostClassifier().smoothing_rounds == 0
-    assert GlassBoxClassifier().smoothing_rounds > 0

@@ -15,6 +15,7 @@ from gpustump.engines.reference import table as reference_table
 from gpustump.engines.route import prepared
 
 KINDS = {
+    "discrete": ("discrete", 1),
     "real": ("real", 1),
     "newton": ("newton", 1),
     "shared discrete": ("discrete", 3),
