@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from gpustump.estimators import GlassBoxRegressor as GlassBoxRegressor
     from gpustump.estimators import LogitBoostClassifier as LogitBoostClassifier
     from gpustump.estimators import StumpBoostingRegressor as StumpBoostingRegressor
+    from gpustump.estimators.audit import Audit as Audit
     from gpustump.estimators.audit import audit as audit
-    from gpustump.estimators.audit_result import Audit as Audit
     from gpustump.learners.category_split import CategorySplit as CategorySplit
     from gpustump.learners.category_split import CategoryStump as CategoryStump
     from gpustump.learners.interval import Interval as Interval
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AdaBoostClassifier": "estimators",
-    "Audit": "estimators.audit_result",
+    "Audit": "estimators.audit",
     "Boosting": "boosting.rounds",
     "CategorySplit": "learners.category_split",
     "CategoryStump": "learners.category_split",

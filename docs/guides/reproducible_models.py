@@ -124,7 +124,7 @@ splits = list(member.splits)
 splits[40] = replace(splits[40], threshold=splits[40].threshold * 1.001)
 forged = replace(model, members=(replace(member, splits=tuple(splits)),))
 found = audit(forged, X, y)
-assert found.difference.number == 41
+assert found.difference.what == "round 41, another stump"
 print(found)
 
 # %%

@@ -16,10 +16,8 @@ stratified       how these samples are drawn
 callbacks        telling scikit-learn's own callbacks of a fit's rounds
 curves           what is known of each round, as curves by data set and metric
 checkpointing    a fit with a checkpoint: whether it may go on from the file
-deciding         the parameters that decide a model
-recorded         what a model's file says of its fit
+recorded         the parameters that decide a model, and what a file says of its fit
 audit            deriving a model again from its training data, and comparing the two
-audit_result     the outcome of an audit, as a value and in words
 """
 
 from gpustump.estimators.adaboost import AdaBoostClassifier

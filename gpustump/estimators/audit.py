@@ -1,17 +1,16 @@
 """Auditing a model: is it the one that its training data give?
 
-Boosting is exact here, and so is everything that depends on it: the same data and parameters give
-the same model on every machine, byte for byte. So anyone who has the data can check a model: it is
-trained again, and both models are compared, round by round. A model's file says how it was trained
-(`recorded`).
+Boosting is exact here: the same data and parameters give the same model on every machine, byte for
+byte. So an audit fits the model's estimator again, and compares the two models. A model's file says
+how it was trained (`recorded`).
 """
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -20,74 +19,115 @@ from sklearn.base import clone
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.arrays.devices import check_device
-from gpustump.boosting.bags import train_bags
-from gpustump.boosting.finished import link_of
-from gpustump.boosting.pairs.learning import learn_pairs
-from gpustump.boosting.training import Settings, Trained
-from gpustump.boosting.votes import Round, Vote
+from gpustump.boosting.training import Settings
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.fingerprint import Fingerprint
 from gpustump.data.frames import with_columns
-from gpustump.data.labels import plain_labels
-from gpustump.estimators.audit_result import Audit, HeadDifference, RoundDifference, Side, What
+from gpustump.data.interactions import Interactions
+from gpustump.data.readable import counted, printable, quoted, shortened
 from gpustump.estimators.checkpointing import fingerprint_with
-from gpustump.estimators.fitted import Data, DeviceName, Prepared, StumpEstimator, model_of
+from gpustump.estimators.fitted import Data, DeviceName, Prepared, StumpEstimator
 from gpustump.estimators.recorded import FINGERPRINT, Recorded, of_estimator, recorded
-from gpustump.estimators.target_domain import NO_OFFSET, Offset
+from gpustump.estimators.target_domain import Offset
 from gpustump.estimators.validation_data import NOTHING, Asked, Validation
-from gpustump.learners.kinds import AnySplit, AnyStump
-from gpustump.learners.pair_table import PairTable
+from gpustump.learners.conditions import condition
+from gpustump.learners.kinds import AnySplit
 from gpustump.model import model_file
 from gpustump.model.bags import turns
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
 
 
-class Means(NamedTuple):
-    """How to make an audit; see `audit`.
+class Difference(NamedTuple):
+    """The first difference of a model from the one that the data give, in words.
 
     Attributes
     ----------
-    device : str
-    n_jobs : int or None
-    max_memory : int, str or None
-    verbose : int
+    what : str
+        What differs: "round 37 of class 'a' in bag 2, another stump".
+    file, data : str
+        What the model says, and what the data say, numbers with all their digits; empty if `what`
+        says it all.
     """
 
-    device: str = "auto"
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: int = 0
+    what: str
+    file: str = ""
+    data: str = ""
 
 
-class Given(NamedTuple):
-    """The data that a model is audited with, unchecked; see `audit`.
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """The outcome of an audit; printed, it says all of it in words.
 
     Attributes
     ----------
-    X, y, sample_weight
-        The table, of which the model may hold a fingerprint.
-    validation : Validation or None
-        The rows that were passed to the fit, to be watched.
-    kept : ndarray (n_samples,) of bool, or None
-        The rows that were given to the fit; None for all. The others get weight 0.
-    offset : Offset
+    model, derived : StumpEnsemble
+        The model, and the one that the data give.
+    estimator : classifier or regressor
+        Unfitted, with the parameters that `derived` was trained with.
+    difference : Difference or None
+        The first one; None if there is none.
+    data_differences : tuple of str, or None
+        How the data differ from those that the model was trained on, by their fingerprint. None if
+        the model holds no fingerprint.
+    notes : tuple of str
+        What was not compared, and what may explain a difference.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier, audit
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+    >>> audit(model, X, y).same
+    True
+    >>> found = audit(model, X, [0, 0, 1, 1, 1])
+    >>> found.difference.what
+    'round 1, another stump'
+    >>> print(found.difference.file.split(", ")[0])
+    column 0 <= 2.5: -0.6931471805582987
     """
 
-    X: Any
-    y: Any
-    sample_weight: Any = None
-    validation: Validation | None = None
-    kept: np.ndarray | None = None
-    offset: Offset = NO_OFFSET
+    model: StumpEnsemble
+    derived: StumpEnsemble
+    estimator: Any
+    difference: Difference | None
+    data_differences: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
-    def weights(self) -> Any:
-        """The weights of the fit."""
-        if self.kept is None:
-            return self.sample_weight
-        return self.kept * (1.0 if self.sample_weight is None else self.sample_weight)
+    def same(self) -> bool:
+        """Whether the model is the one that the data give, as far as `notes` do not restrict it."""
+        return self.difference is None
+
+    def __repr__(self) -> str:
+        return f"<Audit: {self._result}>"
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:{width}}  {printable(value)}".rstrip() for name, value in rows)
+
+    @property
+    def _result(self) -> str:
+        if self.difference is not None:
+            return f"differs: {self.difference.what}"
+        rounds = counted(sum(map(len, self.model.members)), "round")
+        return f"the same, {rounds}, digest {self.model.digest()}"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and values in words; an empty name continues the value above."""
+        rows = [("result", self._result)]
+        if self.difference is not None and self.difference.file:
+            rows += [("the file says", self.difference.file)]
+            rows += [("the data say", self.difference.data)]
+        if self.data_differences is None:
+            texts = ["not compared with those of the fit: the model holds no fingerprint"]
+        else:
+            texts = [f"not those of the fit: {text}" for text in self.data_differences]
+        texts = texts or ["those of the fit, by their fingerprint"]
+        rows += [("" if number else "data", text) for number, text in enumerate(texts)]
+        rows += [("derived by", " ".join(repr(self.estimator).split()))]
+        return rows + [("note", note) for note in self.notes]
 
 
 def audit(
@@ -118,14 +158,12 @@ def audit(
     X : array or frame (n_samples, n_features)
         The table that it was trained on, of any library and on any device.
     y : array (n_samples,)
-    sample_weight : array (n_samples,), optional
-        As they were given to `fit`, without `class_weight`.
-    init_score, exposure : array (n_samples,), optional
+    sample_weight, init_score, exposure : array (n_samples,), optional
         As they were given to `fit`.
     estimator : classifier or regressor of this package, optional
-        With the parameters of the fit. By default they come from the model, as models of this
-        version hold a record of their estimator. `random_state` must be a number if `fit` drew
-        samples, unless the model holds the seeds.
+        With the parameters of the fit. By default they come from the model, which holds a record of
+        its estimator. `random_state` must be a number if `fit` drew samples, unless the model holds
+        the seeds.
     X_val, y_val, sample_weight_val, init_score_val, exposure_val : array, optional
         Those that were given to `fit`. Without them, the audit does not derive where a run that
         watched them stops early.
@@ -164,9 +202,8 @@ def audit(
     >>> audit(model, X, y).same
     True
     >>> X[7, 20] = 14.9
-    >>> found = audit(model, X, y)
-    >>> found.same, found.difference.number
-    (False, 1)
+    >>> audit(model, X, y)
+    <Audit: differs: round 1, another error of the same stump>
     """
     if not isinstance(model, StumpEnsemble):
         model = StumpEnsemble.load(os.fspath(model))
@@ -178,9 +215,9 @@ def audit(
             "X_val is given, but the model's record says that its fit was given no X_val. Leave it "
             "out, or pass estimator=..."
         )
-    means = Means(device, n_jobs, max_memory, verbose)
-    given = Given(X, y, sample_weight, validation, offset=Offset(init_score, exposure))
-    return audit_with(model, known, given, means)
+    means = {"n_jobs": n_jobs, "max_memory": max_memory, "verbose": verbose}
+    data = Data(X, y, sample_weight, device, offset=Offset(init_score, exposure))
+    return audit_with(model, known, data, validation, means=means)
 
 
 def recorded_fit(model: StumpEnsemble, estimator: Any = None) -> Recorded:
@@ -191,9 +228,13 @@ def recorded_fit(model: StumpEnsemble, estimator: Any = None) -> Recorded:
     ValueError, TypeError
         If nothing is known, or nothing that can be used.
     """
-    if estimator is not None:
-        return _from_estimator(estimator, model)
     known = recorded(model.details)
+    if estimator is not None:
+        held, own = known or Recorded(None), of_estimator(estimator)
+        state = getattr(estimator, "random_state", None)
+        if state is None:
+            return Recorded(own, held.seeds, dtype=held.dtype)
+        return Recorded(own.set_params(random_state=state), dtype=held.dtype)
     if known is not None:
         return known
     if "training" in model.details:
@@ -203,267 +244,128 @@ def recorded_fit(model: StumpEnsemble, estimator: Any = None) -> Recorded:
             "estimator=... with the parameters of the fit."
         )
     raise ValueError(
-        "the model does not say how it was trained: it holds no record of its estimator, as "
-        "models of earlier versions do not. Pass the estimator with the parameters of the fit: "
+        "the model does not say how it was trained: it holds no record of its estimator. Pass the "
+        "estimator with the parameters of the fit: "
         "audit(..., estimator=AdaBoostClassifier(n_estimators=100))."
     )
 
 
-def audit_with(model: StumpEnsemble, known: Recorded, given: Given, means: Means) -> Audit:
+def audit_with(
+    model: StumpEnsemble,
+    known: Recorded,
+    data: Data,
+    validation: Validation | None = None,
+    *,
+    kept: np.ndarray | None = None,
+    means: Mapping[str, Any],
+) -> Audit:
     """Audit a model whose fit is known; see `audit`.
 
     Parameters
     ----------
     model : StumpEnsemble
     known : Recorded
-    given : Given
-    means : Means
+    data : Data
+        The table of which the model may hold a fingerprint.
+    validation : Validation, optional
+        The rows that were passed to the fit, to be watched.
+    kept : ndarray (n_samples,) of bool, optional
+        The rows that were given to the fit; by default all. The others get weight 0.
+    means : mapping
+        Parameters of the estimator that do not decide the model.
     """
-    before = _fingerprint(model)
-    ready, is_rounded = _in_dtype(_prepared(model, known, given, means), known.dtype)
-    differences = None
+    held = model.details.get(FINGERPRINT)
+    before = None if FINGERPRINT not in model.details else Fingerprint.from_details(held)
+    own = known.estimator.get_params()
+    estimator = clone(known.estimator).set_params(**{n: means[n] for n in means if n in own})
+    settings, asked = _asked(estimator, known, validation, model)
+    why_no_end = _why_no_end(known, validation, settings)
+    settings = _limited(settings, model, with_end=why_no_end is None)
+    weights, names = data.sample_weight, model.feature_names
+    fit = data._replace(
+        X=data.X if names is None else with_columns(data.X, names),
+        sample_weight=weights if kept is None else kept * (1.0 if weights is None else weights),
+        asked=asked,
+        class_weight=check_class_weight(own.get("class_weight")),
+    )
+    ready, is_rounded = _in_dtype(estimator._prepared(fit, settings), known.dtype)
+    if why_no_end is not None:
+        ready = ready._replace(interactions=Interactions(0))
+    estimator._train(ready, fit)
+    derived, differences = estimator.model_, None
     if before is not None:
-        own = fingerprint_with(ready.X, given.y, given.sample_weight, given.offset, ready.target)
-        differences = tuple(before.differences(own, model.feature_names))
-    why_no_end = _why_no_end(known, given, ready.settings)
-    difference: Any = _other_head(model, ready)
-    notes = _notes(known, why_no_end, is_rounded)
-    if difference is None:
-        n_classes, device = ready.target.n_classes, check_device(means.device)
-        settings = _limited(ready.settings, model, n_classes, with_end=why_no_end is None)
-        trained = train_bags(ready.X, ready.shares, n_classes, settings, device=device)
-        pairs = None
-        if why_no_end is None:
-            rest = (trained, n_classes, ready.settings, ready.interactions)
-            pairs = learn_pairs(ready.X, ready.shares, *rest)
-        derived = model_of(trained, ready.target, vars(ready.learner), pairs)
-        compared = _Compared(model, derived, trained, ready, with_end=why_no_end is None)
-        difference = compared.difference()
-        if difference is None and model.missing_learnt not in (None, derived.missing_learnt):
-            notes.append(
-                "The file and these data disagree on which features had missing values in "
-                "training. The model's warnings of missing values depend on that."
-            )
-    return Audit(
-        model,
-        known.estimator,
-        difference,
-        end_derived=why_no_end is None,
-        data_differences=differences,
-        notes=tuple(notes),
-    )
-
-
-def _prepared(model: StumpEnsemble, known: Recorded, given: Given, means: Means) -> Prepared:
-    """What the fit was given: the table as an array, the samples of each bag, the settings."""
-    estimator = clone(known.estimator).set_params(
-        device=means.device, n_jobs=means.n_jobs, max_memory=means.max_memory
-    )
-    if hasattr(estimator, "n_bags"):
-        estimator.set_params(verbose=means.verbose)
-        if estimator.n_bags is None:
-            estimator.set_params(n_bags=model.n_bags)
-    settings, asked = _asked(estimator, known, given.validation, model)
-    weighting = check_class_weight(getattr(estimator, "class_weight", None))
-    names = model.feature_names
-    X = given.X if names is None else with_columns(given.X, names)
-    data = Data(X, given.y, given.weights, means.device, asked, None, weighting, given.offset)
-    prepared: Prepared = estimator._prepared(data, settings)
-    return prepared
-
-
-def _fingerprint(model: StumpEnsemble) -> Fingerprint | None:
-    """The fingerprint that a model holds of the table of its fit.
-
-    Raises
-    ------
-    ValueError
-        If it holds something else in its place.
-    """
-    if FINGERPRINT not in model.details:
-        return None
-    found: Fingerprint = Fingerprint.from_details(model.details[FINGERPRINT])
-    return found
-
-
-class _Run(NamedTuple):
-    """One run as a model holds it; see `model.bags` for the average of several bags.
-
-    Attributes
-    ----------
-    hypotheses : list of stumps or splits of any kind
-    votes : list of float, or of tuples as `RegionRound.votes`
-    constant : tuple of float
-        The scores from which it starts.
-    """
-
-    hypotheses: list[AnyStump | AnySplit]
-    votes: list[Vote]
-    constant: tuple[float, ...]
-
-
-def _run_of(model: StumpEnsemble, number: int, bag: int) -> _Run:
-    member, bags = model.members[number], model.bags
-    if bags is None:
-        own, constant = list(range(len(member))), tuple(member.constant.tolist())
-    else:
-        own = np.flatnonzero(turns(bags.sizes[number]) == bag).tolist()
-        constant = bags.constants[number][bag]
-    votes: list[Any] = list(member.votes)
-    if not isinstance(member, Member):
-        votes = [tuple(map(tuple, regions)) for regions in member.votes.tolist()]
-    return _Run([member.hypotheses[k] for k in own], [votes[k] for k in own], constant)
-
-
-class _Compared(NamedTuple):
-    """A model, and the one that the data give.
-
-    Attributes
-    ----------
-    model, derived : StumpEnsemble
-    trained : sequence of Trained
-        The fit of each bag, from which `derived` was made.
-    ready : Prepared
-        What it was fitted to.
-    with_end : bool
-        Whether runs must end in the same round.
-    """
-
-    model: StumpEnsemble
-    derived: StumpEnsemble
-    trained: Sequence[Trained]
-    ready: Prepared
-    with_end: bool
-
-    def difference(self) -> RoundDifference | HeadDifference | None:
-        """The first difference; None if there is none."""
-        found = next(self._in_rounds(), None)
-        same = self.derived.digest() == self.model.digest() or not self.with_end
-        if found is not None or same:
-            return found
-        file, data = (own.term_names[own.n_features :] for own in (self.model, self.derived))
-        if file != data:
-            return HeadDifference("pairs", file or ("none",), data or ("none",))
-        for name, one, other in zip(file, self.model.pairs, self.derived.pairs, strict=True):
-            if one != other:
-                return HeadDifference(
-                    "pair", *(f"{name}, {_described(own)}" for own in (one, other))
-                )
-        return HeadDifference("digest", self.model.digest(), self.derived.digest())
-
-    def _in_rounds(self) -> Iterator[RoundDifference]:
-        """The first difference of each run, bag by bag."""
-        for bag in range(self.model.n_bags):
-            for number in range(len(self.model.members)):
-                file, data = (_run_of(own, number, bag) for own in (self.model, self.derived))
-                if file.constant != data.constant:
-                    constants = file.constant, data.constant
-                    yield RoundDifference("constant", bag, number, 0, *constants)
-                    continue
-                yield from self._in_run(file, data, (bag, number))
-
-    def _in_run(self, file: _Run, data: _Run, place: tuple[int, int]) -> Iterator[RoundDifference]:
-        n_file, n_data = len(file.hypotheses), len(data.hypotheses)
-        for k in range(min(n_file, n_data)):
-            what = _what_differs(file, data, k)
-            if what is not None:
-                sides = _side(file, k, None), _side(data, k, self._worth(place, k))
-                yield RoundDifference(what, *place, k + 1, *sides)
-                return
-        if n_file > n_data:
-            reason = self.trained[place[0]].runs[place[1]].stop_reason
-            side = _side(file, n_data, None)
-            yield RoundDifference("end", *place, n_data + 1, side, None, reason)
-        elif n_data > n_file and self.with_end:
-            side = _side(data, n_file, self._worth(place, n_file))
-            yield RoundDifference("end", *place, n_file + 1, None, side)
-
-    def _worth(self, place: tuple[int, int], k: int) -> float:
-        """What a round of the data is worth: its edge, or its score in the unit of the targets."""
-        record = self.trained[place[0]].runs[place[1]].rounds[k]
-        if isinstance(record, Round):
-            return record.edge
-        scale = self.ready.target.scale
-        return record.score * (1.0 if scale is None else scale.of_errors)
-
-
-def _described(pair: PairTable) -> str:
-    """A pair's bins and values in words, as far as that tells two apart."""
-    k, m = (axis.n_bins for axis in pair.axes)
-    bins = hashlib.sha256(repr([axis.value for axis in pair.axes]).encode()).hexdigest()
-    values = hashlib.sha256((pair.values + 0.0).tobytes()).hexdigest()
-    return f"{k} x {m} bins {bins[:12]}, values {values[:12]}"
-
-
-def _side(run: _Run, k: int, worth: float | None) -> Side:
-    return Side(run.hypotheses[k], run.votes[k], worth)
-
-
-def _what_differs(file: _Run, data: _Run, k: int) -> What | None:
-    """What differs between two rounds; None if nothing does."""
-    one, other = file.hypotheses[k], data.hypotheses[k]
-    if repr(one) != repr(other):  # which tells 0.0 from -0.0, as the digest does
-        return "error" if _without_error(one) == _without_error(other) else "stump"
-    return None if np.array_equal(file.votes[k], data.votes[k]) else "votes"
-
-
-def _without_error(hypothesis: AnyStump | AnySplit) -> AnyStump | AnySplit:
-    return hypothesis if isinstance(hypothesis, AnySplit) else replace(hypothesis, error=0.0)
-
-
-def _limited(
-    settings: Settings, model: StumpEnsemble, n_classes: int, *, with_end: bool
-) -> Settings:
-    """Settings for no more rounds than a comparison needs, whatever number a file asks for.
-
-    That is one more than the model's longest run has; with early stopping, as many more as it waits
-    for a better score. If the end of the runs is not derived, it is as many as the model has.
-    """
-    longest = max(
-        len(_run_of(model, number, bag).hypotheses)
-        for bag in range(model.n_bags)
-        for number in range(len(model.members))
-    )
-    if not with_end:
-        return replace(settings, stopping=None, n_rounds=max(longest, 1))
-    n_needed = longest + 1
-    if settings.stopping is not None and settings.stopping.patience is not None:
-        n_smoothing = 0 if settings.smoothing is None else settings.smoothing.n_rounds
-        n_needed = max(longest, n_smoothing) + settings.stopping.patience + 1
-    return replace(settings, n_rounds=min(settings.n_rounds_of(n_classes), n_needed))
-
-
-def _from_estimator(estimator: Any, model: StumpEnsemble) -> Recorded:
-    """What is known from a given estimator, with the model's seeds if it has no random_state."""
-    own = of_estimator(estimator)
-    held = recorded(model.details) or Recorded(None)
-    state = getattr(estimator, "random_state", None)
-    if state is None:
-        return Recorded(own, held.seeds, dtype=held.dtype)
-    return Recorded(own.set_params(random_state=state), dtype=held.dtype)
+        now = fingerprint_with(ready.X, data.y, weights, data.offset, ready.target)
+        differences = tuple(before.differences(now, names))
+    reasons = [run.stop_reason for run in estimator._runs]
+    found = _differences(model, derived, reasons, with_end=why_no_end is None)
+    notes = {
+        f"The values were rounded to {known.dtype}, the dtype of the fit.": is_rounded,
+        f"The audit did not derive where the runs end: {why_no_end}.": why_no_end is not None,
+        "The fit went on from an earlier one (warm_start=True). Earlier rounds may have had other "
+        "parameters or other data, which the record does not hold.": known.went_on,
+        "The file and these data disagree on which features had missing values in training. The "
+        "model's warnings of missing values depend on that.":
+            model.missing_learnt not in (None, derived.missing_learnt),
+    }  # fmt: skip
+    told = tuple(note for note, is_so in notes.items() if is_so)
+    return Audit(model, derived, known.estimator, next(found, None), differences, told)
 
 
 def _asked(
-    estimator: StumpEstimator,
-    known: Recorded,
-    validation: Validation | None,
-    model: StumpEnsemble,
+    estimator: StumpEstimator, known: Recorded, validation: Validation | None, model: StumpEnsemble
 ) -> tuple[Settings, Asked]:
-    """The settings of the fit, and what it held out."""
-    n_bags = getattr(estimator, "n_bags", 1)
-    if n_bags != model.n_bags:
-        raise ValueError(
-            f"the model holds {model.n_bags} bags, but its estimator makes {n_bags}. Pass the "
-            "estimator of the fit: audit(..., estimator=...)."
-        )
-    if not hasattr(estimator, "_asked_for"):
+    """The settings of the fit, and what it held out, drawn again with its seeds."""
+    if not hasattr(estimator, "n_bags"):  # a single stump
         return estimator._settings(), NOTHING
+    if estimator.n_bags not in (None, model.n_bags):
+        raise ValueError(
+            f"the model holds {model.n_bags} bags, but its estimator makes {estimator.n_bags}. "
+            "Pass the estimator of the fit: audit(..., estimator=...)."
+        )
     settings, asked, _ = estimator._asked_for(validation)
-    if known.passed and validation is None and n_bags == 1:
+    if known.passed and validation is None and model.n_bags == 1:
         return settings, NOTHING
     if not any(asked.drawn):
         return settings, asked
-    return settings, asked._replace(drawn=_drawn_again(asked, known, estimator))
+    if known.seeds is not None:
+        if len(known.seeds) != model.n_bags:
+            raise ValueError(
+                f"the model's record of its training holds {len(known.seeds)} seeds for "
+                f"{model.n_bags} bags. Pass the estimator of the fit: audit(..., estimator=...)."
+            )
+        return settings, asked.with_seeds(known.seeds)
+    if estimator.random_state is None:
+        raise ValueError(
+            "the fit drew samples at random, and the model does not hold the seeds. Pass the "
+            "estimator with the random_state of the fit, a number: audit(..., estimator=...)."
+        )
+    return settings, asked
+
+
+def _why_no_end(known: Recorded, validation: Validation | None, settings: Settings) -> str | None:
+    """Why the audit does not derive where the runs end; None if it does."""
+    stops = settings.stopping is not None and settings.stopping.patience is not None
+    if known.by_callback:
+        return "a callback decided it"
+    if stops and known.passed and validation is None:
+        return "that needs X_val and y_val as they were given to the fit"
+    return None
+
+
+def _limited(settings: Settings, model: StumpEnsemble, *, with_end: bool) -> Settings:
+    """Settings for no more rounds than a comparison needs, whatever number a file asks for.
+
+    That is one more than the model's longest run has, and as many more as early stopping waits. If
+    the end of the runs is not derived, it is as many as the model has.
+    """
+    longest = max(len(run.hypotheses) for run in _runs(model))
+    if not with_end:
+        return replace(settings, stopping=None, n_rounds=max(longest, 1))
+    patience = 0 if settings.stopping is None else settings.stopping.patience or 0
+    if patience and settings.smoothing is not None:
+        longest = max(longest, settings.smoothing.n_rounds)
+    n_asked = settings.n_rounds_of(len(model.classes))
+    return replace(settings, n_rounds=min(n_asked, longest + patience + 1))
 
 
 def _in_dtype(ready: Prepared, dtype: str | None) -> tuple[Prepared, bool]:
@@ -486,77 +388,139 @@ def _in_dtype(ready: Prepared, dtype: str | None) -> tuple[Prepared, bool]:
         return ready._replace(X=found), not bool(xp.all(is_same))
 
 
-def _drawn_again(asked: Asked, known: Recorded, estimator: Any) -> list[Any]:
-    """How to draw each bag's samples with the seeds of the fit."""
-    if known.seeds is None:
-        if estimator.random_state is None:
-            raise ValueError(
-                "the fit drew samples at random, and the model does not hold the seeds. Pass the "
-                "estimator with the random_state of the fit, a number: audit(..., estimator=...)."
-            )
-        return list(asked.drawn)
-    if len(known.seeds) != len(asked.drawn):
-        raise ValueError(
-            f"the model's record of its training holds {len(known.seeds)} seeds for "
-            f"{len(asked.drawn)} bags. Pass the estimator of the fit: audit(..., estimator=...)."
+class _Run(NamedTuple):
+    """One run as a model holds it; see `model.bags` for the average of several bags.
+
+    Attributes
+    ----------
+    of : str
+        Of which class and bag it is, if there are several.
+    hypotheses : list of stumps or splits of any kind
+    votes : ndarray (n_rounds, n_regions, n_outputs) of float64
+    constant : tuple of float
+    """
+
+    of: str
+    hypotheses: list[Any]
+    votes: np.ndarray
+    constant: tuple[float, ...]
+
+    def words(self, model: StumpEnsemble, number: int, output: int) -> str:
+        """A round in words, and what its regions vote for one output; numbers with all digits."""
+        if number == len(self.hypotheses):
+            return "no further round"
+        hypothesis, encoding = self.hypotheses[number], model.encoding
+        names = encoding.categories(hypothesis.feature) or ()
+        when = condition(
+            hypothesis,
+            shortened(encoding.shown_names[hypothesis.feature]),
+            number=repr,
+            category=lambda own: quoted(names[own]) if own < len(names) else str(own),
         )
-    return [
-        None if own is None else own._replace(seed=seed)
-        for own, seed in zip(asked.drawn, known.seeds, strict=True)
-    ]
+        left, right, missing = self.votes[number, :, output].tolist()
+        of = f" for {quoted(model.classes[output])}" if self.votes.shape[2] > 1 else ""
+        error = "" if isinstance(hypothesis, AnySplit) else f", error {hypothesis.error!r}"
+        return f"{when}: {left!r}{of}, else {right!r}, missing {missing!r}{error}"
 
 
-def _why_no_end(known: Recorded, given: Given, settings: Settings) -> str | None:
-    """Why the audit does not derive where the runs end; None if it does."""
-    stops = settings.stopping is not None and settings.stopping.patience is not None
-    if known.by_callback:
-        return "a callback decided it"
-    if stops and known.passed and given.validation is None:
-        return "that needs X_val and y_val as they were given to the fit"
-    return None
+def _runs(model: StumpEnsemble) -> Iterator[_Run]:
+    """The runs of a model, bag by bag."""
+    for bag, (number, member) in itertools.product(range(model.n_bags), enumerate(model.members)):
+        places, constant = np.arange(len(member)), tuple(member.constant.tolist())
+        if model.bags is not None:
+            places = np.flatnonzero(turns(model.bags.sizes[number]) == bag)
+            constant = model.bags.constants[number][bag]
+        of_class = f"class {quoted(model.classes[number])}" if len(model.members) > 1 else ""
+        of_bag = f"bag {bag + 1}" if model.n_bags > 1 else ""
+        of = " in ".join(filter(None, (of_class, of_bag)))
+        hypotheses = [member.hypotheses[place] for place in places.tolist()]
+        votes = member.region_votes[places]
+        yield _Run(f" of {of}" if of else "", hypotheses, votes, constant)
 
 
-def _notes(known: Recorded, why_no_end: str | None, is_rounded: bool) -> list[str]:
-    """What was not derived, and what may explain a difference."""
-    notes = []
-    if is_rounded:
-        notes.append(f"The values were rounded to {known.dtype}, the dtype of the fit.")
-    if why_no_end is not None:
-        notes.append(f"The audit did not derive where the runs end: {why_no_end}.")
-    if known.went_on:
-        notes.append(
-            "The fit went on from an earlier one (warm_start=True). Earlier rounds may have had "
-            "other parameters or other data, which the record does not hold."
+def _differences(
+    model: StumpEnsemble, derived: StumpEnsemble, reasons: list[str], *, with_end: bool
+) -> Iterator[Difference]:
+    """The first difference of each part of two models, in the order of importance."""
+    for what, (file, data) in _heads(model, derived).items():
+        if file != data:
+            yield Difference(what, str(file), str(data))
+            return
+    for file, data, reason in zip(_runs(model), _runs(derived), reasons, strict=True):
+        yield from _in_run(model, file, data, reason if with_end else None)
+    if not with_end or model.digest() == derived.digest():
+        return
+    names, others = (own.term_names[own.n_features :] for own in (model, derived))
+    if names != others:
+        yield Difference(
+            "the pairs of features", *(", ".join(own) or "none" for own in (names, others))
         )
-    return notes
+        return
+    for name, one, other in zip(names, model.pairs, derived.pairs, strict=True):
+        if one != other:
+            part = "bins" if one.axes != other.axes else "values"
+            yield Difference(f"the {part} of the pair {name}")
+    yield Difference(
+        "the digest, although all rounds are the same", model.digest(), derived.digest()
+    )
 
 
-def _other_head(model: StumpEnsemble, ready: Prepared) -> HeadDifference | None:
-    """What differs before the first round: features, classes, categories, or the kind of votes."""
-    n_features = int(ready.X.shape[1])
-    if n_features != model.n_features:
-        return HeadDifference("features", model.n_features, n_features)
-    classes = plain_labels(ready.target.classes)
-    if model_file.canonical(list(classes)) != model_file.canonical(list(model.classes)):
-        return HeadDifference("classes", model.classes, classes)
-    names = vars(ready.learner).get("feature_names_in_")
-    if names is not None and model.feature_names not in (None, tuple(map(str, names))):
-        return HeadDifference("names", model.feature_names, tuple(map(str, names)))
-    encoding = ready.learner._categories.encoding
-    if encoding is not None and encoding != model.encoding:
-        return HeadDifference("categories", model.encoding, encoding)
-    return _other_kind(model, ready.settings)
+def _heads(model: StumpEnsemble, derived: StumpEnsemble) -> dict[str, tuple[Any, Any]]:
+    """What has to be the same before rounds can be compared."""
+    found: dict[str, tuple[Any, Any]] = {
+        "the number of features": (model.n_features, derived.n_features),
+        "the number of bags": (model.n_bags, derived.n_bags),
+        "the classes": (_labels(model), _labels(derived)),
+        "the kind of votes": (_kind(model), _kind(derived)),
+    }
+    if None not in (names := (model.feature_names, derived.feature_names)):
+        found["the names of the features"] = names
+    if "encoding" in derived.details:
+        encodings = model.encoding.as_details(), derived.encoding.as_details()
+        found["the categories of a column, or their numbers"] = encodings
+    return found
 
 
-def _other_kind(model: StumpEnsemble, settings: Settings) -> HeadDifference | None:
-    """Whether the model is of another kind than the parameters make."""
-    n_classes = len(model.classes)
-    n_outputs, n_runs = settings.n_outputs(n_classes), settings.n_runs(n_classes)
-    search = settings.search(n_classes)
-    wanted = (
-        "signs" if search.has_signs else "region votes", n_runs, n_outputs, link_of(search),
-    )  # fmt: skip
-    member = model.members[0]
-    kind = "signs" if isinstance(member, Member) else "region votes"
-    found = (kind, len(model.members), member.n_outputs, model.link)
-    return None if found == wanted else HeadDifference("kind", found, wanted)
+def _labels(model: StumpEnsemble) -> Any:
+    return model_file.canonical(list(model.classes))  # which tells 1 from True
+
+
+def _kind(model: StumpEnsemble) -> tuple[Any, ...]:
+    first = model.members[0]
+    votes = "signs" if isinstance(first, Member) else "region votes"
+    return votes, model.link, len(model.members), first.n_outputs
+
+
+def _in_run(
+    model: StumpEnsemble, file: _Run, data: _Run, reason: str | None
+) -> Iterator[Difference]:
+    """The first difference of two runs.
+
+    `reason` says why the run of the data ended; None if it does not count where that is.
+    """
+    if file.constant != data.constant:
+        constants = (", ".join(map(repr, own.constant)) for own in (file, data))
+        yield Difference(f"the scores from which it starts{file.of}", *constants)
+        return
+    n_file, n_data = len(file.hypotheses), len(data.hypotheses)
+    for k in range(min(n_file, n_data)):
+        one, other = file.hypotheses[k], data.hypotheses[k]
+        votes_differ = (file.votes[k] != data.votes[k]).any(axis=0)
+        if repr(one) != repr(other):  # `repr` tells 0.0 from -0.0, as the digest does
+            what = "another stump"
+            if not isinstance(one, AnySplit) and replace(one, error=other.error) == other:
+                what = "another error of the same stump"
+        elif votes_differ.any():
+            what = "other votes of the same stump"
+        else:
+            continue
+        sides = (own.words(model, k, int(votes_differ.argmax())) for own in (file, data))
+        yield Difference(f"round {k + 1}{file.of}, {what}", *sides)
+        return
+    k = min(n_file, n_data)
+    sides = (own.words(model, k, 0) for own in (file, data))
+    if n_file > k:
+        what = f"which the data do not give: the run ends, its stop_reason is {reason!r}"
+        yield Difference(f"round {k + 1}{file.of}, {what}", *sides)
+    elif n_data > k and reason is not None:
+        yield Difference(f"round {k + 1}{file.of}, which the file does not have", *sides)

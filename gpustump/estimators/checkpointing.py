@@ -37,8 +37,8 @@ from gpustump.data.readable import counted, listed, shown
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import CONTRACT
 from gpustump.estimators.categorical import Categories
-from gpustump.estimators.deciding import deciding_parameters
 from gpustump.estimators.held_out_split import Provided, Split
+from gpustump.estimators.recorded import deciding_parameters
 from gpustump.estimators.target_domain import Offset, TargetDomain
 from gpustump.estimators.validation_data import Asked, Note, naming
 from gpustump.model.model_file import as_read
@@ -93,16 +93,7 @@ class FitCheckpoint:
         """What a fit watches, drawn with the seeds of the file if `random_state` is no number."""
         if self.stored is None or isinstance(random_state, Integral):
             return asked
-        seeds = self.stored.seeds()
-        if asked.is_usual:
-            asked = asked._replace(drawn=asked.drawn[: len(seeds)])
-        if len(seeds) != len(asked.drawn):  # another number of bags, which `checked` refuses
-            return asked
-        drawn = [
-            None if own is None else own._replace(seed=seed)
-            for own, seed in zip(asked.drawn, seeds, strict=True)
-        ]
-        return asked._replace(drawn=drawn)
+        return asked.with_seeds(self.stored.seeds())
 
     def checked(
         self,

@@ -315,7 +315,10 @@ class StumpEstimator(BaseEstimator):
 
         An error or an interruption leaves the estimator as it was, with its earlier model whole.
         """
-        ready = self._prepared(data, settings, self._checkpoint())
+        self._train(self._prepared(data, settings, self._checkpoint()), data)
+
+    def _train(self, ready: Prepared, data: Data) -> None:
+        """Train on what is prepared; see `_fit`."""
         learner, X, target = ready.learner, ready.X, ready.target
         n_classes = target.n_classes
         self._warn_of_targets(target, int(X.shape[0]))

@@ -1,20 +1,25 @@
-"""What a model's details say of the fit that made it, so that an audit needs nothing else.
+"""The parameters that decide a model, and what a model's details say of the fit that made it.
 
-The record names the estimator, the parameters that decide the model, and the seeds that were drawn.
-It is not part of the digest, and it may come from a file, so every value is checked before it is
-used.
+A record names the estimator, the parameters that decide the model, and the seeds that were drawn,
+so that an audit needs nothing else. It is not part of the digest. It may come from a file: the
+estimator that is made from it checks its parameters as those of any caller.
+
+The other parameters say where and how fast a model is trained, and what is shown or called
+meanwhile. `random_state` is left out, too: it only decides the seed of each split, and these seeds
+are known after the fit.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.readable import listed, shown
-from gpustump.estimators.deciding import deciding_parameters
-from gpustump.estimators.held_out_split import Provided, Split
+from gpustump.estimators.held_out_split import Provided
 from gpustump.estimators.validation_data import Note
 from gpustump.model import model_file
 
@@ -26,13 +31,53 @@ FINGERPRINT = "fingerprint"
 
 _MOST_SEED = 2**31 - 2
 
+_NOT_DECIDING = frozenset(
+    {
+        *("device", "n_jobs", "max_memory", "block_bytes", "verbose", "callback", "checkpoint"),
+        *("random_state", "warm_start"),
+        "estimator",  # it may only be a stump
+    }
+)
+
+
+def deciding_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that decide the model, with values that JSON has.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        One of this package.
+
+    Returns
+    -------
+    dict of str
+        In the order of their names. A mapping becomes a list of pairs, sorted by type and value of
+        the keys, since labels may be numbers; arrays become lists; NumPy's numbers become Python's.
+    """
+    given = estimator.get_params(deep=False)
+    return {name: plain(given[name]) for name in sorted(given) if name not in _NOT_DECIDING}
+
+
+def plain(value: Any) -> Any:
+    """A parameter's value as JSON has it."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        pairs = [[plain(key), plain(own)] for key, own in value.items()]
+        return sorted(pairs, key=lambda pair: (type(pair[0]).__name__, pair[0]))
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [plain(own) for own in value]
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return float(value)  # as it is used; a fraction, for example
+    return value
+
 
 class Recorded(NamedTuple):
     """What is known of a fit.
 
     Attributes
     ----------
-    estimator : StumpClassifier
+    estimator : StumpEstimator
         Unfitted, with the parameters that decide the model.
     seeds : tuple of int, or None
         Those of the split of each bag, or of the only training; None if nothing was drawn, or if
@@ -61,7 +106,7 @@ def record_of(estimator: Any, notes: Sequence[Note] = (), reasons: Sequence[str]
 
     Parameters
     ----------
-    estimator : StumpClassifier
+    estimator : StumpEstimator
         As it was before the fit, except for `_dtype`, which is that of the table.
     notes : sequence of Split, Provided or None
         How watched samples were chosen, for each bag.
@@ -71,14 +116,12 @@ def record_of(estimator: Any, notes: Sequence[Note] = (), reasons: Sequence[str]
     cls = _recorded_class(type(estimator))
     if cls is None:
         return None
-    record: dict[str, Any] = {
-        "name": cls.__name__,
-        "parameters": _parameters(estimator, cls),
-    }
+    record: dict[str, Any] = {"name": cls.__name__, "parameters": _parameters(estimator, cls)}
     dtype = getattr(estimator, "_dtype", None)
     if dtype is not None:
         record["dtype"] = dtype
-    seeds = [split.seed for split in map(_split_of, notes) if split is not None]
+    splits = [note.share if isinstance(note, Provided) else note for note in notes]
+    seeds = [split.seed for split in splits if split is not None]
     if seeds:
         record["seeds"] = seeds
     flags = {
@@ -110,9 +153,16 @@ def recorded(details: Mapping[str, Any]) -> Recorded | None:
     for name, value in flags.items():
         if type(value) is not bool:
             raise _wrong(f"{name} must be true or false; got {shown(value)}")
-    estimator = estimator_named(record.get("name"), record.get("parameters"))
+    estimator = _named(record.get("name"), record.get("parameters"))
     dtype = checked_dtype(record.get("dtype"))
-    return Recorded(estimator, _seeds(record.get("seeds")), **flags, dtype=dtype)
+    seeds = record.get("seeds")
+    if seeds is None:
+        return Recorded(estimator, None, **flags, dtype=dtype)
+    if type(seeds) is not list or not all(
+        type(seed) is int and 0 <= seed <= _MOST_SEED for seed in seeds
+    ):
+        raise _wrong(f"its seeds must be whole numbers from 0 to {_MOST_SEED}; got {shown(seeds)}")
+    return Recorded(estimator, tuple(seeds), **flags, dtype=dtype)
 
 
 def of_estimator(estimator: Any) -> Any:
@@ -131,33 +181,7 @@ def of_estimator(estimator: Any) -> Any:
             "estimator must be a classifier or regressor of gpustump with parameters that a file "
             f"can hold; got {estimator!r}."
         )
-    return estimator_named(record["name"], record["parameters"])
-
-
-def estimator_named(name: Any, parameters: Any) -> Any:
-    """An estimator from the name of its class and its parameters as a file holds them.
-
-    Raises
-    ------
-    ValueError
-        If there is no such class or parameter, or if a value is out of its range.
-    """
-    classes = {cls.__name__: cls for cls in _classes()}
-    if not isinstance(name, str) or name not in classes:
-        raise _wrong(f"its estimator must be one of {listed(classes)}; got {shown(name)}")
-    if not isinstance(parameters, Mapping):
-        raise _wrong(f"its parameters must be an object; got {shown(parameters)}")
-    known = _names_of(classes[name])
-    unknown = [key for key in parameters if key not in known]
-    if unknown:
-        raise _wrong(f"{name} has no parameter {shown(unknown[0])}")
-    found = classes[name](**{key: _given(key, value) for key, value in parameters.items()})
-    try:
-        found._settings()
-        check_class_weight(getattr(found, "class_weight", None))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _wrong(str(error).rstrip(".")) from error
-    return found
+    return _named(record["name"], record["parameters"])
 
 
 def checked_dtype(found: Any) -> str | None:
@@ -170,6 +194,38 @@ def checked_dtype(found: Any) -> str | None:
     if found is not None and found not in ("float16", "float32", "float64"):
         raise _wrong(f"its dtype must be float16, float32 or float64; got {shown(found)}")
     return None if found is None else str(found)
+
+
+def _named(name: Any, parameters: Any) -> Any:
+    """An estimator from the name of its class and its parameters as a file holds them."""
+    classes = {cls.__name__: cls for cls in _classes()}
+    if not isinstance(name, str) or name not in classes:
+        raise _wrong(f"its estimator must be one of {listed(classes)}; got {shown(name)}")
+    if not isinstance(parameters, Mapping):
+        raise _wrong(f"its parameters must be an object; got {shown(parameters)}")
+    known = _parameters(classes[name](), classes[name])
+    unknown = [key for key in parameters if key not in known]
+    if unknown:
+        raise _wrong(f"{name} has no parameter {shown(unknown[0])}")
+    try:
+        found = classes[name](**{key: _given(key, value) for key, value in parameters.items()})
+        found._settings()
+        check_class_weight(getattr(found, "class_weight", None))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _wrong(str(error).rstrip(".")) from error
+    return found
+
+
+def _given(name: str, value: Any) -> Any:
+    """A parameter as `fit` takes it: JSON has lists of pairs for mappings and for tuples."""
+    are_pairs = isinstance(value, list) and all(
+        isinstance(own, list) and len(own) == 2 for own in value
+    )
+    if are_pairs and name in ("class_weight", "monotonic_cst"):
+        return dict(value)
+    if are_pairs and name == "interactions":
+        return [tuple(own) for own in value]
+    return value
 
 
 def _wrong(problem: str) -> ValueError:
@@ -204,68 +260,5 @@ def _recorded_class(own: type) -> type | None:
 def _parameters(estimator: Any, cls: type) -> dict[str, Any]:
     if not hasattr(estimator, "n_bags"):  # no parameter decides a single stump
         return {}
-    known = _names_of(cls)
+    known = cls().get_params(deep=False)
     return {key: own for key, own in deciding_parameters(estimator).items() if key in known}
-
-
-@functools.cache
-def _names_of(cls: Any) -> frozenset[str]:
-    """The parameters that a record may hold."""
-    example = cls()
-    return frozenset(deciding_parameters(example)) if hasattr(example, "n_bags") else frozenset()
-
-
-def _split_of(note: Note) -> Split | None:
-    return note.share if isinstance(note, Provided) else note
-
-
-def _seeds(found: Any) -> tuple[int, ...] | None:
-    if found is None:
-        return None
-    if type(found) is not list or not all(
-        type(seed) is int and 0 <= seed <= _MOST_SEED for seed in found
-    ):
-        raise _wrong(f"its seeds must be whole numbers from 0 to {_MOST_SEED}; got {shown(found)}")
-    return tuple(found)
-
-
-def _given(name: str, value: Any) -> Any:
-    """A parameter as `fit` takes it, from what a file holds."""
-    if name == "class_weight" and isinstance(value, list):
-        return _from_pairs(name, value)
-    if name == "monotonic_cst" and value is not None:
-        return _constraints(name, value)
-    if name == "interactions" and isinstance(value, list):
-        pairs = [tuple(own) if _is_list(own) else own for own in value]
-        if not all(isinstance(own, tuple) and all(map(_is_plain, own)) for own in pairs):
-            raise _wrong(f"{name} must be a list of pairs; got {shown(value)}")
-        return pairs
-    is_list = isinstance(value, list) and name == "categorical_features"
-    if not all(map(_is_plain, value if is_list else [value])):
-        raise _wrong(f"{name} has a value of a wrong type: {shown(value)}")
-    return value
-
-
-def _constraints(name: str, value: Any) -> Any:
-    """Constraints: a list of numbers, or a mapping from names to them."""
-    if not isinstance(value, list):
-        raise _wrong(f"{name} must be a list; got {shown(value)}")
-    found = _from_pairs(name, value) if any(map(_is_list, value)) else value
-    numbers = found.values() if isinstance(found, dict) else found
-    if not all(isinstance(own, (int, float)) and own in (-1, 0, 1) for own in numbers):
-        raise _wrong(f"{name} must hold -1, 0 and 1 only; got {shown(value)}")
-    return found
-
-
-def _from_pairs(name: str, value: list[Any]) -> dict[Any, Any]:
-    if not all(_is_list(own) and len(own) == 2 and all(map(_is_plain, own)) for own in value):
-        raise _wrong(f"{name} must be a list of pairs; got {shown(value)}")
-    return dict(value)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))

@@ -103,6 +103,16 @@ class Asked(NamedTuple):
             return self
         return self._replace(drawn=self.drawn[: usual_bags(n_samples, n_classes)], is_usual=False)
 
+    def with_seeds(self, seeds: Sequence[int | None]) -> Asked:
+        """The same, drawn with the seeds of another fit; as it is if that made other bags."""
+        drawn = self.drawn[: len(seeds)] if self.is_usual else self.drawn
+        if len(drawn) != len(seeds):
+            return self
+        pairs = zip(drawn, seeds, strict=True)
+        return self._replace(
+            drawn=[None if own is None else own._replace(seed=seed) for own, seed in pairs]
+        )
+
 
 NOTHING = Asked()
 """Nothing is drawn and nothing is watched."""

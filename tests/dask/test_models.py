@@ -143,7 +143,7 @@ def test_a_model_of_a_cluster_is_audited_on_one_machine(threads):
     there = LogitBoostThere(client=threads, **how).fit(*spread(X, y)[:2])
     found = audit(there.model_, X, y, device="cpu")
     assert found.same
-    assert found.end_derived
+    assert found.notes == ()
     assert type(found.estimator) is LogitBoostClassifier
     assert not audit(there.model_, X[::-1], y, device="cpu").same
 

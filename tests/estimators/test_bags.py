@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from backends import Backend
 from classifiers import CASES, KINDS, drawn
-from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
@@ -110,29 +109,6 @@ def test_bags_are_side_by_side_where_they_gain_from_it(
     assert bool(called) == is_side_by_side
 
 
-def test_samples_of_weight_zero_are_in_no_bag():
-    X, y = drawn(n_samples=200)
-    weights = np.random.default_rng(0).integers(0, 3, size=200)
-    kept = weights > 0
-    how = HOW | {"n_bags": 3, "random_state": 0}
-    there = LogitBoostClassifier(**how).fit(X, y, weights)
-    alone = LogitBoostClassifier(**how).fit(X[kept], y[kept], weights[kept])
-    assert there.model_.digest() == alone.model_.digest()
-
-
-@pytest.mark.parametrize("stops", [True, False])
-def test_a_warm_start_goes_on_from_every_bag(stops):
-    X, y = drawn()
-    how = HOW | {"n_iter_no_change": 3 if stops else None, "n_bags": 3, "random_state": 0}
-    whole = LogitBoostClassifier(**how).fit(X, y)
-    parts = LogitBoostClassifier(**how, warm_start=True).set_params(n_estimators=4).fit(X, y)
-    parts.set_params(n_estimators=12).fit(X, y)
-    assert parts.model_.digest() == whole.model_.digest()
-    with pytest.raises(ValueError, match="n_bags is 2, but with warm_start=True it must be 3"):
-        parts.set_params(n_bags=2).fit(X, y)
-    assert parts.model_.digest() == whole.model_.digest()
-
-
 @pytest.mark.parametrize(
     ("n_classes", "few_samples", "n_bags"), [(2, 40, 12), (2, 39, 6), (3, 40, 6)]
 )
@@ -196,39 +172,6 @@ def test_an_error_in_one_bag_ends_all_and_leaves_no_model_and_no_thread(monkeypa
     assert not hasattr(fit, "model_")
     assert len(calls) < 8
     assert not [one for one in threading.enumerate() if one.name.startswith("gpustump-bag")]
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"n_bags": 0}, "n_bags must be"),
-        ({"n_bags": 2.5}, "n_bags must be"),
-        ({"n_bags": 2, "validation_fraction": 1.0}, "validation_fraction must be"),
-        ({"n_bags": 2, "validation_fraction": 0.001}, "validation_fraction=0.001 of 120 samples"),
-    ],
-)
-def test_wrong_parameters_are_named(changes, problem):
-    with pytest.raises((ValueError, TypeError), match=problem):
-        AdaBoostClassifier(**changes).fit(*drawn())
-
-
-def test_bags_of_intervals_and_their_estimator_lists_fit_the_average():
-    X, y = drawn()
-    fit = AdaBoostClassifier(n_estimators=5, weak_learner="interval", n_bags=3, random_state=0).fit(
-        X, y
-    )
-    member = fit.model_.discrete_members[0]
-    assert fit.model_.members == (member,)
-    assert_array_equal(fit.estimator_weights_, member.votes)
-    assert_array_equal(fit.estimator_errors_, [stump.error for stump in member.stumps])
-
-
-def test_the_preset_is_logitboost_with_other_defaults():
-    X, y = drawn(n_samples=200)
-    preset = GlassBoxClassifier(random_state=0, n_estimators=20)
-    same = LogitBoostClassifier(**preset.get_params())
-    assert preset.fit(X, y).model_.digest() == same.fit(X, y).model_.digest()
-    assert preset.model_.n_bags > 1
 
 
 def test_the_average_is_no_worse_on_new_rows_than_its_bags_are_on_average():

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 from classifiers import CASES, KINDS, drawn
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 from gpustump import DeviceError
 from gpustump.boosting.rounds import Boosting
@@ -204,13 +201,3 @@ def test_warm_starts_and_early_stopping_tell_of_the_rounds_that_they_make():
     n_rounds = sum(one[0] == "end" and one[2] == "round" for one in recorder.told)
     assert n_rounds == len(classifier.held_out_scores_[0]) - 2
     np.testing.assert_array_equal(recorder.scores[-1], classifier.decision_function(X))
-
-
-def test_clones_keep_callbacks_and_searches_and_copies_take_them():
-    X, y = drawn(2)
-    recorder = Recorder()
-    classifier = KINDS["discrete"](n_estimators=3).set_callbacks(recorder)
-    cross_val_score(clone(classifier), X, y, cv=2)
-    assert sum(one == ("teardown", (), "fit") for one in recorder.told) == 2
-    copied = pickle.loads(pickle.dumps(classifier.fit(X, y)))
-    np.testing.assert_array_equal(copied.predict(X), classifier.predict(X))

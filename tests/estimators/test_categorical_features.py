@@ -6,7 +6,6 @@ That the best sets are found is proved in tests/engines/test_categories.py.
 from __future__ import annotations
 
 import pickle
-import re
 import warnings
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn.base import clone
 from gpustump import (
     AdaBoostClassifier,
     DecisionStumpClassifier,
-    GlassBoxClassifier,
     LogitBoostClassifier,
     StumpEnsemble,
 )
@@ -101,30 +99,6 @@ def test_without_categorical_features_the_model_is_that_of_numbers(none):
     assert found.is_categorical_.tolist() == [False, False]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            "colour",
-            "must be None, 'from_dtype' or an array-like of bool, int or str, got: 'colour'",
-        ),
-        ([0.5], "array-like of bool, int or str, got: [0.5]"),
-        ([None], "array-like of bool, int or str, got: [None]"),
-        ([[1]], "array-like of bool, int or str"),
-        ([True], "a boolean mask must have shape (n_features,), got: (1,) for 2 features"),
-        ([2], "integer indices must be in [0, n_features - 1]; got [2] for 2 features"),
-        ([-1], "integer indices must be in [0, n_features - 1]"),
-        (["size"], "an item value 'size' which is not a valid feature name of the training data"),
-    ],
-)
-def test_other_values_of_the_parameter_are_refused(given, message):
-    X, y = drawn()
-    classifier = AdaBoostClassifier(categorical_features=given)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        classifier.fit(frame_of(X).assign(colour=X[:, 1]), y)
-    assert not hasattr(classifier, "model_")
-
-
 @pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
 def test_constraints_are_for_other_features(kind):
     X, y = drawn()
@@ -141,12 +115,6 @@ def test_constraints_are_for_other_features(kind):
     assert classifier.model_ != free.model_
     framed = make(n_estimators=12, categorical_features=["colour"], monotonic_cst={"x": -1})
     assert framed.fit(frame_of(X), y).model_.digest() == classifier.model_.digest()
-
-
-def test_names_need_a_table_with_names():
-    X, y = drawn()
-    with pytest.raises(ValueError, match="integers or as a boolean mask"):
-        AdaBoostClassifier(categorical_features=["colour"]).fit(X, y)
 
 
 def test_values_that_are_no_numbers_of_categories_are_refused_by_name():
@@ -242,15 +210,6 @@ def test_stages_and_warm_starts_are_those_of_shorter_fits(kind):
     assert warm.model_ == whole.model_
 
 
-def test_early_stopping_watches_categories():
-    X, y = drawn(n_samples=400)
-    how = {"n_estimators": 40, "n_iter_no_change": 3, "random_state": 0}
-    on_array = LogitBoostClassifier(categorical_features=[1], **how).fit(X, y)
-    on_frame = LogitBoostClassifier(categorical_features=["colour"], **how).fit(frame_of(X), y)
-    assert on_array.held_out_scores_ == on_frame.held_out_scores_
-    assert on_array.model_.digest() == on_frame.model_.digest()
-
-
 def test_rows_to_watch_are_numbered_as_those_to_train_on():
     X, y = drawn(n_samples=400)
     how = {"n_estimators": 12, "n_iter_no_change": 3}
@@ -261,14 +220,6 @@ def test_rows_to_watch_are_numbered_as_those_to_train_on():
     on_frame.fit(frame_of(X[:300]), y[:300], X_val=rows, y_val=y[300:])
     assert on_array.held_out_scores_ == on_frame.held_out_scores_
     assert on_array.model_.digest() == on_frame.model_.digest()
-
-
-def test_another_fit_forgets_the_categories_of_the_last_one():
-    X, y = drawn()
-    classifier = AdaBoostClassifier(n_estimators=4, categorical_features=["colour"])
-    classifier.fit(frame_of(X), y).set_params(categorical_features=None).fit(X, y)
-    assert classifier.model_ == AdaBoostClassifier(n_estimators=4).fit(X, y).model_
-    assert classifier.is_categorical_.tolist() == [False, False]
 
 
 def test_the_first_set_is_that_of_scikit_learn_s_histogram_boosting():
@@ -299,15 +250,3 @@ def test_numbers_as_categories_of_a_frame_are_named_by_their_text():
     assert found.model_.digest() == expected.model_.digest()
     plain = pd.DataFrame({"x": X[:, 0], "code": codes})
     assert_array_equal(found.predict(plain), expected.predict(X))
-
-
-def test_bags_of_frames_are_those_of_arrays_of_numbers():
-    X, y = drawn()
-    how = {"n_estimators": 10, "n_bags": 3, "random_state": 0}
-    on_array = GlassBoxClassifier(categorical_features=[1], **how).fit(X, y)
-    on_frame = GlassBoxClassifier(categorical_features="from_dtype", **how).fit(frame_of(X), y)
-    assert on_array.model_.digest() == on_frame.model_.digest()
-    assert any(isinstance(s, OfCategories) for s in on_array.model_.members[0].splits)
-    assert_array_equal(
-        on_frame.predict_proba_interval(frame_of(X)), on_array.predict_proba_interval(X)
-    )

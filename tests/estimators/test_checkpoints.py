@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backends import Backend
-from classifiers import CASES, KINDS, drawn
+from audited_fits import FITS, facts_of
+from classifiers import KINDS, drawn
 from forged_files import forged
 from sklearn.base import clone
 
-from gpustump import AdaBoostClassifier, Checkpoint, GlassBoxClassifier, LogitBoostClassifier
+from gpustump import AdaBoostClassifier, Checkpoint, LogitBoostClassifier
 from gpustump.boosting import bags as bagging
 from gpustump.boosting import checkpoint_file, progress
 from gpustump.boosting import checkpoints as writing
@@ -48,27 +48,6 @@ def _data(n_classes: int = 2) -> tuple[tuple[np.ndarray, ...], dict[str, np.ndar
     watched = {"X_val": X[120:], "y_val": y[120:], "sample_weight_val": weights[120:] + 0.1}
     return (X[:120], y[:120], weights[:120]), watched
 
-
-def _special(name: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-    """A fit with something that not every kind has."""
-    (X, y, weights), watched = _data()
-    if name == "intervals":
-        return lambda **how: AdaBoostClassifier(weak_learner="interval", **how), (X, y), {}
-    if name == "monotone":
-        return lambda **how: LogitBoostClassifier(monotonic_cst=[1, 0, -1, 0], **how), (X, y), {}
-    if name == "glass box":
-        how = {"n_bags": 2, "random_state": None}
-        return lambda **own: GlassBoxClassifier(**(how | own)), (X, y, weights), {}
-    codes = np.nan_to_num(np.floor(X[:, :1] * 4 + 12), nan=-1).clip(-1, 30)
-    table, how = np.hstack([codes, X[:, 1:]]), {"categorical_features": [0]}
-    if name == "categories":
-        return lambda **own: AdaBoostClassifier(**how, **own), (table, y), {}
-    assert name == "categories with regions"
-    own_watched = dict(watched, X_val=table[:40], y_val=y[:40], sample_weight_val=weights[:40] + 1)
-    return lambda **own: LogitBoostClassifier(**how, **own), (table, y), own_watched
-
-
-SPECIAL = ("intervals", "monotone", "glass box", "categories", "categories with regions")
 
 WAYS: dict[str, tuple[dict[str, Any], bool]] = {
     "plain": ({"class_weight": "balanced"}, False),
@@ -96,65 +75,34 @@ class Interrupting:
             raise self._error
 
 
-def facts_of(classifier: Any) -> tuple[Any, ...]:
-    return (
-        classifier.model_.digest(),
-        classifier.model_.bags,
-        classifier.rounds_,
-        classifier.stop_reasons_,
-        classifier.held_out_scores_,
-        classifier.held_out_errors_,
-        classifier.n_iter_,
-    )
-
-
 def _rounds_in(path: Path) -> int:
     bags = json.loads(path.read_text())["bags"]
     return sum(len(run["rounds"]) for bag in bags for run in bag["runs"])
 
 
-def _check_interruptions(make: Callable[..., Any], given: Any, watched: Any, path: Path) -> None:
-    """Interrupt a fit at drawn rounds until it is done; it ends like one without interruptions."""
-    whole = make().fit(*given, **watched)
-    n_made = sum(len(scores) for scores in whole.held_out_scores_) or sum(map(len, whole.rounds_))
+@pytest.mark.parametrize("name", FITS)
+def test_an_interrupted_fit_ends_with_the_rounds_of_an_uninterrupted_one(name, tmp_path):
+    """Interrupt a fit at drawn rounds until it is done; another fit takes all from the file."""
+    recipe, path = FITS[name], tmp_path / "run.json"
+    how = {"random_state": recipe.unfitted().random_state or 0, "checkpoint": path}
+    whole = recipe.fitted(**how | {"checkpoint": None}).classifier
+    n_made = sum(map(len, whole.held_out_scores_)) or sum(map(len, whole.rounds_))
     random, n_done = np.random.default_rng(n_made), 0
-    errors = [KeyboardInterrupt, MemoryError, Interrupted]
-    while n_done < n_made - 1:
-        left = n_made - n_done
-        callback = Interrupting(int(random.integers(1, left + 1)), errors[n_done % 3])
-        with pytest.raises(errors[n_done % 3]):
-            make(checkpoint=path, callback=callback).fit(*given, **watched)
+    for error in (KeyboardInterrupt, MemoryError, Interrupted):
+        if n_done == n_made:
+            break
+        callback = Interrupting(int(random.integers(1, n_made - n_done + 1)), error)
+        with pytest.raises(error):
+            recipe.fitted(**how, callback=callback)
         n_done += len(callback.seen) - 1  # the interrupted round was not completed
         assert _rounds_in(path) == n_done
-        if len(callback.seen) == 1:
-            break
     callback = Interrupting(10**9)
-    found = make(checkpoint=path, callback=callback).fit(*given, **watched)
+    found = recipe.fitted(**how, callback=callback).classifier
     assert facts_of(found) == facts_of(whole)
     assert found.model_ == whole.model_
     assert len(callback.seen) == n_made - n_done
-    again = make(checkpoint=path, callback=Interrupting(1)).fit(*given, **watched)
+    again = recipe.fitted(**how, callback=Interrupting(1)).classifier
     assert facts_of(again) == facts_of(whole)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("kind", "n_classes"), CASES)
-def test_an_interrupted_fit_ends_with_the_rounds_of_an_uninterrupted_one(
-    kind, n_classes, way, tmp_path
-):
-    given, watched = _data(n_classes)
-    how, is_watching = WAYS[way]
-    _check_interruptions(
-        lambda **own: KINDS[kind](n_estimators=9, **how, **own),
-        given, watched if is_watching else {}, tmp_path / "run.json",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SPECIAL)
-def test_an_interrupted_fit_with_other_hypotheses_ends_so_too(name, tmp_path):
-    make, given, watched = _special(name)
-    whole = {"n_estimators": 12, "random_state": 0}
-    _check_interruptions(lambda **own: make(**(whole | own)), given, watched, tmp_path / "run.json")
 
 
 STATES = (ArrayState, CodedState, SortedState, CategoryState)
@@ -194,22 +142,6 @@ def test_rounds_that_a_checkpoint_holds_are_not_searched_again(
     assert len(searches) == n_rounds + 1  # the one that was interrupted
     KINDS[kind](**how).fit(*given)
     assert len(searches) == n_rounds + 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "n_classes"), [("discrete", 2), ("real", 2), ("newton-shared", 3)]
-)
-def test_another_library_and_engine_goes_on_to_the_same_model(
-    backend: Backend, kind, n_classes, tmp_path
-):
-    X, y = drawn(n_classes, n_samples=40, missing=0.1)
-    how = {"n_estimators": 4, "n_iter_no_change": 3, "random_state": 0}
-    whole = KINDS[kind](**how).fit(X, y)
-    own = {**how, "checkpoint": tmp_path / "run.json"}
-    with pytest.raises(Interrupted):
-        KINDS[kind](**own, callback=Interrupting(3), n_jobs=1).fit(X, y)
-    found = KINDS[kind](**own, n_jobs=2).fit(backend.asarray(X), backend.asarray(y))
-    assert facts_of(found) == facts_of(whole)
 
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(5)], ids=["none", "state"])
@@ -337,24 +269,6 @@ def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path, cert
     assert set(reasons) <= {"", "limit"}  # and not that a callback ended them
     assert facts_of(LogitBoostClassifier(**how).fit(*given)) == facts_of(whole)
     assert len(noted) <= 1200 + 2  # none was made twice, unless it was on its way in a thread
-
-
-def test_the_error_of_one_bag_is_raised_and_not_that_of_the_bags_it_ended(monkeypatch, tmp_path):
-    monkeypatch.setattr(bagging, "_SMALL", 0)
-    monkeypatch.setattr(bagging, "_MEDIUM", 0)
-    given, _ = _data()
-    how = {"n_estimators": 500, "n_bags": 3, "n_jobs": 3, "random_state": 0}
-    note = RunLog.note
-
-    def failing(self, done):
-        note(self, done)
-        if len(self.rounds) == 100:
-            raise ZeroDivisionError
-
-    monkeypatch.setattr(RunLog, "note", failing)
-    with pytest.raises(ZeroDivisionError):
-        LogitBoostClassifier(**how, checkpoint=tmp_path / "run.json").fit(*given)
-    assert _rounds_in(tmp_path / "run.json") >= 100
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -732,20 +646,6 @@ def test_an_empty_file_is_no_checkpoint_yet(tmp_path):
     path.touch()
     AdaBoostClassifier(n_estimators=3, checkpoint=str(path)).fit(*given)
     assert _rounds_in(path) == 3
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (3, "checkpoint must be None, the name of a file or a gpustump.Checkpoint; got 3"),
-        (b"run.json", "checkpoint must be None"),
-        ("", "checkpoint must be the name of a file; got an empty one"),
-    ],
-)
-def test_what_is_no_checkpoint_is_refused(wrong, message):
-    given, _ = _data()
-    with pytest.raises((TypeError, ValueError), match=message):
-        AdaBoostClassifier(checkpoint=wrong).fit(*given)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from classifiers import KINDS, drawn
 from numpy.testing import assert_array_equal
 
-from gpustump import AdaBoostClassifier, DecisionStumpClassifier, StumpEnsemble, audit, plots
+from gpustump import AdaBoostClassifier, DecisionStumpClassifier, StumpEnsemble, audit
 from gpustump.data import frames
 
 X, Y = drawn()
@@ -81,15 +81,6 @@ def test_rows_to_watch_are_matched_by_name(kind):
     assert found.model_.digest() == expected.model_.digest()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_warm_start_goes_on_with_the_columns_of_the_same_names(kind):
-    whole = KINDS[kind](n_estimators=6).fit(FRAME, Y)
-    parts = KINDS[kind](n_estimators=3, warm_start=True).fit(FRAME, Y)
-    parts.set_params(n_estimators=6).fit(OTHERS, Y)
-    assert parts.model_.digest() == whole.model_.digest()
-    assert parts.model_.feature_names == tuple(NAMES)
-
-
 def test_an_audit_finds_the_columns_by_name(fitted):
     assert audit(fitted.model_, FRAME, Y).same
     assert audit(fitted.model_, OTHERS, Y).same
@@ -97,15 +88,6 @@ def test_an_audit_finds_the_columns_by_name(fitted):
     frame = FRAME.assign(colour=np.where(X[:, 2] > 0, "red", "blue"))
     model = categories.fit(frame, Y).model_
     assert audit(model, frame[frame.columns[::-1]].assign(other=0), Y).same
-
-
-def test_pictures_of_an_estimator_find_the_columns_by_name(fitted):
-    pytest.importorskip("matplotlib")
-    labels = [
-        [text.get_text() for text in plots.waterfall(fitted, row).get_yticklabels()]
-        for row in (FRAME.iloc[5], FRAME.iloc[[5]], OTHERS.iloc[[5]])
-    ]
-    assert labels[0] == labels[1] == labels[2]
 
 
 @pytest.mark.parametrize("make", [AdaBoostClassifier, DecisionStumpClassifier])

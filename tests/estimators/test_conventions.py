@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import re
 import subprocess
@@ -13,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, learning_curve
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import KFold, learning_curve
 from sklearn.tree import DecisionTreeClassifier
 
 import gpustump
@@ -25,7 +23,7 @@ from gpustump import (
     LogitBoostClassifier,
     StumpEnsemble,
 )
-from gpustump.data.parameters import LEARNERS, MULTI_CLASS, SCORINGS, VOTE_KINDS
+from gpustump.data.parameters import LEARNERS, SCORINGS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4))
@@ -37,18 +35,6 @@ def test_stumps_are_no_classifiers_so_there_is_no_attribute_that_promises_them()
     assert not hasattr(classifier, "estimators_")
     with pytest.raises(AttributeError, match=r"model_\.members hold the stumps"):
         classifier.estimators_  # noqa: B018
-
-
-def test_clones_copies_pipelines_and_searches_take_an_estimator():
-    fitted = AdaBoostClassifier(n_estimators=3).fit(X, Y)
-    assert not hasattr(clone(fitted), "model_")
-    assert copy.deepcopy(fitted).model_ == fitted.model_
-    assert "AdaBoostClassifier" in repr(fitted)
-    pipeline = make_pipeline(AdaBoostClassifier())
-    choices = [AdaBoostClassifier(n_estimators=n) for n in (1, 9)]
-    search = GridSearchCV(pipeline, {"adaboostclassifier": choices}, cv=3).fit(X, Y)
-    assert search.best_estimator_[-1].n_iter_ == 9
-    assert len(search.cv_results_["param_adaboostclassifier"]) == 2
 
 
 def test_a_fold_of_one_class_does_not_end_a_learning_curve():
@@ -156,14 +142,6 @@ def test_every_parameter_is_documented_with_a_description(cls):
     section = re.split(r"\n\n\w+\n-+\n", section)[0]
     heads = re.findall(r"^(\w+) : ", section, flags=re.MULTILINE)
     assert heads == list(inspect.signature(cls).parameters)
-
-
-def test_choices_of_votes_are_known_to_type_checkers():
-    for cls in (AdaBoostClassifier, LogitBoostClassifier):
-        hints = get_type_hints(cls.__init__)
-        assert get_args(hints["multi_class"]) == MULTI_CLASS
-        assert get_args(hints["scoring"]) == SCORINGS
-    assert get_args(get_type_hints(AdaBoostClassifier.__init__)["votes"]) == VOTE_KINDS
 
 
 def test_defaults_of_the_two_boosters_differ_only_where_the_notes_say_so():

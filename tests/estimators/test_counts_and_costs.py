@@ -11,7 +11,6 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from backends import Backend
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
@@ -19,10 +18,8 @@ from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
 from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble, plots
 from gpustump.boosting.deviances import deviance_of_mean, natural_log
 from gpustump.boosting.known_scores import exponential_of
-from gpustump.engines.route import CHOICES
 from gpustump.learners.step_table import VOTE_UNIT
 
-ENGINES = tuple(name for name in CHOICES if name in ("reference", "sorted", "coded"))
 LOSSES = ("poisson", "gamma")
 DEVIANCES = {"poisson": mean_poisson_deviance, "gamma": mean_gamma_deviance}
 
@@ -97,52 +94,6 @@ def test_held_out_deviance_is_that_of_scikit_learns_stumps_or_less(loss):
     own = StumpBoostingRegressor(loss=loss, n_estimators=200)
     deviances = [DEVIANCES[loss](y_test, model.fit(X, y).predict(X_test)) for model in (own, peer)]
     assert deviances[0] < 1.01 * deviances[1]
-
-
-@pytest.mark.parametrize("rounds", ["all", "smoothed", "stopped", "bags"])
-@pytest.mark.parametrize("kind", ["plain", "weights", "missing", "categories", "constraints"])
-@each_loss
-def test_every_engine_gives_the_same_model_and_the_same_curves(loss, kind, rounds, monkeypatch):
-    X, y = drawn(loss, missing=0.2 if kind == "missing" else 0.0)
-    weights = 10.0 ** np.random.default_rng(1).uniform(-3, 3, 400) if kind == "weights" else None
-    how = {
-        "all": {},
-        "smoothed": {"smoothing_rounds": 20},
-        "stopped": {"n_iter_no_change": 5, "random_state": 0, "tol": 1e-4},
-        "bags": {"n_bags": 2, "random_state": 0, "n_iter_no_change": 5},
-    }[rounds]
-    if kind == "categories":
-        X[:, 2] = np.random.default_rng(2).integers(-1, 12, 400)
-        how["categorical_features"] = [2]
-    if kind == "constraints":
-        how["monotonic_cst"] = [1, -1, 0, 1]
-    found = []
-    for engine in ENGINES:
-        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
-        for n_jobs in (1, 2):
-            how |= {"n_jobs": n_jobs, "l2_regularization": 0.5, "n_estimators": 40}
-            reg = StumpBoostingRegressor(loss=loss, **how).fit(X, y, weights)
-            assert reg.route_.engine == engine
-            errors = [one.training_error for run in reg.rounds_ for one in run]
-            found.append((reg.model_.digest(), reg.held_out_scores_, errors))
-    assert all(one == found[0] for one in found)
-    if kind == "constraints":
-        assert np.all(np.diff(reg.shape_function(0).values[:-1]) >= 0)
-        assert np.all(np.diff(reg.shape_function(1).values[:-1]) <= 0)
-
-
-@each_loss
-def test_every_array_library_gives_the_same_model(loss, backend: Backend):
-    X, y = drawn(loss, missing=0.1)
-    how = {"loss": loss, "n_estimators": 10, "n_iter_no_change": 5, "random_state": 0}
-    offset = np.linspace(-3.0, 3.0, len(y))
-    reg = StumpBoostingRegressor(**how).fit(X, y, init_score=offset)
-    own = StumpBoostingRegressor(**how)
-    own.fit(backend.asarray(X), backend.asarray(y), init_score=backend.asarray(offset))
-    assert own.model_.digest() == reg.model_.digest()
-    assert own.held_out_scores_ == reg.held_out_scores_
-    predicted = own.predict(backend.asarray(X), init_score=backend.asarray(offset))
-    assert_allclose(backend.to_numpy(predicted), reg.predict(X, init_score=offset), rtol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -222,40 +173,6 @@ def test_lambda_does_not_depend_on_the_unit_of_costs_but_on_that_of_counts(loss)
     assert loss == "gamma" or [one.votes for one in less.rounds_[0]] == votes[1]
 
 
-@pytest.mark.parametrize(
-    ("loss", "y", "how", "message"),
-    [
-        ("poisson", [1, -2, 3], {}, "y must be 0 or more for loss='poisson'; got -2.0 at index 1"),
-        ("gamma", [1, 0, 3], {}, "y must be above 0 for loss='gamma'; got 0.0 at index 1"),
-        ("poisson", [0, 0, 0], {}, "y is 0 for every sample"),
-        ("gamma", [1, 2, 3], {"exposure": [1, 1, 1]}, "exposure is for counts, loss='poisson'"),
-        ("poisson", [1, 2, 3], {"exposure": [1, 0, 1]}, "exposure must be above 0; got 0.0"),
-        ("poisson", [1, 2, 3], {"exposure": [1, 1]}, "exposure"),
-        (
-            "poisson",
-            [1, 2, 3],
-            {"init_score": [0, np.nan, 0]},
-            "init_score must be finite; got nan",
-        ),
-        ("poisson", [1, 2, 3], {"init_score": [0, 700, 0]}, "init_score must be from -600 to 600"),
-        ("poisson", [1, 2, 3], {"exposure_val": [1]}, "exposure_val is given, but X_val is not"),
-        ("squared_error", [1, 2, 3], {"exposure": [1, 1, 1]}, "exposure is for counts"),
-        ("poisson", [9e15, 0, 1], {"exposure": [1e-300, 1, 1]}, "must be below 2"),
-        ("poisson", [1, 0, 1], {"sample_weight": [1e-25, 1, 1e-25]}, "cannot be learnt exactly"),
-    ],
-)
-def test_what_is_not_meant_is_refused_by_name(loss, y, how, message):
-    with pytest.raises(ValueError, match=message):
-        StumpBoostingRegressor(loss=loss, n_estimators=2).fit([[1], [2], [3]], y, **how)
-
-
-def test_equal_counts_are_predicted_and_a_warning_says_that_nothing_was_learnt():
-    X = np.arange(20.0).reshape(-1, 1)
-    with pytest.warns(UserWarning, match="made no round"):
-        reg = StumpBoostingRegressor(loss="poisson").fit(X, np.full(20, 3))
-    assert_allclose(reg.predict(X), 3.0, rtol=1e-10)
-
-
 @each_loss
 def test_a_model_file_holds_the_model_and_says_that_scores_are_logarithms(loss, tmp_path):
     X, y = drawn(loss)
@@ -269,38 +186,6 @@ def test_a_model_file_holds_the_model_and_says_that_scores_are_logarithms(loss, 
     low, high = model.predict_interval(X, coverage=1.0)
     assert (low > 0).all()
     assert ((low <= reg.predict(X) * (1 + 1e-12)) & (reg.predict(X) <= high * (1 + 1e-12))).all()
-
-
-def test_a_warm_start_goes_on_as_if_it_had_not_stopped():
-    X, y = drawn("poisson")
-    exposure = np.random.default_rng(1).uniform(0.1, 5.0, size=400)
-    whole = StumpBoostingRegressor(loss="poisson", n_estimators=20).fit(X, y, exposure=exposure)
-    reg = StumpBoostingRegressor(loss="poisson", n_estimators=8, warm_start=True)
-    reg.fit(X, y, exposure=exposure).set_params(n_estimators=20).fit(X, y, exposure=exposure)
-    assert reg.model_.digest() == whole.model_.digest()
-    with pytest.raises(ValueError, match="y, with these weights or exposures, cannot be learnt"):
-        reg.set_params(n_estimators=25).fit(X, y * 1e6, exposure=exposure)
-
-
-def test_a_fit_goes_on_from_its_checkpoint_if_exposures_are_the_same(tmp_path):
-    X, y = drawn("poisson")
-    exposure = np.random.default_rng(1).uniform(0.1, 5.0, size=400)
-    how = {"loss": "poisson", "n_estimators": 20, "n_iter_no_change": 15, "random_state": 0}
-    whole = StumpBoostingRegressor(**how).fit(X, y, exposure=exposure)
-
-    def stop(record):
-        if record.number == 9:
-            raise RuntimeError("the machine is needed")
-
-    reg = StumpBoostingRegressor(**how, checkpoint=tmp_path / "fit.json", callback=stop)
-    with pytest.raises(RuntimeError, match="machine"):
-        reg.fit(X, y, exposure=exposure)
-    reg.set_params(callback=None)
-    with pytest.raises(ValueError, match="the sample weights differ"):
-        reg.fit(X, y, exposure=exposure + 1.0)
-    again = reg.fit(X, y, exposure=exposure)
-    assert again.model_.digest() == whole.model_.digest()
-    assert again.held_out_scores_ == whole.held_out_scores_
 
 
 def test_tol_is_a_share_of_the_deviance_of_the_mean():

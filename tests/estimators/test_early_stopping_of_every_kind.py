@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends import Backend
 from classifiers import CASES, KINDS, SHARED, drawn
-from models_by_hand import skip_if_costly
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
@@ -125,21 +123,6 @@ def test_one_class_against_the_rest_is_watched_by_itself(kind):
         np.testing.assert_allclose(scores, expected, atol=2.0**-24)
 
 
-@pytest.mark.parametrize(
-    ("kind", "n_classes"), [("real", 2), ("newton", 2), ("newton-shared", 3), ("real-shared", 3)]
-)
-def test_every_backend_stops_at_the_same_round(backend: Backend, kind, n_classes):
-    skip_if_costly(backend, n_classes)
-    X, y = drawn(n_classes, n_samples=100, missing=0.05, seed=3)
-    options = WATCHING | {"n_iter_no_change": 2, "n_estimators": 12}
-    plain = KINDS[kind](**options).fit(X, y)
-    found = KINDS[kind](**options).fit(backend.asarray(X), backend.asarray(y))
-    assert found.model_.digest() == plain.model_.digest()
-    assert found.held_out_scores_ == plain.held_out_scores_
-    assert found.held_out_errors_ == plain.held_out_errors_
-    assert found.stop_reasons_ == plain.stop_reasons_
-
-
 @pytest.mark.parametrize(("kind", "n_classes"), CASES)
 def test_held_out_samples_of_some_weight_count_by_it(kind, n_classes):
     X, y = drawn(n_classes, n_samples=150, seed=3)
@@ -170,24 +153,3 @@ def test_a_tolerance_stops_no_later_and_keeps_a_round_that_gained_that_much(kind
         assert own == other[: len(own)]
     for rounds, scores in zip(coarse.rounds_, coarse.held_out_scores_, strict=True):
         assert max(scores) <= scores[len(rounds) - 1] + 0.02
-
-
-@pytest.mark.parametrize(("kind", "n_classes"), CASES)
-def test_a_warm_start_goes_on_watching_as_one_fit_does(kind, n_classes):
-    X, y = drawn(n_classes, n_samples=150, missing=0.05, seed=3)
-    whole = KINDS[kind](**WATCHING).fit(X, y)
-    parts = KINDS[kind](**(WATCHING | {"n_estimators": 3}), warm_start=True).fit(X, y)
-    parts.set_params(n_estimators=WATCHING["n_estimators"]).fit(X, y)
-    assert parts.rounds_ == whole.rounds_
-    assert parts.held_out_scores_ == whole.held_out_scores_
-    assert parts.held_out_errors_ == whole.held_out_errors_
-    assert parts.model_.digest() == whole.model_.digest()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_class_that_is_not_held_out_is_named(kind):
-    X, y = drawn(3, n_samples=120)
-    rare = np.where(np.arange(120) < 3, 2, y % 2)
-    options = WATCHING | {"validation_fraction": 0.1, "scoring": "balanced_accuracy"}
-    with pytest.raises(ValueError, match=r"held-out samples of every class.*none of class 2"):
-        KINDS[kind](**options).fit(X, rare)

@@ -19,7 +19,6 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.class_weight import compute_sample_weight
 
 from gpustump import StumpEnsemble
 from gpustump.learners.step_table import VOTES_LIMIT
@@ -137,15 +136,6 @@ def test_copies_are_the_same_classifier(kind, tmp_path):
         assert copied.rounds_ == classifier.rounds_
         assert_array_equal(copied.predict_proba(X), classifier.predict_proba(X))
     assert StumpEnsemble.load(tmp_path / "model.json") == classifier.model_
-
-
-@EVERY_KIND
-def test_a_pickled_classifier_goes_on_by_a_warm_start(kind):
-    X, y = drawn(3)
-    whole = KINDS[kind](n_estimators=9).fit(X, y)
-    parts = KINDS[kind](n_estimators=4, warm_start=True).fit(X, y)
-    parts = pickle.loads(pickle.dumps(parts)).set_params(n_estimators=9).fit(X, y)
-    assert parts.rounds_ == whole.rounds_
 
 
 @EVERY_KIND
@@ -282,21 +272,6 @@ def test_newton_votes_begin_with_the_classes_shares_of_the_weight(kind, n_classe
     shares = np.bincount(y, weights) / weights.sum()
     found = classifier.predict_proba(constant)[0]
     np.testing.assert_allclose(found, shares, rtol=1e-9)
-
-
-@EVERY_KIND
-def test_balanced_weights_find_a_rare_class(kind):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(400, 4))
-    y = (X[:, 0] + random.normal(size=400) > 2.2).astype(int)
-    assert 0.02 < y.mean() < 0.12
-    plain = KINDS[kind](n_estimators=10, learning_rate=0.3).fit(X, y)
-    balanced = KINDS[kind](n_estimators=10, learning_rate=0.3).fit(
-        X, y, compute_sample_weight("balanced", y)
-    )
-    found = [classifier.predict(X)[y == 1].mean() for classifier in (plain, balanced)]
-    assert found[1] > found[0]
-    assert found[1] > 0.7
 
 
 @EVERY_CASE

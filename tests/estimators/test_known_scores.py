@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends import Backend
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
+from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
 from gpustump.boosting.known_scores import exponential_of, in_vote_units
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.training import Samples
@@ -143,22 +142,6 @@ def test_every_engine_and_bag_gives_the_same_model(n_classes, monkeypatch):
 
 
 @each_number_of_classes
-def test_every_array_library_gives_the_same_model(n_classes, backend: Backend):
-    X, y, known = drawn(n_classes, n_samples=120)
-    asked = LogitBoostClassifier(
-        n_estimators=6, n_iter_no_change=9, random_state=0, validation_fraction=0.3
-    )
-    expected = asked.fit(X, y, init_score=known)
-    digest, scores = expected.model_.digest(), expected.held_out_scores_
-    own = [backend.asarray(part) for part in (X, y, known)]
-    clf = asked.fit(own[0], own[1], init_score=own[2])
-    assert clf.model_.digest() == digest
-    assert clf.held_out_scores_ == scores
-    predicted = backend.to_numpy(clf.decision_function(own[0], init_score=own[2]))
-    assert_array_equal(predicted, clf.decision_function(X, init_score=known))
-
-
-@each_number_of_classes
 def test_the_scores_of_watched_rows_start_from_theirs(n_classes):
     X, y, known = drawn(n_classes, n_samples=900)
     train, watched = slice(0, 600), slice(600, None)
@@ -184,41 +167,6 @@ def test_samples_that_are_held_out_keep_their_known_scores():
     assert max(clf.held_out_scores_[0]) > max(asked.fit(X, y).held_out_scores_[0]) + 0.1
 
 
-def test_a_warm_start_goes_on_as_if_it_had_not_stopped():
-    X, y, known = drawn(2)
-    whole = LogitBoostClassifier(n_estimators=12).fit(X, y, init_score=known)
-    clf = LogitBoostClassifier(n_estimators=5, warm_start=True).fit(X, y, init_score=known)
-    clf.set_params(n_estimators=12).fit(X, y, init_score=known)
-    assert clf.model_.digest() == whole.model_.digest()
-
-
-def test_a_fit_goes_on_from_its_checkpoint_if_known_scores_are_the_same(tmp_path):
-    X, y, known = drawn(2)
-    path = tmp_path / "fit.checkpoint"
-    asked = LogitBoostClassifier(n_estimators=8, checkpoint=path)
-    digest = asked.fit(X, y, init_score=known).model_.digest()
-    assert asked.fit(X, y, init_score=known).model_.digest() == digest
-    for other in (None, known + 0.1):
-        with pytest.raises(ValueError, match="or the initial scores"):
-            asked.fit(X, y, init_score=other)
-
-
-@each_number_of_classes
-def test_an_audit_takes_known_scores(n_classes):
-    X, y, known = drawn(n_classes)
-    model = LogitBoostClassifier(n_estimators=8).fit(X, y, init_score=known).model_
-    assert audit(model, X, y, init_score=known).same
-    assert not audit(model, X, y).same
-
-
-def test_a_callback_is_told_of_errors_with_the_known_scores():
-    X, y, known = drawn(2)
-    errors = []
-    clf = LogitBoostClassifier(n_estimators=4, callback=lambda one: errors.append(one))
-    clf.fit(X, y, init_score=known)
-    assert errors[-1].training_error == pytest.approx(1.0 - clf.score(X, y, init_score=known))
-
-
 def test_one_class_is_predicted_whatever_is_known():
     clf = LogitBoostClassifier(n_estimators=3)
     with pytest.warns(UserWarning, match="one class only"):
@@ -233,34 +181,3 @@ def test_extreme_known_scores_leave_probabilities_that_are_numbers():
     predicted = clf.predict_log_proba(X, init_score=known)
     assert np.isfinite(predicted).all()
     assert_allclose(logsumexp(predicted, axis=1), 0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("n_classes", "given", "message"),
-    [
-        (2, lambda known: known[:-1], "inconsistent numbers of samples"),
-        (2, lambda known: np.where(known > 1, np.nan, known), "init_score must be finite; got nan"),
-        (2, lambda known: known * 1e4, "init_score must be from -600 to 600; got"),
-        (2, lambda known: np.column_stack([known, known]), "init_score must have one dimension"),
-        (3, lambda known: known[:, :2], "a column for each of the 3 classes"),
-        (3, lambda known: known[:, 0], "a column for each of the 3 classes"),
-        (3, lambda known: known[1:], "inconsistent numbers of samples"),
-    ],
-)
-def test_what_is_not_meant_is_refused_by_name(n_classes, given, message):
-    X, y, known = drawn(n_classes)
-    clf = LogitBoostClassifier(n_estimators=2)
-    with pytest.raises(ValueError, match=message):
-        clf.fit(X, y, init_score=given(known))
-    assert not hasattr(clf, "model_")
-    clf.fit(X, y, init_score=known)
-    with pytest.raises(ValueError, match=message):
-        clf.predict(X, init_score=given(known))
-
-
-def test_what_several_classes_share_takes_known_scores_of_logistic_loss_only():
-    X, y, known = drawn(3)
-    with pytest.raises(ValueError, match="Take one of them, or multi_class='one_vs_rest'"):
-        AdaBoostClassifier(multi_class="shared").fit(X, y, init_score=known)
-    with pytest.raises(ValueError, match="init_score_val is given, but X_val is not"):
-        LogitBoostClassifier().fit(X, y, init_score_val=known)

@@ -21,7 +21,6 @@ from gpustump import (
     audit,
 )
 from gpustump.boosting.training import Samples
-from gpustump.estimators.held_out_split import Population, Watching
 
 X, Y = drawn()
 WHOLE, TRUTHS, TEXTS = Y.tolist(), (Y > 0).tolist(), np.asarray(["no", "yes"])[Y].tolist()
@@ -106,28 +105,6 @@ def test_objects_that_are_large_integers_stay_exact():
         assert AdaBoostClassifier(n_estimators=1).fit(X, y).model_.classes == pair
 
 
-BAD = {
-    "text and numbers": (objects([1, "a"] * 60), "y mixes labels of the types int, str; make all"),
-    "a list of both": ([1, "a"] * 60, "y mixes labels of the types int, str; make all of one"),
-    "text and booleans": (objects([True, "a"] * 60), "y mixes labels of the types bool, str"),
-    "tuples": (objects([(1, 2), (3, 4)] * 60), "y holds objects of type tuple; labels may be"),
-    "bytes": (objects([b"a", b"b"] * 60), "y holds objects of type bytes; labels may be"),
-    "wide integers": (objects([1, 2**64] * 60), "y holds integers of more than 64 bits"),
-    "wide range": (objects([-1, 2**63] * 60), "y holds integers of more than 64 bits"),
-    "fractions": (objects([1, 0.5] * 60), "y holds 0.5; a classifier needs classes"),
-    "None": (objects([1, None] * 60), "y contains NaN or None, the first at index 1"),
-    "NaN in text": (["a", float("nan"), "b"] * 40, "y contains NaN or None, .* index 1"),
-    "NA": (pd.Series([True, None] * 60, dtype="boolean"), "y contains NaN or None, .* index 1"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_labels_of_other_types_are_refused_by_name(name):
-    y, message = BAD[name]
-    with pytest.raises((TypeError, ValueError), match=message):
-        AdaBoostClassifier().fit(X, y)
-
-
 @pytest.mark.parametrize("name", ["discrete", "newton-shared"])
 def test_labels_that_are_mostly_different_are_warned_of_once_in_fit(name):
     y = np.arange(120) // 2 + (np.arange(120) == 1) * 60  # 61 classes
@@ -207,15 +184,6 @@ def test_a_warm_start_with_other_classes_lists_few_of_them():
         fitted.fit(X, many + 1)
     assert len(str(error.value)) < 300
     assert_array_equal(fitted.classes_, np.arange(40))
-
-
-def test_classes_of_one_sample_change_nothing_of_what_is_held_out():
-    drawn_of = [
-        Population.of(samples(labels), np.unique(labels)).draw(Watching(0.1, 3, "loss"), None)
-        for labels in (Y, np.append(Y, [2, 3]))
-    ]
-    assert_array_equal(drawn_of[0].watched, drawn_of[1].watched)
-    assert_array_equal([*drawn_of[0].kept, 120, 121], drawn_of[1].kept)
 
 
 def samples(labels: np.ndarray) -> Samples:

@@ -107,42 +107,6 @@ def test_a_dict_names_the_features_of_a_frame(kind):
     assert clone(by_name).get_params()["monotonic_cst"] == {"b": -1, "d": 1, "a": 1}
 
 
-BAD: dict[str, tuple[Any, type[Exception], str]] = {
-    "too few": ([1, 0], ValueError, "monotonic_cst has 2 values, but X has 4 features"),
-    "another number": ([1, 0, 2, 0], ValueError, r"monotonic_cst\[2\] must be -1, 0 or 1; got 2"),
-    "NaN": ([1, 0, np.nan, 0], ValueError, r"monotonic_cst\[2\] must be -1, 0 or 1; got nan"),
-    "a table": ([[1, 0, 0, 0]], TypeError, "must be a sequence of -1, 0 or 1, one for each"),
-    "text": ("1000", TypeError, "must be a sequence of -1, 0 or 1, one for each"),
-    "a number": (1, TypeError, "must be a sequence of -1, 0 or 1, one for each"),
-    "names of nothing": ({"a": 1}, ValueError, "the features of X have no names"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_constraints_are_refused_and_leave_an_earlier_fit_as_it_was(name):
-    value, error, problem = BAD[name]
-    X, y, _ = drawn(3)
-    classifier = AdaBoostClassifier(n_estimators=2, device="cpu").fit(X, y)
-    before = classifier.model_
-    with pytest.raises(error, match=problem):
-        classifier.set_params(monotonic_cst=value).fit(X, y)
-    assert classifier.model_ is before
-
-
-@pytest.mark.parametrize(
-    ("constraints", "problem"),
-    [
-        ({"aa": 1}, "'aa', which X does not have. Did you mean 'a'"),
-        ({"b": 3}, "must be -1, 0 or 1"),
-    ],
-)
-def test_bad_names_and_values_of_a_dict_are_refused(constraints, problem):
-    X, y, _ = drawn(3)
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    with pytest.raises(ValueError, match=problem):
-        LogitBoostClassifier(monotonic_cst=constraints).fit(frame, y)
-
-
 @EVERY_KIND
 @pytest.mark.parametrize("multi_class", ["one_vs_rest", "shared"])
 def test_more_than_two_classes_are_refused_unless_nothing_is_constrained(kind, multi_class):
@@ -152,32 +116,6 @@ def test_more_than_two_classes_are_refused_unless_nothing_is_constrained(kind, m
     with pytest.raises(ValueError, match=r"monotonic_cst is for two classes.*y holds 3 classes"):
         classifier.fit(X, y)
     classifier.set_params(monotonic_cst=[0] * 4).fit(X, y)
-
-
-def test_intervals_are_refused_unless_nothing_is_constrained():
-    X, y, _ = drawn(5)
-    classifier = AdaBoostClassifier(
-        n_estimators=2, weak_learner="interval", monotonic_cst=CONSTRAINTS
-    )
-    with pytest.raises(ValueError, match="monotonic_cst is for stumps"):
-        classifier.fit(X, y)
-    classifier.set_params(monotonic_cst=None).fit(X, y)
-
-
-@EVERY_KIND
-def test_a_warm_start_keeps_constraints_or_drops_them_but_adds_none(kind):
-    X, y, weights = drawn(6)
-    whole = KINDS[kind](n_estimators=12, monotonic_cst=CONSTRAINTS).fit(X, y, weights)
-    parts = KINDS[kind](n_estimators=5, monotonic_cst=CONSTRAINTS, warm_start=True)
-    parts.fit(X, y, weights)
-    parts.set_params(n_estimators=12).fit(X, y, weights)
-    assert parts.model_.digest() == whole.model_.digest()
-    for tighter in ((1, -1, 1, 1), (-1, -1, 0, 1)):
-        parts.set_params(n_estimators=15, monotonic_cst=tighter)
-        with pytest.raises(ValueError, match="Constraints may be dropped, but not added"):
-            parts.fit(X, y, weights)
-    parts.set_params(monotonic_cst=(1, 0, 0, 1)).fit(X, y, weights)
-    assert obeys(parts, X, (1, 0, 0, 1))
 
 
 @pytest.mark.filterwarnings("ignore:.* made no round")

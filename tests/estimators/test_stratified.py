@@ -48,17 +48,6 @@ def test_classes_of_any_sizes_are_drawn_alike(sizes, share, seed):
         assert ours == theirs
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 7])
-@pytest.mark.parametrize("share", [0.1, 0.15, 1 / 3])
-def test_equal_classes_share_what_is_left_over_alike(n_classes, share):
-    for n_each in range(20, 30):
-        for seed in range(10):
-            classes = np.arange(n_classes * n_each) % n_classes
-            ours, theirs = both(classes, share, seed)
-            assert ours == theirs
-            assert isinstance(ours, list)
-
-
 def test_many_samples_are_drawn_alike():
     random = np.random.default_rng(0)
     for n_samples in (1000, 54_321):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from backends import Backend
 from classifiers import CASES, KINDS, drawn
 from sklearn import config_context
 from sklearn.model_selection import train_test_split
@@ -58,25 +57,6 @@ def test_rows_that_a_split_would_hold_out_are_watched_as_that_split_does(kind, n
     check_equal(found, expected)
 
 
-@pytest.mark.parametrize(("kind", "n_classes"), [("discrete", 2), ("newton-shared", 3)])
-def test_every_backend_watches_rows_of_any_library(backend: Backend, kind, n_classes):
-    X, y = drawn(n_classes, n_samples=100, missing=0.05, seed=3)
-    options = WATCHING | {"n_iter_no_change": 2, "n_estimators": 8}
-    plain = KINDS[kind](**options).fit(X[:60], y[:60], **validation(X[60:], y[60:]))
-    own = backend.asarray
-    there = KINDS[kind](**options).fit(
-        own(X[:60]), own(y[:60]), **validation(own(X[60:]), own(y[60:]), own(np.ones(40)))
-    )
-    check_equal(there, plain)
-    lists = KINDS[kind](**options).fit(
-        own(X[:60]), own(y[:60]), **validation(X[60:].tolist(), y[60:].tolist())
-    )
-    check_equal(lists, plain)
-    if backend.on_gpu:
-        with pytest.raises(ValueError, match="X is on cuda:0 but X_val is on cpu"):
-            lists.fit(own(X[:60]), own(y[:60]), **validation(X[60:], y[60:]))
-
-
 def test_rows_on_another_device_are_refused_and_lists_are_moved():
     strict = pytest.importorskip("array_api_strict")
     X, y = drawn(3, n_samples=100, seed=3)
@@ -96,15 +76,6 @@ def test_rows_on_another_device_are_refused_and_lists_are_moved():
         KINDS["newton"]().fit(*train, **validation(X[60:], y[60:]))
     with pytest.raises(ValueError, match=r"y_val: X is on .*device1.* but y is on cpu; move one"):
         KINDS["newton"]().fit(*train, **validation(there(X[60:]), y[60:]))
-
-
-def test_rows_of_another_dtype_are_compared_as_the_numbers_that_they_are():
-    X, y = drawn(2, n_samples=200, seed=3)
-    narrow, wide = X.astype(np.float32), X.astype(np.float64)
-    found = KINDS["real"](n_estimators=8).fit(narrow, y, **validation(wide, y))
-    staged = found.staged_predict(wide)
-    expected = [float(np.mean(labels != y)) for labels in staged]
-    np.testing.assert_allclose(found.held_out_errors_[0], expected, atol=1e-15)
 
 
 @pytest.mark.parametrize(("kind", "n_classes"), CASES)
@@ -144,28 +115,6 @@ def test_a_pipeline_transforms_the_rows_that_are_watched():
         pipeline.set_params(transform_input=["X_val"])
         pipeline.fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
     check_equal(pipeline[-1], plain)
-
-
-def test_class_weights_do_not_change_the_weights_of_the_rows_that_are_watched():
-    X, y = drawn(2, n_samples=150, seed=3)
-    plain = KINDS["newton"](n_estimators=5).fit(
-        X[:90], y[:90], np.where(y[:90] == 1, 9.0, 1.0), **validation(X[90:], y[90:])
-    )
-    found = KINDS["newton"](n_estimators=5, class_weight={1: 9}).fit(
-        X[:90], y[:90], **validation(X[90:], y[90:])
-    )
-    check_equal(found, plain)
-
-
-@pytest.mark.parametrize(("kind", "n_classes"), CASES)
-def test_a_warm_start_goes_on_watching_as_one_fit_does(kind, n_classes):
-    X, y = drawn(n_classes, n_samples=150, missing=0.05, seed=3)
-    given = (X[:90], y[:90]), validation(X[90:], y[90:])
-    whole = KINDS[kind](**WATCHING).fit(*given[0], **given[1])
-    parts = KINDS[kind](**(WATCHING | {"n_estimators": 3}), warm_start=True)
-    parts.fit(*given[0], **given[1])
-    parts.set_params(n_estimators=WATCHING["n_estimators"]).fit(*given[0], **given[1])
-    check_equal(parts, whole)
 
 
 @pytest.mark.parametrize(("kind", "n_classes"), [("real", 2), ("newton", 3)])
@@ -235,39 +184,6 @@ def test_a_warm_start_does_not_hold_out_rows_that_it_was_trained_on_while_others
 
 
 X, Y = drawn(3)
-FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-BAD = {
-    "labels alone": (validation(None, Y), "y_val is given, but X_val is not"),
-    "rows alone": (validation(X, None), "X_val is given, but y_val is not"),
-    "weights alone": (validation(None, None, Y), "sample_weight_val is given, but X_val is not"),
-    "features": (validation(X[:, :3], Y), "X_val: X has 3 features, but .* is expecting 4"),
-    "names": (
-        validation(FRAME.rename(columns={"a": "z"}), Y),
-        "X_val: X lacks 1 column .* needs: 'a'",
-    ),
-    "no rows": (validation(X[:0], Y[:0]), r"X_val: .*0 sample\(s\)"),
-    "text": (
-        validation(FRAME.astype({"a": str}), Y),
-        "X_val: .*column 'a' held numbers in training, but",
-    ),
-    "lengths": (validation(X, Y[:9]), "y_val: X and y have inconsistent numbers .* 120 and 9"),
-    "NaN": (validation(X, np.where(Y == 1, np.nan, Y)), "y_val: y contains NaN"),
-    "class": (validation(X, Y + 1), "y_val: y holds 3 at index 1, which is none of the"),
-    "weights": (validation(X, Y, -1.0 * (Y + 1)), "sample_weight_val contains negative weights"),
-    "no weight": (validation(X, Y, 0 * Y), "sample_weight_val is zero for every sample"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("kind", ["discrete", "newton-shared"])
-def test_bad_rows_to_watch_are_named_and_leave_the_fitted_model_alone(kind, name):
-    given, message = BAD[name]
-    table = FRAME if isinstance(given["X_val"], pd.DataFrame) else X
-    fitted = KINDS[kind](n_estimators=2).fit(table, Y)
-    before = fitted.model_.digest()
-    with pytest.raises(ValueError, match=message):
-        fitted.fit(table, Y, **given)
-    assert fitted.model_.digest() == before
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy"])

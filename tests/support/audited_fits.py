@@ -1,4 +1,4 @@
-"""Fits of every kind for audits: the classifier, its data, and what an audit needs beside them."""
+"""Fits of every kind, by name, for laws that hold for all: audits, warm starts, checkpoints."""
 
 from __future__ import annotations
 
@@ -26,59 +26,77 @@ class Fit(NamedTuple):
     more: Mapping[str, Any] = MappingProxyType({})
 
 
-def _plain(kind: str, n_classes: int) -> Callable[[], Fit]:
-    def fitted() -> Fit:
-        X, y = drawn(n_classes, missing=0.1)
-        return Fit(KINDS[kind](n_estimators=8).fit(X, y), (X, y))
+class Recipe(NamedTuple):
+    """How to make an estimator from parameters, and what its `fit` is given."""
 
-    return fitted
+    make: Callable[..., Any]
+    data: tuple[Any, ...]
+    more: Mapping[str, Any] = MappingProxyType({})
 
+    def unfitted(self, **changes: Any) -> Any:
+        """The estimator, with some parameters changed."""
+        return self.make().set_params(**changes)
 
-def _of(make: Callable[..., Any], n_classes: int = 2, **parameters: Any) -> Callable[[], Fit]:
-    def fitted() -> Fit:
-        X, y = drawn(n_classes, n_samples=300, missing=0.1)
-        weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
-        return Fit(make(**parameters).fit(X, y, weights), (X, y, weights))
-
-    return fitted
-
-
-def _categorical(kind: str, n_classes: int = 2) -> Callable[[], Fit]:
-    def fitted() -> Fit:
-        X, y = drawn(n_classes, n_samples=300, missing=0.1)
-        X[:, 0] = np.digitize(X[:, 0], [-1.0, -0.3, 0.4, 1.0]) * 7 % 5
-        classifier = KINDS[kind](n_estimators=8, categorical_features=[0])
-        return Fit(classifier.fit(X, y), (X, y))
-
-    return fitted
+    def fitted(self, **changes: Any) -> Fit:
+        """The estimator after its fit."""
+        classifier = self.unfitted(**changes).fit(*self.data, **self.more)
+        return Fit(classifier, self.data, self.more)
 
 
-def _quantity(make: Callable[..., Any], **parameters: Any) -> Callable[[], Fit]:
-    def fitted() -> Fit:
-        X, _ = drawn(2, n_samples=300, missing=0.1)
-        random = np.random.default_rng(2)
-        mean = np.exp(np.nan_to_num(X[:, 0]) / 2)
-        weights = random.uniform(0.5, 2.0, len(X))
-        if parameters.get("loss") == "poisson":
-            exposure = random.uniform(0.5, 3.0, len(X))
-            y = random.poisson(mean * exposure)
-            data, more = (X, y, weights), {"exposure": exposure}
-        else:
-            data, more = (X, mean * random.uniform(0.5, 1.5, len(X)), weights), {}
-        return Fit(make(**parameters).fit(*data, **more), data, more)
-
-    return fitted
+def facts_of(estimator: Any) -> tuple[Any, ...]:
+    """All that a fit learns, for comparisons to the last bit."""
+    return (
+        *(estimator.model_.digest(), estimator.model_.bags, estimator.rounds_),
+        *(estimator.stop_reasons_, estimator.n_iter_),
+        *(estimator.held_out_scores_, estimator.held_out_errors_),
+    )
 
 
-def _watching() -> Fit:
-    X, y = drawn(2, n_samples=300)
-    X_val, y_val = drawn(2, n_samples=200, seed=1)
-    held = {"X_val": X_val, "y_val": y_val}
-    classifier = AdaBoostClassifier(n_estimators=60, n_iter_no_change=3)
-    return Fit(classifier.fit(X, y, **held), (X, y), held)
+def _plain(kind: str, n_classes: int) -> Recipe:
+    return Recipe(lambda: KINDS[kind](n_estimators=8), drawn(n_classes, missing=0.1))
 
 
-FITS: dict[str, Callable[[], Fit]] = {
+def _of(make: Callable[..., Any], n_classes: int = 2, **parameters: Any) -> Recipe:
+    X, y = drawn(n_classes, n_samples=300, missing=0.1)
+    weights = np.random.default_rng(1).integers(0, 4, len(y)) * 0.7
+    return Recipe(lambda: make(**parameters), (X, y, weights))
+
+
+def _categorical(kind: str, n_classes: int = 2) -> Recipe:
+    X, y = drawn(n_classes, n_samples=300, missing=0.1)
+    X[:, 0] = np.digitize(X[:, 0], [-1.0, -0.3, 0.4, 1.0]) * 7 % 5
+    return Recipe(lambda: KINDS[kind](n_estimators=8, categorical_features=[0]), (X, y))
+
+
+def _quantity(make: Callable[..., Any], **parameters: Any) -> Recipe:
+    X, _ = drawn(2, n_samples=300, missing=0.1)
+    random = np.random.default_rng(2)
+    mean = np.exp(np.nan_to_num(X[:, 0]) / 2)
+    weights = random.uniform(0.5, 2.0, len(X))
+    if parameters.get("loss") == "poisson":
+        exposure = random.uniform(0.5, 3.0, len(X))
+        data = X, random.poisson(mean * exposure), weights
+        return Recipe(lambda: make(**parameters), data, {"exposure": exposure})
+    y = mean * random.uniform(0.5, 1.5, len(X))
+    return Recipe(lambda: make(**parameters), (X, y, weights))
+
+
+def _watching(make: Callable[..., Any], n_classes: int = 2, **parameters: Any) -> Recipe:
+    X_val, y_val = drawn(n_classes, n_samples=200, seed=1)
+    held = {"X_val": X_val, "y_val": y_val, "sample_weight_val": np.arange(200) % 3}
+    data = drawn(n_classes, n_samples=200)
+    return Recipe(lambda: make(n_estimators=60, n_iter_no_change=3, **parameters), data, held)
+
+
+def _known(make: Callable[..., Any], **parameters: Any) -> Recipe:
+    X, y = drawn(2, n_samples=200)
+    known = {"init_score": np.random.default_rng(3).normal(size=200)}
+    return Recipe(lambda: make(n_estimators=8, **parameters), (X, y), known)
+
+
+STOPS = {"n_iter_no_change": 3, "random_state": 2}
+
+FITS: dict[str, Recipe] = {
     "discrete": _plain("discrete", 2),
     "discrete of 3 classes": _plain("discrete", 3),
     "discrete-shared": _plain("discrete-shared", 3),
@@ -95,23 +113,30 @@ FITS: dict[str, Callable[[], Fit]] = {
     "monotone": _of(AdaBoostClassifier, monotonic_cst=[1, -1, 0, 1], n_estimators=8),
     "monotone, newton": _of(LogitBoostClassifier, monotonic_cst=[1, -1, 0, 1], n_estimators=8),
     "class_weight": _of(LogitBoostClassifier, 3, class_weight={0: 3, 1: 0.5}, n_estimators=8),
-    "early stopping": _of(LogitBoostClassifier, n_iter_no_change=3, random_state=2),
-    "early stopping, 3 classes": _of(
-        LogitBoostClassifier, 3, multi_class="one_vs_rest", n_iter_no_change=3, random_state=1
+    "balanced, stopped": _of(AdaBoostClassifier, 3, class_weight="balanced", **STOPS),
+    "early stopping": _of(LogitBoostClassifier, **STOPS),
+    "early stopping, 3 classes": _of(LogitBoostClassifier, 3, multi_class="one_vs_rest", **STOPS),
+    "early stopping, shared": _of(
+        AdaBoostClassifier, 3, votes="real", multi_class="shared", **STOPS
     ),
     "bags": _of(AdaBoostClassifier, n_bags=3, n_estimators=5),
     "bags, 3 classes": _of(LogitBoostClassifier, 3, n_bags=2, n_estimators=5),
-    "glass box": _of(GlassBoxClassifier, n_estimators=60, n_iter_no_change=4, random_state=0),
+    "glass box": _of(
+        GlassBoxClassifier, n_estimators=40, n_iter_no_change=4, n_bags=3, random_state=0
+    ),
     "smoothing": _of(LogitBoostClassifier, smoothing_rounds=5, n_estimators=8),
     "smoothing, 3 classes": _of(
         LogitBoostClassifier, 3, smoothing_rounds=3, multi_class="one_vs_rest", n_estimators=6
     ),
-    "X_val": _watching,
+    "X_val": _watching(AdaBoostClassifier),
+    "X_val, 3 classes": _watching(LogitBoostClassifier, 3, multi_class="one_vs_rest"),
+    "X_val, bags": _watching(LogitBoostClassifier, 3, n_bags=2, random_state=1),
+    "known scores": _known(LogitBoostClassifier),
+    "known scores, real": _known(AdaBoostClassifier, votes="real"),
     "quantity": _quantity(StumpBoostingRegressor, n_estimators=8),
+    "quantity, bags": _quantity(StumpBoostingRegressor, n_bags=2, n_estimators=20, **STOPS),
     "counts with exposures": _quantity(StumpBoostingRegressor, loss="poisson", n_estimators=8),
-    "costs": _quantity(
-        StumpBoostingRegressor, loss="gamma", n_iter_no_change=3, random_state=1, n_estimators=60
-    ),
+    "costs": _quantity(StumpBoostingRegressor, loss="gamma", n_estimators=60, **STOPS),
     "glass box of a quantity": _quantity(
         GlassBoxRegressor, n_estimators=60, n_iter_no_change=4, n_bags=3
     ),

@@ -21,8 +21,8 @@ from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
 from gpustump.cli.read.streams import check_one_standard_input, shown_name
 from gpustump.cli.summary.layout import name_value_lines
 from gpustump.data.readable import shortened, shown
-from gpustump.estimators.audit import Given, Means, audit_with
-from gpustump.estimators.audit_result import Audit
+from gpustump.estimators.audit import audit_with
+from gpustump.estimators.fitted import Data
 from gpustump.estimators.recorded import Recorded, checked_dtype, of_estimator, recorded
 from gpustump.estimators.target_domain import Offset
 
@@ -44,9 +44,15 @@ def run(arguments: argparse.Namespace) -> int:
     data = read_audit_data(arguments.data, loaded, columns)
     kept = None if recipe is None else _kept(data, recipe)
     with as_input_error():
+        has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
+        means = {
+            "n_jobs": arguments.jobs,
+            "max_memory": arguments.max_memory,
+            "verbose": int(has_bar),
+        }
         offset = Offset(*data.offsets)
-        given = Given(data.X, data.y, data.weights, kept=kept, offset=offset)
-        found = _audited(loaded, known, given, arguments)
+        given = Data(data.X, data.y, data.weights, arguments.device, offset=offset)
+        found = audit_with(loaded.model, known, given, kept=kept, means=means)
     check_unchanged_if_mapped(before)
     if not arguments.quiet:
         n_held_out = 0 if kept is None else int(np.count_nonzero(~kept))
@@ -66,7 +72,7 @@ def _known(loaded: LoadedModel, recipe: Recipe | None) -> Recorded:
         if known is None:
             raise InputError(
                 "the model does not say how it was trained: models of `gpustump train` do, and "
-                "those that estimators of this version save. For any other model, use "
+                "those of estimators. For any other model, use "
                 "gpustump.audit(model, X, y, estimator=...) in Python, with the parameters of its "
                 "fit."
             )
@@ -85,14 +91,6 @@ def _known(loaded: LoadedModel, recipe: Recipe | None) -> Recorded:
     )
     checked = of_estimator(own).set_params(random_state=recipe.seed)
     return Recorded(checked, dtype=checked_dtype(loaded.model.details.get("dtype")))
-
-
-def _audited(
-    loaded: LoadedModel, known: Recorded, given: Given, arguments: argparse.Namespace
-) -> Audit:
-    has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
-    means = Means(arguments.device, arguments.jobs, arguments.max_memory, int(has_bar))
-    return audit_with(loaded.model, known, given, means)
 
 
 def _kept(data: TrainingData, recipe: Recipe) -> np.ndarray | None:

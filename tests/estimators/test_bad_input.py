@@ -1,0 +1,542 @@
+"""Bad input and hard data: a clear error that leaves the fitted model alone, or a sound model.
+
+Warnings are errors in these tests, so an overflow or a division by zero anywhere would fail them.
+Only those about runs that end early are let pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from classifiers import CASES, KINDS, drawn
+
+from gpustump import (
+    AdaBoostClassifier,
+    GlassBoxClassifier,
+    GlassBoxRegressor,
+    LogitBoostClassifier,
+    StumpBoostingRegressor,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* made no round", "ignore:votes became too large")
+
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+NEWTON = tuple(name for name in KINDS if name.startswith("newton"))
+
+X, Y = drawn()
+Y3 = drawn(3)[1]
+FRAME = pd.DataFrame(X, columns=list("abcd"))
+AT_MOST_3 = np.arange(120) > 3
+
+
+def objects(values: list[Any]) -> np.ndarray:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def check_refused(estimator: Any, changes: Any, message: str, *data: Any, **more: Any) -> None:
+    """A fit with changed parameters, or with these data, is refused; the model stays as it was."""
+    before = estimator.set_params(n_estimators=2, device="cpu", random_state=0).fit(X, Y).model_
+    estimator.set_params(**changes)
+    with pytest.raises((ValueError, TypeError), match=message):
+        estimator.fit(*data, **more)
+    assert estimator.model_ is before
+
+
+FLAWED = {
+    "learning_rate": [
+        (0, "must be a finite number above 0; got 0"), (-0.5, "got -0.5"), (math.nan, "got nan"),
+        (math.inf, "got inf"), ("high", "got 'high'"), (True, "got True"), (None, "got None"),
+    ],
+    "n_estimators": [
+        (0, "must be at least 1; got 0"), (2.5, "must be a whole number.*got 2.5"),
+        ("10", "must be a whole number"), (True, "must be a whole number"),
+    ],
+    "multi_class": [
+        ("ovo", "must be 'one_vs_rest' or 'shared'; got 'ovo'"), (None, "must be .*; got None"),
+    ],
+    "scoring": [
+        ("auc", "must be 'loss', 'accuracy', 'neg_log_loss', 'roc_auc', 'balanced_accuracy' or "
+                "'neg_exponential_loss'; got 'auc'"),
+        (None, "must be 'loss'.*got None"), (max, "must be one of 'loss'.*finished classifier"),
+    ],
+    "l2_regularization": [
+        (-1, "at least 0; got -1"), (math.nan, "got nan"), (math.inf, "got inf"), ("1", "got '1'"),
+        (True, "got True"),
+    ],
+    "smoothing_rounds": [
+        (-1, "at least 0; got -1"), (1.5, "got 1.5"), (True, "got True"), (None, "got None"),
+    ],
+    "n_iter_no_change": [(0, "must be at least 1")],
+    "validation_fraction": [(1.0, "must be")],
+    "n_bags": [(0, "must be"), (2.5, "must be")],
+    "tol": [(-1e-9, "must be a finite number of at least 0"), (-1, "got -1")],
+    "random_state": [
+        ("seed", "must be None, a whole number.*; got 'seed'"), (-1, "must be .*; got -1"),
+    ],
+    "device": [
+        ("tpu", "must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got 'tpu'"), (None, "must be"),
+    ],
+    "callback": [(3, "must be callable or None; got 3")],
+    "verbose": [
+        ("loud", "must be a whole number of at least 0; got 'loud'"), (-1, "at least 0; got -1"),
+    ],
+    "n_jobs": [(0, "must be at least 1")],
+    "max_memory": [("much", "must be a number of bytes")],
+    "block_bytes": [(0, "must be at least 1")],
+    "checkpoint": [
+        (3, "must be None, the name of a file or a gpustump.Checkpoint; got 3"),
+        (b"run.json", "must be None"), ("", "must be the name of a file; got an empty one"),
+    ],
+    "votes": [
+        ("gentle", "must be 'discrete' or 'real'; got"), ("newton", "must be 'discrete' or"),
+        (None, "got None"),
+    ],
+    "weak_learner": [(["stump"], r"must be 'stump' or 'interval'; got \['stump")],
+    "estimator": [(100, "must be None")],
+    "class_weight": [
+        ("balance", "must be None, 'balanced' or a dict .*; got 'balance'"),
+        ([1, 2], r"must be None, 'balanced' or a dict .*; got \[1, 2\]"),
+        (2.0, "must be None, 'balanced' or a dict .*; got 2.0"),
+        ({0: -1}, r"\[0\] must be a finite number of at least 0; got -1"),
+        ({"a": np.nan}, r"\['a'\] must be .*; got nan"), ({0: "1"}, r"\[0\] must be .*; got '1'"),
+        ({0: 1, 7: 2}, "names 7, which y does not hold, but not 1, which y"),
+    ],
+    "monotonic_cst": [
+        ([1, 0], "has 2 values, but X has 4 features"),
+        ([1, 0, 2, 0], r"\[2\] must be -1, 0 or 1; got 2"),
+        ([1, 0, np.nan, 0], r"\[2\] must be -1, 0 or 1; got nan"),
+        ([[1, 0, 0, 0]], "must be a sequence of -1, 0 or 1, one for each"),
+        ("1000", "must be a sequence of -1, 0 or 1, one for each"),
+        (1, "must be a sequence of -1, 0 or 1, one for each"),
+        ({"a": 1}, ".*the features of X have no names"),
+    ],
+    "categorical_features": [
+        ("colour", "must be None, 'from_dtype' or an array-like of bool, int or str, got: 'colo"),
+        ([0.5], r"must be .* or an array-like of bool, int or str, got: \[0.5\]"),
+        ([None], r"must be .* or an array-like of bool, int or str, got: \[None\]"),
+        ([[1]], "must be .* or an array-like of bool, int or str"),
+        ([True], r"set as a boolean mask must have shape \(n_features,\), got: \(1,\) for 4 feat"),
+        ([4], r"set as integer indices must be in \[0, n_features - 1\]; got \[4\] for 4 features"),
+        ([-1], r"set as integer indices must be in \[0, n_features - 1\]"),
+        (["a"], "should be passed as integers or as a boolean mask"),
+    ],
+}  # fmt: skip
+"""Values that each estimator with such a parameter refuses; messages begin with its name."""
+
+ESTIMATORS = (
+    *(AdaBoostClassifier, LogitBoostClassifier, GlassBoxClassifier),
+    *(StumpBoostingRegressor, GlassBoxRegressor),
+)
+
+
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [(cls, name) for cls in ESTIMATORS for name in FLAWED if name in cls().get_params()],
+)
+def test_a_bad_parameter_is_named_with_what_was_found(cls, name):
+    for value, message in FLAWED[name]:
+        changes = {name: value}
+        if name == "validation_fraction":
+            changes["n_iter_no_change"] = 5
+        check_refused(cls(), changes, f"{name}.*{message}", X, Y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "changes", "message"),
+    [
+        (
+            AdaBoostClassifier(), {"votes": "real", "weak_learner": "interval"},
+            "weak_learner='interval' is for votes='discrete'.*Take weak_learner='stump'",
+        ),
+        (
+            AdaBoostClassifier(), {"multi_class": "shared", "weak_learner": "interval"},
+            "weak_learner='interval' is for .*multi_class='one_vs_rest'",
+        ),
+        (
+            AdaBoostClassifier(), {"weak_learner": "interval", "monotonic_cst": [1, 0, 0, 0]},
+            "monotonic_cst is for stumps",
+        ),
+        (
+            AdaBoostClassifier(), {"n_iter_no_change": 5, "validation_fraction": 1e-9},
+            "validation_fraction=1e-09 of 120 samples",
+        ),
+        (
+            AdaBoostClassifier(), {"n_bags": 2, "validation_fraction": 0.001},
+            "validation_fraction=0.001 of 120 samples",
+        ),
+        (
+            StumpBoostingRegressor(), {"loss": "absolute_error"},
+            "loss must be 'squared_error', 'poisson' or 'gamma'; got",
+        ),
+        (StumpBoostingRegressor(), {"learning_rate": 1.5}, "learning_rate must be at most 1"),
+    ],
+)  # fmt: skip
+def test_a_bad_choice_is_named(estimator, changes, message):
+    check_refused(estimator, changes, message, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("monotonic_cst", {"aa": 1}, "'aa', which X does not have. Did you mean 'a'"),
+        ("monotonic_cst", {"b": 3}, "must be -1, 0 or 1"),
+        ("categorical_features", ["size"], "an item value 'size' which is not a valid feature na"),
+    ],
+)
+def test_names_that_a_frame_does_not_have_are_refused(name, value, message):
+    check_refused(LogitBoostClassifier(), {name: value}, message, FRAME, Y)
+
+
+LABELS = {
+    "too few": (Y[:-1], "X and y have inconsistent numbers of samples: 120 and 119"),
+    "two columns": (np.stack([Y, Y], axis=1), r"y must have one dimension.*\(120, 2\)"),
+    "NaN": (np.where(AT_MOST_3, np.nan, Y), "y contains NaN, the first at index 4"),
+    "None": (np.where(AT_MOST_3, None, Y), "y contains NaN or None, the first at index 4"),
+    "infinity": (np.where(AT_MOST_3, np.inf, Y), "y contains infinity"),
+    "a quantity": (Y + 0.5, r"Unknown label type: continuous. y holds \d.5;"),
+    "complex numbers": (Y + 1j, "y has dtype complex128"),
+    "bytes alone": (np.where(Y == 1, b"yes", b"no"), "y has dtype"),
+    "none": (None, "y to be passed"),
+    "text and numbers": (objects([1, "a"] * 60), "y mixes labels of the types int, str; make all"),
+    "a list of both": ([1, "a"] * 60, "y mixes labels of the types int, str; make all of one"),
+    "text and booleans": (objects([True, "a"] * 60), "y mixes labels of the types bool, str"),
+    "tuples": (objects([(1, 2), (3, 4)] * 60), "y holds objects of type tuple; labels may be"),
+    "bytes": (objects([b"a", b"b"] * 60), "y holds objects of type bytes; labels may be"),
+    "wide integers": (objects([1, 2**64] * 60), "y holds integers of more than 64 bits"),
+    "wide range": (objects([-1, 2**63] * 60), "y holds integers of more than 64 bits"),
+    "fractions": (objects([1, 0.5] * 60), "y holds 0.5; a classifier needs classes"),
+    "None in objects": (objects([1, None] * 60), "y contains NaN or None, the first at index 1"),
+    "NaN in text": (["a", float("nan"), "b"] * 40, "y contains NaN or None, .* index 1"),
+    "NA": (pd.Series([True, None] * 60, dtype="boolean"), "y contains NaN or None, .* index 1"),
+}
+WEIGHTS = {
+    "too few": (np.ones(3), "X and sample_weight have inconsistent numbers of samples: 120 and 3"),
+    "zero": (np.zeros(120), "sample_weight is zero for every sample"),
+    "negative": (-1.0 * Y, "sample_weight contains negative weights"),
+    "NaN": (np.where(Y, np.nan, 1.0), "sample_weight contains NaN"),
+    "infinite": (np.where(Y, np.inf, 1.0), "sample_weight contains infinite weights"),
+    "text": (["heavy"] * 120, "sample_weight has dtype"),
+}
+TABLES = {
+    "no samples": (X[:0], r"X has 0 sample\(s\)"),
+    "no features": (X[:, :0], r"X has 0 feature\(s\)"),
+    "a vector": (X[:, 0], "X must have two dimensions"),
+    "three dimensions": (X[:, :, None], "X must have two dimensions"),
+    "complex numbers": (X + 1j, "X has dtype complex128"),
+    "text": (X.astype(str), "X has dtype <U32"),
+}
+QUANTITIES = {
+    "text": (["a", "b", "c"] * 40, "real numbers"),
+    "NaN": ([1.0, np.nan, 2.0] * 40, "y contains NaN, the first at index 1"),
+    "infinity": ([1.0, 2.0, np.inf] * 40, "y contains infinity, the first at index 2"),
+    "too large": ([1.0, 2.0, 1e305] * 40, r"2\*\*1000 or more, the first at index 2"),
+    "too few": ([1.0, 2.0], "inconsistent numbers of samples: 120 and 2"),
+    "several": ([[1.0, 2.0]] * 120, "several targets for a sample are not supported"),
+    "none": (None, "requires y to be passed"),
+}
+
+
+@pytest.mark.parametrize("cls", [AdaBoostClassifier, GlassBoxClassifier, StumpBoostingRegressor])
+def test_bad_data_is_refused_by_name(cls):
+    is_quantity = cls is StumpBoostingRegressor
+    for y, message in (QUANTITIES if is_quantity else LABELS).values():
+        check_refused(cls(), {}, message, X, y)
+    for weights, message in WEIGHTS.values():
+        check_refused(cls(), {}, message, X, Y, weights)
+    for table, message in TABLES.values():
+        check_refused(cls(), {}, message, table, Y[: len(table)])
+    if not is_quantity:
+        heavy = "sample_weight times class_weight contains infinite weights"
+        check_refused(cls(), {"class_weight": {1: 1e300}}, heavy, X, Y, np.full(120, 1e10))
+
+
+KNOWN = np.linspace(-3.0, 3.0, 120)
+COUNT = {"loss": "poisson"}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "changes", "y", "more", "message"),
+    [
+        (StumpBoostingRegressor(), COUNT, Y - 1, {}, "y must be 0 or more for loss='poisson'; got"),
+        (StumpBoostingRegressor(), COUNT, 0 * Y, {}, "y is 0 for every sample"),
+        (
+            StumpBoostingRegressor(), {"loss": "gamma"}, Y, {},
+            "y must be above 0 for loss='gamma'; got 0.0 at index",
+        ),
+        (
+            StumpBoostingRegressor(), {"loss": "gamma"}, Y + 1, {"exposure": Y + 1},
+            "exposure is for counts, loss='poisson'",
+        ),
+        (StumpBoostingRegressor(), {}, Y, {"exposure": Y + 1}, "exposure is for counts"),
+        (StumpBoostingRegressor(), COUNT, Y, {"exposure": Y}, "exposure must be above 0; got 0.0"),
+        (StumpBoostingRegressor(), COUNT, Y, {"exposure": [1, 1]}, "exposure"),
+        (
+            StumpBoostingRegressor(), COUNT, Y, {"init_score": KNOWN * np.nan},
+            "init_score must be finite; got nan",
+        ),
+        (
+            StumpBoostingRegressor(), COUNT, Y, {"init_score": KNOWN * 1e4},
+            "init_score must be from -600 to 600",
+        ),
+        (
+            StumpBoostingRegressor(), COUNT, Y, {"exposure_val": [1]},
+            "exposure_val is given, but X_val is not",
+        ),
+        (
+            StumpBoostingRegressor(), COUNT, np.where(Y, 0, 9e15), {"exposure": Y + 1e-300},
+            "must be below 2",
+        ),
+        (
+            StumpBoostingRegressor(), COUNT, Y, {"sample_weight": np.where(Y, 1e-25, 1.0)},
+            "cannot be learnt exactly",
+        ),
+        (
+            LogitBoostClassifier(), {}, Y, {"init_score": KNOWN[:-1]},
+            "inconsistent numbers of samples",
+        ),
+        (
+            LogitBoostClassifier(), {}, Y, {"init_score": np.where(Y, np.nan, KNOWN)},
+            "init_score must be finite; got nan",
+        ),
+        (
+            LogitBoostClassifier(), {}, Y, {"init_score": KNOWN * 1e4},
+            "init_score must be from -600 to 600; got",
+        ),
+        (
+            LogitBoostClassifier(), {}, Y, {"init_score": np.stack([KNOWN] * 2, axis=1)},
+            "init_score must have one dimension",
+        ),
+        (
+            LogitBoostClassifier(), {}, Y3, {"init_score": np.stack([KNOWN] * 2, axis=1)},
+            "a column for each of the 3 classes",
+        ),
+        (
+            LogitBoostClassifier(), {}, Y3, {"init_score": KNOWN},
+            "a column for each of the 3 classes",
+        ),
+        (
+            LogitBoostClassifier(), {}, Y3, {"init_score": np.stack([KNOWN[1:]] * 3, axis=1)},
+            "inconsistent numbers of samples",
+        ),
+        (
+            LogitBoostClassifier(), {}, Y, {"init_score_val": KNOWN},
+            "init_score_val is given, but X_val is not",
+        ),
+        (
+            AdaBoostClassifier(), {"multi_class": "shared"}, Y3,
+            {"init_score": np.stack([KNOWN] * 3, axis=1)},
+            "Take one of them, or multi_class='one_vs_rest'",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_known_beforehand_is_refused_by_name(estimator, changes, y, more, message):
+    check_refused(estimator, changes, message, X, y, **more)
+
+
+def rows(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> dict[str, Any]:
+    return {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+
+
+WATCHED = {
+    "labels alone": (rows(None, Y), "y_val is given, but X_val is not"),
+    "rows alone": (rows(X, None), "X_val is given, but y_val is not"),
+    "weights alone": (rows(None, None, Y), "sample_weight_val is given, but X_val is not"),
+    "features": (rows(X[:, :3], Y), "X_val: X has 3 features, but .* is expecting 4"),
+    "names": (rows(FRAME.rename(columns={"a": "z"}), Y), "X_val: X lacks 1 column .* needs: 'a'"),
+    "no rows": (rows(X[:0], Y[:0]), r"X_val: .*0 sample\(s\)"),
+    "text": (rows(FRAME.astype({"a": str}), Y), "X_val: .*column 'a' held numbers in training, b"),
+    "lengths": (rows(X, Y[:9]), "y_val: X and y have inconsistent numbers .* 120 and 9"),
+    "NaN": (rows(X, np.where(Y == 1, np.nan, Y)), "y_val: y contains NaN"),
+    "class": (rows(X, Y + 1), "y_val: y holds 2 at index .*, which is none of the"),
+    "weights": (rows(X, Y, -1.0 * (Y + 1)), "sample_weight_val contains negative weights"),
+    "no weight": (rows(X, Y, 0 * Y), "sample_weight_val is zero for every sample"),
+}
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_bad_rows_to_watch_are_named(name):
+    more, message = WATCHED[name]
+    table = FRAME if isinstance(more["X_val"], pd.DataFrame) else X
+    for cls in (AdaBoostClassifier, LogitBoostClassifier):
+        check_refused(cls(), {}, message, table, Y, **more)
+
+
+class Hard(NamedTuple):
+    """A table on which a formula could fail, with labels and perhaps weights."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None = None
+
+
+def _noise(n_classes: int) -> Hard:
+    random = np.random.default_rng(1)
+    return Hard(random.normal(size=(60, 3)), random.integers(0, n_classes, 60))
+
+
+def _apart(n_classes: int) -> Hard:
+    x = np.linspace(0, 1, 40, endpoint=False)
+    return Hard(np.stack([x, np.sin(9 * x)], axis=1), (x * n_classes).astype(int))
+
+
+def _any_weights(n_classes: int) -> Hard:
+    random = np.random.default_rng(2)
+    weights = 10.0 ** random.uniform(-300, 300, size=40)
+    return Hard(random.normal(size=(40, 3)), np.arange(40) % n_classes, weights)
+
+
+def _one_heavy_sample(n_classes: int) -> Hard:
+    X, y, _ = _any_weights(n_classes)
+    return Hard(X, y, np.where(np.arange(40) == 7, 1e300, 1e-300))
+
+
+def _one_sample_of_a_class(n_classes: int) -> Hard:
+    X, y, _ = _noise(n_classes)
+    return Hard(X, np.where(np.arange(60) == 4, 9, y))
+
+
+def _outliers(n_classes: int) -> Hard:
+    X, y, _ = _noise(n_classes)
+    X[::7] *= 1e307
+    X[3, 1], X[4, 1], X[5, 0] = np.inf, -np.inf, 5e-324
+    return Hard(X, y)
+
+
+def _labels_without_reason(n_classes: int) -> Hard:
+    """The same sample with every label."""
+    X = np.repeat(np.random.default_rng(3).normal(size=(12, 2)), n_classes, axis=0)
+    return Hard(X, np.tile(np.arange(n_classes), 12))
+
+
+_ONE_VALUE_OR_MISSING = np.where(np.arange(20) % 3, 1.0, np.nan)[:, np.newaxis]
+
+HARD: dict[str, Callable[[int], Hard]] = {
+    "perfectly separable": _apart,
+    "noise": _noise,
+    "labels without reason": _labels_without_reason,
+    "constant": lambda k: Hard(np.ones((20, 2)), np.arange(20) % k),
+    "all missing": lambda k: Hard(np.full((20, 2), np.nan), np.arange(20) % k),
+    "one value or missing": lambda k: Hard(_ONE_VALUE_OR_MISSING, np.arange(20) % k),
+    "as few samples as classes": lambda k: Hard(np.arange(k, dtype=float)[:, None], np.arange(k)),
+    "no difference": lambda k: Hard(np.zeros((k, 1)), np.arange(k)),
+    "weights from 1e-300 to 1e300": _any_weights,
+    "one heavy sample": _one_heavy_sample,
+    "one sample of a class": _one_sample_of_a_class,
+    "outliers": _outliers,
+}  # fmt: skip
+
+
+def check_sound(classifier, data: Hard) -> None:
+    """All its predictions are finite and consistent."""
+    scores = classifier.decision_function(data.X)
+    shares = classifier.predict_proba(data.X)
+    assert np.isfinite(scores).all()
+    assert ((shares >= 0) & (shares <= 1)).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
+    assert not np.isnan(classifier.predict_log_proba(data.X)).any()
+    np.testing.assert_array_equal(classifier.explain(data.X).sum(axis=-1), scores)
+    assert np.isfinite(classifier.feature_importances_).all()
+    for rounds in classifier.rounds_:
+        numbers = [(r.training_error, *np.ravel(r.vote)) for r in rounds]
+        assert np.isfinite(np.asarray(numbers, dtype=float)).all()
+    assert set(classifier.stop_reasons_) <= {
+        "limit", "no edge", "perfect", "small vote", "large votes",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize(("kind", "n_classes"), CASES)
+def test_hard_data_give_a_sound_model_at_any_learning_rate(kind, n_classes, name):
+    data = HARD[name](n_classes)
+    for rate in (1e-12, 0.3, 50.0, 1e6):
+        classifier = KINDS[kind](n_estimators=10, learning_rate=rate)
+        check_sound(classifier.fit(data.X, data.y, data.weights), data)
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize(("kind", "n_classes"), [case for case in CASES if case[0] in NEWTON])
+def test_hard_data_give_a_sound_model_at_any_regularization(kind, n_classes, name):
+    data = HARD[name](n_classes)
+    for rate, l2 in ((0.3, 0.0), (50.0, 0.0), (1.0, 1e-300), (50.0, 1e300), (1e6, 1e-12)):
+        classifier = KINDS[kind](n_estimators=10, learning_rate=rate, l2_regularization=l2)
+        check_sound(classifier.fit(data.X, data.y, data.weights), data)
+
+
+def log_loss_of(classifier, data: Hard) -> list[float]:
+    """The mean log-loss of the training samples after each round, also below 1e-300."""
+    logs = map(classifier.model_.log_probabilities_of, classifier.staged_decision_function(data.X))
+    return [-float(own[np.arange(len(data.y)), data.y].mean()) for own in logs]
+
+
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+@pytest.mark.parametrize("rate", [0.3, 1.0])
+@pytest.mark.parametrize(("kind", "n_classes"), [case for case in CASES if case[0] in NEWTON])
+def test_on_separable_data_the_log_loss_falls_to_nearly_nothing(kind, n_classes, rate, l2):
+    data = _apart(n_classes)
+    options = {"n_estimators": 200, "learning_rate": rate, "l2_regularization": l2}
+    classifier = KINDS[kind](**options).fit(data.X, data.y)
+    losses = log_loss_of(classifier, data)
+    assert classifier.n_iter_ == 200
+    assert max(np.diff(losses)) < 1e-12
+    assert losses[-1] < (0.01 if l2 else 1e-8)
+    assert classifier.score(data.X, data.y) == 1.0
+    check_sound(classifier, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "l2", "limit"), [(0.3, 1.0, 0.001), (50.0, 0.0, 0.1)])
+@pytest.mark.parametrize(("kind", "n_classes"), [case for case in CASES if case[0] in NEWTON])
+def test_on_separable_data_2000_rounds_stay_finite(kind, n_classes, rate, l2, limit):
+    data = _apart(n_classes)
+    options = {"n_estimators": 2000, "learning_rate": rate, "l2_regularization": l2}
+    classifier = KINDS[kind](**options).fit(data.X, data.y)
+    assert log_loss_of(classifier, data)[-1] < limit
+    check_sound(classifier, data)
+
+
+def test_2000_rounds_on_separable_data_use_up_the_odds_and_go_on():
+    """After some 200 rounds all weights are rounded up to one unit."""
+    data = Hard(*(part[::4] for part in _apart(2)[:2]))
+    classifier = LogitBoostClassifier(n_estimators=2000, learning_rate=1.0, l2_regularization=0.0)
+    scores = classifier.fit(data.X, data.y).decision_function(data.X)
+    assert 900 < np.abs(scores).min() <= np.abs(scores).max() < 1100
+    assert log_loss_of(classifier, data)[-1] == 0.0
+
+
+@EVERY_KIND
+def test_300_classes_are_told_apart(kind):
+    random = np.random.default_rng(0)
+    y = np.arange(600) % 300
+    X = np.stack([y + random.normal(scale=0.1, size=600), random.normal(size=600)], axis=1)
+    classifier = KINDS[kind](n_estimators=2, learning_rate=0.5).fit(X, y)
+    assert classifier.predict_proba(X).shape == (600, 300)
+    assert classifier.decision_function(X).shape == (600, 300)
+    check_sound(classifier, Hard(X, y))
+    if kind != "discrete-shared":  # whose first stumps vote against every class
+        assert classifier.score(X, y) > 1.5 / 300
+
+
+@EVERY_KIND
+def test_the_order_of_samples_does_not_matter(kind):
+    X, y = drawn(3, missing=0.1)
+    turned = np.random.default_rng(0).permutation(len(y))
+    plain = KINDS[kind](n_estimators=8).fit(X, y)
+    assert KINDS[kind](n_estimators=8).fit(X[turned], y[turned]).rounds_ == plain.rounds_
+
+
+def test_a_stump_with_several_numbers_has_no_single_vote_and_the_error_says_where_they_are():
+    X, y = drawn(2)
+    classifier = AdaBoostClassifier(votes="real", n_estimators=3).fit(X, y)
+    for name in ("estimator_weights_", "estimator_errors_"):
+        with pytest.raises(AttributeError, match=r"see rounds_ and model_\.members"):
+            getattr(classifier, name)
+        assert not hasattr(classifier, name)
+    (member,) = classifier.model_.members
+    assert tuple(record.stump for record in classifier.rounds_[0]) == member.hypotheses

@@ -1,0 +1,261 @@
+"""Fitting again: a warm start is one fit, what it refuses, and interruptions anywhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from audited_fits import FITS, facts_of
+from backends import Backend
+from classifiers import CASES, KINDS, drawn
+from sklearn.base import clone
+
+import gpustump
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, Stump, StumpBoostingRegressor
+from gpustump.boosting.early_stopping import EarlyStopping, Stopping
+from gpustump.boosting.held_out_scores import HeldOut, scorer
+from gpustump.boosting.judging import Judgement, LocalJudge
+from gpustump.engines.integer_weights import IntegerWeights
+
+EVERY_CASE = pytest.mark.parametrize(("kind", "n_classes"), CASES)
+PACKAGE = Path(gpustump.__file__).parent
+
+X = np.random.default_rng(0).normal(size=(300, 4))
+NOISE = np.random.default_rng(1).integers(0, 2, size=300)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_warm_start_is_one_fit(name):
+    recipe = FITS[name]
+    how = {"random_state": recipe.unfitted().random_state or 0}
+    whole = recipe.fitted(**how).classifier
+    parts = recipe.unfitted(**how, warm_start=True)
+    n_rounds = whole.n_estimators_
+    for n_estimators in (2, 5, n_rounds):
+        parts.set_params(n_estimators=n_estimators).fit(*recipe.data, **recipe.more)
+    assert facts_of(parts) == facts_of(whole)
+    with pytest.raises(ValueError, match=f"n_estimators=1 is less than the {parts.n_iter_} rounds"):
+        parts.set_params(n_estimators=1).fit(*recipe.data, **recipe.more)
+    assert facts_of(parts) == facts_of(whole)
+
+
+@pytest.mark.parametrize("name", ["discrete", "newton-shared", "early stopping", "costs"])
+def test_every_backend_goes_on_to_the_same_model(backend: Backend, name):
+    recipe = FITS[name]
+    data = [backend.asarray(own[:60]) for own in recipe.data]
+    whole = recipe.unfitted(n_estimators=4).fit(*(own[:60] for own in recipe.data))
+    parts = recipe.unfitted(n_estimators=2, warm_start=True).fit(*data)
+    assert facts_of(parts.set_params(n_estimators=4).fit(*data)) == facts_of(whole)
+
+
+def test_a_random_state_that_gives_other_samples_at_each_draw_is_drawn_from_once():
+    how = {"n_iter_no_change": 3, "validation_fraction": 0.3}
+    state = np.random.RandomState(0)
+    parts = AdaBoostClassifier(warm_start=True, random_state=state, **how)
+    for n_estimators in (4, 8, 12):
+        parts.set_params(n_estimators=n_estimators).fit(X, NOISE)
+    state = np.random.RandomState(0)
+    whole = AdaBoostClassifier(n_estimators=12, random_state=state, **how).fit(X, NOISE)
+    assert facts_of(parts) == facts_of(whole)
+
+
+@EVERY_CASE
+def test_the_learning_rate_may_change_and_earlier_rounds_keep_their_votes(kind, n_classes):
+    X, y = drawn(n_classes)
+    classifier = KINDS[kind](n_estimators=4, learning_rate=0.5, warm_start=True).fit(X, y)
+    before = classifier.rounds_
+    classifier.set_params(n_estimators=8, learning_rate=0.05).fit(X, y)
+    for own, earlier in zip(classifier.rounds_, before, strict=True):
+        assert own[:4] == earlier
+        sizes = [np.abs(np.asarray(record.vote)).max() for record in own]
+        assert max(sizes[4:]) < max(sizes[:4]) / 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [("newton", 2), ("newton", 3), ("newton-shared", 3)]
+)
+def test_a_warm_start_on_other_data_keeps_the_constant_and_the_rounds(kind, n_classes):
+    X, y = drawn(n_classes)
+    others, labels = drawn(n_classes, seed=8)
+    weights = np.where(labels == 0, 5.0, 1.0)  # other shares of the classes
+    classifier = KINDS[kind](n_estimators=4, warm_start=True).fit(X, y)
+    constants = [member.constant.tolist() for member in classifier.model_.members]
+    rounds = [[(r.stump, r.votes) for r in own] for own in classifier.rounds_]
+    scores = classifier.decision_function(X)
+    classifier.set_params(n_estimators=8).fit(others, labels, weights)
+    assert [member.constant.tolist() for member in classifier.model_.members] == constants
+    assert [[(r.stump, r.votes) for r in own[:4]] for own in classifier.rounds_] == rounds
+    np.testing.assert_array_equal(list(classifier.staged_decision_function(X))[3], scores)
+    anew = KINDS[kind](n_estimators=4).fit(others, labels, weights)
+    assert [member.constant.tolist() for member in anew.model_.members] != constants
+
+
+WATCHING = AdaBoostClassifier(n_iter_no_change=5, random_state=0)
+CONSTRAINED = LogitBoostClassifier(monotonic_cst=[1, -1, 0, 1])
+Y3 = np.arange(300) % 3
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "data", "message"),
+    [
+        (KINDS["discrete"](), {"votes": "real"}, (X, Y3), "discrete votes .*real votes"),
+        (KINDS["real"](), {"votes": "discrete"}, (X, Y3), "real votes .*discrete votes"),
+        (KINDS["discrete"](), {"multi_class": "shared"}, (X, Y3), "'one_vs_rest'.*'shared'"),
+        (KINDS["real-shared"](), {"multi_class": "one_vs_rest"}, (X, Y3), "'shared'.*'one_vs_r"),
+        (KINDS["newton"](), {"multi_class": "shared"}, (X, Y3), "'one_vs_rest'.*'shared'"),
+        (KINDS["real"](), {"weak_learner": "interval"}, (X, NOISE), "='interval' is for votes="),
+        (KINDS["newton"](), {}, (X, NOISE + 1), "must hold those of the earlier fit, 0, 1"),
+        (WATCHING, {"scoring": "roc_auc"}, (X, NOISE), "scoring is 'roc_auc', and it was 'loss'"),
+        (
+            WATCHING, {"validation_fraction": 0.5}, (X, NOISE),
+            r"validation_fraction is 0\.5, and it was 0\.1",
+        ),
+        (WATCHING, {}, (X, 1 - NOISE), "of positive weight, or their labels, are not"),
+        (WATCHING, {}, (X, NOISE, np.arange(300) > 50), "of positive weight, or their labels"),
+        (
+            AdaBoostClassifier(), {"n_iter_no_change": 5}, (X, NOISE),
+            "trained on: the earlier fit held nothing out",
+        ),
+        (
+            AdaBoostClassifier(n_bags=3, random_state=0), {"n_bags": 2}, (X, NOISE),
+            "n_bags is 2, but with warm_start=True it must be 3",
+        ),
+        (
+            AdaBoostClassifier(), {"categorical_features": [0]}, (X, NOISE),
+            r"goes on with categorical_features=None; got \[0\]",
+        ),
+        (CONSTRAINED, {"monotonic_cst": [1, -1, 1, 1]}, (X, NOISE), "be dropped, but not added"),
+        (CONSTRAINED, {"monotonic_cst": [-1, -1, 0, 1]}, (X, NOISE), "be dropped, but not added"),
+        (
+            StumpBoostingRegressor(), {}, (X, 3.0 * NOISE),
+            "targets must lie in the range of the first fit",
+        ),
+        (
+            StumpBoostingRegressor(loss="poisson"), {}, (X, 1e9 * NOISE),
+            "y, with these weights or exposures, cannot be learnt",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_warm_start_cannot_go_on_with_is_refused(before, changes, data, message):
+    classifier = clone(before).set_params(n_estimators=2, warm_start=True)
+    classifier.fit(X, data[1] if data[1] is Y3 else NOISE)
+    model = classifier.model_
+    with pytest.raises(ValueError, match=message):
+        classifier.set_params(n_estimators=4, **changes).fit(*data)
+    assert classifier.model_ is model
+
+
+def test_a_warm_start_may_drop_constraints_and_change_weights_that_stay_positive():
+    classifier = clone(CONSTRAINED).set_params(n_estimators=2, warm_start=True).fit(X, NOISE)
+    classifier.set_params(n_estimators=4, monotonic_cst=[1, 0, 0, 1]).fit(X, NOISE)
+    watching = clone(WATCHING).set_params(n_estimators=4, warm_start=True).fit(X, NOISE)
+    watching.set_params(n_estimators=9).fit(X, NOISE, np.linspace(1.0, 2.0, 300))
+    watching.set_params(n_iter_no_change=None, n_estimators=12).fit(X, NOISE)
+    assert watching.held_out_errors_ == ((),)
+    with pytest.raises(ValueError, match="held nothing out"):
+        watching.set_params(n_iter_no_change=5, n_estimators=15).fit(X, NOISE)
+
+
+def test_an_earlier_rounds_held_out_score_is_worked_out_once():
+    class Counting(LocalJudge):
+        n_scores = 0
+
+        def judged(self) -> Judgement:
+            self.n_scores += 1
+            return super().judged()
+
+    stumps = [Stump(0, float(at), 1, 1, 0.4) for at in range(8)]
+    held_out = HeldOut(np.where(NOISE, 1.0, -1.0), IntegerWeights.of(np.ones(300)))
+    judge = Counting(X, None, held_out, scorer("loss", held_out))
+    watch = EarlyStopping(judge, Stopping(patience=3))
+    watch.resume(stumps, [0.5] * 8)
+    assert judge.n_scores == 1
+    assert watch.best_round == 8
+
+
+def interrupted_at(line: int, run: Callable[[], object], where: Callable[[Path], bool]) -> int:
+    """Run, and raise KeyboardInterrupt before that line of some files; how many were passed."""
+    passed = 0
+
+    def trace(frame, event, argument):
+        if not where(Path(frame.f_code.co_filename)):
+            return None
+
+        def by_line(frame, event, argument):
+            nonlocal passed
+            if event == "line":
+                if passed == line:
+                    raise KeyboardInterrupt
+                passed += 1
+            return by_line
+
+        return by_line
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    except KeyboardInterrupt:
+        assert passed == line
+    finally:
+        sys.settrace(before)
+    return passed
+
+
+def test_an_interruption_at_any_line_of_the_base_leaves_the_old_model_or_the_new_one_whole():
+    y_new, words = np.asarray(["no", "yes", "perhaps"])[Y3], ("no", "perhaps", "yes")
+    line, outcomes = 0, set()
+    while True:
+        classifier = AdaBoostClassifier(n_estimators=2, device="cpu").fit(X[:50, :3], NOISE[:50])
+        passed = interrupted_at(
+            line, lambda c=classifier: c.fit(X[:60], y_new[:60]), lambda file: file.name == BASE
+        )
+        model = classifier.model_
+        found = tuple(classifier.classes_.tolist()), model.classes, classifier.n_classes_
+        outcomes.add((*found, classifier.n_features_in_, model.n_features, len(classifier.rounds_)))
+        classifier.predict(X[:, : classifier.n_features_in_])
+        if passed < line:
+            break
+        line += 1
+    assert line > 40
+    assert outcomes == {((0, 1), (0, 1), 2, 3, 3, 1), (words, words, 3, 4, 4, 3)}
+
+
+BASE = "fitted.py"
+
+
+def test_an_interruption_anywhere_leaves_the_old_model_or_the_new_one_whole_and_it_goes_on():
+    X, y = drawn(3, n_samples=40, missing=0.1)
+
+    def started():
+        how = {"warm_start": True, "n_iter_no_change": 3, "random_state": 0, "device": "cpu"}
+        return KINDS["real"](n_estimators=1, **how).fit(X, y).set_params(n_estimators=3)
+
+    def anywhere(file: Path) -> bool:
+        return PACKAGE in file.parents
+
+    old, new = facts_of(started()), facts_of(started().fit(X, y))
+    assert old != new
+    classifier = started()
+    n_lines = interrupted_at(-1, lambda: classifier.fit(X, y), anywhere)
+    assert n_lines > 1000
+    outcomes = []
+    for line in np.random.default_rng(0).integers(0, n_lines, size=20):
+        classifier = started()
+        interrupted_at(int(line), lambda c=classifier: c.fit(X, y), anywhere)
+        outcomes.append(facts_of(classifier))
+        assert outcomes[-1] in (old, new), line
+        assert facts_of(classifier.fit(X, y)) == new
+    assert old in outcomes
+
+
+def test_what_was_fitted_does_not_change_with_the_parameters():
+    classifier = AdaBoostClassifier(n_estimators=5, learning_rate=0.5).fit(X, NOISE)
+    votes, errors = classifier.estimator_weights_, classifier.estimator_errors_
+    classifier.set_params(n_estimators=50)
+    assert np.array_equal(classifier.estimator_weights_, votes)
+    assert np.array_equal(classifier.estimator_errors_, errors)
+    assert votes.shape == (5,)
