@@ -1,0 +1,477 @@
+"""Held-out samples: which are drawn or passed, how they are judged, when a fit ends, its curves.
+
+Scores are computed again with scikit-learn's metrics, from models that were fitted without early
+stopping on the samples that were left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from backends import Backend
+from classifiers import CASES, KINDS, SHARED, drawn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models_by_hand import skip_if_costly
+from sklearn import config_context
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gpustump import AdaBoostClassifier
+from gpustump.data.parameters import SCORINGS
+from gpustump.estimators.stratified import Strata
+
+PATIENCE = 4
+WATCHING = {
+    "n_estimators": 60,
+    "n_iter_no_change": PATIENCE,
+    "validation_fraction": 0.4,
+    "random_state": 5,
+}
+
+
+def parts_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The samples that are trained on and those that are watched."""
+    seed = int(np.random.RandomState(WATCHING["random_state"]).randint(2**31 - 1))
+    kept, watched = train_test_split(
+        np.arange(len(y)), test_size=WATCHING["validation_fraction"], stratify=y, random_state=seed
+    )
+    return np.sort(kept), np.sort(watched)
+
+
+def margins(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """y F for each sample and output."""
+    if scores.ndim == 1:
+        return np.where(y == 1, 1, -1) * scores
+    return np.where(y[:, np.newaxis] == np.arange(scores.shape[1]), 1, -1) * scores
+
+
+def expected_score(scoring: str, y: np.ndarray, stage: dict, kind: str) -> float:
+    """A score of held-out samples by its definition."""
+    scores, shares = stage["scores"], stage["shares"]
+    if scoring == "accuracy":
+        return accuracy_score(y, stage["labels"])
+    if scoring == "balanced_accuracy":
+        return balanced_accuracy_score(y, stage["labels"])
+    if scoring == "roc_auc":
+        if scores.ndim == 1:
+            return roc_auc_score(y, scores)
+        return float(np.mean([roc_auc_score(y == k, scores[:, k]) for k in range(3)]))
+    if scoring == "neg_log_loss":
+        return -log_loss(y, shares)
+    if scoring == "neg_exponential_loss":
+        return -float(np.exp(-margins(y, scores)).mean())
+    if kind == "newton-shared" and scores.ndim == 2:
+        own = scores[np.arange(len(y)), y]
+        return -float((np.log(np.exp(scores).sum(axis=1)) - own).mean())
+    return -float(np.log1p(np.exp(-margins(y, scores))).mean())
+
+
+ONE_RUN = [("discrete", 2), ("real", 2), ("newton", 2)] + [(kind, 3) for kind in SHARED]
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize(("kind", "n_classes"), ONE_RUN)
+def test_held_out_scores_are_those_of_models_of_the_other_samples(kind, n_classes, scoring):
+    X, y = drawn(n_classes, n_samples=150, missing=0.05, seed=3)
+    stopped = KINDS[kind](scoring=scoring, **WATCHING).fit(X, y)
+    (scores,), (errors,), (reason,) = (
+        stopped.held_out_scores_, stopped.held_out_errors_, stopped.stop_reasons_,
+    )  # fmt: skip
+    best = stopped.n_iter_
+    assert best == int(np.argmax(scores)) + 1 == len(stopped.rounds_[0])
+    assert reason == ("early" if len(scores) < WATCHING["n_estimators"] else "limit")
+    assert len(scores) == len(errors) == min(best + PATIENCE, WATCHING["n_estimators"])
+
+    kept, watched = parts_of(y)
+    free = KINDS[kind](n_estimators=len(scores)).fit(X[kept], y[kept])
+    assert stopped.rounds_[0] == free.rounds_[0][:best]
+    stages = zip(
+        free.staged_decision_function(X[watched]),
+        free.staged_predict(X[watched]),
+        free.staged_predict_proba(X[watched]),
+        strict=True,
+    )
+    for number, (own, labels, shares) in enumerate(stages):
+        stage = {"scores": own, "labels": labels, "shares": shares}
+        expected = expected_score(scoring, y[watched], stage, kind)
+        assert scores[number] == pytest.approx(expected, rel=1e-12, abs=3 * 2.0**-24), number
+        assert errors[number] == pytest.approx(np.mean(labels != y[watched]), abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["real", "newton"])
+def test_one_class_against_the_rest_is_watched_by_itself(kind):
+    X, y = drawn(3, n_samples=150, seed=3)
+    stopped = KINDS[kind](**WATCHING).fit(X, y)
+    kept, watched = parts_of(y)
+    assert len(stopped.rounds_) == 3
+    for number, (rounds, scores) in enumerate(
+        zip(stopped.rounds_, stopped.held_out_scores_, strict=True)
+    ):
+        assert len(rounds) == int(np.argmax(scores)) + 1
+        alone = KINDS[kind](n_estimators=len(scores)).fit(X[kept], y[kept] == number)
+        assert rounds == alone.rounds_[0][: len(rounds)]
+        staged = alone.staged_decision_function(X[watched])
+        y_watched = (y[watched] == number).astype(int)
+        expected = [
+            expected_score(
+                stopped.scoring,
+                y_watched,
+                {"scores": own, "shares": alone.model_.probabilities_of(own)},
+                kind,
+            )
+            for own in staged
+        ]
+        np.testing.assert_allclose(scores, expected, atol=2.0**-24)
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES)
+def test_held_out_samples_of_some_weight_count_by_it(kind, n_classes):
+    X, y = drawn(n_classes, n_samples=150, seed=3)
+    weights = np.random.default_rng(1).uniform(0.1, 5.0, len(y))
+    stopped = KINDS[kind](**(WATCHING | {"scoring": "accuracy"})).fit(X, y, weights)
+    kept, watched = parts_of(y)
+    number = stopped.n_iter_
+    free = KINDS[kind](n_estimators=number).fit(X[kept], y[kept], weights[kept])
+    if len(stopped.rounds_) > 1:  # each run ends where it likes
+        scores = free.decision_function(X[watched])
+        right = (scores > 0) == (y[watched][:, np.newaxis] == free.classes_)
+        found = np.average(right, axis=0, weights=weights[watched])
+        at_end = [number - 1 if len(own) >= number else None for own in stopped.held_out_scores_]
+        assert any(at is not None for at in at_end)
+        for own, at, expected in zip(stopped.held_out_scores_, at_end, found, strict=True):
+            assert at is None or own[at] == pytest.approx(expected, abs=1e-12)
+        return
+    expected = accuracy_score(y[watched], free.predict(X[watched]), sample_weight=weights[watched])
+    assert stopped.held_out_scores_[0][number - 1] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_every_backend_watches_rows_of_any_library_and_stops_alike(backend: Backend, scoring):
+    skip_if_costly(backend, SCORINGS.index(scoring))
+    kind, n_classes = ONE_RUN[SCORINGS.index(scoring)]
+    X, y = drawn(n_classes, n_samples=100, missing=0.05, seed=3)
+    how = WATCHING | {"n_iter_no_change": 2, "n_estimators": 8, "scoring": scoring}
+    own = [backend.asarray(part) for part in (X, y, X[:60], y[:60], X[60:], y[60:], np.ones(40))]
+    there = KINDS[kind](**how).fit(*own[:2])
+    check_equal(there, KINDS[kind](**how).fit(X, y))
+    plain = KINDS[kind](**how).fit(X[:60], y[:60], **validation(X[60:], y[60:]))
+    check_equal(there.fit(*own[2:4], **validation(*own[4:])), plain)
+    check_equal(there.fit(*own[2:4], **validation(X[60:].tolist(), y[60:].tolist())), plain)
+    if backend.on_gpu:
+        with pytest.raises(ValueError, match="X is on cuda:0 but X_val is on cpu"):
+            there.fit(*own[2:4], **validation(X[60:], y[60:]))
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES)
+def test_a_tolerance_stops_no_later_and_keeps_a_round_that_gained_that_much(kind, n_classes):
+    X, y = drawn(n_classes, n_samples=150, seed=3)
+    exact = KINDS[kind](**WATCHING).fit(X, y)
+    coarse = KINDS[kind](**WATCHING, tol=0.02).fit(X, y)
+    for own, other in zip(coarse.held_out_scores_, exact.held_out_scores_, strict=True):
+        assert own == other[: len(own)]
+    for rounds, scores in zip(coarse.rounds_, coarse.held_out_scores_, strict=True):
+        assert max(scores) <= scores[len(rounds) - 1] + 0.02
+
+
+def validation(X, y, weights=None) -> dict:
+    return {"X_val": X, "y_val": y, "sample_weight_val": weights}
+
+
+def check_equal(found, expected) -> None:
+    assert found.model_.digest() == expected.model_.digest()
+    assert found.rounds_ == expected.rounds_
+    assert found.held_out_scores_ == expected.held_out_scores_
+    assert found.held_out_errors_ == expected.held_out_errors_
+    assert found.stop_reasons_ == expected.stop_reasons_
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES)
+def test_rows_that_a_split_would_hold_out_are_watched_as_that_split_does(kind, n_classes):
+    X, y = drawn(n_classes, n_samples=150, missing=0.05, seed=3)
+    weights = np.random.default_rng(1).integers(0, 3, size=150).astype(float)
+    there = np.flatnonzero(weights)
+    kept, watched = (there[own] for own in parts_of(y[there]))
+    options = WATCHING | {"scoring": SCORINGS[CASES.index((kind, n_classes)) % len(SCORINGS)]}
+    expected = KINDS[kind](**options).fit(X, y, weights)
+    found = KINDS[kind](**options).fit(
+        X[kept], y[kept], weights[kept], **validation(X[watched], y[watched], weights[watched])
+    )
+    check_equal(found, expected)
+
+
+def test_rows_on_another_device_are_refused_and_lists_are_moved():
+    strict = pytest.importorskip("array_api_strict")
+    X, y = drawn(3, n_samples=100, seed=3)
+    device = strict.Device("device1")  # of the host, but the library keeps its devices apart
+
+    def there(values):
+        return strict.asarray(values, device=device)
+
+    train, plain = (there(X[:60]), there(y[:60])), KINDS["newton"](n_estimators=4)
+    plain.fit(X[:60], y[:60], **validation(X[60:], y[60:]))
+    for rows in (
+        validation(there(X[60:]), there(y[60:]), there(np.ones(40))),
+        validation(X[60:].tolist(), y[60:].tolist()),
+    ):
+        check_equal(KINDS["newton"](n_estimators=4).fit(*train, **rows), plain)
+    with pytest.raises(ValueError, match=r"X is on .*device1.* but X_val is on cpu; move one"):
+        KINDS["newton"]().fit(*train, **validation(X[60:], y[60:]))
+    with pytest.raises(ValueError, match=r"y_val: X is on .*device1.* but y is on cpu; move one"):
+        KINDS["newton"]().fit(*train, **validation(there(X[60:]), y[60:]))
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES)
+def test_without_early_stopping_all_rounds_are_made_and_kept_and_judged(kind, n_classes):
+    X, y = drawn(n_classes, n_samples=150, seed=3)
+    plain = KINDS[kind](n_estimators=12).fit(X[:90], y[:90])
+    found = KINDS[kind](n_estimators=12).fit(X[:90], y[:90], **validation(X[90:], y[90:]))
+    assert found.model_.digest() == plain.model_.digest()
+    assert found.stop_reasons_ == plain.stop_reasons_
+    assert [len(own) for own in found.held_out_scores_] == [len(own) for own in found.rounds_]
+    if len(found.rounds_) == 1:
+        errors = [float(np.mean(own != y[90:])) for own in plain.staged_predict(X[90:])]
+        np.testing.assert_allclose(found.held_out_errors_[0], errors, atol=1e-15)
+
+
+def test_frames_and_text_labels_are_taken_as_those_of_the_training_table():
+    X, y = drawn(3, n_samples=150, seed=3)
+    names = np.asarray(["low", "middle", "high"])
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    plain = KINDS["newton"](**WATCHING).fit(X[:90], y[:90], **validation(X[90:], y[90:]))
+    found = KINDS["newton"](**WATCHING).fit(
+        frame[:90], pd.Series(names[y[:90]]), **validation(frame[90:], pd.Series(names[y[90:]]))
+    )
+    assert sorted(map(len, found.rounds_)) == sorted(map(len, plain.rounds_))
+    assert sorted(found.held_out_scores_) == sorted(plain.held_out_scores_)
+
+
+def test_a_pipeline_transforms_the_rows_that_are_watched():
+    X, y = drawn(2, n_samples=150, seed=3)
+    scaler = StandardScaler().fit(X[:90])
+    plain = AdaBoostClassifier(**WATCHING).fit(
+        scaler.transform(X[:90]), y[:90], **validation(scaler.transform(X[90:]), y[90:])
+    )
+    with config_context(enable_metadata_routing=True):
+        boosting = AdaBoostClassifier(**WATCHING).set_fit_request(X_val=True, y_val=True)
+        pipeline = make_pipeline(StandardScaler(), boosting)
+        pipeline.set_params(transform_input=["X_val"])
+        pipeline.fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
+    check_equal(pipeline[-1], plain)
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), [("real", 2), ("newton", 3)])
+def test_bags_are_trained_on_their_shares_and_all_watch_the_rows_that_are_passed(kind, n_classes):
+    X, y = drawn(n_classes, n_samples=200, seed=3)
+    rows, options = validation(X[140:], y[140:]), WATCHING | {"n_estimators": 12}
+    bagged = KINDS[kind](**options, n_bags=2).fit(X[:140], y[:140], **rows)
+    state = np.random.RandomState(WATCHING["random_state"])
+    found = []
+    for _ in range(2):
+        seed = int(state.randint(2**31 - 1))
+        kept, _ = train_test_split(
+            np.arange(140), test_size=0.4, stratify=y[:140], random_state=seed
+        )
+        kept = np.sort(kept)
+        found.append(KINDS[kind](**options).fit(X[kept], y[kept], **rows))
+    assert bagged.rounds_ == tuple(own for one in found for own in one.rounds_)
+    assert bagged.held_out_scores_ == tuple(own for one in found for own in one.held_out_scores_)
+
+
+def test_a_warm_start_of_bags_keeps_their_shares_whatever_is_watched():
+    X, y = drawn(2, n_samples=200, seed=3)
+    rows = validation(X[140:], y[140:])
+    options = WATCHING | {"n_bags": 2, "n_iter_no_change": None}
+    plain = KINDS["newton"](**(options | {"n_estimators": 9})).fit(X[:140], y[:140])
+    parts = KINDS["newton"](**(options | {"n_estimators": 2}), warm_start=True)
+    shares = KINDS["newton"](**(options | {"n_estimators": 9, "n_iter_no_change": 99}))
+    shares.fit(X[:140], y[:140])
+    for n_estimators, watched in ((2, {}), (4, rows), (6, {}), (9, rows)):
+        parts.set_params(n_estimators=n_estimators).fit(X[:140], y[:140], **watched)
+    assert parts.model_.digest() == plain.model_.digest()
+    assert [len(own) for own in parts.held_out_scores_] == [9, 9]
+    parts.set_params(n_iter_no_change=99).fit(X[:140], y[:140])
+    expected = [own[:9] for own in shares.held_out_scores_]
+    assert [own[:9] for own in parts.held_out_scores_] == expected
+
+
+@pytest.mark.parametrize("before", ["nothing", "a share", "other rows"])
+def test_a_warm_start_judges_the_earlier_rounds_by_the_rows_that_it_is_given(before):
+    X, y = drawn(2, n_samples=200, seed=3)
+    classifier = KINDS["newton"](n_estimators=5, warm_start=True, random_state=0)
+    if before == "a share":
+        classifier.set_params(n_iter_no_change=99)
+    others = {"other rows": validation(X[:40], 1 - y[:40])}
+    classifier.fit(X[:120], y[:120], **others.get(before, {}))
+    n_before = classifier.n_iter_
+    classifier.set_params(n_estimators=9, n_iter_no_change=None)
+    classifier.fit(X[:120], y[:120], **validation(X[120:], y[120:]))
+    assert classifier.n_iter_ == 9 > n_before
+    errors = [float(np.mean(own != y[120:])) for own in classifier.staged_predict(X[120:])]
+    np.testing.assert_allclose(classifier.held_out_errors_[0], errors, atol=1e-15)
+    assert len(classifier.held_out_scores_[0]) == 9
+
+
+def test_a_warm_start_does_not_hold_out_rows_that_it_was_trained_on_while_others_were_watched():
+    X, y = drawn(2, n_samples=150, seed=3)
+    classifier = KINDS["real"](**(WATCHING | {"n_estimators": 4}), warm_start=True)
+    classifier.fit(X[:90], y[:90], **validation(X[90:], y[90:]))
+    before = classifier.model_.digest()
+    classifier.set_params(n_estimators=9)
+    with pytest.raises(ValueError, match="the earlier fit watched X_val and y_val, and trained on"):
+        classifier.fit(X[:90], y[:90])
+    classifier.set_params(scoring="accuracy")
+    with pytest.raises(ValueError, match="scoring is 'accuracy', and it was 'loss'"):
+        classifier.fit(X[:90], y[:90], **validation(X[90:], y[90:]))
+    assert classifier.model_.digest() == before
+
+
+X, Y = drawn(3)
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy"])
+def test_a_score_of_all_classes_needs_rows_of_each_to_watch(scoring):
+    with pytest.raises(ValueError, match=f"scoring='{scoring}' needs samples of every class in y"):
+        KINDS["real"](scoring=scoring).fit(X, Y, **validation(X, Y % 2))
+    found = KINDS["real"](n_estimators=3).fit(X, Y, **validation(X, 0 * Y))
+    assert [len(own) for own in found.held_out_scores_] == [3, 3, 3]
+
+
+def test_rows_of_weight_zero_are_not_watched_whatever_their_label_is():
+    rows = np.flatnonzero(Y < 2)
+    plain = KINDS["newton"](n_estimators=3).fit(X, Y, **validation(X[rows], Y[rows]))
+    labels, weights = np.where(Y < 2, Y, 77), np.where(Y < 2, 1.0, 0.0)
+    found = KINDS["newton"](n_estimators=3).fit(X, Y, **validation(X, labels, weights))
+    check_equal(found, plain)
+
+
+def both(classes: np.ndarray, share: float, seed: int) -> list[list[list[int]] | None]:
+    """The samples kept and set aside here and by scikit-learn; None for an error.
+
+    scikit-learn gets the samples of classes with two or more; the others are kept.
+    """
+    is_lone = np.bincount(classes)[classes] == 1
+
+    def by_scikit_learn() -> tuple[np.ndarray, np.ndarray]:
+        index = np.flatnonzero(~is_lone)
+        kept, apart = train_test_split(
+            index, test_size=share, stratify=classes[index], random_state=seed
+        )
+        return np.sort([*kept, *np.flatnonzero(is_lone)]), np.sort(apart)
+
+    found: list[list[list[int]] | None] = []
+    for draw in (lambda: Strata.of(classes).drawn(share, seed), by_scikit_learn):
+        try:
+            found.append([own.tolist() for own in draw()])
+        except ValueError:
+            found.append(None)
+    return found
+
+
+@settings(max_examples=300)
+@given(
+    sizes=st.lists(st.one_of(st.integers(0, 4), st.integers(2, 60)), min_size=2, max_size=12),
+    share=st.one_of(st.floats(0.001, 0.999), st.sampled_from([0.1, 0.15, 0.2, 0.25, 0.5, 0.9])),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_classes_of_any_sizes_are_drawn_alike(sizes, share, seed):
+    classes = np.repeat(np.arange(len(sizes)), sizes)
+    np.random.default_rng(seed).shuffle(classes)
+    if len(classes):
+        ours, theirs = both(classes, share, seed)
+        assert ours == theirs
+
+
+def test_many_samples_are_drawn_alike():
+    random = np.random.default_rng(0)
+    for n_samples in (1000, 54_321):
+        classes = random.choice(5, size=n_samples, p=[0.5, 0.3, 0.15, 0.04, 0.01])
+        ours, theirs = both(classes, 0.15, 7)
+        assert ours == theirs
+
+
+def test_too_few_samples_are_refused_with_their_numbers():
+    with pytest.raises(ValueError, match="every class has one sample only"):
+        Strata.of(np.arange(5)).drawn(0.5, 0)
+    with pytest.raises(
+        ValueError, match=r"of 4 samples .* 1 would be set aside and 3 kept.* all 2"
+    ):
+        Strata.of(np.asarray([0, 0, 1, 1])).drawn(0.1, 0)
+
+
+def test_a_class_of_one_sample_is_kept_and_changes_nothing_else():
+    classes = np.arange(40) % 2
+    kept, apart = Strata.of(classes).drawn(0.25, 3)
+    with_lone = Strata.of(np.concatenate([classes, [2], [4]])).drawn(0.25, 3)
+    assert with_lone[0].tolist() == [*kept.tolist(), 40, 41]
+    assert with_lone[1].tolist() == apart.tolist()
+
+
+ROWS, _ = drawn(2, n_samples=150, seed=3)
+NAMES = np.asarray(["red", "blue", "green"])
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), [("discrete", 2), *CASES[-2:]])
+def test_curves_are_those_of_the_models_after_each_round(kind, n_classes):
+    _, numbers = drawn(n_classes, n_samples=150, seed=3)
+    y = NAMES[numbers]
+    classifier = KINDS[kind](n_estimators=6, scoring="balanced_accuracy")
+    classifier.fit(ROWS[:90], y[:90], X_val=ROWS[90:], y_val=y[90:])
+    curves = classifier.evals_result_
+    assert {name: set(own) for name, own in curves.items()} == {
+        "training": {"error"},
+        "validation": {"balanced_accuracy", "error"},
+    }
+    runs = [None] if len(classifier.rounds_) == 1 else classifier.classes_.tolist()
+    for label in runs:
+        rows = {"training": slice(90), "validation": slice(90, None)}
+        for name, metric in (("training", "error"), ("validation", "error"), ("validation", None)):
+            curve = curves[name][metric or "balanced_accuracy"]
+            own = curve if label is None else curve[label]
+            assert isinstance(own, list)
+            truth = y[rows[name]] if label is None else y[rows[name]] == label
+            staged = classifier.staged_predict(ROWS[rows[name]])
+            if label is not None:
+                at = runs.index(label)
+                staged = (
+                    scores[:, at] > 0
+                    for scores in classifier.staged_decision_function(ROWS[rows[name]])
+                )
+            expected = [
+                np.mean(found != truth) if metric else balanced_accuracy_score(truth, found)
+                for found in staged
+            ]
+            np.testing.assert_allclose(own, expected[: len(own)], atol=1e-12)
+
+
+def test_only_what_was_watched_has_a_curve_by_the_score_of_the_fit():
+    _, y = drawn(2, n_samples=150, seed=3)
+    classifier = KINDS["newton"](n_estimators=30, n_iter_no_change=3, random_state=1)
+    with pytest.raises(NotFittedError):
+        classifier.evals_result_  # noqa: B018
+    classifier.fit(ROWS, y).set_params(scoring="accuracy")
+    curves = classifier.evals_result_
+    assert curves["validation"]["neg_log_loss"] == list(classifier.held_out_scores_[0])
+    assert len(curves["training"]["error"]) == classifier.n_iter_
+    assert set(classifier.set_params(n_iter_no_change=None).fit(ROWS, y).evals_result_) == {
+        "training"
+    }
+
+
+def test_every_bag_has_curves_of_its_own():
+    _, y = drawn(2, n_samples=150, seed=3)
+    options = {"n_estimators": 5, "n_bags": 2, "random_state": 0}
+    plain = KINDS["newton"](**options).fit(ROWS, y)
+    assert list(plain.evals_result_) == ["training of bag 1", "training of bag 2"]
+    classifier = KINDS["newton"](n_iter_no_change=3, **options).fit(ROWS, y)
+    curves = classifier.evals_result_
+    for bag, (rounds, scores) in enumerate(
+        zip(classifier.rounds_, classifier.held_out_scores_, strict=True), start=1
+    ):
+        errors = [one.training_error for one in rounds]
+        assert curves[f"training of bag {bag}"] == {"error": errors}
+        assert curves[f"validation of bag {bag}"]["neg_log_loss"] == list(scores)
