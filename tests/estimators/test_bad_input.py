@@ -42,7 +42,10 @@ def objects(values: list[Any]) -> np.ndarray:
 
 def check_refused(estimator: Any, changes: Any, message: str, *data: Any, **more: Any) -> None:
     """A fit with changed parameters, or with these data, is refused; the model stays as it was."""
-    before = estimator.set_params(n_estimators=2, device="cpu", random_state=0).fit(X, Y).model_
+    quick = {"n_estimators": 2, "device": "cpu", "random_state": 0}
+    if estimator.n_bags is None:
+        quick |= {"n_bags": 2, "interactions": 0}
+    before = estimator.set_params(**quick).fit(X, Y).model_
     estimator.set_params(**changes)
     with pytest.raises((ValueError, TypeError), match=message):
         estimator.fit(*data, **more)
