@@ -28,7 +28,7 @@ from gpustump.data.parameters import (
 from gpustump.data.readable import counted, listed, shown
 
 if TYPE_CHECKING:
-    from gpustump.estimators.boosted import BoostedEstimator
+    from gpustump.estimators.boosters import BoostedEstimator
 
 ClassLoss = Literal["exponential", "logistic"]
 

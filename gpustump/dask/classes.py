@@ -17,8 +17,7 @@ from gpustump.dask.shards import ByPart, DaskShards
 from gpustump.data.class_weights import PRODUCT, ClassWeight, class_factors
 from gpustump.data.labels import encode, listed
 from gpustump.data.parameters import Scoring
-from gpustump.estimators.held_out_split import Earlier
-from gpustump.estimators.validation_data import refuse_absent_classes
+from gpustump.estimators.held_out import Earlier, refuse_absent_classes
 
 
 def labels_of(

@@ -16,7 +16,8 @@ from gpustump.dask.partitions import Collection, blocks_of, example_of, is_frame
 from gpustump.dask.prediction import accuracy, applied, r2
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.parameters import check_quantity_loss
-from gpustump.estimators.boosted import BoostedClassifier, BoostedEstimator
+from gpustump.estimators.base import Data, Learnt
+from gpustump.estimators.boosters import BoostedClassifier, BoostedEstimator
 from gpustump.estimators.callbacks import with_callbacks
 from gpustump.estimators.categorical import (
     Categories,
@@ -25,10 +26,9 @@ from gpustump.estimators.categorical import (
     refuse_other_categories,
 )
 from gpustump.estimators.checkpointing import FitCheckpoint, settings_of
-from gpustump.estimators.fitted import Data, Learnt
+from gpustump.estimators.held_out import Validation, naming
 from gpustump.estimators.regressors import StumpBoostingRegressor
-from gpustump.estimators.target_domain import Quantity, TargetDomain
-from gpustump.estimators.validation_data import Validation, naming
+from gpustump.estimators.targets import Quantity, TargetDomain
 
 _KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
 """The kind of shards for each device; see `engines.cluster.shards.shard_of`."""

@@ -61,9 +61,16 @@ from gpustump.estimators.checkpointing import (
     kept_shares,
     outline_of,
 )
-from gpustump.estimators.held_out_split import Earlier, Population, Split, Watching
-from gpustump.estimators.target_domain import Quantity, TargetDomain
-from gpustump.estimators.validation_data import Asked, Note, drawn_shares
+from gpustump.estimators.held_out import (
+    Asked,
+    Earlier,
+    Note,
+    Population,
+    Split,
+    Watching,
+    drawn_shares,
+)
+from gpustump.estimators.targets import Quantity, TargetDomain
 from gpustump.model.bags import averaged
 from gpustump.model.ensemble import StumpEnsemble
 

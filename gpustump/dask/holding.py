@@ -41,7 +41,7 @@ from gpustump.engines.cpu.table.cuts import codable
 from gpustump.engines.held_out import held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights, scaled
 from gpustump.engines.running_scores import RunningScores, running_scores
-from gpustump.estimators.target_domain import Scale
+from gpustump.estimators.targets import Scale
 from gpustump.model.encoding import Unseen
 
 _SHARE_OF_VALUES = 0.5

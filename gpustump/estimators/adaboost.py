@@ -22,10 +22,10 @@ from gpustump.data.parameters import (
     check_learner,
     check_vote_kind,
 )
-from gpustump.estimators.boosted import BoostedClassifier
+from gpustump.estimators.base import DeviceName
+from gpustump.estimators.boosters import BoostedClassifier
 from gpustump.estimators.checkpointing import CheckpointName
-from gpustump.estimators.fitted import DeviceName
-from gpustump.estimators.one_stump import DecisionStumpClassifier
+from gpustump.estimators.stump import DecisionStumpClassifier
 from gpustump.model.members import Member
 
 

@@ -25,11 +25,11 @@ from gpustump.data.fingerprint import Fingerprint
 from gpustump.data.frames import with_columns
 from gpustump.data.interactions import Interactions
 from gpustump.data.readable import counted, printable, quoted, shortened
+from gpustump.estimators.base import Data, DeviceName, Prepared, StumpEstimator
 from gpustump.estimators.checkpointing import fingerprint_with
-from gpustump.estimators.fitted import Data, DeviceName, Prepared, StumpEstimator
+from gpustump.estimators.held_out import NOTHING, Asked, Validation
 from gpustump.estimators.recorded import FINGERPRINT, Recorded, of_estimator, recorded
-from gpustump.estimators.target_domain import Offset
-from gpustump.estimators.validation_data import NOTHING, Asked, Validation
+from gpustump.estimators.targets import Offset
 from gpustump.learners.conditions import condition
 from gpustump.learners.kinds import AnySplit
 from gpustump.model import model_file

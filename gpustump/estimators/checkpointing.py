@@ -37,10 +37,9 @@ from gpustump.data.readable import counted, listed, shown
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import CONTRACT
 from gpustump.estimators.categorical import Categories
-from gpustump.estimators.held_out_split import Provided, Split
+from gpustump.estimators.held_out import Asked, Note, Provided, Split, naming
 from gpustump.estimators.recorded import deciding_parameters
-from gpustump.estimators.target_domain import Offset, TargetDomain
-from gpustump.estimators.validation_data import Asked, Note, naming
+from gpustump.estimators.targets import Offset, TargetDomain
 from gpustump.model.model_file import as_read
 
 CheckpointName = str | os.PathLike[str] | Checkpoint | None

@@ -6,8 +6,8 @@ from typing import Any
 
 from gpustump.boosting.rounds import Callback
 from gpustump.data.parameters import GLASS_BOX, ClassScoring, MultiClass
+from gpustump.estimators.base import DeviceName
 from gpustump.estimators.checkpointing import CheckpointName
-from gpustump.estimators.fitted import DeviceName
 from gpustump.estimators.logitboost import LogitBoostClassifier
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from gpustump.boosting.rounds import Callback
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.data.parameters import ClassScoring, MultiClass, check_count, check_real
-from gpustump.estimators.boosted import BoostedClassifier
+from gpustump.estimators.base import DeviceName
+from gpustump.estimators.boosters import BoostedClassifier
 from gpustump.estimators.checkpointing import CheckpointName
-from gpustump.estimators.fitted import DeviceName
 
 
 class LogitBoostClassifier(BoostedClassifier):

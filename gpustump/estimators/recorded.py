@@ -19,8 +19,7 @@ import numpy as np
 
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.readable import listed, shown
-from gpustump.estimators.held_out_split import Provided
-from gpustump.estimators.validation_data import Note
+from gpustump.estimators.held_out import Note, Provided
 from gpustump.model import model_file
 
 KEY = "estimator"

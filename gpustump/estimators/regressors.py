@@ -30,14 +30,12 @@ from gpustump.data.parameters import (
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.targets import check_targets
 from gpustump.engines.contract import QuantityLoss
-from gpustump.estimators.boosted import BoostedEstimator
+from gpustump.estimators.base import Data, DeviceName
+from gpustump.estimators.boosters import BoostedEstimator, Curve
 from gpustump.estimators.callbacks import with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName
-from gpustump.estimators.curves import Curve
-from gpustump.estimators.fitted import Data, DeviceName
-from gpustump.estimators.held_out_split import Earlier
-from gpustump.estimators.target_domain import HowLearnt, Offset, Quantity, Scale, TargetDomain
-from gpustump.estimators.validation_data import Validation
+from gpustump.estimators.held_out import Earlier, Validation
+from gpustump.estimators.targets import HowLearnt, Offset, Quantity, Scale, TargetDomain
 from gpustump.learners.target_scale import TargetScale
 
 _QUANTITY: dict[QuantityLossName, QuantityLoss] = {

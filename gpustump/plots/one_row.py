@@ -180,7 +180,7 @@ def known_score(model: StumpEnsemble, init_score: Any, exposure: Any) -> np.ndar
     ValueError, TypeError
         If an argument is not what `predict` takes for one row.
     """
-    from gpustump.estimators.target_domain import Offset  # it needs scikit-learn
+    from gpustump.estimators.targets import Offset  # it needs scikit-learn
 
     shape = (1,) if model.has_one_score else (1, -1)
     given = [None if own is None else np.reshape(own, shape) for own in (init_score, exposure)]

@@ -214,7 +214,7 @@ def residuals(
 
 def _judged(model: Any, X: Any, y: Any, sample_weight: Any, offset: tuple[Any, Any]) -> _Judged:
     """Check samples, and predict them; those of weight 0 are left out."""
-    from gpustump.estimators.target_domain import Offset
+    from gpustump.estimators.targets import Offset
 
     ensemble = model_of(model)
     if not ensemble.is_regression:

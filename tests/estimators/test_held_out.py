@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from gpustump import AdaBoostClassifier
 from gpustump.data.parameters import SCORINGS
-from gpustump.estimators.stratified import Strata
+from gpustump.estimators.held_out import Strata
 
 PATIENCE = 4
 WATCHING = {

@@ -41,7 +41,7 @@ class Offsets(NamedTuple):
         """
         if model.is_regression or self.init_score is None:
             return scores
-        from gpustump.estimators.target_domain import Offset  # it needs scikit-learn
+        from gpustump.estimators.targets import Offset  # it needs scikit-learn
 
         with as_input_error():
             known = Offset(self.init_score).of_classes(scores[:, np.newaxis], len(model.classes))
@@ -56,7 +56,7 @@ class Offsets(NamedTuple):
         InputError
             If a value is not finite, or an exposure is not above 0.
         """
-        from gpustump.estimators.target_domain import Offset
+        from gpustump.estimators.targets import Offset
 
         is_log = model.link == "log"
         with as_input_error():

@@ -39,7 +39,7 @@ from gpustump.model.encoding import Encoding, encode
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
     from gpustump.data.fingerprint import Fingerprint
-    from gpustump.estimators.boosted import BoostedEstimator
+    from gpustump.estimators.boosters import BoostedEstimator
 
 NO_OFFSETS = Offsets()
 

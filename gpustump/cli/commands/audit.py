@@ -22,9 +22,9 @@ from gpustump.cli.read.streams import check_one_standard_input, shown_name
 from gpustump.cli.summary.layout import name_value_lines
 from gpustump.data.readable import shortened, shown
 from gpustump.estimators.audit import audit_with
-from gpustump.estimators.fitted import Data
+from gpustump.estimators.base import Data
 from gpustump.estimators.recorded import Recorded, checked_dtype, of_estimator, recorded
-from gpustump.estimators.target_domain import Offset
+from gpustump.estimators.targets import Offset
 
 SAME, DIFFERENT = 0, 1
 """Exit codes."""

@@ -54,7 +54,7 @@ from gpustump.engines.announcements import nobody_listens
 from gpustump.model.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from gpustump.estimators.boosted import BoostedEstimator
+    from gpustump.estimators.boosters import BoostedEstimator
 
 REPORT = kind_with_mark("report of gpustump", html_report.MARK.encode())
 
@@ -134,7 +134,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 def _trained(arguments: argparse.Namespace) -> FittedTraining:
     """Read the table, split it, and train."""
     from gpustump.estimators.checkpointing import fingerprint_with
-    from gpustump.estimators.target_domain import Offset
+    from gpustump.estimators.targets import Offset
 
     before = FileState.of(arguments.data)
     data = read_training_data(arguments)

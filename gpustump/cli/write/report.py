@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpustump import StumpEnsemble
-    from gpustump.estimators.boosted import BoostedEstimator
+    from gpustump.estimators.boosters import BoostedEstimator
 
 MARK = "<!-- a report of gpustump -->"
 """Every report begins with it; a file without it is not replaced."""
@@ -77,7 +77,7 @@ class DrawnRows(NamedTuple):
 
     def without_offsets(self, loss: str) -> dict[str, Any]:
         """The same with what models of a quantity learn of the targets."""
-        from gpustump.estimators.target_domain import Offset, without_offset
+        from gpustump.estimators.targets import Offset, without_offset
 
         asked = check_quantity_loss(loss)
         known = Offset(*self.offsets).of_quantity(self.y[:, np.newaxis], asked)

@@ -18,8 +18,8 @@ from gpustump.data.labels import check_labels, encode, warn_of_odd_classes
 from gpustump.data.readable import listed
 from gpustump.data.sample_weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
-from gpustump.estimators.fitted import Data, StumpEstimator
-from gpustump.estimators.target_domain import Offset, TargetDomain
+from gpustump.estimators.base import Data, StumpEstimator
+from gpustump.estimators.targets import Offset, TargetDomain
 from gpustump.model.class_scores import labels_at
 
 

@@ -54,10 +54,9 @@ from gpustump.estimators.checkpointing import (
     outline_of,
     settings_of,
 )
-from gpustump.estimators.held_out_split import Earlier
+from gpustump.estimators.held_out import NOTHING, Asked, Earlier, Note, TrainingTable, shares_of
 from gpustump.estimators.recorded import record_of
-from gpustump.estimators.target_domain import NO_OFFSET, Offset, TargetDomain
-from gpustump.estimators.validation_data import NOTHING, Asked, Note, TrainingTable, shares_of
+from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
 from gpustump.learners.step_table import CategoryTable, StepTable
 from gpustump.model.bags import averaged
 from gpustump.model.encoding import features_of, plain_encoding, unseen_text

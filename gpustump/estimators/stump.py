@@ -7,8 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 from gpustump.arrays import Array
 from gpustump.boosting.rounds import checked_resources
 from gpustump.boosting.training import Settings
-from gpustump.estimators.classifying import StumpClassifier
-from gpustump.estimators.fitted import Data, DeviceName
+from gpustump.estimators.base import Data, DeviceName
+from gpustump.estimators.classifiers import StumpClassifier
 from gpustump.learners.stump import Stump
 
 

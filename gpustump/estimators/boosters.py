@@ -36,15 +36,58 @@ from gpustump.data.parameters import (
     check_scoring,
 )
 from gpustump.engines.contract import Search
+from gpustump.estimators.base import Data, Learnt, StumpEstimator
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint
-from gpustump.estimators.classifying import StumpClassifier
-from gpustump.estimators.curves import Curve, curves_of
-from gpustump.estimators.fitted import Data, Learnt, StumpEstimator
-from gpustump.estimators.held_out_split import Earlier, Watching, refuse_bad_random_state
-from gpustump.estimators.target_domain import Offset, TargetDomain
-from gpustump.estimators.validation_data import Asked, Note, Validation, watching_settings
+from gpustump.estimators.classifiers import StumpClassifier
+from gpustump.estimators.held_out import (
+    Asked,
+    Earlier,
+    Note,
+    Validation,
+    Watching,
+    refuse_bad_random_state,
+    watching_settings,
+)
+from gpustump.estimators.targets import Offset, TargetDomain
 from gpustump.learners.step_table import VOTES_LIMIT
+
+Curve = list[float] | dict[Any, list[float]]
+"""A number for each round; with several runs such a list for each class, by its label."""
+
+
+def curves_of(
+    runs: Sequence[Run], labels: Sequence[Any], scoring: Scoring | None, n_bags: int = 1
+) -> dict[str, dict[str, Curve]]:
+    """The curves of a fit.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        One, or one for each class; with several bags, the runs of the first bag come first.
+    labels : sequence (n_classes,)
+    scoring : str or None
+        The score of the watched samples, if any were watched.
+    n_bags : int
+        With several bags, each has data sets of its own: "training of bag 1".
+    """
+    found: dict[str, dict[str, Curve]] = {}
+    n_runs = len(runs) // n_bags
+    for bag in range(n_bags):
+        own = runs[bag * n_runs : (bag + 1) * n_runs]
+        of_bag = "" if n_bags == 1 else f" of bag {bag + 1}"
+        training = [[one.training_error for one in run.rounds] for run in own]
+        found[f"training{of_bag}"] = {"error": _curve(training, labels)}
+        if scoring is not None and any(run.held_out_scores for run in own):
+            found[f"validation{of_bag}"] = {
+                scoring: _curve([list(run.held_out_scores) for run in own], labels),
+                "error": _curve([list(run.held_out_errors) for run in own], labels),
+            }
+    return found
+
+
+def _curve(by_run: list[list[float]], labels: Sequence[Any]) -> Curve:
+    return by_run[0] if len(by_run) == 1 else dict(zip(labels, by_run, strict=True))
 
 
 class BoostedEstimator(CallbackSupportMixin, StumpEstimator):

@@ -1,0 +1,584 @@
+"""Held-out samples of a fit: which are drawn or passed, and whether a warm start may watch them.
+
+Early stopping and bags draw a stratified share of the samples. Rows that the caller passes as X_val
+and y_val are watched by all bags; each bag is still trained on its own share. Passed rows may be of
+another array library than X, and count with the weights that they come with: `class_weight` is for
+training.
+
+A warm start must not watch samples that it was trained on. So a split notes the share, the seed and
+a fingerprint of the samples that it was drawn from. Of passed rows only the score is noted: nobody
+can check whether they were trained on, and their scores after the earlier rounds are computed
+again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.bags import Share
+from gpustump.boosting.early_stopping import Stopping
+from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings
+from gpustump.data.callers import caller_level
+from gpustump.data.input_arrays import check_same_device
+from gpustump.data.parameters import Scoring, usual_bags
+from gpustump.data.readable import counted, listed
+from gpustump.data.sample_weights import check_weights
+from gpustump.engines.contract import Search
+from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
+
+
+class Strata(NamedTuple):
+    """Samples by class.
+
+    Attributes
+    ----------
+    members : list of ndarray of int64
+        The samples of each class that has two or more, increasing.
+    sizes : ndarray of int64
+        How many they are.
+    lone : ndarray of int64
+        The samples whose class has no other, in the order of the classes.
+    """
+
+    members: list[np.ndarray]
+    sizes: np.ndarray
+    lone: np.ndarray
+
+    @classmethod
+    def of(cls, classes: np.ndarray) -> Strata:
+        """From the class number of each sample."""
+        sizes = np.bincount(classes)
+        by_class = np.split(np.argsort(classes, kind="stable"), np.cumsum(sizes)[:-1])
+        lone = [own for own in by_class if len(own) == 1]
+        return cls(
+            [own for own in by_class if len(own) > 1],
+            sizes[sizes > 1],
+            np.concatenate([np.empty(0, dtype=np.int64), *lone]),
+        )
+
+    def drawn(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the samples to keep and of a share to set aside, both increasing.
+
+        In both parts each class of two samples or more has its share, to less than one sample.
+
+        Parameters
+        ----------
+        share : float
+            Above 0 and below 1.
+        seed : int
+
+        Raises
+        ------
+        ValueError
+            If a part would lack one of these classes.
+        """
+        n_samples, n_classes = int(self.sizes.sum()), len(self.sizes)
+        n_apart = math.ceil(share * n_samples)
+        n_kept = n_samples - n_apart
+        if not n_classes:
+            raise ValueError("every class has one sample only.")
+        if min(n_apart, n_kept) < n_classes:
+            raise ValueError(
+                f"of {counted(n_samples, 'sample')} in classes of two or more, {n_apart} would be "
+                f"set aside and {n_kept} kept, but each part needs one of all {n_classes} classes."
+            )
+        generator = np.random.RandomState(seed)
+        to_keep = _proportional(self.sizes, n_kept, generator)
+        apart = _proportional(self.sizes - to_keep, n_apart, generator)
+        drawn = [own[generator.permutation(len(own))] for own in self.members]
+        parts = list(zip(drawn, to_keep.tolist(), apart.tolist(), strict=True))
+        kept = np.concatenate([self.lone, *(own[:n_own] for own, n_own, _ in parts)])
+        rest = np.concatenate([own[n_own : n_own + n_rest] for own, n_own, n_rest in parts])
+        return np.sort(kept), np.sort(rest)
+
+
+def _proportional(sizes: np.ndarray, n_drawn: int, generator: np.random.RandomState) -> np.ndarray:
+    """How many samples of each class make `n_drawn` in all, in proportion to the classes' sizes.
+
+    Numbers are rounded down first. The samples that are then lacking come from the classes that
+    lost most by that; ties are drawn at random. As in scikit-learn, a draw is made even if all tied
+    classes get one, so that the generator goes on from the same state.
+    """
+    wanted = sizes / sizes.sum() * n_drawn
+    found = np.floor(wanted)
+    lost = wanted - found
+    n_left = int(n_drawn - found.sum())
+    for largest in np.unique(lost)[::-1]:
+        if n_left <= 0:
+            break
+        equal = np.flatnonzero(lost == largest)
+        lucky = generator.choice(equal, size=min(len(equal), n_left), replace=False)
+        found[lucky] += 1
+        n_left -= len(lucky)
+    numbers: np.ndarray = found.astype(np.int64)
+    return numbers
+
+
+OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
+"""Scores that are not defined for samples of one class only."""
+
+
+class Watching(NamedTuple):
+    """What early stopping asks for: the share to hold out, how to draw it, and its score.
+
+    A `seed`, which an earlier fit has drawn, takes the place of one that `random_state` draws.
+    """
+
+    fraction: float
+    random_state: Any
+    scoring: Scoring
+    seed: int | None = None
+
+
+class Split(NamedTuple):
+    """Which samples are held out (a share, drawn with a seed, of samples with a fingerprint), and
+    which score of them is watched."""
+
+    fraction: float
+    seed: int
+    fingerprint: str
+    scoring: Scoring
+
+
+class Provided(NamedTuple):
+    """That the watched samples are rows that the caller passed to `fit`; with their score that is
+    watched and, for a bag, the share that it is not trained on."""
+
+    scoring: Scoring
+    share: Split | None = None
+
+
+class Earlier(NamedTuple):
+    """What a warm start goes on from."""
+
+    runs: tuple[Run, ...]
+    target: TargetDomain
+    split: Split | Provided | None
+    search: Search
+
+
+def split_samples(samples: Samples, drawn: Drawn) -> tuple[Samples, Samples]:
+    """Samples to train on and to watch."""
+    with arrays.computing_on(samples.classes):
+        train_on, watch = (
+            samples.taken(moved_to_device_of(part, samples.classes))
+            for part in (drawn.kept, drawn.watched)
+        )
+    return train_on, watch
+
+
+class Drawn(NamedTuple):
+    """Samples to train on and samples to watch: their numbers, increasing, and how they were drawn.
+
+    Attributes
+    ----------
+    kept, watched : ndarray of int64
+    split : Split
+    """
+
+    kept: np.ndarray
+    watched: np.ndarray
+    split: Split
+
+
+@dataclass(frozen=True)
+class Population:
+    """The samples from which a fit draws what it watches; all bags draw from the same ones.
+
+    Attributes
+    ----------
+    targets : ndarray (n_samples,)
+        The number of each sample's class, int64; of a quantity the samples' targets.
+    rows : ndarray (n_samples,) of int64, or None
+        The row of the table that each sample is; None if they are all rows.
+    names : ndarray (n_classes,)
+        The labels of the classes; none for a quantity.
+    """
+
+    targets: np.ndarray
+    rows: np.ndarray | None
+    names: np.ndarray
+
+    @classmethod
+    def of(cls, samples: Samples, names: np.ndarray) -> Population:
+        """From samples on any device, and the labels of the classes."""
+        rows = None if samples.rows is None else arrays.to_host(samples.rows)
+        return cls(arrays.to_host(samples.classes), rows, names)
+
+    @functools.cached_property
+    def classes(self) -> np.ndarray:
+        """The number of each sample's class; a quantity is drawn as if all had one class."""
+        return self.targets if len(self.names) else np.zeros(len(self.targets), dtype=np.int64)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """What distinguishes these samples from others."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.targets).tobytes())
+        if self.rows is not None:
+            digest.update(np.ascontiguousarray(self.rows).tobytes())
+        return digest.hexdigest()
+
+    @functools.cached_property
+    def _strata(self) -> Strata:
+        return Strata.of(self.classes)
+
+    def warn_of_lone_samples(self) -> None:
+        """Warn of classes with one sample, which is trained on and never watched."""
+        if not len(self.names):
+            return
+        names = self.names[self.classes[self._strata.lone]].tolist()
+        if names:
+            is_one = len(names) == 1
+            what = f"class {listed(names)} has" if is_one else f"the classes {listed(names)} have"
+            warnings.warn(
+                f"y: {what} one sample only, which is trained on and never held out. So no "
+                "held-out score tells how well it is predicted.",
+                stacklevel=caller_level(),
+            )
+
+    def draw(self, watching: Watching, earlier: Earlier | None) -> Drawn:
+        """Samples to train on and to watch, stratified, the same on every device.
+
+        Raises
+        ------
+        ValueError
+            If there are too few samples, or if a warm start would watch samples that it was trained
+            on, or another score than before.
+        """
+        fraction, n_samples = watching.fraction, len(self.classes)
+        split = Split(
+            float(fraction), _seed_of(watching, earlier), self.fingerprint, watching.scoring
+        )
+        if earlier is not None and split != earlier.split:
+            _refuse_to_watch(split, earlier.split)
+        try:
+            kept, watched = self._strata.drawn(fraction, split.seed)
+        except ValueError as error:
+            raise ValueError(
+                f"validation_fraction={fraction!r} of {n_samples} samples cannot be held out: "
+                f"{error} Put rare classes together (cut a quantity into classes), take another "
+                "validation_fraction, or set n_iter_no_change=None and n_bags=1, which hold "
+                "nothing out."
+            ) from error
+        if watching.scoring in OF_BOTH_CLASSES:
+            self._refuse_absent_classes(watching, watched)
+        return Drawn(kept, watched, split)
+
+    def _refuse_absent_classes(self, watching: Watching, watched: np.ndarray) -> None:
+        absent = np.setdiff1d(np.arange(len(self.names)), self.classes[watched])
+        if absent.size:
+            raise ValueError(
+                f"scoring={watching.scoring!r} needs held-out samples of every class, but "
+                f"validation_fraction={watching.fraction!r} holds out {len(watched)} samples, and "
+                f"none of class {self.names[absent].tolist()[0]!r}. Hold out more, or take "
+                "scoring='loss'."
+            )
+
+
+def _seed_of(watching: Watching, earlier: Earlier | None) -> int:
+    """The seed of a split: that of the earlier fit, or a new one."""
+    if earlier is not None:
+        return earlier.split.seed if isinstance(earlier.split, Split) else -1
+    if watching.seed is not None:
+        return watching.seed
+    return int(check_random_state(watching.random_state).randint(2**31 - 1))
+
+
+def _refuse_to_watch(split: Split, earlier: Split | Provided | None) -> NoReturn:
+    """Say why a warm start cannot watch what the earlier fit watched."""
+    if earlier is None:
+        found = "the earlier fit held nothing out: n_iter_no_change was None"
+    elif isinstance(earlier, Provided):
+        found = "the earlier fit watched X_val and y_val, and trained on all of X"
+    elif split.fraction != earlier.fraction:
+        found = (
+            f"validation_fraction is {split.fraction!r}, and it was {earlier.fraction!r} in the "
+            "earlier fit"
+        )
+    else:
+        found = "the samples of positive weight, or their labels, are not those of the earlier fit"
+    if isinstance(earlier, Split) and split == earlier._replace(scoring=split.scoring):
+        refuse_other_scoring(split.scoring, earlier.scoring)
+    raise ValueError(
+        f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
+        "Keep both as they were, or fit anew with warm_start=False."
+    )
+
+
+def refuse_other_scoring(scoring: Scoring, earlier: Scoring) -> None:
+    """Refuse a warm start with another score than the earlier fit's."""
+    if scoring != earlier:
+        raise ValueError(
+            f"warm_start=True goes on from the best round, but scoring is {scoring!r}, and it was "
+            f"{earlier!r} in the earlier fit. Keep it as it was, or fit anew with "
+            "warm_start=False."
+        )
+
+
+def refuse_bad_random_state(random_state: Any) -> None:
+    """Refuse a random_state that cannot draw samples, even if none are drawn."""
+    try:
+        check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be None, a whole number from 0 to 2**32 - 1 or a "
+            f"numpy.random.RandomState; got {random_state!r}."
+        ) from error
+
+
+_Rows = TypeVar("_Rows")
+
+
+class Validation(NamedTuple):
+    """Rows to watch as the caller passes them, unchecked, and which score of them is watched."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    scoring: Scoring = "loss"
+    offset: Offset = NO_OFFSET
+
+    @classmethod
+    def of(
+        cls, X_val: Any, y_val: Any, sample_weight_val: Any, offset: Offset = NO_OFFSET
+    ) -> Validation | None:
+        """What `fit` is given; None for nothing.
+
+        Raises
+        ------
+        ValueError
+            If X_val or y_val is missing and one of the others is given.
+        """
+        given = {
+            "X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val,
+            "init_score_val": offset.init_score, "exposure_val": offset.exposure,
+        }  # fmt: skip
+        there = [name for name, value in given.items() if value is not None]
+        for name in ("X_val", "y_val"):
+            if there and name not in there:
+                raise ValueError(
+                    f"{there[0]} is given, but {name} is not. Give X_val and y_val, or neither."
+                )
+        return cls(X_val, y_val, sample_weight_val, offset=offset) if there else None
+
+
+def watching_settings(settings: Settings, scoring: Scoring) -> Settings:
+    """The same settings for a fit that watches rows even if it is not to stop early."""
+    return replace(settings, stopping=settings.stopping or Stopping(None, scoring=scoring))
+
+
+class Asked(NamedTuple):
+    """What a fit is to watch.
+
+    Attributes
+    ----------
+    drawn : sequence of Watching or None
+        For each bag, or the only training, how to draw the share that it is not trained on; None to
+        train on all samples.
+    validation : Validation or None
+        Rows that all bags watch in place of these shares.
+    is_usual : bool
+        Whether only as many bags are trained as suit the table; see `suiting`.
+    """
+
+    drawn: Sequence[Watching | None] = (None,)
+    validation: Validation | None = None
+    is_usual: bool = False
+
+    def suiting(self, n_samples: int, n_classes: int) -> Asked:
+        """The same, with as many bags as n_bags=None stands for, if that was asked for."""
+        if not self.is_usual:
+            return self
+        return self._replace(drawn=self.drawn[: usual_bags(n_samples, n_classes)], is_usual=False)
+
+    def with_seeds(self, seeds: Sequence[int | None]) -> Asked:
+        """The same, drawn with the seeds of another fit; as it is if that made other bags."""
+        drawn = self.drawn[: len(seeds)] if self.is_usual else self.drawn
+        if len(drawn) != len(seeds):
+            return self
+        pairs = zip(drawn, seeds, strict=True)
+        return self._replace(
+            drawn=[None if own is None else own._replace(seed=seed) for own, seed in pairs]
+        )
+
+
+NOTHING = Asked()
+"""Nothing is drawn and nothing is watched."""
+
+Note = Split | Provided | None
+"""How watched samples were chosen, for warm starts; None if none are watched."""
+
+
+class TrainingTable(NamedTuple):
+    """The table that a fit trains on, its targets, and how another table like it is checked.
+
+    Attributes
+    ----------
+    X : array (n_samples, n_features)
+    target : TargetDomain
+    checked : callable
+        From a table as the caller passes it to an array with the features of X.
+    """
+
+    X: Array
+    target: TargetDomain
+    checked: Callable[[Any], Array]
+
+
+def shares_of(
+    table: TrainingTable, samples: Samples, asked: Asked, earlier: Sequence[Earlier] | None
+) -> tuple[list[Share[Samples]], tuple[Note, ...]]:
+    """For each bag what it is trained on and what it watches.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If rows to watch are not as described, or cannot be drawn; or if a warm start cannot watch
+        them. The message names the argument.
+    """
+    asked = asked.suiting(int(samples.classes.shape[0]), table.target.n_classes)
+    validation = asked.validation
+    rows = None if validation is None else _held_out_rows(table, validation)
+    population = Population.of(samples, table.target.classes) if any(asked.drawn) else None
+
+    def drawn(watching: Watching, own: Earlier | None) -> tuple[Share[Samples], Split]:
+        assert population is not None
+        found = population.draw(watching, own)
+        kept, watched = split_samples(samples, found)
+        return Share(kept, HeldOutRows(watched), None), found.split
+
+    shares, notes = drawn_shares(drawn, Share(samples, None, None), asked, earlier)
+    if population is not None:
+        population.warn_of_lone_samples()
+    if rows is not None:
+        shares = [share._replace(held_out=rows) for share in shares]
+    return shares, notes
+
+
+def drawn_shares(
+    drawn: Callable[[Watching, Earlier | None], tuple[Share[_Rows], Split]],
+    whole: Share[_Rows],
+    asked: Asked,
+    earlier: Sequence[Earlier] | None,
+) -> tuple[list[Share[_Rows]], tuple[Note, ...]]:
+    """The share of each bag, with the runs that it goes on from.
+
+    Parameters
+    ----------
+    drawn : callable
+        Draws a share; for a warm start the share that the earlier fit has drawn.
+    whole : Share
+        The share of a training that leaves nothing out.
+    asked : Asked
+    earlier : sequence of Earlier, or None
+
+    Raises
+    ------
+    ValueError
+        If a warm start cannot watch what is asked for.
+    """
+    before: Sequence[Earlier | None] = earlier or (None,) * len(asked.drawn)
+    found = []
+    for watching, own in zip(asked.drawn, before, strict=True):
+        share, runs = whole, None if own is None else own.runs
+        split: Split | None = None
+        if watching is not None:
+            share, split = drawn(watching, _share_before(own))
+            if own is not None and isinstance(own.split, Provided):  # other rows were watched
+                runs = unjudged(runs)
+        note: Note = split
+        if asked.validation is not None:
+            runs, note = unjudged(runs), noted(asked.validation, own, split)
+        found.append((share._replace(earlier=runs), note))
+    shares, notes = zip(*found, strict=True)
+    return list(shares), notes
+
+
+def _share_before(earlier: Earlier | None) -> Earlier | None:
+    """An earlier fit; if it watched rows that were passed, with the split of its share as
+    `split`."""
+    if earlier is None or not isinstance(earlier.split, Provided) or earlier.split.share is None:
+        return earlier
+    return earlier._replace(split=earlier.split.share)
+
+
+def noted(validation: Validation, earlier: Earlier | None, share: Split | None = None) -> Provided:
+    """What a later warm start has to know about rows that the caller passes.
+
+    Raises
+    ------
+    ValueError
+        If a warm start would watch another score than the earlier fit.
+    """
+    if earlier is not None and earlier.split is not None:
+        refuse_other_scoring(validation.scoring, earlier.split.scoring)
+    return Provided(validation.scoring, share)
+
+
+def unjudged(runs: tuple[Run, ...] | None) -> tuple[Run, ...] | None:
+    """Earlier runs without their held-out scores, which may be of other rows."""
+    if runs is None:
+        return None
+    return tuple(replace(run, held_out_scores=(), held_out_errors=()) for run in runs)
+
+
+def refuse_absent_classes(scoring: Scoring, classes: np.ndarray, numbers: np.ndarray) -> None:
+    """Refuse a score that needs all classes if a class has no row to watch.
+
+    Parameters
+    ----------
+    scoring : str
+    classes : ndarray (n_classes,)
+    numbers : ndarray of int64
+        The numbers of the classes of the rows, each at least once.
+
+    Raises
+    ------
+    ValueError
+    """
+    absent = np.setdiff1d(np.arange(len(classes)), numbers)
+    if absent.size and scoring in OF_BOTH_CLASSES:
+        raise ValueError(
+            f"scoring={scoring!r} needs samples of every class in y_val, but y_val holds none of "
+            f"class {classes[absent].tolist()[0]!r}. Add some, or take scoring='loss'."
+        )
+
+
+def _held_out_rows(table: TrainingTable, validation: Validation) -> HeldOutRows:
+    """Rows that the caller passes, checked."""
+    with naming("X_val"):
+        X = table.checked(validation.X)
+    if arrays.is_array(validation.X):
+        check_same_device(X, "X_val", table.X)
+    with arrays.computing_on(X):
+        weights, rows = check_weights(validation.sample_weight, X, "sample_weight_val")
+        with naming("y_val"):
+            samples = table.target.samples_of(validation.y, weights, rows, X, validation.offset)
+    if table.target.n_classes:
+        numbers = arrays.to_host(samples.classes)
+        refuse_absent_classes(validation.scoring, table.target.classes, numbers)
+    return HeldOutRows(samples, X)
+
+
+@contextlib.contextmanager
+def naming(argument: str) -> Iterator[None]:
+    """Say in messages about a table or labels which argument they are about."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"{argument}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{argument}: {error}") from error
