@@ -238,6 +238,10 @@ class AdaBoostClassifier(BoostedClassifier):
     20
     """
 
+    estimator: Any
+    votes: VoteKind
+    weak_learner: Learner
+
     def __init__(
         self,
         estimator: Any = None,
@@ -265,29 +269,7 @@ class AdaBoostClassifier(BoostedClassifier):
         block_bytes: int | None = None,
         checkpoint: CheckpointName = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.votes = votes
-        self.multi_class = multi_class
-        self.weak_learner = weak_learner
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.n_bags = n_bags
-        self.random_state = random_state
-        self.device = device
-        self.n_iter_no_change = n_iter_no_change
-        self.validation_fraction = validation_fraction
-        self.scoring = scoring
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.monotonic_cst = monotonic_cst
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.block_bytes = block_bytes
-        self.checkpoint = checkpoint
+        self._take_parameters(locals())
 
     @property
     def estimators_(self) -> Any:

@@ -98,6 +98,12 @@ class StumpEstimator(BaseEstimator):
     route_: Route
     n_jobs: int | None
 
+    def _take_parameters(self, given: Mapping[str, Any]) -> None:
+        """Set an attribute for each parameter of `__init__`, given as its local variables."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

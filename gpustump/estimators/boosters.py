@@ -107,8 +107,10 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     monotonic_cst: Any
     max_memory: int | str | None
     block_bytes: int | None
-    checkpoint: CheckpointName = None  # for pickles of earlier versions, which lack it
-    interactions: Any = 0  # where it is no parameter
+    checkpoint: CheckpointName
+    multi_class: MultiClass = "shared"  # these three where they are no parameters
+    smoothing_rounds: int = 0
+    interactions: Any = 0
 
     _search: Search
     _runs: tuple[Run, ...]
@@ -249,13 +251,13 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
         is_flag = isinstance(self.verbose, bool)
         verbose = int(self.verbose) if is_flag else check_count(self.verbose, "verbose", least=0)
-        n_smoothing = self._n_smoothing()
+        n_smoothing = check_count(self.smoothing_rounds, "smoothing_rounds", least=0)
         return Settings(
             n_rounds=self._n_rounds_asked_for(),
             votes=self._votes(check_real(self.learning_rate, "learning_rate", above=0.0)),
-            multi_class=self._multi_class(),
+            multi_class=check_multi_class(self.multi_class),
             learner=self._learner(),
-            stopping=self._stopping(),
+            stopping=self._stopping(n_smoothing),
             callback=self.callback,
             resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
             show_progress=verbose > 0,
@@ -286,14 +288,6 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         """The largest number of rounds of a run; None if the number of classes decides it."""
         return check_count(self.n_estimators, "n_estimators")
 
-    def _n_smoothing(self) -> int:
-        """How many rounds of a run are smoothing rounds."""
-        return 0
-
-    def _multi_class(self) -> MultiClass:
-        """How more than two classes are boosted."""
-        return "shared"
-
     def _scoring(self) -> Scoring:
         """What early stopping watches."""
         raise NotImplementedError
@@ -305,7 +299,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         """The hypotheses that a round may choose from."""
         return "stump"
 
-    def _stopping(self) -> Stopping | None:
+    def _stopping(self, n_smoothing: int) -> Stopping | None:
         """When to stop early; the parameters are checked even where they are not used."""
         scoring = self._scoring()
         tol = check_real(self.tol, "tol", least=0.0)
@@ -313,7 +307,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
             return None
         patience = check_count(self.n_iter_no_change, "n_iter_no_change")
         self._checked_fraction()
-        return Stopping(patience, tol, scoring, self._n_smoothing())
+        return Stopping(patience, tol, scoring, n_smoothing)
 
     def _checked_fraction(self) -> float:
         """The share that is held out."""
@@ -326,7 +320,6 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
 class BoostedClassifier(BoostedEstimator, StumpClassifier):
     """The base class of all boosting classifiers."""
 
-    multi_class: MultiClass
     class_weight: Any
     scoring: ClassScoring
 
@@ -420,9 +413,6 @@ class BoostedClassifier(BoostedEstimator, StumpClassifier):
         data = Data(X, y, sample_weight, self.device, asked, earlier, weighting, offset)
         self._fit(data, settings)
         return self
-
-    def _multi_class(self) -> MultiClass:
-        return check_multi_class(self.multi_class)
 
     def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:
         is_shared = settings.n_outputs(target.n_classes) > 1

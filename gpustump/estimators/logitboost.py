@@ -6,7 +6,7 @@ from typing import Any
 
 from gpustump.boosting.rounds import Callback
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.data.parameters import ClassScoring, MultiClass, check_count, check_real
+from gpustump.data.parameters import ClassScoring, MultiClass, check_real
 from gpustump.estimators.base import DeviceName
 from gpustump.estimators.boosters import BoostedClassifier
 from gpustump.estimators.checkpointing import CheckpointName
@@ -207,7 +207,7 @@ class LogitBoostClassifier(BoostedClassifier):
     (569, 33)
     """
 
-    smoothing_rounds: int = 0  # for pickles of earlier versions, which lack it
+    l2_regularization: float | None
 
     def __init__(
         self,
@@ -236,35 +236,10 @@ class LogitBoostClassifier(BoostedClassifier):
         block_bytes: int | None = None,
         checkpoint: CheckpointName = None,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.l2_regularization = l2_regularization
-        self.smoothing_rounds = smoothing_rounds
-        self.multi_class = multi_class
-        self.interactions = interactions
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.n_bags = n_bags
-        self.random_state = random_state
-        self.device = device
-        self.n_iter_no_change = n_iter_no_change
-        self.validation_fraction = validation_fraction
-        self.scoring = scoring
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.monotonic_cst = monotonic_cst
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.block_bytes = block_bytes
-        self.checkpoint = checkpoint
+        self._take_parameters(locals())
 
     def _n_rounds_asked_for(self) -> int | None:
         return None if self.n_estimators is None else super()._n_rounds_asked_for()
-
-    def _n_smoothing(self) -> int:
-        return check_count(self.smoothing_rounds, "smoothing_rounds", least=0)
 
     def _votes(self, learning_rate: float) -> VoteSettings:
         l2 = self.l2_regularization

@@ -23,7 +23,6 @@ from gpustump.data.parameters import (
     GLASS_BOX_OF_QUANTITY,
     QuantityLossName,
     Scoring,
-    check_count,
     check_quantity_loss,
     check_real,
 )
@@ -164,6 +163,9 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     (8, [-4.215, 4.102, 0.0])
     """
 
+    loss: QuantityLossName
+    l2_regularization: float
+
     def __init__(
         self,
         *,
@@ -189,27 +191,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         block_bytes: int | None = None,
         checkpoint: CheckpointName = None,
     ) -> None:
-        self.loss = loss
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.l2_regularization = l2_regularization
-        self.smoothing_rounds = smoothing_rounds
-        self.interactions = interactions
-        self.categorical_features = categorical_features
-        self.n_bags = n_bags
-        self.random_state = random_state
-        self.device = device
-        self.n_iter_no_change = n_iter_no_change
-        self.validation_fraction = validation_fraction
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.monotonic_cst = monotonic_cst
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.block_bytes = block_bytes
-        self.checkpoint = checkpoint
+        self._take_parameters(locals())
 
     @with_callbacks
     def fit(
@@ -474,9 +456,6 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
             settings = replace(settings, votes=replace(votes, l2_regularization=l2))
         return settings
 
-    def _n_smoothing(self) -> int:
-        return check_count(self.smoothing_rounds, "smoothing_rounds", least=0)
-
     def _scoring(self) -> Scoring:
         return _SCORING[check_quantity_loss(self.loss)]
 
@@ -537,29 +516,7 @@ class GlassBoxRegressor(StumpBoostingRegressor):
         block_bytes: int | None = None,
         checkpoint: CheckpointName = None,
     ) -> None:
-        super().__init__(
-            loss=loss,
-            n_estimators=n_estimators,
-            learning_rate=learning_rate,
-            l2_regularization=l2_regularization,
-            smoothing_rounds=smoothing_rounds,
-            interactions=interactions,
-            categorical_features=categorical_features,
-            n_bags=n_bags,
-            random_state=random_state,
-            device=device,
-            n_iter_no_change=n_iter_no_change,
-            validation_fraction=validation_fraction,
-            tol=tol,
-            warm_start=warm_start,
-            verbose=verbose,
-            callback=callback,
-            monotonic_cst=monotonic_cst,
-            n_jobs=n_jobs,
-            max_memory=max_memory,
-            block_bytes=block_bytes,
-            checkpoint=checkpoint,
-        )
+        self._take_parameters(locals())
 
 
 def _error_of_mean(samples: Samples, loss: QuantityLossName) -> float:

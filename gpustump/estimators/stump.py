@@ -58,10 +58,7 @@ class DecisionStumpClassifier(StumpClassifier):
         max_memory: int | str | None = None,
         block_bytes: int | None = None,
     ) -> None:
-        self.device = device
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.block_bytes = block_bytes
+        self._take_parameters(locals())
 
     def fit(
         self, X: Array, y: Array, sample_weight: Array | None = None
