@@ -572,8 +572,8 @@ def _shares_of(
     def drawn(watching: Watching, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
         assert samples is not None
         assert population is not None
-        found = population.draw(watching, earlier)
-        return whole._replace(samples=samples.by_part(found.watched)), found.split
+        _, watched, split = population.draw(watching, earlier)
+        return whole._replace(samples=samples.by_part(watched)), split
 
     shares = drawn_shares(drawn, whole, asked, request.earlier)
     if population is not None:

@@ -54,7 +54,7 @@ from gpustump.estimators.checkpointing import (
     outline_of,
     settings_of,
 )
-from gpustump.estimators.held_out import NOTHING, Asked, Earlier, Note, TrainingTable, shares_of
+from gpustump.estimators.held_out import NOTHING, Asked, Earlier, Note, shares_of
 from gpustump.estimators.recorded import record_of
 from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
 from gpustump.learners.step_table import CategoryTable, StepTable
@@ -365,8 +365,7 @@ class StumpEstimator(BaseEstimator):
             warn_of_unseen_numbers(rows, numbers, names)
             return rows
 
-        table = TrainingTable(X, target, checked)
-        shares, splits = shares_of(table, samples, asked, data.earlier)
+        shares, splits = shares_of(X, target, samples, checked, asked, data.earlier)
         interactions = self._interactions(int(X.shape[1]), names)
         return Prepared(learner, X, target, settings, shares, splits, interactions, kept)
 

@@ -304,22 +304,10 @@ def _changed(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> st
         return f"it has the parameter {shown(name)}, which this estimator does not have"
     if name not in before:
         return f"it has no parameter {shown(name)}, which this estimator has"
-    return _told_apart(name, before[name], now[name])
-
-
-def _told_apart(name: str, before: Any, now: Any) -> str:
-    """What changed; of values too long to be shown whole, the first part that changed."""
-    if shown(before) == shown(now) and type(before) is type(now):
-        if isinstance(before, list) and len(before) != len(now):
-            return f"{name} had {counted(len(before), 'item')}, and has {len(now)} now"
-        if isinstance(before, list):
-            pairs = enumerate(zip(before, now, strict=True))
-            place: Any = next(place for place, (old, new) in pairs if old != new)
-            return _told_apart(f"{name}[{place}]", before[place], now[place])
-        if isinstance(before, dict) and before.keys() == now.keys():
-            place = next(key for key in before if before[key] != now[key])
-            return _told_apart(f"{name}[{place!r}]", before[place], now[place])
-    return f"{name} was {shown(before)}, and is {shown(now)} now"
+    old, new = shown(before[name]), shown(now[name])
+    if old == new:  # shortened, and they differ in what is left out
+        return f"{name} is another one now"
+    return f"{name} was {old}, and is {new} now"
 
 
 def _refuse_other_data(

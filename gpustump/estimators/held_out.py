@@ -170,30 +170,6 @@ class Earlier(NamedTuple):
     search: Search
 
 
-def split_samples(samples: Samples, drawn: Drawn) -> tuple[Samples, Samples]:
-    """Samples to train on and to watch."""
-    with arrays.computing_on(samples.classes):
-        train_on, watch = (
-            samples.taken(moved_to_device_of(part, samples.classes))
-            for part in (drawn.kept, drawn.watched)
-        )
-    return train_on, watch
-
-
-class Drawn(NamedTuple):
-    """Samples to train on and samples to watch: their numbers, increasing, and how they were drawn.
-
-    Attributes
-    ----------
-    kept, watched : ndarray of int64
-    split : Split
-    """
-
-    kept: np.ndarray
-    watched: np.ndarray
-    split: Split
-
-
 @dataclass(frozen=True)
 class Population:
     """The samples from which a fit draws what it watches; all bags draw from the same ones.
@@ -249,7 +225,9 @@ class Population:
                 stacklevel=caller_level(),
             )
 
-    def draw(self, watching: Watching, earlier: Earlier | None) -> Drawn:
+    def draw(
+        self, watching: Watching, earlier: Earlier | None
+    ) -> tuple[np.ndarray, np.ndarray, Split]:
         """Samples to train on and to watch, stratified, the same on every device.
 
         Raises
@@ -275,7 +253,7 @@ class Population:
             ) from error
         if watching.scoring in OF_BOTH_CLASSES:
             self._refuse_absent_classes(watching, watched)
-        return Drawn(kept, watched, split)
+        return kept, watched, split
 
     def _refuse_absent_classes(self, watching: Watching, watched: np.ndarray) -> None:
         absent = np.setdiff1d(np.arange(len(self.names)), self.classes[watched])
@@ -422,26 +400,25 @@ Note = Split | Provided | None
 """How watched samples were chosen, for warm starts; None if none are watched."""
 
 
-class TrainingTable(NamedTuple):
-    """The table that a fit trains on, its targets, and how another table like it is checked.
+def shares_of(
+    X: Array,
+    target: TargetDomain,
+    samples: Samples,
+    checked: Callable[[Any], Array],
+    asked: Asked,
+    earlier: Sequence[Earlier] | None,
+) -> tuple[list[Share[Samples]], tuple[Note, ...]]:
+    """For each bag what it is trained on and what it watches.
 
-    Attributes
+    Parameters
     ----------
     X : array (n_samples, n_features)
     target : TargetDomain
+    samples : Samples
     checked : callable
         From a table as the caller passes it to an array with the features of X.
-    """
-
-    X: Array
-    target: TargetDomain
-    checked: Callable[[Any], Array]
-
-
-def shares_of(
-    table: TrainingTable, samples: Samples, asked: Asked, earlier: Sequence[Earlier] | None
-) -> tuple[list[Share[Samples]], tuple[Note, ...]]:
-    """For each bag what it is trained on and what it watches.
+    asked : Asked
+    earlier : sequence of Earlier, or None
 
     Raises
     ------
@@ -449,16 +426,20 @@ def shares_of(
         If rows to watch are not as described, or cannot be drawn; or if a warm start cannot watch
         them. The message names the argument.
     """
-    asked = asked.suiting(int(samples.classes.shape[0]), table.target.n_classes)
-    validation = asked.validation
-    rows = None if validation is None else _held_out_rows(table, validation)
-    population = Population.of(samples, table.target.classes) if any(asked.drawn) else None
+    asked = asked.suiting(int(samples.classes.shape[0]), target.n_classes)
+    rows = None
+    if asked.validation is not None:
+        rows = _held_out_rows(X, target, checked, asked.validation)
+    population = Population.of(samples, target.classes) if any(asked.drawn) else None
 
     def drawn(watching: Watching, own: Earlier | None) -> tuple[Share[Samples], Split]:
         assert population is not None
-        found = population.draw(watching, own)
-        kept, watched = split_samples(samples, found)
-        return Share(kept, HeldOutRows(watched), None), found.split
+        *parts, split = population.draw(watching, own)
+        with arrays.computing_on(samples.classes):
+            kept, watched = (
+                samples.taken(moved_to_device_of(part, samples.classes)) for part in parts
+            )
+        return Share(kept, HeldOutRows(watched), None), split
 
     shares, notes = drawn_shares(drawn, Share(samples, None, None), asked, earlier)
     if population is not None:
@@ -501,7 +482,10 @@ def drawn_shares(
                 runs = unjudged(runs)
         note: Note = split
         if asked.validation is not None:
-            runs, note = unjudged(runs), noted(asked.validation, own, split)
+            scoring = asked.validation.scoring
+            if own is not None and own.split is not None:
+                refuse_other_scoring(scoring, own.split.scoring)
+            runs, note = unjudged(runs), Provided(scoring, split)
         found.append((share._replace(earlier=runs), note))
     shares, notes = zip(*found, strict=True)
     return list(shares), notes
@@ -513,19 +497,6 @@ def _share_before(earlier: Earlier | None) -> Earlier | None:
     if earlier is None or not isinstance(earlier.split, Provided) or earlier.split.share is None:
         return earlier
     return earlier._replace(split=earlier.split.share)
-
-
-def noted(validation: Validation, earlier: Earlier | None, share: Split | None = None) -> Provided:
-    """What a later warm start has to know about rows that the caller passes.
-
-    Raises
-    ------
-    ValueError
-        If a warm start would watch another score than the earlier fit.
-    """
-    if earlier is not None and earlier.split is not None:
-        refuse_other_scoring(validation.scoring, earlier.split.scoring)
-    return Provided(validation.scoring, share)
 
 
 def unjudged(runs: tuple[Run, ...] | None) -> tuple[Run, ...] | None:
@@ -557,20 +528,22 @@ def refuse_absent_classes(scoring: Scoring, classes: np.ndarray, numbers: np.nda
         )
 
 
-def _held_out_rows(table: TrainingTable, validation: Validation) -> HeldOutRows:
+def _held_out_rows(
+    X: Array, target: TargetDomain, checked: Callable[[Any], Array], validation: Validation
+) -> HeldOutRows:
     """Rows that the caller passes, checked."""
     with naming("X_val"):
-        X = table.checked(validation.X)
+        X_val = checked(validation.X)
     if arrays.is_array(validation.X):
-        check_same_device(X, "X_val", table.X)
-    with arrays.computing_on(X):
-        weights, rows = check_weights(validation.sample_weight, X, "sample_weight_val")
+        check_same_device(X_val, "X_val", X)
+    with arrays.computing_on(X_val):
+        weights, rows = check_weights(validation.sample_weight, X_val, "sample_weight_val")
         with naming("y_val"):
-            samples = table.target.samples_of(validation.y, weights, rows, X, validation.offset)
-    if table.target.n_classes:
+            samples = target.samples_of(validation.y, weights, rows, X_val, validation.offset)
+    if target.n_classes:
         numbers = arrays.to_host(samples.classes)
-        refuse_absent_classes(validation.scoring, table.target.classes, numbers)
-    return HeldOutRows(samples, X)
+        refuse_absent_classes(validation.scoring, target.classes, numbers)
+    return HeldOutRows(samples, X_val)
 
 
 @contextlib.contextmanager

@@ -190,26 +190,6 @@ def test_a_model_with_categories_survives_files_pickles_and_clones(kind, tmp_pat
     assert_array_equal(parts.sum(axis=-1), scores)
 
 
-@EVERY_KIND
-def test_stages_and_warm_starts_are_those_of_shorter_fits(kind):
-    X, y = drawn()
-    frame = frame_of(X)
-    make = KINDS[kind]
-    whole = make(n_estimators=6, categorical_features="from_dtype").fit(frame, y)
-    for number, scores in enumerate(whole.staged_decision_function(frame), start=1):
-        shorter = make(n_estimators=number, categorical_features="from_dtype").fit(frame, y)
-        assert_array_equal(scores, shorter.decision_function(frame))
-        assert shorter.model_ == whole.model_.truncated(number)
-    warm = make(n_estimators=3, categorical_features="from_dtype", warm_start=True).fit(frame, y)
-    warm.set_params(n_estimators=6).fit(frame, y)
-    assert (warm.model_, warm.rounds_) == (whole.model_, whole.rounds_)
-    with pytest.raises(
-        ValueError, match="goes on with categorical_features='from_dtype'; got None"
-    ):
-        warm.set_params(categorical_features=None).fit(frame, y)
-    assert warm.model_ == whole.model_
-
-
 def test_rows_to_watch_are_numbered_as_those_to_train_on():
     X, y = drawn(n_samples=400)
     how = {"n_estimators": 12, "n_iter_no_change": 3}

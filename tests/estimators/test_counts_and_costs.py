@@ -9,13 +9,12 @@ import decimal
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
 
-from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble, plots
+from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble
 from gpustump.boosting.deviances import deviance_of_mean, natural_log
 from gpustump.boosting.known_scores import exponential_of
 from gpustump.learners.step_table import VOTE_UNIT
@@ -217,20 +216,3 @@ def test_logarithms_and_exponentials_are_those_of_many_digits():
         powers = np.asarray([float(Decimal(one).exp()) for one in scores.tolist()])
     assert_allclose(natural_log(x), logs, rtol=1e-15, atol=1e-16)
     assert_allclose(exponential_of(scores), powers, rtol=1e-15)
-
-
-def test_pictures_speak_of_the_logarithm_of_the_prediction():
-    X, y = drawn("poisson")
-    reg = GlassBoxRegressor(loss="poisson", n_bags=2, n_estimators=20, random_state=0).fit(X, y)
-    figure = plots.overview(reg, X)
-    texts = [text.get_text() for text in figure.findobj(match=lambda own: hasattr(own, "get_text"))]
-    assert any("log of the prediction" in text for text in texts)
-
-
-def test_a_frame_with_columns_of_exposures_is_taken():
-    X, y = drawn("poisson")
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(years=np.linspace(0.5, 2.0, len(y)))
-    reg = StumpBoostingRegressor(loss="poisson", n_estimators=5)
-    reg.fit(frame[list("abcd")], y, exposure=frame["years"])
-    predicted = reg.predict(frame, exposure=frame["years"])
-    assert_array_equal(predicted, reg.predict(frame) * frame["years"].to_numpy())

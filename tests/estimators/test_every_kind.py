@@ -184,15 +184,6 @@ def test_missing_values_are_a_region_with_votes_of_its_own(kind, n_classes):
     assert classifier.feature_importances_[0] < 0.2
 
 
-@EVERY_CASE
-def test_a_value_that_lacks_in_prediction_only_is_warned_of_by_the_feature(kind, n_classes):
-    X, y = drawn(n_classes)
-    classifier = KINDS[kind](n_estimators=10).fit(X, y)
-    with pytest.warns(UserWarning, match="missing"):
-        shares = classifier.predict_proba(np.full((1, 4), np.nan))
-    assert shares.sum() == pytest.approx(1.0, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("kind", "n_classes"), [case for case in CASES if not case[0].startswith("discrete")]
 )

@@ -386,14 +386,6 @@ def test_classes_of_any_sizes_are_drawn_alike(sizes, share, seed):
         assert ours == theirs
 
 
-def test_many_samples_are_drawn_alike():
-    random = np.random.default_rng(0)
-    for n_samples in (1000, 54_321):
-        classes = random.choice(5, size=n_samples, p=[0.5, 0.3, 0.15, 0.04, 0.01])
-        ours, theirs = both(classes, 0.15, 7)
-        assert ours == theirs
-
-
 def test_too_few_samples_are_refused_with_their_numbers():
     with pytest.raises(ValueError, match="every class has one sample only"):
         Strata.of(np.arange(5)).drawn(0.5, 0)
@@ -401,14 +393,6 @@ def test_too_few_samples_are_refused_with_their_numbers():
         ValueError, match=r"of 4 samples .* 1 would be set aside and 3 kept.* all 2"
     ):
         Strata.of(np.asarray([0, 0, 1, 1])).drawn(0.1, 0)
-
-
-def test_a_class_of_one_sample_is_kept_and_changes_nothing_else():
-    classes = np.arange(40) % 2
-    kept, apart = Strata.of(classes).drawn(0.25, 3)
-    with_lone = Strata.of(np.concatenate([classes, [2], [4]])).drawn(0.25, 3)
-    assert with_lone[0].tolist() == [*kept.tolist(), 40, 41]
-    assert with_lone[1].tolist() == apart.tolist()
 
 
 ROWS, _ = drawn(2, n_samples=150, seed=3)

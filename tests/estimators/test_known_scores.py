@@ -181,3 +181,15 @@ def test_extreme_known_scores_leave_probabilities_that_are_numbers():
     predicted = clf.predict_log_proba(X, init_score=known)
     assert np.isfinite(predicted).all()
     assert_allclose(logsumexp(predicted, axis=1), 0.0, atol=1e-9)
+
+
+def test_predictions_refuse_known_scores_as_fits_do():
+    X, y, known = drawn(3)
+    clf = LogitBoostClassifier(n_estimators=2).fit(X, y, init_score=known)
+    for given, message in (
+        (known[1:], "inconsistent numbers of samples"),
+        (known[:, 0], "a column for each of the 3 classes"),
+        (np.where(known > 1, np.nan, known), "init_score must be finite; got nan"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clf.predict(X, init_score=given)

@@ -284,12 +284,3 @@ def test_what_is_for_classes_is_refused_by_name():
         StumpEnsemble(model.members, 4, (0, 1), link="identity")
     with pytest.raises(ValueError, match="link must be 'identity' or 'log' for a quantity"):
         StumpEnsemble(model.members, 4, ())
-
-
-def test_pictures_speak_of_predictions():
-    X, y = drawn()
-    reg = GlassBoxRegressor(n_bags=2, n_estimators=30, random_state=0).fit(X, y)
-    assert "a quantity" in plots.overview(reg, X).get_suptitle()
-    assert plots.shape_function(reg, 0).get_ylabel() == "contribution to the prediction"
-    assert plots.waterfall(reg, X[0]).get_yticklabels()[-1].get_text() == "prediction"
-    assert "for a quantity" in repr(reg.model_)
