@@ -515,11 +515,13 @@ def _in_run(
             what = "other votes of the same stump"
         else:
             continue
-        sides = (own.words(model, k, int(votes_differ.argmax())) for own in (file, data))
+        sides = [own.words(model, k, int(votes_differ.argmax())) for own in (file, data)]
+        if sides[0] == sides[1]:  # such as sets that differ in a category that no sample has
+            sides = [repr(one), repr(other)]
         yield Difference(f"round {k + 1}{file.of}, {what}", *sides)
         return
     k = min(n_file, n_data)
-    sides = (own.words(model, k, 0) for own in (file, data))
+    sides = [own.words(model, k, 0) for own in (file, data)]
     if n_file > k:
         what = f"which the data do not give: the run ends, its stop_reason is {reason!r}"
         yield Difference(f"round {k + 1}{file.of}, {what}", *sides)
