@@ -260,87 +260,42 @@ def test_bad_data_is_refused_by_name(cls):
         check_refused(cls(), {"class_weight": {1: 1e300}}, heavy, X, Y, np.full(120, 1e10))
 
 
-KNOWN = np.linspace(-3.0, 3.0, 120)
-COUNT = {"loss": "poisson"}
+KNOWN, TWO = np.linspace(-3.0, 3.0, 120), np.ones((120, 2))
+COUNT, COST, QUANTITY = {"loss": "poisson"}, {"loss": "gamma"}, {"loss": "squared_error"}
+TINY = {"sample_weight": np.where(Y, 1e-25, 1.0)}
+OF_QUANTITIES: list[tuple[dict[str, str], Any, dict[str, Any], str]] = [
+    (COUNT, Y - 1, {}, "y must be 0 or more for loss='poisson'; got -1.0 at index"),
+    (COUNT, 0 * Y, {}, "y is 0 for every sample"),
+    (COST, Y, {}, "y must be above 0 for loss='gamma'; got 0.0 at index"),
+    (COST, Y + 1, {"exposure": Y + 1}, "exposure is for counts, loss='poisson'"),
+    (QUANTITY, Y, {"exposure": Y + 1}, "exposure is for counts"),
+    (COUNT, Y, {"exposure": Y}, "exposure must be above 0; got 0.0"),
+    (COUNT, Y, {"exposure": [1, 1]}, "exposure"),
+    (COUNT, Y, {"init_score": KNOWN * np.nan}, "init_score must be finite; got nan"),
+    (COUNT, Y, {"init_score": KNOWN * 1e4}, "init_score must be from -600 to 600"),
+    (COUNT, Y, {"exposure_val": [1]}, "exposure_val is given, but X_val is not"),
+    (COUNT, np.where(Y, 0, 9e15), {"exposure": Y + 1e-300}, "must be below 2"),
+    (COUNT, Y, TINY, "cannot be learnt exactly"),
+]
+OF_CLASSES: list[tuple[Any, dict[str, Any], str]] = [
+    (Y, {"init_score": KNOWN[:-1]}, "inconsistent numbers of samples"),
+    (Y, {"init_score": np.where(Y, np.nan, KNOWN)}, "init_score must be finite; got nan"),
+    (Y, {"init_score": KNOWN * 1e4}, "init_score must be from -600 to 600; got"),
+    (Y, {"init_score": TWO}, "init_score must have one dimension"),
+    (Y3, {"init_score": TWO}, "a column for each of the 3 classes"),
+    (Y3, {"init_score": KNOWN}, "a column for each of the 3 classes"),
+    (Y3, {"init_score": np.ones((119, 3))}, "inconsistent numbers of samples"),
+    (Y, {"init_score_val": KNOWN}, "init_score_val is given, but X_val is not"),
+]
 
 
-@pytest.mark.parametrize(
-    ("estimator", "changes", "y", "more", "message"),
-    [
-        (StumpBoostingRegressor(), COUNT, Y - 1, {}, "y must be 0 or more for loss='poisson'; got"),
-        (StumpBoostingRegressor(), COUNT, 0 * Y, {}, "y is 0 for every sample"),
-        (
-            StumpBoostingRegressor(), {"loss": "gamma"}, Y, {},
-            "y must be above 0 for loss='gamma'; got 0.0 at index",
-        ),
-        (
-            StumpBoostingRegressor(), {"loss": "gamma"}, Y + 1, {"exposure": Y + 1},
-            "exposure is for counts, loss='poisson'",
-        ),
-        (StumpBoostingRegressor(), {}, Y, {"exposure": Y + 1}, "exposure is for counts"),
-        (StumpBoostingRegressor(), COUNT, Y, {"exposure": Y}, "exposure must be above 0; got 0.0"),
-        (StumpBoostingRegressor(), COUNT, Y, {"exposure": [1, 1]}, "exposure"),
-        (
-            StumpBoostingRegressor(), COUNT, Y, {"init_score": KNOWN * np.nan},
-            "init_score must be finite; got nan",
-        ),
-        (
-            StumpBoostingRegressor(), COUNT, Y, {"init_score": KNOWN * 1e4},
-            "init_score must be from -600 to 600",
-        ),
-        (
-            StumpBoostingRegressor(), COUNT, Y, {"exposure_val": [1]},
-            "exposure_val is given, but X_val is not",
-        ),
-        (
-            StumpBoostingRegressor(), COUNT, np.where(Y, 0, 9e15), {"exposure": Y + 1e-300},
-            "must be below 2",
-        ),
-        (
-            StumpBoostingRegressor(), COUNT, Y, {"sample_weight": np.where(Y, 1e-25, 1.0)},
-            "cannot be learnt exactly",
-        ),
-        (
-            LogitBoostClassifier(), {}, Y, {"init_score": KNOWN[:-1]},
-            "inconsistent numbers of samples",
-        ),
-        (
-            LogitBoostClassifier(), {}, Y, {"init_score": np.where(Y, np.nan, KNOWN)},
-            "init_score must be finite; got nan",
-        ),
-        (
-            LogitBoostClassifier(), {}, Y, {"init_score": KNOWN * 1e4},
-            "init_score must be from -600 to 600; got",
-        ),
-        (
-            LogitBoostClassifier(), {}, Y, {"init_score": np.stack([KNOWN] * 2, axis=1)},
-            "init_score must have one dimension",
-        ),
-        (
-            LogitBoostClassifier(), {}, Y3, {"init_score": np.stack([KNOWN] * 2, axis=1)},
-            "a column for each of the 3 classes",
-        ),
-        (
-            LogitBoostClassifier(), {}, Y3, {"init_score": KNOWN},
-            "a column for each of the 3 classes",
-        ),
-        (
-            LogitBoostClassifier(), {}, Y3, {"init_score": np.stack([KNOWN[1:]] * 3, axis=1)},
-            "inconsistent numbers of samples",
-        ),
-        (
-            LogitBoostClassifier(), {}, Y, {"init_score_val": KNOWN},
-            "init_score_val is given, but X_val is not",
-        ),
-        (
-            AdaBoostClassifier(), {"multi_class": "shared"}, Y3,
-            {"init_score": np.stack([KNOWN] * 3, axis=1)},
-            "Take one of them, or multi_class='one_vs_rest'",
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_known_beforehand_is_refused_by_name(estimator, changes, y, more, message):
-    check_refused(estimator, changes, message, X, y, **more)
+def test_what_is_known_beforehand_is_refused_by_name():
+    for changes, y, more, message in OF_QUANTITIES:
+        check_refused(StumpBoostingRegressor(), changes, message, X, y, **more)
+    for y, more, message in OF_CLASSES:
+        check_refused(LogitBoostClassifier(), {}, message, X, y, **more)
+    shared, message = {"multi_class": "shared"}, "Take one of them, or multi_class='one_vs_rest'"
+    check_refused(AdaBoostClassifier(), shared, message, X, Y3, init_score=np.ones((120, 3)))
 
 
 def rows(X_val: Any, y_val: Any, sample_weight_val: Any = None) -> dict[str, Any]:

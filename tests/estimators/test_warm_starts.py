@@ -94,52 +94,36 @@ def test_a_warm_start_on_other_data_keeps_the_constant_and_the_rounds(kind, n_cl
     assert [member.constant.tolist() for member in anew.model_.members] != constants
 
 
+PLAIN = AdaBoostClassifier()
+BAGS = AdaBoostClassifier(n_bags=3, random_state=0)
 WATCHING = AdaBoostClassifier(n_iter_no_change=5, random_state=0)
 CONSTRAINED = LogitBoostClassifier(monotonic_cst=[1, -1, 0, 1])
 Y3 = np.arange(300) % 3
+DATA, OF_3, NO_EARLY = (X, NOISE), (X, Y3), np.arange(300) > 50
+COUNTS = StumpBoostingRegressor(loss="poisson")
+REFUSED: list[tuple[Any, dict[str, Any], tuple[Any, ...], str]] = [
+    (KINDS["discrete"](), {"votes": "real"}, OF_3, "discrete votes .*real votes"),
+    (KINDS["real"](), {"votes": "discrete"}, OF_3, "real votes .*discrete votes"),
+    (KINDS["discrete"](), {"multi_class": "shared"}, OF_3, "'one_vs_rest'.*'shared'"),
+    (KINDS["real-shared"](), {"multi_class": "one_vs_rest"}, OF_3, "'shared'.*'one_vs_r"),
+    (KINDS["newton"](), {"multi_class": "shared"}, OF_3, "'one_vs_rest'.*'shared'"),
+    (KINDS["real"](), {"weak_learner": "interval"}, DATA, "='interval' is for votes="),
+    (KINDS["newton"](), {}, (X, NOISE + 1), "must hold those of the earlier fit, 0, 1"),
+    (WATCHING, {"scoring": "roc_auc"}, DATA, "scoring is 'roc_auc', and it was 'loss'"),
+    (WATCHING, {"validation_fraction": 0.5}, DATA, r"on is 0\.5, and it was 0\.1"),
+    (WATCHING, {}, (X, 1 - NOISE), "of positive weight, or their labels, are not"),
+    (WATCHING, {}, (X, NOISE, NO_EARLY), "of positive weight, or their labels, are not"),
+    (PLAIN, {"n_iter_no_change": 5}, DATA, "trained on: the earlier fit held nothing out"),
+    (BAGS, {"n_bags": 2}, DATA, "n_bags is 2, but with warm_start=True it must be 3"),
+    (PLAIN, {"categorical_features": [0]}, DATA, r"categorical_features=None; got \[0\]"),
+    (CONSTRAINED, {"monotonic_cst": [1, -1, 1, 1]}, DATA, "be dropped, but not added"),
+    (CONSTRAINED, {"monotonic_cst": [-1, -1, 0, 1]}, DATA, "be dropped, but not added"),
+    (StumpBoostingRegressor(), {}, (X, 3.0 * NOISE), "in the range of the first fit"),
+    (COUNTS, {}, (X, 1e9 * NOISE), "y, with these weights or exposures, cannot be learnt"),
+]
 
 
-@pytest.mark.parametrize(
-    ("before", "changes", "data", "message"),
-    [
-        (KINDS["discrete"](), {"votes": "real"}, (X, Y3), "discrete votes .*real votes"),
-        (KINDS["real"](), {"votes": "discrete"}, (X, Y3), "real votes .*discrete votes"),
-        (KINDS["discrete"](), {"multi_class": "shared"}, (X, Y3), "'one_vs_rest'.*'shared'"),
-        (KINDS["real-shared"](), {"multi_class": "one_vs_rest"}, (X, Y3), "'shared'.*'one_vs_r"),
-        (KINDS["newton"](), {"multi_class": "shared"}, (X, Y3), "'one_vs_rest'.*'shared'"),
-        (KINDS["real"](), {"weak_learner": "interval"}, (X, NOISE), "='interval' is for votes="),
-        (KINDS["newton"](), {}, (X, NOISE + 1), "must hold those of the earlier fit, 0, 1"),
-        (WATCHING, {"scoring": "roc_auc"}, (X, NOISE), "scoring is 'roc_auc', and it was 'loss'"),
-        (
-            WATCHING, {"validation_fraction": 0.5}, (X, NOISE),
-            r"validation_fraction is 0\.5, and it was 0\.1",
-        ),
-        (WATCHING, {}, (X, 1 - NOISE), "of positive weight, or their labels, are not"),
-        (WATCHING, {}, (X, NOISE, np.arange(300) > 50), "of positive weight, or their labels"),
-        (
-            AdaBoostClassifier(), {"n_iter_no_change": 5}, (X, NOISE),
-            "trained on: the earlier fit held nothing out",
-        ),
-        (
-            AdaBoostClassifier(n_bags=3, random_state=0), {"n_bags": 2}, (X, NOISE),
-            "n_bags is 2, but with warm_start=True it must be 3",
-        ),
-        (
-            AdaBoostClassifier(), {"categorical_features": [0]}, (X, NOISE),
-            r"goes on with categorical_features=None; got \[0\]",
-        ),
-        (CONSTRAINED, {"monotonic_cst": [1, -1, 1, 1]}, (X, NOISE), "be dropped, but not added"),
-        (CONSTRAINED, {"monotonic_cst": [-1, -1, 0, 1]}, (X, NOISE), "be dropped, but not added"),
-        (
-            StumpBoostingRegressor(), {}, (X, 3.0 * NOISE),
-            "targets must lie in the range of the first fit",
-        ),
-        (
-            StumpBoostingRegressor(loss="poisson"), {}, (X, 1e9 * NOISE),
-            "y, with these weights or exposures, cannot be learnt",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "changes", "data", "message"), REFUSED)
 def test_what_a_warm_start_cannot_go_on_with_is_refused(before, changes, data, message):
     classifier = clone(before).set_params(n_estimators=2, warm_start=True)
     classifier.fit(X, data[1] if data[1] is Y3 else NOISE)
