@@ -30,8 +30,8 @@ from bench.speed import gpu_probe
 from bench.tables import markdown, number, ranged
 from bench.worker import timed
 from gpustump.arrays.devices import DeviceError, devices
-from gpustump.boosting.rounds import Boosting
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.rounds.boosting import Boosting
+from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import Resources, Task, Trainer
 from gpustump.engines.cuda import layout

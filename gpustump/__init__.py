@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from gpustump.arrays.devices import Device as Device
     from gpustump.arrays.devices import DeviceError as DeviceError
     from gpustump.arrays.devices import devices as devices
-    from gpustump.boosting.checkpoints import Checkpoint as Checkpoint
-    from gpustump.boosting.one_hypothesis import VotedSplit as VotedSplit
-    from gpustump.boosting.one_hypothesis import fit_interval as fit_interval
-    from gpustump.boosting.one_hypothesis import fit_stump as fit_stump
-    from gpustump.boosting.rounds import Boosting as Boosting
-    from gpustump.boosting.rounds import boost as boost
-    from gpustump.boosting.votes import RegionRound as RegionRound
-    from gpustump.boosting.votes import Round as Round
+    from gpustump.boosting.checkpoints.writing import Checkpoint as Checkpoint
+    from gpustump.boosting.rounds.boosting import Boosting as Boosting
+    from gpustump.boosting.rounds.boosting import boost as boost
+    from gpustump.boosting.rounds.one_hypothesis import VotedSplit as VotedSplit
+    from gpustump.boosting.rounds.one_hypothesis import fit_interval as fit_interval
+    from gpustump.boosting.rounds.one_hypothesis import fit_stump as fit_stump
+    from gpustump.boosting.votes.votes import RegionRound as RegionRound
+    from gpustump.boosting.votes.votes import Round as Round
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
     from gpustump.estimators import GlassBoxClassifier as GlassBoxClassifier
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdaBoostClassifier": "estimators",
     "Audit": "estimators.audit",
-    "Boosting": "boosting.rounds",
+    "Boosting": "boosting.rounds.boosting",
     "CategorySplit": "learners.category_split",
     "CategoryStump": "learners.category_split",
     "CategoryTable": "learners.step_table",
-    "Checkpoint": "boosting.checkpoints",
+    "Checkpoint": "boosting.checkpoints.writing",
     "DecisionStumpClassifier": "estimators",
     "Device": "arrays.devices",
     "DeviceError": "arrays.devices",
@@ -64,19 +64,19 @@ _HOMES = {
     "Member": "model.members",
     "ModelFileError": "model.model_file",
     "RegionMember": "model.members",
-    "RegionRound": "boosting.votes",
-    "Round": "boosting.votes",
+    "RegionRound": "boosting.votes.votes",
+    "Round": "boosting.votes.votes",
     "Split": "learners.split",
     "StepTable": "learners.step_table",
     "Stump": "learners.stump",
     "StumpBoostingRegressor": "estimators",
     "StumpEnsemble": "model.ensemble",
-    "VotedSplit": "boosting.one_hypothesis",
+    "VotedSplit": "boosting.rounds.one_hypothesis",
     "audit": "estimators.audit",
-    "boost": "boosting.rounds",
+    "boost": "boosting.rounds.boosting",
     "devices": "arrays.devices",
-    "fit_interval": "boosting.one_hypothesis",
-    "fit_stump": "boosting.one_hypothesis",
+    "fit_interval": "boosting.rounds.one_hypothesis",
+    "fit_stump": "boosting.rounds.one_hypothesis",
 }
 """The module that defines each public name."""
 

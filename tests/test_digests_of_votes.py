@@ -17,7 +17,7 @@ from models_by_hand import skip_if_costly
 from rounds import quantities, quantity_of
 from vote_runs import Samples, boosting
 
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.engines.contract import Task
 from gpustump.engines.route import choose
 

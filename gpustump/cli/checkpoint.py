@@ -1,7 +1,8 @@
 """`gpustump train --checkpoint FILE`: the rules of the command line for that file.
 
-The estimator writes the file and goes on from it; see `boosting.checkpoints`. The command line uses
-or replaces a file that exists only if an option says so, and removes it once the model is written.
+The estimator writes the file and goes on from it; see `boosting.checkpoints.writing`. The command
+line uses or replaces a file that exists only if an option says so, and removes it once the model is
+written.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gpustump.cli.write.paths import (
 from gpustump.data.readable import counted
 
 if TYPE_CHECKING:
-    from gpustump.boosting.checkpoints import Checkpoint
+    from gpustump.boosting.checkpoints.writing import Checkpoint
 
 
 def check_checkpoint_option(
@@ -57,7 +58,7 @@ def check_checkpoint_option(
     check_output(own, inputs=tuple(inputs))
     for other in others:
         check_different_files(own, other)
-    from gpustump.boosting.checkpoint_file import is_there
+    from gpustump.boosting.checkpoints.file import is_there
 
     if is_there(path) and not arguments.resume and not arguments.force:
         raise InputError(
@@ -70,7 +71,7 @@ def checkpoint_of(arguments: argparse.Namespace) -> Checkpoint | None:
     """The estimator's `checkpoint` parameter; removes a file that is to be replaced."""
     if arguments.checkpoint is None:
         return None
-    from gpustump.boosting.checkpoints import Checkpoint
+    from gpustump.boosting.checkpoints.writing import Checkpoint
 
     if not arguments.resume:
         remove(arguments)
@@ -92,7 +93,7 @@ def remove(arguments: argparse.Namespace) -> None:
 
 def rounds_in(path: str | None) -> int | None:
     """How many rounds a checkpoint holds; None if there is no checkpoint that can be read."""
-    from gpustump.boosting.checkpoint_file import CheckpointError, is_there, read
+    from gpustump.boosting.checkpoints.file import CheckpointError, is_there, read
 
     if path is None or not is_there(path):
         return None
@@ -111,7 +112,7 @@ def telling_of_the_rounds(arguments: argparse.Namespace) -> Iterator[None]:
     if arguments.checkpoint is None:
         yield
         return
-    from gpustump.boosting.termination import ending_in_order
+    from gpustump.boosting.checkpoints.termination import ending_in_order
 
     def last_words() -> None:
         with contextlib.suppress(OSError):

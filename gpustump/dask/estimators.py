@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gpustump.boosting.training import Samples, Settings
+from gpustump.boosting.rounds.training import Samples, Settings
 from gpustump.dask.categories import KnownColumns
 from gpustump.dask.fitting import Kept, OfQuantity, Request, trained_on
 from gpustump.dask.partitions import Collection, blocks_of, example_of, is_frame, with_whole_rows

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.boosting.bags import Share, train_each
-from gpustump.boosting.finished import in_unit_of_target
 from gpustump.boosting.pairs.learning import LearntPairs
-from gpustump.boosting.run_logs import RunLog
-from gpustump.boosting.smoothing import sampled_rows
-from gpustump.boosting.training import Run, Samples, Settings, Trained, run_all
+from gpustump.boosting.rounds.bags import Share, train_each
+from gpustump.boosting.rounds.finished import in_unit_of_target
+from gpustump.boosting.rounds.logs import RunLog
+from gpustump.boosting.rounds.smoothing import sampled_rows
+from gpustump.boosting.rounds.training import Run, Samples, Settings, Trained, run_all
 from gpustump.dask.categories import (
     KnownColumns,
     learnt,
@@ -239,7 +239,7 @@ def trained_on(client: Any, request: Request) -> Fitted:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is to be trained on a share; see `boosting.training.Job`."""
+    """What is to be trained on a share; see `boosting.rounds.training.Job`."""
 
     settings: Settings
     n_classes: int

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.boosting.early_stopping import EarlyStopping
-from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses
-from gpustump.boosting.held_out_scores import scorer
-from gpustump.boosting.judging import Judgement, added_up, check_totals, judgement
-from gpustump.boosting.rounds import Boosting
-from gpustump.boosting.smoothing import CutPlaces, Offers
-from gpustump.boosting.training import Run, Samples, Settings, Target
+from gpustump.boosting.held_out.judging import Judgement, added_up, check_totals, judgement
+from gpustump.boosting.held_out.samples import HeldOut, HeldOutClasses
+from gpustump.boosting.held_out.scores import scorer
+from gpustump.boosting.rounds.boosting import Boosting
+from gpustump.boosting.rounds.smoothing import CutPlaces, Offers
+from gpustump.boosting.rounds.stopping import EarlyStopping
+from gpustump.boosting.rounds.training import Run, Samples, Settings, Target
 from gpustump.dask.holding import Watch
 from gpustump.dask.shards import DaskShards
 from gpustump.engines.category_table import CategoryTable, with_sets
@@ -50,7 +50,7 @@ class HeldOutUnits(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterGround:
-    """Samples on the workers of a cluster; see `boosting.training.Ground`.
+    """Samples on the workers of a cluster; see `boosting.rounds.training.Ground`.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class ClusterGround:
 
 
 class ClusterJudge:
-    """Held-out samples on many workers; see `boosting.judging.Judge`.
+    """Held-out samples on many workers; see `boosting.held_out.judging.Judge`.
 
     Parameters
     ----------

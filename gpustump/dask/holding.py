@@ -21,9 +21,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.devices import DeviceError
-from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, HeldOutTargets, Watched
-from gpustump.boosting.held_out_scores import additive_scorer, quantity_scorer
-from gpustump.boosting.judging import LocalJudge
+from gpustump.boosting.held_out.judging import LocalJudge
+from gpustump.boosting.held_out.samples import HeldOut, HeldOutClasses, HeldOutTargets, Watched
+from gpustump.boosting.held_out.scores import additive_scorer, quantity_scorer
 from gpustump.dask.categories import Numbered, PlainNumbers, named, renumber
 from gpustump.dask.partitions import Part, Rows, Summary
 from gpustump.data.class_weights import PRODUCT

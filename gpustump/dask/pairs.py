@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.boosting.bags import Share
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
-from gpustump.boosting.training import HeldOutRows, Samples, Settings, Trained
+from gpustump.boosting.rounds.bags import Share
+from gpustump.boosting.rounds.training import HeldOutRows, Samples, Settings, Trained
 from gpustump.dask.shards import ByPart, DaskShards
 from gpustump.data.interactions import Interactions
 from gpustump.data.readable import readable_bytes

@@ -56,7 +56,7 @@ QuantityScoring = Literal[
     "neg_mean_squared_error", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance"
 ]
 Scoring = ClassScoring | QuantityScoring
-"""What early stopping watches; see `boosting.held_out_scores`. The last ones are for quantities."""
+"""What early stopping watches; see `boosting.held_out.scores`. The last ones are for quantities."""
 
 SCORINGS: tuple[ClassScoring, ...] = get_args(ClassScoring)
 

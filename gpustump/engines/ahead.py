@@ -43,10 +43,10 @@ class VoteRule(NamedTuple):
     In units of `VOTE_UNIT` a vote is the whole number nearest to
 
     - scale * first / (second + l2) for Newton votes, with the quotient limited to +-largest_step;
-      see `boosting.newton_votes`;
+      see `boosting.votes.newton`;
     - scale * ln(x / y) for other votes. For real ones x and y are the weights of both labels in a
       region, for discrete ones the weights that the regions' signs get right and wrong; see
-      `boosting.exponential_votes`.
+      `boosting.votes.exponential`.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class WatchedLoss(NamedTuple):
     targets : ndarray (n_held_out,) of float64
         Of a quantity, otherwise empty. For Poisson and gamma loss the amounts that stay.
     exponentials : ndarray (n_places,) of float64
-        For Poisson and gamma loss the table of `boosting.deviances`; otherwise empty.
+        For Poisson and gamma loss the table of `boosting.held_out.deviances`; otherwise empty.
     most : float
         For these losses the bound of an amount.
     """
@@ -195,7 +195,7 @@ class MadeRounds:
     weights : ndarray (n_rounds,) of int64
         The sum of the second integers of all samples and outputs before the round.
     normalisers : ndarray (n_rounds,) of float64
-        Z, as in `boosting.votes.RegionRound`; 1 for Newton votes.
+        Z, as in `boosting.votes.votes.RegionRound`; 1 for Newton votes.
     """
 
     features: np.ndarray

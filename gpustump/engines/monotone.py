@@ -16,7 +16,7 @@ where every operation is one of IEEE arithmetic, in this order: convert to float
 all engines allow the same cuts. A cut is allowed if the levels of left and right are in order, or
 equal. Levels are rounded, but votes follow from exact integers: where two levels are equal only
 because of rounding, the votes may be out of order by one unit of votes, 2**-36. Then both regions
-get the vote that they would have as one region; see `boosting.split_votes`.
+get the vote that they would have as one region; see `boosting.votes.splits`.
 
 Constraints are for one output. With several, a class's softmax probability may fall although its
 own score rises.

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gpustump.boosting.rounds import Callback
-from gpustump.boosting.training import Settings
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.rounds.boosting import Callback
+from gpustump.boosting.rounds.training import Settings
+from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.data.parameters import (
     ClassScoring,
     Learner,

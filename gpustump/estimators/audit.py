@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.training import Settings
+from gpustump.boosting.rounds.training import Settings
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.fingerprint import Fingerprint
 from gpustump.data.frames import with_columns

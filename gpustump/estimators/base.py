@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
-from gpustump.boosting.bags import Share, train_bags
-from gpustump.boosting.batches import terms_of
-from gpustump.boosting.finished import in_unit_of_target, link_of, member_of
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
-from gpustump.boosting.training import Samples, Settings, Trained
+from gpustump.boosting.rounds.bags import Share, train_bags
+from gpustump.boosting.rounds.batches import terms_of
+from gpustump.boosting.rounds.finished import in_unit_of_target, link_of, member_of
+from gpustump.boosting.rounds.training import Samples, Settings, Trained
 from gpustump.data.callers import caller_level
 from gpustump.data.class_weights import ClassWeight
 from gpustump.data.columns import ColumnTable

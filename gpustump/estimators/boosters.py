@@ -11,13 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.arrays import Array
-from gpustump.boosting.checkpoints import check_checkpoint
-from gpustump.boosting.early_stopping import Stopping
-from gpustump.boosting.rounds import Callback, checked_resources
-from gpustump.boosting.smoothing import Smoothing
-from gpustump.boosting.training import Run, Samples, Settings
-from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import AnyRound
+from gpustump.boosting.checkpoints.writing import check_checkpoint
+from gpustump.boosting.rounds.boosting import Callback, checked_resources
+from gpustump.boosting.rounds.smoothing import Smoothing
+from gpustump.boosting.rounds.stopping import Stopping
+from gpustump.boosting.rounds.training import Run, Samples, Settings
+from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.votes import AnyRound
 from gpustump.data.callers import caller_level
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.interactions import Interactions, check_form, check_interactions

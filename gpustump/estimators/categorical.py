@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.arrays import Array
-from gpustump.boosting.training import Settings
+from gpustump.boosting.rounds.training import Settings
 from gpustump.data.callers import caller_level
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
 from gpustump.data.frames import refuse_all_but_numbers

@@ -17,8 +17,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from gpustump import __version__, arrays
-from gpustump.boosting.bags import Share
-from gpustump.boosting.checkpoint_file import (
+from gpustump.boosting.checkpoints.file import (
     BagLogs,
     CheckpointError,
     Head,
@@ -27,10 +26,11 @@ from gpustump.boosting.checkpoint_file import (
     is_there,
     read,
 )
-from gpustump.boosting.checkpoints import Checkpoint, CheckpointWriter
-from gpustump.boosting.run_logs import RunLog
-from gpustump.boosting.termination import ending_in_order
-from gpustump.boosting.training import Settings
+from gpustump.boosting.checkpoints.termination import ending_in_order
+from gpustump.boosting.checkpoints.writing import Checkpoint, CheckpointWriter
+from gpustump.boosting.rounds.bags import Share
+from gpustump.boosting.rounds.logs import RunLog
+from gpustump.boosting.rounds.training import Settings
 from gpustump.data import monotone
 from gpustump.data.fingerprint import Fingerprint, fingerprint_of
 from gpustump.data.readable import counted, listed, shown

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.training import Samples
+from gpustump.boosting.rounds.training import Samples
 from gpustump.data.class_weights import Weights, weighted_by_class
 from gpustump.data.labels import check_labels, encode, warn_of_odd_classes
 from gpustump.data.readable import listed

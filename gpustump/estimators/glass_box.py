@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpustump.boosting.rounds import Callback
+from gpustump.boosting.rounds.boosting import Callback
 from gpustump.data.parameters import GLASS_BOX, ClassScoring, MultiClass
 from gpustump.estimators.base import DeviceName
 from gpustump.estimators.checkpointing import CheckpointName

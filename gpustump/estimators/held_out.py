@@ -28,9 +28,9 @@ from sklearn.utils import check_random_state
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.bags import Share
-from gpustump.boosting.early_stopping import Stopping
-from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings
+from gpustump.boosting.rounds.bags import Share
+from gpustump.boosting.rounds.stopping import Stopping
+from gpustump.boosting.rounds.training import HeldOutRows, Run, Samples, Settings
 from gpustump.data.callers import caller_level
 from gpustump.data.input_arrays import check_same_device
 from gpustump.data.parameters import Scoring, usual_bags

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpustump.boosting.rounds import Callback
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.rounds.boosting import Callback
+from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.data.parameters import ClassScoring, MultiClass, check_real
 from gpustump.estimators.base import DeviceName
 from gpustump.estimators.boosters import BoostedClassifier

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.arrays import Array
-from gpustump.boosting.rounds import checked_resources
-from gpustump.boosting.training import Settings
+from gpustump.boosting.rounds.boosting import checked_resources
+from gpustump.boosting.rounds.training import Settings
 from gpustump.estimators.base import Data, DeviceName
 from gpustump.estimators.classifiers import StumpClassifier
 from gpustump.learners.stump import Stump

@@ -14,9 +14,9 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.known_scores import LARGEST_OFFSET, exponential_of, in_vote_units
-from gpustump.boosting.ratio_scale import RatioScale
-from gpustump.boosting.training import Samples
+from gpustump.boosting.rounds.known_scores import LARGEST_OFFSET, exponential_of, in_vote_units
+from gpustump.boosting.rounds.training import Samples
+from gpustump.boosting.votes.ratio import RatioScale
 from gpustump.data.input_arrays import as_array, check_vector
 from gpustump.data.labels import check_labels, numbers_among
 from gpustump.data.parameters import QuantityLossName

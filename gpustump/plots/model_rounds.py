@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.boosting.votes import AnyRound
+from gpustump.boosting.votes.votes import AnyRound
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member, RegionMember
 from gpustump.plots import inputs, spread, style

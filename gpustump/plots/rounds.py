@@ -15,7 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.votes import AnyRound, RegionRound, Round
+from gpustump.boosting.votes.votes import AnyRound, RegionRound, Round
 from gpustump.data.targets import check_targets
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of

@@ -15,8 +15,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.split_votes import SplitVotes, together
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.splits import SplitVotes, together
 from gpustump.data.parameters import VoteKind, check_real, check_vote_kind
 from gpustump.data.sign_labels import check_weighted_signs
 from gpustump.engines.contract import RegionSums, Totals

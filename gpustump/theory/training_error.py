@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from gpustump.arrays import Array
-from gpustump.boosting.discrete_votes import odds_and_normaliser
-from gpustump.boosting.votes import AnyRound, RegionRound
+from gpustump.boosting.votes.discrete import odds_and_normaliser
+from gpustump.boosting.votes.votes import AnyRound, RegionRound
 from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.theory.arguments import host_vector
 from gpustump.theory.round_losses import bound_of

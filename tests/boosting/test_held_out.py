@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 
 from gpustump.arrays import computing_on, namespace_of
-from gpustump.boosting import loss_tables
-from gpustump.boosting.held_out_losses import _exact_sum
-from gpustump.boosting.held_out_samples import error_of, weight_of
-from gpustump.boosting.held_out_scores import (
+from gpustump.boosting.held_out import tables as loss_tables
+from gpustump.boosting.held_out.losses import _exact_sum
+from gpustump.boosting.held_out.samples import error_of, weight_of
+from gpustump.boosting.held_out.scores import (
     HeldOut,
     HeldOutClasses,
     Watched,
@@ -31,7 +31,7 @@ from gpustump.boosting.held_out_scores import (
     scorer,
     value_of,
 )
-from gpustump.boosting.loss_tables import ExponentialTable, LogisticTable
+from gpustump.boosting.held_out.tables import ExponentialTable, LogisticTable
 from gpustump.data.parameters import SCORINGS
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT

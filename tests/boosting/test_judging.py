@@ -11,22 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import Stump
-from gpustump.boosting.early_stopping import EarlyStopping, Stopping
-from gpustump.boosting.held_out_scores import (
-    HeldOut,
-    HeldOutClasses,
-    Watched,
-    additive_scorer,
-    scorer,
-)
-from gpustump.boosting.judging import (
+from gpustump.boosting.held_out.judging import (
     Judgement,
     LocalJudge,
     added_up,
     check_totals,
     judgement,
 )
-from gpustump.boosting.votes import Vote
+from gpustump.boosting.held_out.scores import (
+    HeldOut,
+    HeldOutClasses,
+    Watched,
+    additive_scorer,
+    scorer,
+)
+from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
+from gpustump.boosting.votes.votes import Vote
 from gpustump.data.parameters import SCORINGS, Scoring
 from gpustump.engines.integer_weights import IntegerWeights
 

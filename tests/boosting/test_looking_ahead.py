@@ -19,12 +19,12 @@ from trainers import trainer
 pytest.importorskip("numba")
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.boosting import looking_ahead, made_rounds
-from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.looking_ahead import LookingAhead
-from gpustump.boosting.rounds import Boosting
-from gpustump.boosting.split_votes import SplitVotes
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.rounds import looking_ahead, made_rounds
+from gpustump.boosting.rounds.boosting import Boosting
+from gpustump.boosting.rounds.looking_ahead import LookingAhead
+from gpustump.boosting.votes.discrete import DiscreteVotes
+from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.engines.ahead import NEWTON, VoteRule
 from gpustump.engines.cpu import engine
 from gpustump.engines.cpu.rounds import rounds_ahead

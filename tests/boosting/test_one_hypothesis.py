@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from gpustump import Boosting, VotedSplit, boost, fit_stump
-from gpustump.boosting.split_votes import SplitVotes
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.engines.contract import Resources, Task
 from gpustump.engines.route import prepared
 from gpustump.learners.split import Split

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
-from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing
+from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing
 from gpustump.engines.category_search import Groups
 from gpustump.learners.category_split import CategorySplit
 

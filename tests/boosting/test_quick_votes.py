@@ -16,10 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump.boosting import discrete_votes, exponential_votes, newton_votes, quick_exponentials
-from gpustump.boosting.exact_numbers import exact_newton_vote
-from gpustump.boosting.newton_votes import LARGEST_STEP, NewtonVotes, exact_factors_of, factors_of
-from gpustump.boosting.quick_exponentials import (
+from gpustump.boosting.votes import discrete as discrete_votes
+from gpustump.boosting.votes import exponential as exponential_votes
+from gpustump.boosting.votes import newton as newton_votes
+from gpustump.boosting.votes import quick_exponentials
+from gpustump.boosting.votes.exact_numbers import exact_newton_vote
+from gpustump.boosting.votes.newton import LARGEST_STEP, NewtonVotes, exact_factors_of, factors_of
+from gpustump.boosting.votes.quick_exponentials import (
     BITS,
     LARGEST,
     ONE,
@@ -28,7 +31,7 @@ from gpustump.boosting.quick_exponentials import (
     certain_quotient,
     exponentials,
 )
-from gpustump.boosting.votes import Taken
+from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.integer_weights import TOP
 from gpustump.learners.split import Split

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 from vote_runs import KINDS, Samples, boosting, drawn_samples, facts, kinds
 
 from gpustump import arrays, boost, fit_stump
-from gpustump.boosting.discrete_votes import vote_of
-from gpustump.boosting.newton_votes import NewtonVotes
-from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import Taken
+from gpustump.boosting.votes.discrete import vote_of
+from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.reference.softmax_loss import SoftmaxLoss
 from gpustump.learners.hypothesis import regions

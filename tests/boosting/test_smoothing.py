@@ -15,9 +15,9 @@ from scipy.stats import chisquare
 from trainers import trainer
 
 from gpustump import LogitBoostClassifier, audit
-from gpustump.boosting.made_rounds import splits_of
-from gpustump.boosting.rounds import Boosting
-from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_values
+from gpustump.boosting.rounds.boosting import Boosting
+from gpustump.boosting.rounds.made_rounds import splits_of
+from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Groups
 from gpustump.engines.reference import table as reference_table

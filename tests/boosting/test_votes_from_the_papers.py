@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from vote_runs import Samples, boosting
 
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes.settings import VoteSettings
 
 N_ROUNDS = 20
 

@@ -19,7 +19,7 @@ N_ROUNDS = 300
 
 SLOWED = """
 import time
-from gpustump.boosting.run_logs import RunLog
+from gpustump.boosting.rounds.logs import RunLog
 note = RunLog.note
 def slow(self, done):
     note(self, done)
@@ -102,7 +102,7 @@ def test_a_run_that_is_not_interrupted_leaves_no_checkpoint(command, whole):
 
 
 def _interrupt_in_this_process(command, monkeypatch, *more: object) -> None:
-    from gpustump.boosting.run_logs import RunLog
+    from gpustump.boosting.rounds.logs import RunLog
 
     note = RunLog.note
 

@@ -14,9 +14,9 @@ from lost_workers import lose_one, sent_through
 from partitioned_tables import cut, sizes_of, spread
 
 from gpustump import GlassBoxRegressor, StumpBoostingRegressor, audit, dask
-from gpustump.boosting.deviances import NegativeDeviance
-from gpustump.boosting.held_out_samples import HeldOutTargets
-from gpustump.boosting.held_out_scores import value_of
+from gpustump.boosting.held_out.deviances import NegativeDeviance
+from gpustump.boosting.held_out.samples import HeldOutTargets
+from gpustump.boosting.held_out.scores import value_of
 from gpustump.dask.conversation import Conversation
 from gpustump.engines.integer_weights import IntegerWeights
 

@@ -24,7 +24,7 @@ from trainers import start
 from worth_oracle import exact_score_of, score_of
 
 from gpustump import arrays
-from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.engines import category_search
 from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns
 from gpustump.engines.category_search import CategorySums, Groups, SetSearch, _orders

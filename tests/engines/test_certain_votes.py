@@ -19,13 +19,14 @@ pytest.importorskip("numba")
 
 from inner_functions import callable_from_python
 
-from gpustump.boosting import discrete_votes, exponential_votes
-from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.exact_numbers import exact_newton_vote
-from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
-from gpustump.boosting.newton_votes import LARGEST_STEP, NewtonVotes, exact_factors_of
-from gpustump.boosting.split_votes import SplitVotes
-from gpustump.boosting.votes import Taken
+from gpustump.boosting.votes import discrete as discrete_votes
+from gpustump.boosting.votes import exponential as exponential_votes
+from gpustump.boosting.votes.discrete import DiscreteVotes
+from gpustump.boosting.votes.exact_numbers import exact_newton_vote
+from gpustump.boosting.votes.exponential import RealVotes, SharedDiscreteVotes
+from gpustump.boosting.votes.newton import LARGEST_STEP, NewtonVotes, exact_factors_of
+from gpustump.boosting.votes.splits import SplitVotes
+from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.cpu.rounds import certain_factors, certain_votes, exact_powers
 from gpustump.engines.cpu.rounds.certain_votes import Whole

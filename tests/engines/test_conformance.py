@@ -21,9 +21,9 @@ from rounds import KINDS, TABLES, Case, facts_of, signs, tied, with_any_weights
 from trainers import start, trainer
 
 from gpustump import arrays
-from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.rounds import Boosting
-from gpustump.boosting.votes import Round, Taken
+from gpustump.boosting.rounds.boosting import Boosting
+from gpustump.boosting.votes.discrete import DiscreteVotes
+from gpustump.boosting.votes.votes import Round, Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
     PreparedTable,

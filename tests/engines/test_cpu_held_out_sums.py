@@ -10,8 +10,8 @@ pytest.importorskip("numba")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
-from gpustump.boosting.held_out_scores import scorer
+from gpustump.boosting.held_out.samples import HeldOut, HeldOutClasses, Watched
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.data.parameters import SCORINGS
 from gpustump.engines.cpu.predict import held_out_sums
 from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums

@@ -18,7 +18,7 @@ from rounds import check_level
 from trainers import trainer
 
 from gpustump import AdaBoostClassifier, DeviceError, boost
-from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.data.parameters import Learner
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route

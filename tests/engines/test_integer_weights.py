@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from vote_runs import KINDS, Samples, boosting
 
 from gpustump import arrays
-from gpustump.boosting.newton_votes import NewtonVotes
-from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import Taken
+from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.integer_weights import (
     FLOOR,

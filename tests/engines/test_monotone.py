@@ -28,9 +28,9 @@ from worth_oracle import (
     score_of,
 )
 
-from gpustump.boosting.exponential_votes import RealVotes
-from gpustump.boosting.newton_votes import NewtonVotes
-from gpustump.boosting.split_votes import SplitVotes
+from gpustump.boosting.votes.exponential import RealVotes
+from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.engines.contract import Cut, Search, Totals
 from gpustump.engines.integer_weights import SignedWeights
 from gpustump.engines.monotone import limit_of

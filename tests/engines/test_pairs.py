@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import arrays
-from gpustump.boosting.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.pairs.turns import PairOffers, Turns
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
+from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.engines.contract import Beginning
 from gpustump.engines.cpu.pairs import KernelPairRun
 from gpustump.engines.integer_weights import in_units

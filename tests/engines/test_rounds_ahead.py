@@ -22,9 +22,9 @@ pytest.importorskip("numba")
 
 from inner_functions import callable_from_python
 
-from gpustump.boosting.newton_votes import NewtonVotes
-from gpustump.boosting.split_votes import SplitVotes
-from gpustump.boosting.votes import Taken
+from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.splits import SplitVotes
+from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.ahead import OfferedCuts
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories, Groups, SetSearch

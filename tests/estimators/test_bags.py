@@ -13,7 +13,7 @@ from classifiers import CASES, KINDS, drawn
 from sklearn.base import clone
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
-from gpustump.boosting import bags as bagging
+from gpustump.boosting.rounds import bags as bagging
 from gpustump.data import parameters
 from gpustump.model.bags import averaged
 

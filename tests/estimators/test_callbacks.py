@@ -9,7 +9,7 @@ import pytest
 from classifiers import CASES, KINDS, drawn
 
 from gpustump import DeviceError
-from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.rounds.boosting import Boosting
 
 callbacks = pytest.importorskip("sklearn.callback")
 
@@ -106,7 +106,9 @@ def test_a_callback_that_asks_for_no_classifier_makes_none(monkeypatch):
             self.n_tasks += 1
 
     made = []
-    monkeypatch.setattr("gpustump.boosting.training._Series.so_far", lambda self: made.append(self))
+    monkeypatch.setattr(
+        "gpustump.boosting.rounds.training._Series.so_far", lambda self: made.append(self)
+    )
     counter = Counter()
     KINDS["real"](n_estimators=5).set_callbacks(counter).fit(*drawn(2))
     assert counter.n_tasks == 6

@@ -27,11 +27,11 @@ from forged_files import forged
 from sklearn.base import clone
 
 from gpustump import AdaBoostClassifier, Checkpoint, LogitBoostClassifier
-from gpustump.boosting import bags as bagging
-from gpustump.boosting import checkpoints as writing
-from gpustump.boosting import progress
-from gpustump.boosting.looking_ahead import LookingAhead
-from gpustump.boosting.run_logs import RunLog
+from gpustump.boosting.checkpoints import writing
+from gpustump.boosting.rounds import bags as bagging
+from gpustump.boosting.rounds import progress
+from gpustump.boosting.rounds.logs import RunLog
+from gpustump.boosting.rounds.looking_ahead import LookingAhead
 from gpustump.engines.category_table import CategoryState
 from gpustump.engines.cpu.coded import CodedState
 from gpustump.engines.cpu.sorted import SortedState
@@ -669,7 +669,7 @@ ENDED = """
 import os, signal, sys
 import numpy as np
 from gpustump import AdaBoostClassifier
-from gpustump.boosting import checkpoints
+from gpustump.boosting.checkpoints import writing as checkpoints
 
 n_signals = int(sys.argv[2])
 write = checkpoints.write

@@ -15,8 +15,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
 
 from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble
-from gpustump.boosting.deviances import deviance_of_mean, natural_log
-from gpustump.boosting.known_scores import exponential_of
+from gpustump.boosting.rounds.known_scores import exponential_of
+from gpustump.boosting.votes.ratio import deviance_of_mean, natural_log
 from gpustump.learners.step_table import VOTE_UNIT
 
 LOSSES = ("poisson", "gamma")

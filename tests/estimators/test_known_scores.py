@@ -13,10 +13,10 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.metrics import log_loss
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
-from gpustump.boosting.known_scores import exponential_of, in_vote_units
-from gpustump.boosting.rounds import Boosting
-from gpustump.boosting.training import Samples
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.rounds.boosting import Boosting
+from gpustump.boosting.rounds.known_scores import exponential_of, in_vote_units
+from gpustump.boosting.rounds.training import Samples
+from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.engines.contract import Resources, Task
 from gpustump.engines.route import CHOICES, prepared
 

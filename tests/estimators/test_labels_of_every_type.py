@@ -20,7 +20,7 @@ from gpustump import (
     LogitBoostClassifier,
     audit,
 )
-from gpustump.boosting.training import Samples
+from gpustump.boosting.rounds.training import Samples
 
 X, Y = drawn()
 WHOLE, TRUTHS, TEXTS = Y.tolist(), (Y > 0).tolist(), np.asarray(["no", "yes"])[Y].tolist()

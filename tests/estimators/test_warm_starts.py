@@ -16,9 +16,9 @@ from sklearn.base import clone
 
 import gpustump
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, Stump, StumpBoostingRegressor
-from gpustump.boosting.early_stopping import EarlyStopping, Stopping
-from gpustump.boosting.held_out_scores import HeldOut, scorer
-from gpustump.boosting.judging import Judgement, LocalJudge
+from gpustump.boosting.held_out.judging import Judgement, LocalJudge
+from gpustump.boosting.held_out.scores import HeldOut, scorer
+from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
 from gpustump.engines.integer_weights import IntegerWeights
 
 EVERY_CASE = pytest.mark.parametrize(("kind", "n_classes"), CASES)

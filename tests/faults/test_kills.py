@@ -19,7 +19,7 @@ import pytest
 from fault_counts import count
 from forked_runs import COMMAND, Forked, Run, forked, forks
 
-from gpustump.boosting import checkpoint_file
+from gpustump.boosting.checkpoints import file as checkpoint_file
 from gpustump.model import temporary_files
 from gpustump.model.temporary_files import ABANDONED_AFTER
 

@@ -20,7 +20,7 @@ from golden_tables import VALUES, _labels, _uniform
 from rounds import quantities, quantity_of
 from vote_runs import Samples, boosting
 
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes.settings import VoteSettings
 
 KINDS = {
     "real": ("real", (1,)),

@@ -9,7 +9,7 @@ from backends import NUMPY, Backend
 from trainers import trainer
 
 from gpustump import Boosting, arrays
-from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.engines.contract import Resources, Task
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.route import prepared

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.smoothing import keys_of
+from gpustump.boosting.rounds.smoothing import keys_of
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.engines.category_columns import numbers_of
 from gpustump.learners.pair_table import MOST_BINS, PairAxis

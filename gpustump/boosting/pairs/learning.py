@@ -24,19 +24,19 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.bags import Share
-from gpustump.boosting.batches import terms_of
-from gpustump.boosting.finished import link_of, member_of
-from gpustump.boosting.held_out_scores import scorer
-from gpustump.boosting.known_scores import beginning_of, exponential_of, in_vote_units
-from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
 from gpustump.boosting.pairs.turns import PairOffers, TurnLimits, Turns, added_up
-from gpustump.boosting.ratio_scale import RatioScale
-from gpustump.boosting.smoothing import mixed
-from gpustump.boosting.split_votes import SplitVotes
-from gpustump.boosting.training import Samples, Settings, Target, Trained
+from gpustump.boosting.rounds.bags import Share
+from gpustump.boosting.rounds.batches import terms_of
+from gpustump.boosting.rounds.finished import link_of, member_of
+from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
+from gpustump.boosting.rounds.smoothing import mixed
+from gpustump.boosting.rounds.training import Samples, Settings, Target, Trained
+from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.ratio import RatioScale
+from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.data.interactions import Interactions
 from gpustump.data.readable import counted
 from gpustump.engines.announcements import announce

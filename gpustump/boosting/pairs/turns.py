@@ -5,8 +5,9 @@ of the loss in each of four regions (`engines.quadrants`), shrunk by the learnin
 the held-out samples are scored; the run keeps the turns up to the best score, perhaps none.
 
 In the first turns, the smoothing turns, a pair chooses among a few cuts at random places, so that
-its table has many small steps before the best cuts correct it; see `boosting.smoothing`. What is
-drawn follows from the numbers of bag, run and turn, and from the values of both features.
+its table has many small steps before the best cuts correct it; see
+`boosting.rounds.smoothing`. What is drawn follows from the numbers of bag, run and turn, and from
+the values of both features.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpustump.boosting.newton_votes import NewtonVotes
-from gpustump.boosting.smoothing import mixed
+from gpustump.boosting.rounds.smoothing import mixed
+from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.engines.contract import Totals
 from gpustump.engines.quadrants import N_QUADRANTS, PairRun, Turn, best_quadrants
 from gpustump.learners.step_table import VOTES_LIMIT

@@ -34,7 +34,7 @@ from gpustump.model.pairs import shares_of_pairs
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
-    from gpustump.boosting.votes import AnyRound
+    from gpustump.boosting.votes.votes import AnyRound
     from gpustump.estimators.boosters import BoostedEstimator
 
 FEATURES_SHOWN, PAIRS_SHOWN = 8, 4

@@ -1,6 +1,6 @@
 """The sums over held-out samples that early stopping needs after a round, in one pass over scores.
 
-They are the same integers as those of the array operations in `boosting.held_out_losses` and
+They are the same integers as those of the array operations in `boosting.held_out.losses` and
 `held_out_shares`: scores are converted to whole multiples of `VOTE_UNIT`, losses are interpolated
 in a table by integer arithmetic, and sums are int64. The only product of floats, of a weight and a
 loss, is rounded to an integer before it is added.
@@ -187,7 +187,7 @@ def add_squared(scores, targets, weights, sums):  # type: ignore[no-untyped-def]
 
 @inner("float64(int64, float64[::1])")
 def _exponential(falling, table):  # type: ignore[no-untyped-def]
-    """exp(-x) for x = falling * VOTE_UNIT, as `boosting.deviances` defines it."""
+    """exp(-x) for x = falling * VOTE_UNIT, as `boosting.held_out.deviances` defines it."""
     limit = LARGEST_EXPONENT << _UNIT_BITS
     place = np.uint64(max(-limit, min(limit, falling)) + limit)
     found = table[place >> np.uint64(_UNIT_BITS)]
@@ -202,7 +202,7 @@ def _exponential(falling, table):  # type: ignore[no-untyped-def]
     "void(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64, int64, int64[::1])"
 )
 def add_ratio(scores, moving, fixed, table, most, sign, sums):  # type: ignore[no-untyped-def]
-    """Add the amounts that move, and the others times the scores: `boosting.deviances`."""
+    """Add the amounts that move, and the others times the scores: `boosting.held_out.deviances`."""
     amounts, products = 0, 0
     for i in range(len(scores)):
         score = scores[i, 0]

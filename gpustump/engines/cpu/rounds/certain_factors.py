@@ -1,7 +1,7 @@
 """What votes multiply the samples' numbers by, in kernels: odds, probabilities or weights.
 
-The definitions are those of `boosting.newton_votes`, `boosting.exponential_votes` and
-`boosting.discrete_votes`. Factors, and the normaliser Z of the exponential loss, are defined as the
+The definitions are those of `boosting.votes.newton`, `boosting.votes.exponential` and
+`boosting.votes.discrete`. Factors, and the normaliser Z of the exponential loss, are defined as the
 float64 nearest to an exact number. They are computed as sums of two floats; if these cannot decide
 which float is the nearest, the kernels return NaN, and the host decides with more digits.
 """

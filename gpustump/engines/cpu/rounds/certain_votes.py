@@ -1,7 +1,7 @@
 """The votes of a round in kernels, from the sums over its regions.
 
-The definitions are those of `boosting.newton_votes`, `boosting.exponential_votes` and
-`boosting.discrete_votes`. A vote is defined as the multiple of its unit nearest to an exact number.
+The definitions are those of `boosting.votes.newton`, `boosting.votes.exponential` and
+`boosting.votes.discrete`. A vote is defined as the multiple of its unit nearest to an exact number.
 If float64 arithmetic cannot decide which multiple is the nearest, the kernels return NaN or False,
 and the host decides with more digits.
 """

@@ -1,7 +1,7 @@
 """Exponentials of votes in kernels: the nearest float64, or NaN if it is in doubt.
 
 The factor of a vote is defined as the float64 nearest to exp(x), where x is a whole multiple of
-`VOTE_UNIT`. `boosting.newton_votes.factors_of` computes it with Python's whole numbers; here it is
+`VOTE_UNIT`. `boosting.votes.newton.factors_of` computes it with Python's whole numbers; here it is
 computed as the sum of two floats, so that rounds ahead need no Python.
 
 x is i + k/256 + t with t from 0 to 1/256. exp(i) and exp(k/256) come from tables, which the host

@@ -1,0 +1,1 @@
+"""The rounds so far in a file, from which a fit goes on."""

@@ -1,0 +1,203 @@
+"""Checkpoints: when the rounds so far are written to a file, and how a fit goes on from it.
+
+A fit with a checkpoint notes each round in a log (`run_logs`). From time to time, at its end, and
+when it is interrupted, the logs are written to the file (`checkpoint_file`), whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from types import TracebackType
+from typing import Any, Self
+
+from gpustump.boosting.checkpoints.file import BagLogs, BagText, Head, Outline, RunText, write
+from gpustump.boosting.rounds.logs import RunLog
+from gpustump.data.callers import caller_level
+from gpustump.data.parameters import check_count, check_real
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file that keeps the rounds of a fit while they are made, and how often it is written.
+
+    A fit with this checkpoint goes on from the file if it exists, and otherwise starts from the
+    beginning. A file is for one fit: its data and parameters must stay the same.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The name of a JSON file.
+    every_rounds : int, optional
+        Write the file after so many rounds, counted over all runs and bags.
+    every_seconds : float, optional
+        Write the file at the end of the first round after so many seconds. If both are given, what
+        comes first counts. If both are None, the file is written only when the fit begins, ends or
+        is interrupted.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gpustump import AdaBoostClassifier, Checkpoint
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     often = Checkpoint(f"{folder}/run.json", every_rounds=500)
+    ...     first = AdaBoostClassifier(n_estimators=3, checkpoint=often).fit(X, y)
+    ...     again = AdaBoostClassifier(n_estimators=3, checkpoint=often).fit(X, y)
+    >>> first.model_.digest() == again.model_.digest()
+    True
+    """
+
+    path: str | PathLike[str]
+    every_rounds: int | None = None
+    every_seconds: float | None = 60.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | PathLike) or not isinstance(os.fspath(self.path), str):
+            raise TypeError(f"path must be the name of a file; got {self.path!r}.")
+        if not os.fspath(self.path):
+            raise ValueError("path must be the name of a file; got an empty one.")
+        if self.every_rounds is not None:
+            check_count(self.every_rounds, "every_rounds")
+        if self.every_seconds is not None:
+            check_real(self.every_seconds, "every_seconds", least=0.0)
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return os.fspath(self.path)
+
+
+def check_checkpoint(value: Any) -> Checkpoint | None:
+    """A checkpoint from the parameter of an estimator.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither None nor the name of a file nor a `Checkpoint`.
+    """
+    if value is None or isinstance(value, Checkpoint):
+        return value
+    if not isinstance(value, str | PathLike):
+        raise TypeError(
+            f"checkpoint must be None, the name of a file or a gpustump.Checkpoint; got {value!r}."
+        )
+    if not os.fspath(value):
+        raise ValueError("checkpoint must be the name of a file; got an empty one.")
+    return Checkpoint(value)
+
+
+class CheckpointWriter:
+    """Writes the logs of a fit to its checkpoint, as a context manager around the training.
+
+    It writes at the beginning of a new fit, so that a file that cannot be written is an error
+    before the first round; then from time to time; and at the end, also after an error. If a later
+    write fails, training goes on: one warning says so, and the earlier file stays.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    head : Head
+    outline : Outline
+    bags : sequence of BagLogs
+        With the rounds that the file holds.
+    is_new : bool
+        Whether there is no file yet.
+
+    Raises
+    ------
+    OSError
+        At the start of the context, if the file is new and cannot be written.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        head: Head,
+        outline: Outline,
+        bags: Sequence[BagLogs],
+        *,
+        is_new: bool,
+    ) -> None:
+        self._checkpoint, self._head, self._fields = checkpoint, head, outline.fields
+        self._path = _from_anywhere(checkpoint.name)
+        self._logs: list[RunLog] = [run for bag in bags for run in bag.runs]
+        self._texts = [
+            BagText(bag.seed, [RunText(run, outline.search) for run in bag.runs]) for bag in bags
+        ]
+        self._is_new = is_new
+        self._lock = threading.Lock()  # bags that are trained side by side share the file
+        self._n_new = 0
+        self._written_at = time.monotonic()
+        self._written = self._state()
+        self._has_warned = False
+
+    def __enter__(self) -> Self:
+        if self._is_new:
+            self._write()
+        for log in self._logs:
+            log.tell(self._round_ends)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._state() != self._written:
+            self._write_or_warn()
+
+    def _round_ends(self) -> None:
+        with self._lock:
+            self._n_new += 1
+            if self._is_due():
+                self._write_or_warn()
+
+    def _is_due(self) -> bool:
+        n_rounds, seconds = self._checkpoint.every_rounds, self._checkpoint.every_seconds
+        if n_rounds is not None and self._n_new >= n_rounds:
+            return True
+        return seconds is not None and time.monotonic() - self._written_at >= seconds
+
+    def _write_or_warn(self) -> None:
+        try:
+            self._write()
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                warnings.warn(
+                    f"the checkpoint {self._checkpoint.name} cannot be written: "
+                    f"{error.strerror or error}. Training goes on, and tries again later; what the "
+                    "file held before is still there.",
+                    stacklevel=caller_level(),
+                )
+        self._n_new, self._written_at = 0, time.monotonic()
+
+    def _write(self) -> None:
+        state = self._state()
+        is_finished = all(reason for _, reason in state)
+        write(self._path, self._head, self._fields, self._texts, is_finished=is_finished)
+        self._written = state
+
+    def _state(self) -> list[tuple[int, str]]:
+        """What changes if there is anything new to write."""
+        return [(len(log.rounds), log.stop_reason) for log in self._logs]
+
+
+def _from_anywhere(name: str) -> str:
+    """A file's name that stays right if a callback changes the working folder.
+
+    It is not normalized: if a folder is a link, "folder/.." is not the folder that holds the link.
+    """
+    return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)

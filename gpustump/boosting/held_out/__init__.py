@@ -1,0 +1,1 @@
+"""Scores and losses of held-out samples, the same on every device."""

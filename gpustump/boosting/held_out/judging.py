@@ -1,0 +1,199 @@
+"""Judging a model after each round, by the score and the error of held-out samples.
+
+Early stopping asks a judge, and does not know where the samples are. A `LocalJudge` has them in one
+place. If they are spread over several places, each place has a `LocalJudge`, which reports lists of
+integers: its `totals` once, and its `parts` after each round. The lists of all places are added up
+item by item (`added_up`). The `judgement` follows from the sums, the same to the last bit as if all
+samples were in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, get_args
+
+import numpy as np
+
+from gpustump.arrays import Array
+from gpustump.boosting.held_out.deviances import NegativeDeviance
+from gpustump.boosting.held_out.losses import NegativeLogLoss, NegativeSquaredError
+from gpustump.boosting.held_out.samples import HeldOutTargets, Watched, error_of, weight_of
+from gpustump.boosting.held_out.scores import AdditiveScorer, Scorer, check_classes, value_of
+from gpustump.data.parameters import QuantityScoring, Scoring
+from gpustump.engines.ahead import WatchedSamples
+from gpustump.engines.running_scores import running_scores
+from gpustump.learners.hypothesis import Partition
+
+
+class Judgement(NamedTuple):
+    """The score of a model on held-out samples, greater is better, and its error on them.
+
+    The error of a quantity is the mean squared one, or the mean deviance.
+    """
+
+    score: float
+    error: float
+
+
+class Parts(NamedTuple):
+    """A judge's parts after each of some rounds; see `LocalJudge.parts`.
+
+    Attributes
+    ----------
+    right : ndarray (n_rounds, n_classes) of int64
+        The integer weight that is classified right, by class.
+    losses : ndarray (n_rounds, n_sums) of int64
+    """
+
+    right: np.ndarray
+    losses: np.ndarray
+
+
+class Judge(Protocol):
+    """What early stopping asks for scores and errors."""
+
+    def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
+        """Add a hypothesis to the model.
+
+        Parameters
+        ----------
+        hypothesis : Partition
+        region_votes : ndarray (n_regions, n_outputs) of float64
+            What its regions vote.
+        """
+
+    def judged(self) -> Judgement:
+        """The score and the error of the model so far on all held-out samples."""
+
+
+class LocalJudge:
+    """A judge with held-out samples of its own: all of them, or one group of several.
+
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+        The whole table, of which no copy is made.
+    rows : array (n_held_out,) of int, or None
+        The rows of X to watch; None for all.
+    held_out : Watched or HeldOutTargets
+        Their labels or targets, and weights.
+    scorer : Scorer
+        For these samples. If they are one group of several, it is made by `additive_scorer`.
+    start : sequence of float, or array (n_held_out, n_outputs) of float64
+        The scores from which boosting starts, one for each output, or for each sample.
+    n_jobs : int, optional
+        Threads on the CPU.
+    keeps_values : bool
+        As for `running_scores`.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        rows: Array | None,
+        held_out: Watched | HeldOutTargets,
+        scorer: Scorer,
+        start: Sequence[float] | Array = (0.0,),
+        n_jobs: int | None = None,
+        *,
+        keeps_values: bool = True,
+    ) -> None:
+        self._held_out, self._weight = held_out, weight_of(held_out)
+        self._scorer = scorer
+        self._scores = running_scores(X, start, rows, n_jobs=n_jobs, keeps_values=keeps_values)
+
+    def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
+        """Add a hypothesis to the model."""
+        self._scores.add(hypothesis, region_votes)
+
+    def judged(self) -> Judgement:
+        """The score and the error of the model so far on these samples."""
+        scores = self._now()
+        score = self._scorer(scores)
+        if isinstance(self._held_out, HeldOutTargets):
+            return Judgement(score, -score)
+        right = self._held_out.right_weight(scores)
+        return Judgement(score, error_of(right, self._weight))
+
+    def watched(self) -> WatchedSamples | None:
+        """The samples for engines that make rounds ahead; None if these cannot watch them."""
+        place, sums, own = self._scores.on_host(), self._held_out.sums, self._scorer
+        if place is not None and isinstance(own, NegativeSquaredError | NegativeDeviance):
+            nothing = np.zeros(0, dtype=np.int64)
+            return WatchedSamples(*place, nothing, nothing, 0, own.watched)
+        if place is None or sums is None or not isinstance(own, NegativeLogLoss):
+            return None
+        loss = own.watched
+        return None if loss is None else WatchedSamples(*place, *sums.samples, loss)
+
+    def judged_by(self, parts: Parts) -> tuple[list[float], list[float]]:
+        """The score and the error after each of some rounds that an engine has judged.
+
+        Parameters
+        ----------
+        parts : Parts
+            The parts after each of them.
+        """
+        value, totals = self._additive().value, self._additive().totals
+        scores = [value(losses, totals) for losses in parts.losses.tolist()]
+        if isinstance(self._held_out, HeldOutTargets):
+            return scores, [-score for score in scores]
+        weight, right = self._weight, parts.right.sum(axis=1).tolist()  # weights are below 2**62
+        return scores, [error_of(own, weight) for own in right]
+
+    @property
+    def totals(self) -> list[int]:
+        """The weight of these samples, then the score's totals; the same in all rounds."""
+        return [self._weight, *self._additive().totals]
+
+    def parts(self) -> list[int]:
+        """The weight that is classified right (0 of a quantity), then the score's parts."""
+        scores, held_out = self._now(), self._held_out
+        right = 0 if isinstance(held_out, HeldOutTargets) else held_out.right_weight(scores)
+        return [right, *self._additive().parts(scores)]
+
+    def _additive(self) -> AdditiveScorer:
+        if not self._scorer.is_additive:
+            raise ValueError(
+                "The area under the ROC curve does not add up over groups of samples, because it "
+                "compares pairs of samples. Take another score."
+            )
+        return self._scorer
+
+    def _now(self) -> Array:
+        """The scores (n_held_out,), or (n_held_out, n_outputs) for more outputs than one."""
+        scores = self._scores.now()
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def added_up(groups: Sequence[Sequence[int]]) -> list[int]:
+    """The element-wise sums of the parts, or of the totals, of all local judges."""
+    return [sum(column) for column in zip(*groups, strict=True)]
+
+
+def check_totals(scoring: Scoring, totals: Sequence[int]) -> None:
+    """Raise a ValueError if a class without samples leaves a score undefined.
+
+    Parameters
+    ----------
+    scoring : str
+    totals : sequence of int
+        Those of the local judges, added up.
+    """
+    check_classes(scoring, totals[1:])
+
+
+def judgement(scoring: Scoring, parts: Sequence[int], totals: Sequence[int]) -> Judgement:
+    """The judgement of all samples, from the reports of the local judges.
+
+    Parameters
+    ----------
+    scoring : str
+        An additive score.
+    parts, totals : sequence of int
+        Added up over all groups. The unit of the integer weights must have been the same.
+    """
+    (right, *own_parts), (weight, *own_totals) = parts, totals
+    score = value_of(scoring)(own_parts, own_totals)
+    is_quantity = scoring in get_args(QuantityScoring)
+    return Judgement(score, -score if is_quantity else error_of(right, weight))

@@ -1,0 +1,377 @@
+"""Mean losses of held-out samples, negated: logistic, log-loss, exponential, and squared error.
+
+A sample's loss comes from a table (`loss_tables`). Sums of losses are sums of integers, so they do
+not depend on their order, and each mean is rounded once. The unit of these integers is fixed: it
+does not depend on the samples. So the sums over groups of samples add up to the sum over all
+samples.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.held_out.samples import (
+    UNIT_BITS,
+    HeldOutTargets,
+    Watched,
+    weight_of,
+)
+from gpustump.boosting.held_out.tables import BAND_BITS, LOSS_BITS, ExponentialTable, LogisticTable
+from gpustump.engines.ahead import LARGEST_SQUARE, LOW_BITS, WatchedLoss
+from gpustump.engines.held_out import HeldOutSums
+
+
+class Losses(Protocol):
+    """Logarithmic losses of the held-out samples."""
+
+    def __call__(self, scores: Array) -> Iterator[Array]:
+        """From the scores to the losses, in arrays (n_held_out,) of int64 and units of 2**-32.
+
+        The loss of a sample is the mean of its entries in these arrays.
+        """
+
+    def watched(self, weights: Array) -> WatchedLoss | None:
+        """The loss for engines that make rounds ahead; None if they do not know it."""
+
+    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
+        """For each of these arrays the sum of its products with the weights, each product
+        rounded."""
+
+
+_SPARE_BITS = 20
+"""The sum of the weights is below 2**62. Losses are below 2**20: a log-loss of K classes is at most
+ln(K) and twice the largest difference of two scores, 2**18."""
+
+
+@dataclass(frozen=True)
+class NegativeLogLoss:
+    """Minus the mean of a logarithmic loss; an `AdditiveScorer`.
+
+    The score's error is at most that of `losses` plus n_held_out * 2**-42, as weighted losses are
+    rounded. Each weighted loss is rounded by itself, so the sums are the same however the samples
+    are grouped.
+
+    Attributes
+    ----------
+    losses : callable
+        See `Losses`.
+    weights : array (n_held_out,) of float64
+        Scaled so that products with losses, in units of 2**-32, sum to less than 2**62.
+    total : int
+        The sum of these samples' integer weights.
+    kernels : HeldOutSums or None
+        Kernels that add up the products; None for array operations.
+    """
+
+    losses: Losses
+    weights: Array
+    total: int
+    kernels: HeldOutSums | None
+
+    is_additive: ClassVar[Literal[True]] = True
+
+    @classmethod
+    def of(cls, held_out: Watched, losses: Losses) -> NegativeLogLoss:
+        weights = _as_floats(held_out) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
+        return cls(losses, weights, weight_of(held_out), held_out.sums)
+
+    def __call__(self, scores: Array) -> float:
+        return self.value(self.parts(scores), self.totals)
+
+    @property
+    def totals(self) -> list[int]:
+        """The integer weight, as the only item."""
+        return [self.total]
+
+    @property
+    def watched(self) -> WatchedLoss | None:
+        """The loss for engines that make rounds ahead; None if they do not know it."""
+        return self.losses.watched(self.weights)
+
+    def parts(self, scores: Array) -> list[int]:
+        """The sum of the weighted losses in each array of `losses`, in units of 2**20."""
+        if self.kernels is None:
+            return self._sums(scores)
+        return self.losses.sums(self.kernels, scores, self.weights)
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (total,) = totals
+        return -((sum(parts) << _SPARE_BITS) / (len(parts) * total))
+
+    def _sums(self, scores: Array) -> list[int]:
+        with arrays.computing_on(scores):
+            xp = arrays.namespace_of(scores)
+            sums = []
+            for found in self.losses(scores):
+                losses = xp.astype(found, xp.float64)  # below 2**52: exact
+                sums.append(xp.sum(xp.astype(xp.round(self.weights * losses), xp.int64)))
+            return arrays.integers(xp.stack(sums))
+
+
+@dataclass(frozen=True)
+class LogisticLosses:
+    """ln(1 + exp(-x)) for each output, where x is y * F or 2 * y * F. The error is below 2**-24.
+
+    (Interpolation: 2**-25; rounding of the table: some 2**-32.)
+
+    Attributes
+    ----------
+    held_out : HeldOut or HeldOutClasses
+    table : LogisticTable
+    bits : int
+        x is the margin, an integer, times 2**-bits.
+    """
+
+    held_out: Watched
+    table: LogisticTable
+    bits: int
+
+    def __call__(self, scores: Array) -> Iterator[Array]:
+        for margins in self.held_out.margins(scores):
+            yield self.table.loss(margins, self.bits)
+
+    def watched(self, weights: Array) -> WatchedLoss:
+        return WatchedLoss("logistic", weights, self.table.plain, self.bits)
+
+    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
+        return kernels.logistic(scores, weights, self.table.plain, self.bits)
+
+
+@dataclass(frozen=True)
+class SoftmaxLosses:
+    """-ln of exp(x_c) / (the sum of exp(x_l)), for the sample's class c; x is F or 2 F.
+
+    The error is below (K - 1) * 2**-24, most of it from `LogisticTable.log_of_sum`. Never negative.
+
+    Attributes
+    ----------
+    held_out : HeldOutClasses
+    table : LogisticTable
+    bits : int
+        x is the score, an integer, times 2**-bits.
+    """
+
+    held_out: Watched
+    table: LogisticTable
+    bits: int
+
+    def __call__(self, scores: Array) -> Iterator[Array]:
+        log_total = self.table.log_of_sum(self.held_out.outputs(scores), self.bits)
+        own = _of_own_class(self.held_out, self.held_out.outputs(scores))
+        yield (log_total - own) >> (self.bits - LOSS_BITS)
+
+    def watched(self, weights: Array) -> WatchedLoss:
+        return WatchedLoss("softmax", weights, self.table.plain, self.bits)
+
+    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
+        return kernels.softmax(scores, weights, self.table.plain, self.bits)
+
+
+@dataclass(frozen=True)
+class LogisticShareLosses:
+    """-ln of s(2 F_c) / (the sum of s(2 F_l)), where s(x) = 1 / (1 + exp(-x)), for the class c.
+
+    ln s(x) = -ln(1 + exp(-x)) comes from the table. These logarithms are added up as those of the
+    softmax are. The error is below K * 2**-24: one table error for the logarithms, K - 1 for their
+    sum. Never negative.
+
+    Attributes
+    ----------
+    held_out : HeldOutClasses
+    table : LogisticTable
+    """
+
+    held_out: Watched
+    table: LogisticTable
+
+    def __call__(self, scores: Array) -> Iterator[Array]:
+        log_total = self.table.log_of_sum(self._logs(scores), LOSS_BITS)
+        yield log_total - _of_own_class(self.held_out, self._logs(scores))
+
+    def watched(self, weights: Array) -> None:
+        """None: rounds that are made ahead never have this link."""
+
+    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
+        return kernels.logistic_shares(scores, weights, self.table.plain, UNIT_BITS - 1)
+
+    def _logs(self, scores: Array) -> Iterator[Array]:
+        """ln s(2 F_l) of each output in units of 2**-32."""
+        for units in self.held_out.outputs(scores):
+            yield -self.table.loss(units, UNIT_BITS - 1)
+
+
+def log_losses(held_out: Watched, twice: bool, link: str) -> Losses:
+    """The logistic loss, or with `twice` the log-loss of the model's probabilities."""
+    table = LogisticTable.beside(held_out.classes)
+    bits = UNIT_BITS - twice
+    if len(held_out.positives) > 1 and link == "softmax":
+        return SoftmaxLosses(held_out, table, bits)
+    if len(held_out.positives) > 1 and twice:
+        return LogisticShareLosses(held_out, table)
+    return LogisticLosses(held_out, table, bits)
+
+
+def _of_own_class(held_out: Watched, terms: Iterator[Array]) -> Array:
+    """From one array (n_held_out,) for each class, for each sample the value of its own class."""
+    found = next(terms)
+    xp, classes = arrays.namespace_of(found), held_out.classes
+    for number, term in enumerate(terms, start=1):
+        found = xp.where(classes == number, term, found)
+    return found
+
+
+@dataclass(frozen=True)
+class NegativeExponentialLoss:
+    """Minus the mean, over samples and outputs, of exp(-y * F): AdaBoost's own loss.
+
+    An `AdditiveScorer`.
+
+    exp(-y * F) comes from tables (`ExponentialTable`), and is multiplied by the weight in float64.
+    The sum of the products is exact, and the mean is rounded once. So the relative error is below
+    2**-49 at any size; a mean beyond float64 is infinite. If no sample's y * F falls, the score
+    does not fall.
+
+    Attributes
+    ----------
+    held_out : HeldOut or HeldOutClasses
+    table : ExponentialTable
+    weights : array (n_held_out,) of float64
+        The integer weights.
+    total : int
+        Their sum, before they became floats.
+    """
+
+    held_out: Watched
+    table: ExponentialTable
+    weights: Array
+    total: int
+
+    is_additive: ClassVar[Literal[True]] = True
+
+    @classmethod
+    def of(cls, held_out: Watched) -> NegativeExponentialLoss:
+        table = ExponentialTable.beside(held_out.classes)
+        return cls(held_out, table, _as_floats(held_out), weight_of(held_out))
+
+    def __call__(self, scores: Array) -> float:
+        return self.value(self.parts(scores), self.totals)
+
+    @property
+    def totals(self) -> list[int]:
+        """The integer weight, as the only item."""
+        return [self.total]
+
+    def parts(self, scores: Array) -> list[int]:
+        """For each output the exact sum of the weighted losses in units of 2**-1312.
+
+        These integers have up to some 2500 bits.
+        """
+        with arrays.computing_on(scores):
+            return [self._sum(margins) for margins in self.held_out.margins(scores)]
+
+    def _sum(self, margins: Array) -> int:
+        xp, total = arrays.namespace_of(margins), 0
+        values, bands = self.table.exponentials(margins)
+        values = values * self.weights
+        for band in (-1, 0, 1):
+            own = xp.where(bands == band, values, xp.zeros_like(values))
+            total += _exact_sum(own) << ((band + 1) * BAND_BITS)
+        return total
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (total,) = totals
+        try:
+            return -(sum(parts) / ((len(parts) * total) << (_SUM_BITS + BAND_BITS)))
+        except OverflowError:
+            return -math.inf
+
+
+@dataclass(frozen=True)
+class NegativeSquaredError:
+    """Minus the mean squared error of a quantity; an `AdditiveScorer`.
+
+    A weighted square is computed in float64 and rounded to a whole number of units of the weights.
+    Such numbers may have 82 bits, so they are added up in two parts. The mean is rounded once; its
+    error is below n_held_out * 2**-61 where squares are at most 1.
+    """
+
+    held_out: HeldOutTargets
+
+    is_additive: ClassVar[Literal[True]] = True
+
+    def __call__(self, scores: Array) -> float:
+        return self.value(self.parts(scores), self.totals)
+
+    @functools.cached_property
+    def totals(self) -> list[int]:
+        """The integer weight, as the only item."""
+        return [weight_of(self.held_out)]
+
+    @property
+    def watched(self) -> WatchedLoss:
+        """The loss for engines that make rounds ahead, on the host."""
+        weights = arrays.to_host(self.held_out.weights.values).astype(np.float64)
+        nodes = np.zeros(0, dtype=np.int64)
+        targets = arrays.to_host(self.held_out.targets)
+        return WatchedLoss("squared", weights, (nodes, nodes, 0), 0, targets)
+
+    def parts(self, scores: Array) -> list[int]:
+        """The sums of the upper and of the lower parts of the weighted squares."""
+        with arrays.computing_on(scores):
+            xp = arrays.namespace_of(scores)
+            residuals = self.held_out.targets - scores
+            most = arrays.scalar(LARGEST_SQUARE, residuals)
+            weights = xp.astype(self.held_out.weights.values, xp.float64)
+            weighted = xp.minimum(residuals * residuals, most) * weights
+            upper = xp.floor(weighted * 2.0**-LOW_BITS)
+            lower = xp.round(weighted - upper * 2.0**LOW_BITS)
+            sums = [xp.sum(xp.astype(part, xp.int64)) for part in (upper, lower)]
+            return arrays.integers(xp.stack(sums))
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (upper, lower), (total,) = parts, totals
+        return -(((upper << LOW_BITS) + lower) / total)
+
+
+_SUM_BITS = 512
+"""Exact sums are multiples of 2**-512. The products that are summed are at least 2**-402. Their
+last digits are 2**-454 or more, and `_exact_sum` counts steps of up to 2**-62 of what is left."""
+
+
+def _exact_sum(values: Array) -> int:
+    """The sum of float64 numbers (n,) that are not negative, exactly, in units of 2**-512.
+
+    Each pass takes the leading digits off all numbers, as integers in units of one power of two
+    that keeps their sum below 2**62, until nothing is left. Multiplying and dividing by a power of
+    two is exact, and so is subtracting leading digits.
+    """
+    xp, total = arrays.namespace_of(values), 0
+    if not values.shape[0]:  # an empty array has no maximum
+        return 0
+    digits = 62 - values.shape[0].bit_length()
+    while largest := float(xp.max(values)):
+        power = math.frexp(largest)[1] - digits
+        leading = xp.floor(values * 2.0**-power)
+        total += int(xp.sum(xp.astype(leading, xp.int64))) << (_SUM_BITS + power)
+        values = values - leading * 2.0**power
+    return total
+
+
+def _as_floats(held_out: Watched) -> Array:
+    values = held_out.weights.values
+    xp = arrays.namespace_of(values)
+    return xp.astype(values, xp.float64)

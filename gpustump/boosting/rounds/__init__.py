@@ -1,0 +1,1 @@
+"""Rounds, runs and trainings: one run, several classes, bags."""

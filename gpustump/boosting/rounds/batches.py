@@ -1,0 +1,268 @@
+"""Batches of rounds: those that an engine makes in one call stay arrays until they are read.
+
+On a small table a round takes less time than the objects that describe it: the record, its split
+and its votes. So a batch keeps the arrays that the engine wrote. Its records are made when they are
+asked for, and the model is made from the arrays. An ordinary round is a batch of one record.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, overload
+
+import numpy as np
+
+from gpustump.boosting.held_out.judging import Parts
+from gpustump.boosting.votes.votes import AnyRound, Vote
+from gpustump.engines.ahead import MadeRounds
+
+
+class Terms(NamedTuple):
+    """The hypotheses of some rounds, and what they vote.
+
+    Attributes
+    ----------
+    hypotheses : sequence (n_rounds,)
+        Of any kind.
+    votes : sequence (n_rounds,) of Vote, or ndarray (n_rounds, n_regions, n_outputs)
+        Stumps and intervals vote one number each, splits a number for each region and output.
+    """
+
+    hypotheses: Sequence[Any]
+    votes: Sequence[Vote] | np.ndarray
+
+
+class Source(Protocol):
+    """Rounds, of which a batch is a part."""
+
+    @property
+    def records(self) -> Sequence[AnyRound]:
+        """What each round did."""
+
+    def terms(self, low: int, high: int) -> Terms:
+        """The hypotheses and votes of the rounds from `low` up to `high`, that one excluded."""
+
+    def parts(self, low: int, high: int) -> Parts | None:
+        """The judge's parts after these rounds; None if a judge must compute them itself."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Rounds whose records exist already.
+
+    Attributes
+    ----------
+    records : tuple of Round or RegionRound
+    """
+
+    records: tuple[AnyRound, ...]
+
+    def terms(self, low: int, high: int) -> Terms:
+        """See `Source`."""
+        own = self.records[low:high]
+        return Terms(tuple(r.stump for r in own), tuple(r.vote for r in own))
+
+    def parts(self, low: int, high: int) -> None:
+        """None: nothing is known of held-out samples."""
+
+
+class Kind(Protocol):
+    """What rounds of one kind of votes are, given the arrays that an engine wrote."""
+
+    def hypotheses(self, made: MadeRounds) -> Sequence[Any]:
+        """The hypothesis of each round."""
+
+    def votes(self, made: MadeRounds) -> Sequence[Vote] | np.ndarray:
+        """The votes of each round, as in `Terms`."""
+
+    def sizes(self, made: MadeRounds) -> np.ndarray:
+        """What the votes of each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs); see
+        `votes.sizes_of`."""
+
+    def records(
+        self, made: MadeRounds, hypotheses: Iterable[Any], n_before: int, products: np.ndarray
+    ) -> Sequence[AnyRound]:
+        """What each round did.
+
+        Parameters
+        ----------
+        made : MadeRounds
+        hypotheses : iterable (n_rounds,)
+        n_before : int
+            How many rounds the run had before them.
+        products : ndarray (n_rounds,) of float64
+            The product of all normalisers up to each round.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Rounds that an engine has made ahead, as the arrays that it wrote.
+
+    Attributes
+    ----------
+    made : MadeRounds
+    kind : Kind
+    n_before : int
+        How many rounds the run had before them.
+    bound : float
+        The product of the normalisers of those.
+    """
+
+    made: MadeRounds
+    kind: Kind
+    n_before: int
+    bound: float = 1.0
+
+    @functools.cached_property
+    def products(self) -> np.ndarray:
+        """The product of all normalisers up to each round, multiplied one by one."""
+        both = np.concatenate([[self.bound], self.made.normalisers])
+        with np.errstate(over="ignore"):  # as for Python's numbers: infinity
+            products: np.ndarray = np.multiply.accumulate(both)[1:]
+        return products
+
+    @functools.cached_property
+    def sizes(self) -> np.ndarray:
+        """What the votes up to each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs)."""
+        sizes: np.ndarray = np.cumsum(self.kind.sizes(self.made), axis=0)  # exact
+        return sizes
+
+    @functools.cached_property
+    def hypotheses(self) -> Sequence[Any]:
+        """The hypothesis of each round."""
+        return self.kind.hypotheses(self.made)
+
+    @functools.cached_property
+    def records(self) -> Sequence[AnyRound]:
+        """What each round did."""
+        return self.kind.records(self.made, self.hypotheses, self.n_before, self.products)
+
+    def terms(self, low: int, high: int) -> Terms:
+        """See `Source`."""
+        return Terms(self.hypotheses[low:high], self.kind.votes(self.made)[low:high])
+
+    def parts(self, low: int, high: int) -> Parts | None:
+        """See `Source`."""
+        right, losses = self.made.right, self.made.losses
+        return Parts(right[low:high], losses[low:high]) if losses.shape[1] else None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rounds of a run, one after the other.
+
+    Attributes
+    ----------
+    source : Source
+    low, high : int
+        Which of its rounds they are.
+    """
+
+    source: Source
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, records: Iterable[AnyRound]) -> Batch:
+        """From records."""
+        source = Recorded(tuple(records))
+        return cls(source, 0, len(source.records))
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    @property
+    def records(self) -> Sequence[AnyRound]:
+        """What each round did."""
+        return self.source.records[self.low : self.high]
+
+    @property
+    def terms(self) -> Terms:
+        """Their hypotheses and votes."""
+        return self.source.terms(self.low, self.high)
+
+    @property
+    def parts(self) -> Parts | None:
+        """The judge's parts after each round; None if a judge must compute them itself."""
+        return self.source.parts(self.low, self.high)
+
+    def first(self, n_rounds: int) -> Batch:
+        """The first `n_rounds` rounds, or all if there are fewer."""
+        return Batch(self.source, self.low, min(self.high, self.low + n_rounds))
+
+
+class Rounds(Sequence[AnyRound]):
+    """All rounds of a run: the sequence of their records, which are made when one is asked for.
+
+    It equals a tuple of the same records, and is pickled as one.
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+    """
+
+    def __init__(self, batches: Iterable[Batch] = ()) -> None:
+        self._batches = [batch for batch in batches if len(batch)]
+        self._n_rounds = sum(map(len, self._batches))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __len__(self) -> int:
+        return self._n_rounds
+
+    def __iter__(self) -> Iterator[AnyRound]:
+        return itertools.chain.from_iterable(batch.records for batch in self._batches)
+
+    @overload
+    def __getitem__(self, place: int) -> AnyRound: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[AnyRound, ...]: ...
+    def __getitem__(self, place: int | slice) -> AnyRound | tuple[AnyRound, ...]:
+        return tuple(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (Rounds, tuple)):
+            return NotImplemented
+        return len(self) == len(other) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
+
+    def add(self, batch: Batch) -> None:
+        """Add more rounds of the run."""
+        if len(batch):
+            self._batches.append(batch)
+            self._n_rounds += len(batch)
+
+    def first(self, n_rounds: int) -> Rounds:
+        """The first `n_rounds` rounds."""
+        before = itertools.accumulate(map(len, self._batches), initial=0)
+        pairs = zip(self._batches, before, strict=False)
+        return Rounds(batch.first(max(0, n_rounds - done)) for batch, done in pairs)
+
+    @property
+    def terms(self) -> Terms:
+        """Their hypotheses and votes."""
+        return joined([batch.terms for batch in self._batches])
+
+
+def terms_of(rounds: Sequence[AnyRound]) -> Terms:
+    """The hypotheses and votes of a run's rounds, `Rounds` or others."""
+    return rounds.terms if isinstance(rounds, Rounds) else Batch.of(rounds).terms
+
+
+def joined(terms: Sequence[Terms]) -> Terms:
+    """Hypotheses and votes of several batches as those of one."""
+    hypotheses = tuple(itertools.chain.from_iterable(own.hypotheses for own in terms))
+    if not any(isinstance(own.votes, np.ndarray) for own in terms):
+        return Terms(hypotheses, tuple(itertools.chain.from_iterable(own.votes for own in terms)))
+    votes = [np.asarray(own.votes, dtype=np.float64) for own in terms]
+    return Terms(hypotheses, np.concatenate(votes))

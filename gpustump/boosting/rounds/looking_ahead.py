@@ -1,0 +1,197 @@
+"""Rounds that an engine makes ahead (see `engines.ahead`), handed out in batches.
+
+How many rounds a run has is decided round by round: by early stopping, a callback or an observer.
+Rounds that were made beyond the last one are thrown away. So no call makes many more rounds than
+early stopping must wait for. If a caller looks at each round, and may end the run there, the first
+call makes few rounds, and each later one up to twice as many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gpustump.boosting.rounds.batches import Batch, Columns, Kind
+from gpustump.boosting.rounds.made_rounds import PlainVotes, kind_of
+from gpustump.boosting.rounds.smoothing import Offers
+from gpustump.boosting.votes.votes import Votes
+from gpustump.engines.ahead import NEWTON, NO_CUTS, Ahead, WatchedSamples
+from gpustump.engines.contract import PreparedTable, State
+from gpustump.learners.step_table import VOTES_LIMIT
+
+_FIRST_ROUNDS, _MOST_ROUNDS = 8, 256
+"""How many rounds the first call makes if a caller looks at each, and the most of any call."""
+
+_MOST_ORDINARY = 64
+"""The most ordinary rounds that are made before another call is tried."""
+
+_LEAST_ROUNDS = 4
+"""Fewer rounds are not worth a call, even if early stopping may end the run before they are
+over."""
+
+_MOST_ELEMENTS = 2**23
+"""The most elements that a call searches, in about 10 ms: Ctrl-C waits for the end of a call."""
+
+
+class Standing(NamedTuple):
+    """Where a run stands.
+
+    Attributes
+    ----------
+    n_rounds : int
+    sums_of_votes : list (n_outputs,) of float
+        What its rounds count towards `VOTES_LIMIT`.
+    bound : float
+        The product of their normalisers.
+    """
+
+    n_rounds: int
+    sums_of_votes: list[float]
+    bound: float
+
+
+class Watcher(NamedTuple):
+    """What rounds that are made ahead need to know of early stopping.
+
+    Attributes
+    ----------
+    samples : callable
+        Returns the samples to watch; None if an engine cannot watch them.
+    n_to_come : callable
+        Returns how many more rounds it must wait for; None if it never stops.
+    """
+
+    samples: Callable[[], WatchedSamples | None]
+    n_to_come: Callable[[], int | None]
+
+
+class LookingAhead:
+    """The rounds of one run that are made ahead.
+
+    Parameters
+    ----------
+    ahead : Ahead
+    votes : PlainVotes
+    kind : Kind
+        Of these votes.
+    table : PreparedTable
+    n_to_come : callable
+        See `Watcher`.
+    offers : Offers or None
+        What smoothing rounds choose from.
+    """
+
+    def __init__(
+        self,
+        ahead: Ahead,
+        votes: PlainVotes,
+        kind: Kind,
+        table: PreparedTable,
+        n_to_come: Callable[[], int | None],
+        offers: Offers | None,
+    ) -> None:
+        self._ahead, self._kind, self._n_to_come = ahead, kind, n_to_come
+        self._largest_size, self._offers = votes.largest_size, offers
+        self._made: Columns | None = None
+        self._sums_before: list[float] = []  # what counts towards the limit before these rounds
+        self._n_taken = 0  # of the rounds in _made
+        self._n_rounds = _FIRST_ROUNDS
+        n_outputs = votes.search("stump").n_outputs
+        n_elements = table.n_samples * table.n_features * n_outputs
+        self._most_rounds = max(1, min(_MOST_ROUNDS, _MOST_ELEMENTS // max(1, n_elements)))
+        self._n_ordinary, self._pause = 0, 1
+
+    @classmethod
+    def of(
+        cls,
+        votes: Votes,
+        table: PreparedTable,
+        state: State,
+        watcher: Watcher | None,
+        offers: Offers | None = None,
+    ) -> LookingAhead | None:
+        """For a run as it stands; None if its rounds cannot be made ahead."""
+        begin = getattr(state, "looking_ahead", None)
+        if begin is None or not isinstance(votes, PlainVotes):
+            return None
+        if offers is not None and votes.plain.kind != NEWTON:
+            return None
+        watched = None if watcher is None else watcher.samples()
+        if watched is not None and len(watched.scores) > table.n_samples:
+            watched = None  # their keys might take more memory than the table
+        ahead = begin(votes.plain, watched)
+        if ahead is None:
+            return None
+        n_to_come = (lambda: None) if watcher is None else watcher.n_to_come
+        kind = kind_of(votes, state.totals)
+        return cls(ahead, votes, kind, table, n_to_come, offers)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the engine is ahead of the rounds that were handed out."""
+        return self._made is not None and self._n_taken < len(self._made.made.features)
+
+    def next(self, so_far: Standing, n_most: int, at_once: int = 1) -> Batch | None:
+        """The next rounds; None if the next one must be made in the ordinary way.
+
+        Parameters
+        ----------
+        so_far : Standing
+        n_most : int
+            How many more rounds the run may have.
+        at_once : int
+            How many rounds to hand out, at most.
+        """
+        if not self.has_more:
+            if self._n_ordinary > 0:
+                self._n_ordinary -= 1
+                return None
+            n_rounds = min(n_most, self._n_wanted(at_once), self._n_within_limit(so_far))
+            self._made, self._n_taken = self._rounds_made(n_rounds, so_far), 0
+            self._sums_before = so_far.sums_of_votes
+        if self._made is None:
+            return None
+        low, n_made = self._n_taken, len(self._made.made.features)
+        self._n_taken = min(n_made, low + at_once)
+        return Batch(self._made, low, self._n_taken)
+
+    @property
+    def standing(self) -> Standing:
+        """Where the run stands after the rounds that were handed out."""
+        made, last = self._made, self._n_taken - 1
+        assert made is not None
+        sums = (made.sizes[last] + self._sums_before).tolist()  # exact
+        return Standing(made.n_before + self._n_taken, sums, float(made.products[last]))
+
+    def take_back(self, n_rounds: int) -> None:
+        """Take back the last `n_rounds` of the rounds that were handed out."""
+        self._n_taken -= n_rounds
+
+    def _n_wanted(self, at_once: int) -> int:
+        wanted = min(max(self._n_rounds, at_once), self._most_rounds)
+        n_to_come = self._n_to_come()
+        self._n_rounds = min(2 * self._n_rounds, _MOST_ROUNDS)
+        return wanted if n_to_come is None else min(wanted, max(n_to_come, _LEAST_ROUNDS))
+
+    def _n_within_limit(self, so_far: Standing) -> int:
+        """How many rounds certainly do not reach the limit of the votes' sum."""
+        room = VOTES_LIMIT - max(so_far.sums_of_votes)
+        return int(max(0.0, room) / self._largest_size)
+
+    def _rounds_made(self, n_rounds: int, so_far: Standing) -> Columns | None:
+        """Have the engine make rounds. If it makes fewer, an ordinary round follows.
+
+        Each call in a row that makes none doubles the ordinary rounds before the next call.
+        """
+        made = None
+        if n_rounds > 0:
+            offers, n_done = self._offers, so_far.n_rounds
+            offered = NO_CUTS if offers is None else offers.cuts(n_done, n_rounds)
+            made = self._ahead.make(n_rounds, offered)
+        if made is None or not len(made.features):
+            self._n_ordinary = self._pause - 1
+            self._pause = min(2 * self._pause, _MOST_ORDINARY)
+            return None
+        self._pause = 1
+        self._n_ordinary = int(len(made.features) < n_rounds)
+        return Columns(made, self._kind, so_far.n_rounds, so_far.bound)

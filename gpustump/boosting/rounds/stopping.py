@@ -1,0 +1,182 @@
+"""Early stopping: end a run when the score of held-out samples no longer rises.
+
+Held-out samples may also be watched without stopping, for their scores and errors by round.
+
+A judge (`judging`) computes the scores from integers. So they are the same numbers on every device,
+and a run stops at the same round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpustump.boosting.held_out.judging import Judge, Judgement, LocalJudge
+from gpustump.boosting.rounds.batches import Batch
+from gpustump.boosting.votes.votes import AnyRound, Vote
+from gpustump.data.parameters import Scoring
+from gpustump.engines.ahead import WatchedSamples
+from gpustump.learners.hypothesis import signs
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop.
+
+    Attributes
+    ----------
+    patience : int or None
+        Stop after this many rounds in a row without a new best score; None to watch only, and to
+        keep all rounds.
+    tol : float
+        By how much a score must be above the best one to count as new; not negative.
+    scoring : str
+        Which score of the held-out samples.
+    least : int
+        Make at least one round more than this, whatever the scores.
+    """
+
+    patience: int | None
+    tol: float = 0.0
+    scoring: Scoring = "loss"
+    least: int = 0
+
+
+class EarlyStopping:
+    """A callback for `boost` that watches held-out samples.
+
+    Parameters
+    ----------
+    judge : Judge
+        Judges the model by the held-out samples. It must not have been given a hypothesis yet.
+    stopping : Stopping
+        When to stop. The judge decides which score is computed.
+
+    Attributes
+    ----------
+    scores : list of float
+        The score of the held-out samples after each round; greater is better.
+    errors : list of float
+        Their error after each round.
+    best_round : int
+        The number of the first round of the greatest score.
+    """
+
+    def __init__(self, judge: Judge, stopping: Stopping) -> None:
+        self.scores: list[float] = []
+        self.errors: list[float] = []
+        self.best_round = 0
+        self._best_score = float("-inf")
+        self._stopping = stopping
+        self._n_rounds = 0
+        self._judge = judge
+
+    def __call__(self, record: AnyRound) -> bool:
+        """Judge a round, and return whether it is the last one."""
+        self._count(record.stump, record.vote)
+        self._note(self._judge.judged())
+        return self.is_over
+
+    def judge(self, made: Batch) -> int:
+        """Judge rounds one after the other. Returns how many belong to the run."""
+        parts = made.parts
+        if parts is None:
+            numbers = (number for number, one in enumerate(made.records, start=1) if self(one))
+            return next(numbers, len(made))
+        assert isinstance(self._judge, LocalJudge)
+        scores, errors = self._judge.judged_by(parts)
+        n_rounds = self._n_up_to_last(scores)
+        self.scores += scores[:n_rounds]
+        self.errors += errors[:n_rounds]
+        return n_rounds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last round that was judged is the last one of the run."""
+        n_to_come = self.n_to_come()
+        return n_to_come is not None and n_to_come <= 0
+
+    def n_to_come(self) -> int | None:
+        """How many more rounds are judged before the run can stop; None if it never does."""
+        patience, least = self._stopping.patience, self._stopping.least
+        if patience is None:
+            return None
+        return max(self.best_round + patience, least + 1) - self._n_rounds
+
+    def watched(self) -> WatchedSamples | None:
+        """The held-out samples for engines that make rounds ahead; None if these cannot watch
+        them."""
+        return self._judge.watched() if isinstance(self._judge, LocalJudge) else None
+
+    @property
+    def last(self) -> Judgement:
+        """The score and the error on the held-out samples after the last round."""
+        return Judgement(self.scores[-1], self.errors[-1])
+
+    def replay(self, hypothesis: Any, vote: Vote, judged: Judgement) -> None:
+        """Add a round that was judged before."""
+        self._count(hypothesis, vote)
+        self._note(judged)
+
+    @property
+    def n_kept(self) -> int:
+        """How many rounds the model keeps: up to the best one, or all if it watches only."""
+        return self._n_rounds if self._stopping.patience is None else self.best_round
+
+    def resume(
+        self, hypotheses: Sequence[Any], votes: Sequence[Vote], *, judges_each: bool = False
+    ) -> None:
+        """Add the rounds of an earlier run, all of which are kept.
+
+        Parameters
+        ----------
+        hypotheses, votes : sequence
+            One for each round.
+        judges_each : bool
+            Note the scores and errors after each round. Otherwise only the last one is judged.
+        """
+        judged = None
+        for number, (hypothesis, vote) in enumerate(zip(hypotheses, votes, strict=True), start=1):
+            self._count(hypothesis, vote)
+            if judges_each or number == len(hypotheses):
+                judged = self._judge.judged()
+            if judges_each and judged is not None:
+                self.scores.append(judged.score)
+                self.errors.append(judged.error)
+        if judged is not None:
+            self.best_round, self._best_score = self._n_rounds, judged.score
+
+    def _note(self, judged: Judgement) -> None:
+        self.scores.append(judged.score)
+        self.errors.append(judged.error)
+        self._compare(judged.score)
+
+    def _compare(self, score: float) -> None:
+        """Compare the score after the last round with the best one."""
+        is_first = not self.best_round  # its score may be -infinity
+        if is_first or score > self._best_score + self._stopping.tol:
+            self._best_score, self.best_round = score, self._n_rounds
+
+    def _n_up_to_last(self, scores: Sequence[float]) -> int:
+        """Compare the scores of rounds. Returns how many belong to the run."""
+        n_sure = self.n_to_come()
+        for number, score in enumerate(scores, start=1):
+            self._n_rounds += 1
+            self._compare(score)
+            if n_sure is not None and number >= n_sure and self.is_over:
+                return number
+        return len(scores)
+
+    def _count(self, hypothesis: Any, vote: Vote) -> None:
+        self._judge.add(hypothesis, _of_regions(hypothesis, vote))
+        self._n_rounds += 1
+
+
+def _of_regions(hypothesis: Any, vote: Vote) -> np.ndarray:
+    """What the regions vote, (n_regions, n_outputs)."""
+    if isinstance(vote, tuple):
+        return np.asarray(vote, dtype=np.float64)
+    return np.asarray([[sign * vote] for sign in signs(hypothesis)])

@@ -1,0 +1,698 @@
+"""From class numbers to rounds: one run for two classes; for more, one per class or one for all.
+
+All runs share one prepared table. This is the whole of training as the estimators and the command
+line see it; what a round does is in `rounds`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+from warnings import warn
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.arrays.devices import DeviceError, explained_errors
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.held_out.judging import LocalJudge
+from gpustump.boosting.held_out.scores import (
+    HeldOut,
+    HeldOutClasses,
+    HeldOutTargets,
+    Watched,
+    scorer,
+)
+from gpustump.boosting.rounds.batches import Batch, Rounds
+from gpustump.boosting.rounds.boosting import Boosting, Callback
+from gpustump.boosting.rounds.known_scores import reweighted
+from gpustump.boosting.rounds.logs import LoggedRound, RunLog
+from gpustump.boosting.rounds.looking_ahead import Watcher
+from gpustump.boosting.rounds.observing import Observer, SoFar, Unobserved
+from gpustump.boosting.rounds.progress import Bar
+from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
+from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
+from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.votes import AnyRound, Votes
+from gpustump.data.callers import caller_level
+from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
+from gpustump.engines.announcements import announce
+from gpustump.engines.category_table import CategoryTable
+from gpustump.engines.contract import PreparedTable, Resources, Search, Task, Trainer
+from gpustump.engines.held_out import held_out_sums, watched_table
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.engines.route import Route, prepared
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Which rows of a table take part, with their classes and weights.
+
+    Attributes
+    ----------
+    rows : array (n_samples,) of int, or None
+        None for all rows.
+    classes : array (n_samples,) of int64
+        Each sample's class, from 0. Of a quantity each sample's target, float64, as boosting
+        learns it; see `learners.target_scale`.
+    weights : array (n_samples,) of float64
+        Positive.
+    offset : array (n_samples,) or (n_samples, n_classes) of float64, or None
+        Scores that are known beforehand, whole multiples of `VOTE_UNIT`: of each class if there are
+        more than two. None for none, and for a quantity, whose targets and weights hold them.
+    """
+
+    rows: Array | None
+    classes: Array
+    weights: Array
+    offset: Array | None = None
+
+    def beside(self, X: Array) -> Samples:
+        """The same samples in the library and on the device of a table."""
+        parts = (self.rows, self.classes, self.weights, self.offset)
+        moved: list[Any] = [None if own is None else moved_to_device_of(own, X) for own in parts]
+        return Samples(*moved)
+
+    def taken(self, index: Array) -> Samples:
+        """Some of the samples."""
+        xp = arrays.namespace_of(index)
+        rows = index if self.rows is None else xp.take(self.rows, index, axis=0)
+        parts = (self.classes, self.weights, self.offset)
+        taken: list[Any] = [None if own is None else xp.take(own, index, axis=0) for own in parts]
+        return Samples(rows, *taken)
+
+    @property
+    def mean_weight(self) -> tuple[float, int]:
+        """The mean of the weights, and the number of samples."""
+        n_samples = int(self.weights.shape[0])
+        with arrays.computing_on(self.weights):  # their sum may be beyond float64
+            return float(arrays.namespace_of(self.weights).sum(self.weights / n_samples)), n_samples
+
+    def signs(self, positive: int) -> Array:
+        """float64 labels: 1.0 for one class, -1.0 for the rest."""
+        xp = arrays.namespace_of(self.classes)
+        return 2.0 * xp.astype(self.classes == positive, xp.float64) - 1.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to boost.
+
+    Attributes
+    ----------
+    n_rounds : int or None
+        The largest number of rounds of each run, with those of earlier fits; None for
+        `ROUNDS_OF_AN_OUTPUT` times the outputs of a run.
+    votes : VoteSettings
+    multi_class : str
+        With more than two classes: "one_vs_rest", a run for each class, or "shared", one run whose
+        stumps vote for all of them.
+    learner : str
+        "stump" or "interval".
+    stopping : Stopping or None
+        When held-out samples end a run; None to hold nothing out.
+    callback : callable or None
+        Called with each round.
+    heed : callable or None
+        Called with the number of rounds that have just been made, one or more. An exception that
+        it raises ends the training.
+    observer : Observer or None
+        Told of runs and rounds.
+    resources : Resources
+    show_progress : bool
+    announces_route : bool
+        Say where and by which engine the rounds are made, and why.
+    categorical : tuple of int
+        The features whose values are numbers of categories.
+    smoothing : Smoothing or None
+        The smoothing rounds of each run; None for none.
+    """
+
+    n_rounds: int | None
+    votes: VoteSettings = field(default_factory=VoteSettings)
+    multi_class: MultiClass = "one_vs_rest"
+    learner: Learner = "stump"
+    stopping: Stopping | None = None
+    callback: Callback | None = None
+    heed: Callable[[int], None] | None = None
+    observer: Observer | None = None
+    resources: Resources = field(default_factory=Resources)
+    show_progress: bool = False
+    announces_route: bool = False
+    categorical: tuple[int, ...] = ()
+    smoothing: Smoothing | None = None
+
+    def of_bag(self, number: int) -> Settings:
+        """The settings of one of several bags."""
+        if self.smoothing is None:
+            return self
+        return replace(self, smoothing=replace(self.smoothing, bag=number))
+
+    def n_outputs(self, n_classes: int) -> int:
+        """How many outputs a run has; a quantity, which has 0 classes, has one."""
+        return n_classes if n_classes > 2 and self.multi_class == "shared" else 1
+
+    def n_runs(self, n_classes: int) -> int:
+        """One for each class against the rest; otherwise one."""
+        return 1 if n_classes <= 2 or self.n_outputs(n_classes) > 1 else n_classes
+
+    def search(self, n_classes: int) -> Search:
+        """What the rounds of a run look for, as far as it follows from the parameters alone."""
+        votes = self.votes
+        n_outputs = self.n_outputs(n_classes)
+        return Search(self.learner, votes.kind, n_outputs, quantity=votes.quantity)
+
+    def refuse_constrained_classes(self, n_classes: int) -> None:
+        """Refuse monotone constraints for more than two classes.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.votes.monotone is not None and n_classes > 2:
+            raise ValueError(
+                "monotonic_cst is for two classes, as it constrains the probability of the second "
+                f"one; y holds {n_classes} classes. Leave it out, or fit two of them."
+            )
+
+    def n_rounds_of(self, n_classes: int) -> int:
+        """The largest number of rounds of each run; of one class there is nothing to learn."""
+        if n_classes == 1:
+            return 0
+        if self.n_rounds is None:
+            return ROUNDS_OF_AN_OUTPUT * self.n_outputs(n_classes)
+        return self.n_rounds
+
+
+@dataclass(frozen=True)
+class Run:
+    """The outcome of one boosting run.
+
+    Attributes
+    ----------
+    rounds : sequence of Round or RegionRound
+        Those that the model keeps: up to the best one if samples were held out.
+    stop_reason : str
+        See `Boosting`; "early" if the held-out score stopped rising.
+    constant : tuple of float
+        The scores from which it started, one for each output; empty if nothing was trained yet.
+    held_out_scores, held_out_errors : tuple of float
+        The score and the error after each round that was made; empty if nothing was held out.
+    """
+
+    rounds: Sequence[AnyRound] = ()
+    stop_reason: str = ""
+    constant: tuple[float, ...] = ()
+    held_out_scores: tuple[float, ...] = ()
+    held_out_errors: tuple[float, ...] = ()
+
+
+class HeldOutRows(NamedTuple):
+    """Samples to watch.
+
+    Attributes
+    ----------
+    samples : Samples
+    X : array (n_samples_given, n_features) or None
+        The table whose rows they are, of any library; None for the table that is trained on.
+    """
+
+    samples: Samples
+    X: Array | None = None
+
+    def beside(self, X: Array) -> HeldOutRows:
+        """The same samples with their table on the device of the table that is trained on."""
+        own = X if self.X is None else self.X
+        if arrays.device_name(own) != arrays.device_name(X):
+            own = moved_to_device_of(own, X)
+        own = watched_table(own)
+        return HeldOutRows(self.samples.beside(own), own)
+
+
+class Trained(NamedTuple):
+    """What training returns.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        One for two classes or if all classes share the stumps, otherwise one for each class.
+    search : Search
+        What the rounds of each run looked for.
+    route : Route
+        Where and by which engine they were made.
+    n_missing : ndarray (n_features,) of int64
+        For each feature how many of the samples trained on have no value.
+    """
+
+    runs: tuple[Run, ...]
+    search: Search
+    route: Route
+    n_missing: np.ndarray
+
+
+def train(
+    X: Array,
+    samples: Samples,
+    n_classes: int,
+    settings: Settings,
+    *,
+    device: str = "auto",
+    held_out: HeldOutRows | None = None,
+    earlier: Sequence[Run] | None = None,
+    logs: Sequence[RunLog] | None = None,
+) -> Trained:
+    """Boost on a table: one run, or one for each of more than two classes.
+
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+        The whole table; `samples` says which rows are trained on.
+    samples : Samples
+    n_classes : int
+        0 for a quantity.
+    settings : Settings
+    device : str
+        As `devices.check_device` allows. With "auto" training moves to the CPU, with a warning, if
+        a GPU does not work or is too small, unless a round has been made there.
+    held_out : HeldOutRows, optional
+        Samples to watch, if settings.stopping is given.
+    earlier : sequence of Run, optional
+        Runs on the same data to go on from. Those without held-out scores are judged again, round
+        by round, if samples are watched.
+    logs : sequence of RunLog, optional
+        One for each run, in which its rounds are noted. The rounds that a log holds are taken over
+        without a search: callbacks and observers are not told of them.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    DeviceError
+        If training failed on every device that may be tried.
+    ValueError
+        If constraints are given for more than two classes.
+    """
+    settings.refuse_constrained_classes(n_classes)
+    settings = replace(settings, n_rounds=settings.n_rounds_of(n_classes))
+    job = _Job(X, samples, n_classes, settings, held_out, earlier, logs)
+    if device != "auto" or arrays.device_name(X) != "cpu":
+        return _train_on(device, job)
+    has_begun = False
+
+    def noting(n_rounds: int) -> None:
+        nonlocal has_begun
+        has_begun = True
+        if settings.heed is not None:
+            settings.heed(n_rounds)
+
+    try:
+        return _train_on("auto", replace(job, settings=replace(settings, heed=noting)))
+    except DeviceError as error:
+        if has_begun:
+            raise
+        problem = str(error)
+    warn(
+        f"device='auto' goes on to the CPU, since the GPU failed: {problem}",
+        stacklevel=caller_level(),
+    )
+    return _train_on("auto", job, gpu_problem=problem)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What `train` is asked to do, without the device."""
+
+    X: Array
+    samples: Samples
+    n_classes: int
+    settings: Settings
+    held_out: HeldOutRows | None
+    earlier: Sequence[Run] | None
+    logs: Sequence[RunLog] | None
+
+    @property
+    def n_outputs(self) -> int:
+        """How many outputs a run has."""
+        return self.settings.n_outputs(self.n_classes)
+
+    @property
+    def n_runs(self) -> int:
+        """One for each class against the rest; otherwise one."""
+        return self.settings.n_runs(self.n_classes)
+
+
+def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:
+    settings = job.settings
+    limit = settings.n_rounds_of(job.n_classes)
+    votes = settings.votes.votes(job.samples.weights, job.n_outputs)  # the same for all runs
+    search = votes.search(settings.learner)
+    n_samples = int(job.samples.classes.shape[0])
+    task = Task(job.X, n_samples, search, limit * job.n_runs, settings.categorical)
+    route, trainer = prepared(
+        task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
+    )
+    table = trainer.table
+    samples = job.samples.beside(table.X)
+    with explained_errors(route.place):
+        held_out = None if job.held_out is None else job.held_out.beside(table.X)
+        ground: Ground = LocalGround(route, trainer, samples, held_out)
+        runs = run_all(ground, votes, job)
+    return Trained(runs, search, route, table.n_missing)
+
+
+class Ground(Protocol):
+    """Where the samples of a training are: in one place, or in many."""
+
+    @property
+    def route(self) -> Route: ...
+
+    @property
+    def table(self) -> PreparedTable: ...
+
+    def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
+        """A run, at its start."""
+
+    def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
+        """The early stopping of a run; None if no samples are held out."""
+
+
+class Job(Protocol):
+    """What to train: all that does not depend on where the samples are."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def n_classes(self) -> int: ...
+
+    @property
+    def n_outputs(self) -> int: ...
+
+    @property
+    def n_runs(self) -> int: ...
+
+    @property
+    def earlier(self) -> Sequence[Run] | None: ...
+
+    @property
+    def logs(self) -> Sequence[RunLog] | None: ...
+
+
+def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
+    """Make the rounds of all runs, one run after the other."""
+    settings = job.settings
+    limit = settings.n_rounds_of(job.n_classes)
+    if settings.announces_route:
+        announce(f"trains on {ground.route}")
+    before = job.earlier or [Run()] * job.n_runs
+    logs = job.logs or [RunLog() for _ in before]
+    n_done = [len(log.rounds) for log in logs]
+    n_rounds = [limit - len(run.rounds) for run in before]
+    series = _Series(ground, votes.search(settings.learner), list(before), job.n_outputs)
+    observer = settings.observer or Unobserved()
+    observer.training_begins([own - done for own, done in zip(n_rounds, n_done, strict=True)])
+    note, shown = _note(ground.route, ground.table), settings.show_progress
+    with Bar(sum(n_rounds), shown=shown, note=note, done=sum(n_done)) as bar:
+        for number, own in enumerate(before):
+            positive = number if job.n_runs == job.n_classes else 1
+            target = Target(positive, job.n_outputs, votes, is_quantity=job.n_classes == 0)
+            boosting = ground.boosting(target, settings, own)
+            watch = ground.watch(boosting, target, settings)
+            observer.run_begins(number)
+            log = logs[number]
+            told = _Told(bar, watch, observer, series, number, log, is_kept=job.logs is not None)
+            series.runs[number] = _run(boosting, own, told, settings)
+            observer.run_ends(series.so_far)
+            bar.skip(limit - boosting.n_done)
+    observer.training_ends(series.so_far)
+    return tuple(series.runs)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """The runs of a training: those that are done, and the others as they stand.
+
+    Attributes
+    ----------
+    ground : Ground
+    search : Search
+    runs : list of Run
+    n_outputs : int
+        Of each run.
+    """
+
+    ground: Ground
+    search: Search
+    runs: list[Run]
+    n_outputs: int
+
+    def so_far(self) -> Trained:
+        """What training would return if it stopped now; runs to come have scores of 0."""
+        zeros = (0.0,) * self.n_outputs
+        runs = tuple(replace(run, constant=run.constant or zeros) for run in self.runs)
+        return Trained(runs, self.search, self.ground.route, self.ground.table.n_missing)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The objects that are told of a run's rounds.
+
+    Attributes
+    ----------
+    bar : Bar
+    watch : EarlyStopping or None
+    observer : Observer
+    series : _Series
+    number : int
+        The run's.
+    log : RunLog
+    is_kept : bool
+        Whether the log is kept in a checkpoint.
+    """
+
+    bar: Bar
+    watch: EarlyStopping | None
+    observer: Observer
+    series: _Series
+    number: int
+    log: RunLog
+    is_kept: bool
+
+    @property
+    def is_of_each(self) -> bool:
+        """Whether each round must be made by itself, as something is told of it."""
+        return self.is_kept or self.bar.is_shown or not isinstance(self.observer, Unobserved)
+
+    def note(self, record: AnyRound, reason: str) -> None:
+        """Show a round that is done, and note it in the log."""
+        self.bar.advance(record)
+        if self.is_kept:
+            judged = None if self.watch is None else self.watch.last
+            self.log.note(LoggedRound(record.stump, record.vote, judged, reason))
+
+    def so_far(self, boosting: Boosting, rounds: Rounds) -> SoFar:
+        """What training would return if it stopped now, in the middle of this run."""
+
+        def found() -> Trained:
+            runs = list(self.series.runs)
+            runs[self.number] = Run(tuple(rounds), "", boosting.constant)
+            return replace(self.series, runs=runs).so_far()
+
+        return found
+
+
+def _note(route: Route, table: PreparedTable) -> str:
+    """The text before the progress bar: where the rounds are made, and how memory is used."""
+    place = f"{route.place}, {route.engine}"
+    return place if table.note is None else f"{place}, {table.note}"
+
+
+class Target(NamedTuple):
+    """What a run learns, and how it votes: a class against the rest, all classes, or a quantity.
+
+    Attributes
+    ----------
+    positive : int
+        The class whose label is 1, with one output.
+    n_outputs : int
+    votes : Votes
+    is_quantity : bool
+    """
+
+    positive: int
+    n_outputs: int
+    votes: Votes
+    is_quantity: bool = False
+
+    def labels(self, samples: Samples) -> Array:
+        """The labels as `Engine.start` takes them."""
+        if self.is_quantity or self.n_outputs > 1:
+            return samples.classes
+        return samples.signs(self.positive)
+
+    def offset(self, samples: Samples) -> Array | None:
+        """The known scores of this run's outputs."""
+        found = samples.offset
+        if found is None or found.ndim == 1 or self.n_outputs > 1:
+            return found
+        return found[:, self.positive]
+
+    def watched(self, samples: Samples, n_jobs: int | None) -> Watched | HeldOutTargets:
+        """Held-out samples in the form that the scores take."""
+        labels, weights = self.labels(samples), IntegerWeights.of(samples.weights)
+        if self.is_quantity:
+            return HeldOutTargets(labels, weights)
+        if self.n_outputs > 1:
+            sums = held_out_sums(labels, weights.values, self.n_outputs, n_jobs)
+            return HeldOutClasses(labels, weights, self.n_outputs, sums=sums)
+        plain = HeldOut(labels, weights)
+        return replace(plain, sums=held_out_sums(plain.classes, weights.values, 2, n_jobs))
+
+
+@dataclass(frozen=True)
+class LocalGround:
+    """Samples in one place; see `Ground`.
+
+    Attributes
+    ----------
+    route : Route
+    trainer : Trainer
+    samples : Samples
+        Those that are trained on, beside the table.
+    held_out : HeldOutRows or None
+        Those that are watched, beside their table.
+    """
+
+    route: Route
+    trainer: Trainer
+    samples: Samples
+    held_out: HeldOutRows | None
+
+    @property
+    def table(self) -> PreparedTable:
+        return self.trainer.table
+
+    def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
+        """A run, at its start."""
+        with arrays.computing_on(self.table.X):
+            labels, weights = target.labels(self.samples), self.samples.weights
+            offset = target.offset(self.samples)
+            if offset is not None and settings.votes.kind != "newton":
+                weights, offset = reweighted(weights, labels, offset), None
+            return Boosting(
+                self.trainer,
+                labels,
+                weights,
+                offset=offset,
+                votes=target.votes,
+                n_rounds=settings.n_rounds,
+                learner=settings.learner,
+                callback=settings.callback,
+                constant=before.constant or None,
+                offers=self._offers(target, settings.smoothing),
+            )
+
+    def _offers(self, target: Target, smoothing: Smoothing | None) -> Offers | None:
+        """What the smoothing rounds of a run offer."""
+        places = None if smoothing is None else self._places
+        return Offers.of(smoothing, places, target.positive)
+
+    @functools.cached_property
+    def _places(self) -> CutPlaces:
+        """The places where smoothing rounds may cut."""
+        table, rows = self.table, self.samples.rows
+        groups = table.groups if isinstance(table, CategoryTable) else {}
+        return CutPlaces.of(sampled_values(table.X, rows, table.n_samples), groups)
+
+    def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
+        """The early stopping of a run; None if no samples are held out."""
+        if self.held_out is None or settings.stopping is None:
+            return None
+        samples, X = self.held_out
+        n_jobs, keeps_values = settings.resources.n_jobs, settings.resources.max_memory is None
+        with arrays.computing_on(X):
+            watched = target.watched(samples, n_jobs)
+            score = scorer(settings.stopping.scoring, watched, boosting.link)
+            start: Any = boosting.constant
+            offset = target.offset(samples)
+            if offset is not None:
+                xp = arrays.namespace_of(offset)
+                columns = xp.reshape(offset, (offset.shape[0], -1))
+                start = columns + xp.asarray(
+                    start, dtype=xp.float64, device=arrays.device_of(offset)
+                )
+            judge = LocalJudge(
+                X, samples.rows, watched, score, start, n_jobs, keeps_values=keeps_values
+            )
+            return EarlyStopping(judge, settings.stopping)
+
+
+def _run(boosting: Boosting, before: Run, told: _Told, settings: Settings) -> Run:
+    rounds, watch = Rounds([Batch.of(before.rounds)]), told.watch
+    is_judged = len(before.held_out_scores) >= len(rounds)
+    known = [r.stump for r in rounds], [r.vote for r in rounds]
+    boosting.resume(*known)
+    if watch is not None:
+        watch.resume(*known, judges_each=not is_judged)
+    _replay(boosting, rounds, told)
+    if settings.resources.max_memory is None and not told.log.stop_reason:
+        boosting.look_ahead(None if watch is None else Watcher(watch.watched, watch.n_to_come))
+    reason = told.log.stop_reason or _made(boosting, rounds, told, settings)
+    told.log.end(reason)
+    if watch is None:
+        return Run(rounds, reason, boosting.constant)
+    n_known = len(before.rounds) if is_judged else 0
+    return Run(
+        rounds.first(watch.n_kept),
+        reason,
+        boosting.constant,
+        before.held_out_scores[:n_known] + tuple(watch.scores),
+        before.held_out_errors[:n_known] + tuple(watch.errors),
+    )
+
+
+def _replay(boosting: Boosting, rounds: Rounds, told: _Told) -> None:
+    """Take over the rounds in a run's log, without a search, and add their records to the run's."""
+    told.log.begin(boosting.constant)
+    done = told.log.rounds
+    known = [one.hypothesis for one in done], [one.vote for one in done]
+    rounds.add(Batch.of(boosting.resume(*known)))
+    if told.watch is not None:
+        for one in done:
+            assert one.judged is not None, "the checkpoint of a fit that watches samples"
+            told.watch.replay(one.hypothesis, one.vote, one.judged)
+
+
+def _made(boosting: Boosting, rounds: Rounds, told: _Told, settings: Settings) -> str:
+    """Make a run's rounds, and add them to the others. Returns why there are no more.
+
+    If nothing is told of each round, they come in batches.
+    """
+    so_far = told.so_far(boosting, rounds)
+    is_of_each = told.is_of_each or settings.callback is not None
+    while True:
+        told.observer.round_begins(so_far)
+        made = boosting.take(1 if is_of_each else sys.maxsize)
+        if made is None:
+            return boosting.stop_reason or ""
+        if settings.heed is not None:
+            settings.heed(len(made))
+        boosting.call_back(made)
+        if told.watch is not None:
+            made = boosting.keep(made, told.watch.judge(made))
+        rounds.add(made)
+        is_early = told.watch is not None and told.watch.is_over
+        is_ended = told.observer.round_ends(so_far)
+        reason = boosting.stop_reason or ""
+        if is_early or is_ended:
+            reason = reason or ("early" if is_early else "callback")
+        if is_of_each:
+            told.note(made.records[0], reason)
+        if is_early or is_ended:
+            return reason

@@ -1,0 +1,1 @@
+"""What a round's regions vote, decided on the host from exact integers."""

@@ -1,0 +1,250 @@
+"""Votes under the exponential loss: real votes, and discrete votes that several outputs share.
+
+Both are confidence-rated AdaBoost [Schapire and Singer 1999]: a region r votes v_rl for output l,
+weights change by exp(-y v), and the product of the normalisers Z bounds the training error. With
+several outputs it is AdaBoost.MH (their section 7): a stump votes for every class. The discrete
+form has a sign for each region and class, and one common alpha [Kegl 2013].
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import NamedTuple, Self
+
+from gpustump.arrays import Array
+from gpustump.boosting.votes.exact_numbers import EXACT, exponential, vote_of
+from gpustump.boosting.votes.quick_exponentials import (
+    BITS,
+    LARGEST,
+    DoubtError,
+    certain_halvings,
+    certain_power,
+    certain_quotient,
+    exponentials,
+)
+from gpustump.boosting.votes.votes import Change, Taken
+from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, REAL, VoteRule
+from gpustump.engines.contract import (
+    RegionFactors,
+    RegionSums,
+    RegionVotes,
+    Search,
+    Step,
+    Totals,
+    sign_of,
+)
+from gpustump.engines.integer_weights import halvings_of
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
+from gpustump.learners.step_table import VOTE_UNIT
+
+
+@dataclass(frozen=True)
+class _ExponentialVotes:
+    """What both rules share; see `split_votes.Rule`.
+
+    Attributes
+    ----------
+    learning_rate : float
+        Shrinks every vote; above 0.
+    n_outputs : int
+    """
+
+    learning_rate: float = 1.0
+    n_outputs: int = 1
+
+    @property
+    def largest_size(self) -> float:
+        """See `split_votes.Rule`: with larger votes no round is made ahead."""
+        return 2.0 * LARGEST
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """Zeros: boosting starts from scores of 0."""
+        return (0.0,) * self.n_outputs
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
+        return (0.0,) * self.n_outputs
+
+    def change(self, taken: Taken) -> Change:
+        """Multiply weights by exp(-y v): a region's factors are exp(v) and exp(-v)."""
+        factors, halvings, normaliser = growth_of(taken)
+        step = Step(taken.hypothesis, taken.region_votes, factors, halvings, taken.cut)
+        return Change(step, normaliser)
+
+    def recorded(self, score: float, weight: int) -> float:
+        """The score as a share of the weight."""
+        return score * (1.0 / weight)
+
+    def on(self, labels: Array, sample_weight: Array) -> Self:
+        """The rule for a run on these samples: the same for all."""
+        return self
+
+    def training_error(self, error: int, first_weight: int) -> float:
+        """The share of the weight that is misclassified."""
+        return error / first_weight
+
+    def bound(self, product: float) -> float:
+        """See `RegionRound.training_bound`."""
+        return product if self.n_outputs == 1 else self.n_outputs / 2 * product
+
+
+@dataclass(frozen=True)
+class RealVotes(_ExponentialVotes):
+    """learning_rate / 2 * ln((P + s) / (N + s)) with s = total / (2 n K).
+
+    P and N are the weights of a region's labels +1 and -1 for an output; s is the smoothing that
+    keeps votes finite [Schapire and Singer 1999, sections 4.1 and 4.2], with the total weight of
+    the n samples and K outputs.
+    """
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        return VoteRule(REAL, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
+
+    @functools.cached_property
+    def search(self) -> Search:
+        """The split of the smallest Z."""
+        return Search("stump", "real", self.n_outputs)
+
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of each region, for each output."""
+        left, right, missing = (
+            tuple(self._vote(first, second, totals) for first, second in own) for own in sums
+        )
+        return left, right, missing
+
+    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
+        """Whether some region has more weight of one label than of the other, beyond rounding."""
+        votes = replace(self, learning_rate=1.0).votes_of(sums, totals)
+        return any(vote for own in votes for vote in own)
+
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Whether every region holds one label only, for every output."""
+        return all(abs(first) == second for own in sums for first, second in own)
+
+    def _vote(self, first: int, second: int, totals: Totals) -> float:
+        if second == 0:  # an empty region
+            return 0.0
+        # Both sides times 2 n K: twice P is second + first.
+        scale, smoothing = totals.n_samples * self.n_outputs, totals.weight
+        positive = (second + first) * scale + smoothing
+        negative = (second - first) * scale + smoothing
+        return vote_of(negative, positive + negative, self.learning_rate)
+
+
+@dataclass(frozen=True)
+class SharedDiscreteVotes(_ExponentialVotes):
+    """+alpha or -alpha for each region and output, with one alpha a round."""
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        return VoteRule(DISCRETE, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
+
+    @functools.cached_property
+    def search(self) -> Search:
+        """The split whose signs agree best with the labels of all outputs."""
+        return Search("stump", "discrete", self.n_outputs)
+
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The same alpha everywhere; the left and the right region have opposite signs."""
+        wrong = self._wrong(sums, totals)
+        # Without an error, the same smoothing as that of real votes keeps alpha finite.
+        share = (wrong, totals.weight) if wrong else (1, 2 * totals.n_samples * self.n_outputs)
+        alpha = vote_of(*share, self.learning_rate)
+        left = tuple(
+            alpha * sign_of(first[0] - second[0])
+            for first, second in zip(sums[FIRST], sums[SECOND], strict=True)
+        )
+        missing = tuple(
+            alpha * sign_of(own[0] or sum(region[output][0] for region in sums))
+            for output, own in enumerate(sums[MISSING])
+        )
+        return left, tuple(-vote for vote in left), missing
+
+    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
+        """Whether the signs get more right than wrong."""
+        wrong = self._wrong(sums, totals)
+        return wrong == 0 or vote_of(wrong, totals.weight, 1.0) != 0.0
+
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Whether the signs get everything right.
+
+        Pure regions do not suffice: left and right have opposite signs for every output, also for
+        a class that neither of them holds.
+        """
+        return _agreed(sums) == sum(second for own in sums for _, second in own)
+
+    def _wrong(self, sums: RegionSums, totals: Totals) -> int:
+        return totals.wrong(_agreed(sums))
+
+
+def _agreed(sums: RegionSums) -> int:
+    """The weight that the best signs get right less the weight that they get wrong."""
+    return sum(
+        abs(first[0] - second[0]) + abs(missing[0])
+        for first, second, missing in zip(*sums, strict=True)
+    )
+
+
+class Growth(NamedTuple):
+    """What votes do to the weights; the normaliser Z is the sum of those before they are halved.
+
+    Attributes
+    ----------
+    factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
+        exp(v) and exp(-v) over 2**halvings.
+    halvings : int
+    normaliser : float
+        The sum over regions and outputs of P exp(-v) + N exp(v), over the total weight.
+    """
+
+    factors: RegionFactors
+    halvings: int
+    normaliser: float
+
+
+def growth_of(taken: Taken) -> Growth:
+    """What votes do to the weights: by whole numbers if they decide the rounding."""
+    votes, totals = taken.region_votes, taken.totals
+    try:
+        growth, total = [], 0  # region after region, output after output
+        for own, numbers in zip(taken.sums, votes, strict=True):
+            for (first, second), vote in zip(own, numbers, strict=True):
+                pair = grown, shrunk = exponentials(vote)
+                growth.append(pair)
+                total += (second - first) // 2 * grown + (second + first) // 2 * shrunk
+        n_outputs = len(votes[FIRST])
+        halvings = certain_halvings(total, totals.n_samples * n_outputs)
+        normaliser = certain_quotient(total, totals.weight << BITS)
+        factors = [(certain_power(x, halvings), certain_power(y, halvings)) for x, y in growth]
+        left, right, missing = (
+            tuple(factors[region * n_outputs : (region + 1) * n_outputs])
+            for region in range(N_REGIONS)
+        )
+        return Growth((left, right, missing), halvings, normaliser)
+    except DoubtError:
+        return exact_growth_of(taken)
+
+
+def exact_growth_of(taken: Taken) -> Growth:
+    """What `growth_of` returns, computed with 50 digits."""
+    with decimal.localcontext(EXACT):
+        growth = [[exponential(vote) for vote in own] for own in taken.region_votes]
+        total = Decimal(0)
+        for own, grown in zip(taken.sums, growth, strict=True):
+            for (first, second), by in zip(own, grown, strict=True):
+                total += (second - first) // 2 * by + (second + first) // 2 / by
+        n_integers = taken.totals.n_samples * len(growth[0])
+        halvings = halvings_of(Fraction(total), n_integers)
+        kept = Decimal(2) ** -halvings
+        left, right, missing = (
+            tuple((float(by * kept), float(kept / by)) for by in own) for own in growth
+        )
+        return Growth((left, right, missing), halvings, float(total / taken.totals.weight))

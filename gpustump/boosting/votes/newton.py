@@ -1,0 +1,205 @@
+"""Newton votes under the logistic loss: LogitBoost, for two classes and for several.
+
+A region votes learning_rate / 2 * A / (B + lambda), where A and B are the sums of the two terms of
+`engines.reference.logistic_loss` or `softmax_loss`: a Newton step of the loss, halved because the
+log-odds are twice the score [Friedman, Hastie and Tibshirani 2000, sections 4.3 and 5]. Lambda
+shrinks the votes of regions with little weight, as in XGBoost [Chen and Guestrin 2016]. It is on
+the scale of the sample weights: a sample of weight 1 and probability 1/2 adds 1/4 to B.
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.votes.exact_numbers import EXACT, exponential, newton_vote, vote_of
+from gpustump.boosting.votes.quick_exponentials import DoubtError, certain_power, exponentials
+from gpustump.boosting.votes.votes import Change, Taken
+from gpustump.engines.ahead import NEWTON, NEWTON_DOUBT, VoteRule
+from gpustump.engines.contract import (
+    OutputFactors,
+    RegionFactors,
+    RegionSums,
+    RegionVotes,
+    Search,
+    Step,
+    Totals,
+)
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.learners.step_table import VOTE_UNIT
+
+LARGEST_STEP = 4
+"""Bound on A / (B + lambda). If all samples of a region are far on the wrong side, B is close to 0,
+and a Newton step would leave the range in which the loss is nearly quadratic [Friedman, Hastie and
+Tibshirani 2000, section 4.4, bound the same quantity by 2 to 4]."""
+
+_LARGEST_EXPONENT = 690.0
+"""Bound of the exponent of a factor, so that the factor is a float64 number: exp(690) is about
+2**995. (Odds stay within 2**-900 and 2**900 in any case.)"""
+
+_LARGEST_L2 = 2.0**1000
+
+
+@dataclass(frozen=True)
+class NewtonVotes:
+    """Newton votes; see `split_votes.Rule`.
+
+    Attributes
+    ----------
+    learning_rate : float
+        Shrinks every vote; above 0.
+    n_outputs : int
+        1 for two classes.
+    l2 : float
+        Lambda, in units of the integers.
+    exponent : int
+        Integers are sample weights times 2**exponent.
+    """
+
+    learning_rate: float
+    n_outputs: int
+    l2: float
+    exponent: int
+
+    @classmethod
+    def of(
+        cls,
+        exponent: int,
+        *,
+        learning_rate: float,
+        l2_regularization: float,
+        n_outputs: int = 1,
+    ) -> NewtonVotes:
+        """For a run whose integers are sample weights times 2**exponent; see `unit_exponent`."""
+        l2 = _times_power_of_two(l2_regularization, exponent)
+        return cls(learning_rate, n_outputs, l2, exponent)
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        scale = self.learning_rate / (2 * VOTE_UNIT)
+        return VoteRule(NEWTON, scale, NEWTON_DOUBT, self.l2, float(LARGEST_STEP))
+
+    @property
+    def largest_size(self) -> float:
+        """See `split_votes.Rule`."""
+        return LARGEST_STEP * self.learning_rate + VOTE_UNIT
+
+    @functools.cached_property
+    def search(self) -> Search:
+        """The split of the largest gain."""
+        return Search("stump", "newton", self.n_outputs, self.l2)
+
+    def on(self, labels: Array, sample_weight: Array) -> Self:
+        """The rule for a run on these samples: the same for all."""
+        return self
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """The scores that give every sample the classes' shares of the weight."""
+        with arrays.computing_on(labels):
+            weights = IntegerWeights.of(sample_weight)
+            if self.n_outputs == 1:
+                positive = weights.weight_of(labels > 0)
+                return self.constant_of([weights.total - positive, positive])
+            return self.constant_of([weights.weight_of(labels == n) for n in range(self.n_outputs)])
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
+        total = sum(class_weights)
+        if self.n_outputs == 1:
+            return (vote_of(max(class_weights[0], 1), total, 1.0),)
+        # vote_of(total, total + own, 1.0) is ln(own / total) / 2.
+        return tuple(vote_of(total, total + max(own, 1), 1.0) for own in class_weights)
+
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of each region, for each output."""
+        return tuple(tuple(self._vote(*one) for one in own) for own in sums)
+
+    def whole_step(self, sums: Sequence[Sequence[int]]) -> tuple[float, ...]:
+        """The votes of a region at a learning rate of 1, and not regularized."""
+        whole = replace(self, learning_rate=1.0, l2=0.0)
+        return tuple(whole._vote(*own) for own in sums)
+
+    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
+        """Whether the sum A of some region differs from 0, beyond rounding, whatever lambda is."""
+        votes = replace(self, learning_rate=1.0, l2=0.0).votes_of(sums, totals)
+        return any(vote for own in votes for vote in own)
+
+    def change(self, taken: Taken) -> Change:
+        """What the votes do to the samples."""
+        votes = taken.region_votes
+        return Change(Step(taken.hypothesis, votes, self.factors(votes), cut=taken.cut), 1.0)
+
+    def factors(self, votes: RegionVotes) -> RegionFactors:
+        """The factors of the odds, or of the probabilities."""
+        return _of_odds(votes) if self.n_outputs == 1 else _of_probabilities(votes)
+
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Never: the loss can always fall further."""
+        return False
+
+    def recorded(self, score: float, weight: int) -> float:
+        """The score in units of the sample weights; infinite if it is beyond float64.
+
+        `ldexp` is used because the power of two alone may be beyond float64.
+        """
+        try:
+            return math.ldexp(score, -self.exponent)
+        except OverflowError:
+            return math.inf
+
+    def bound(self, product: float) -> None:
+        """None: no normaliser bounds the training error."""
+
+    def training_error(self, error: int, first_weight: int) -> float:
+        """The share of the weight that is misclassified; of a quantity the mean loss."""
+        return error / first_weight
+
+    def _vote(self, first: int, second: int) -> float:
+        """The multiple of `VOTE_UNIT` nearest to learning_rate / 2 * A / (B + lambda)."""
+        return newton_vote(first, second, self.l2, self.learning_rate / 2, LARGEST_STEP)
+
+
+def _of_odds(votes: RegionVotes) -> RegionFactors:
+    """exp(2 v) for the label -1 and exp(-2 v) for the label +1."""
+    return tuple(tuple(factors_of(2.0 * vote) for vote in own) for own in votes)
+
+
+def _of_probabilities(votes: RegionVotes) -> RegionFactors:
+    """exp(2 v) over the largest one of its region; a common factor cancels in the probabilities."""
+    return tuple(map(_below_one, votes))
+
+
+def _below_one(votes: tuple[float, ...]) -> OutputFactors:
+    largest = max(votes)
+    factors = (factors_of(2.0 * (vote - largest))[0] for vote in votes)
+    return tuple((factor, factor) for factor in factors)
+
+
+def factors_of(exponent: float) -> tuple[float, float]:
+    """exp(exponent) and exp(-exponent), bounded so that both are float64 numbers."""
+    try:
+        grown, shrunk = exponentials(exponent)
+        return certain_power(grown, 0), certain_power(shrunk, 0)
+    except DoubtError:
+        return exact_factors_of(exponent)
+
+
+def exact_factors_of(exponent: float) -> tuple[float, float]:
+    """What `factors_of` returns, computed with 50 digits."""
+    bounded = max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, exponent))
+    with decimal.localcontext(EXACT):
+        return float(exponential(bounded)), float(exponential(-bounded))
+
+
+def _times_power_of_two(x: float, exponent: int) -> float:
+    try:
+        return min(math.ldexp(x, exponent), _LARGEST_L2)
+    except OverflowError:
+        return _LARGEST_L2

@@ -1,0 +1,262 @@
+"""Votes of splits, whose regions have votes of their own: what all kinds of them share.
+
+The search finds a split by its score. Its votes follow, on the host, from the exact sums of the two
+integers over its regions, whether the split has just been found or comes from an earlier run.
+
+A monotone constraint holds for the votes themselves. The search compares rounded levels of the
+regions (`engines.monotone`), so if two votes are equal except for rounding, the wrong one may be
+larger. Then left and right both get the vote of the two together, as by pooling of adjacent
+violators [Barlow et al. 1972, isotonic regression].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from gpustump.arrays import Array
+from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.votes import Change, RegionRound, SoFar, Taken
+from gpustump.data.parameters import Learner
+from gpustump.engines.ahead import VoteRule
+from gpustump.engines.contract import (
+    Cut,
+    PreparedTable,
+    RegionSums,
+    RegionVotes,
+    Search,
+    State,
+    Totals,
+    split_at,
+)
+from gpustump.engines.monotone import is_allowed
+from gpustump.engines.worth_of_split import exact_score_of, score_of
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+from gpustump.learners.kinds import AnySplit
+
+
+class Rule(Protocol):
+    """One kind of votes: how votes follow from sums, and what they do to the samples."""
+
+    @property
+    def search(self) -> Search:
+        """What the engine is to look for."""
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+
+    @property
+    def largest_size(self) -> float:
+        """The most that a round made ahead counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
+
+    def on(self, labels: Array, sample_weight: Array) -> Rule:
+        """The rule for a run on these samples."""
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """The scores from which boosting starts, one for each output."""
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
+
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of the regions with these sums; all 0 if there is nothing to gain."""
+
+    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
+        """Whether some vote at a learning rate of 1, and not regularized, differs from 0."""
+
+    def change(self, taken: Taken) -> Change:
+        """What the votes do to scores and weights."""
+
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Whether another round could only find the same again."""
+
+    def recorded(self, score: float, weight: int) -> float:
+        """A score in the units of a round's record, given the weight of all samples and outputs."""
+
+    def bound(self, product: float) -> float | None:
+        """The bound on the training error for a product of normalisers; None if there is none."""
+
+    def training_error(self, error: int, first_weight: int) -> float:
+        """The training error of a round's record; the arguments are those of `Totals`."""
+
+
+@dataclass(frozen=True)
+class SplitVotes:
+    """Votes by a rule; see `boosting.votes.votes.Votes`.
+
+    Attributes
+    ----------
+    rule : Rule
+    monotone : tuple (n_features,) of int, or None
+        See `Search`.
+    """
+
+    rule: Rule
+    monotone: tuple[int, ...] | None = None
+
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        return self.rule.plain
+
+    @property
+    def largest_size(self) -> float:
+        """See `Rule`."""
+        return self.rule.largest_size
+
+    def search(self, learner: Learner) -> Search:
+        """Splits only.
+
+        Raises
+        ------
+        ValueError
+            If the learner makes intervals.
+        """
+        if learner != "stump":
+            search = self.rule.search
+            found = f"votes={search.votes!r}" if search.n_outputs == 1 else "multi_class='shared'"
+            raise ValueError(
+                f"weak_learner={learner!r} is for discrete votes of one class against the rest; "
+                f"with {found}, weak_learner must be 'stump'."
+            )
+        return replace(self.rule.search, monotone=self.monotone)
+
+    def on(self, labels: Array, sample_weight: Array) -> SplitVotes:
+        """The votes of a run on these samples."""
+        return replace(self, rule=self.rule.on(labels, sample_weight))
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """The scores from which boosting starts, one for each output."""
+        return self.rule.constant(labels, sample_weight)
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
+        return self.rule.constant_of(class_weights)
+
+    def constant_beside(self, sums: RegionSums) -> tuple[float, ...]:
+        """What is added to known scores before the first round, from the sums of all samples."""
+        assert isinstance(self.rule, NewtonVotes)
+        return self.rule.whole_step(together(sums)[FIRST])
+
+    def found(
+        self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
+    ) -> Taken | str:
+        """The best cut and the votes of its regions, or why there are none."""
+        taken = self._best_of(offered, state) or self.best(table, state)
+        if any(vote for own in taken.region_votes for vote in own):
+            return taken
+        assert taken.cut is not None
+        has_edge = self.rule.has_edge(_of_cut(taken.cut, taken.sums), taken.totals)
+        return "small vote" if has_edge else "no edge"
+
+    def _best_of(self, offered: Sequence[AnySplit], state: State) -> Taken | None:
+        """The best of the splits that are offered, the first of equally good ones; None if none is
+        allowed, or if the best one votes 0."""
+        if not offered:
+            return None
+        totals, search = state.totals, self.search("stump")
+        pairs = zip(offered, state.sums_over_each(offered).tolist(), strict=True)
+        allowed = [own for own in pairs if is_allowed(own[0].feature, own[1], totals, search)]
+        if not allowed:
+            return None
+        split, sums = max(allowed, key=lambda own: exact_score_of(own[1], search))
+        votes = self._of_split(split.feature, sums, totals)
+        if not any(vote for own in votes for vote in own):
+            return None
+        return Taken(split, votes, totals, sums=sums)
+
+    def best(self, table: PreparedTable, state: State) -> Taken:
+        """The best cut and the votes of its regions, which may all be 0."""
+        cut, totals = state.best_cut(), state.totals
+        split = split_at(table, cut)
+        sums = state.region_sums(split).tolist()
+        if cut.position is None:
+            votes = self._of_constant(sums, totals)
+        else:
+            votes = self._of_split(cut.feature, sums, totals)
+        return Taken(split, votes, totals, sums=sums, cut=cut)
+
+    def _of_constant(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of a constant: what all samples together vote."""
+        own = self.rule.votes_of(together(sums), totals)[FIRST]
+        return own, own, own
+
+    def _of_split(self, feature: int, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of a split's regions, in the order that the feature's constraint asks for."""
+        votes = self.rule.votes_of(sums, totals)
+        if self._are_out_of_order(feature, sums, votes):
+            return self.rule.votes_of(_pooled(sums), totals)
+        return votes
+
+    def _are_out_of_order(self, feature: int, sums: RegionSums, votes: RegionVotes) -> bool:
+        """Whether the votes of left and right break a constraint; an empty side breaks none."""
+        if self.monotone is None or not (sums[FIRST][0][1] and sums[SECOND][0][1]):
+            return False
+        return self.monotone[feature] * (votes[SECOND][0] - votes[FIRST][0]) < 0.0
+
+    def known(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
+        """A known split with its known votes, and its sums here."""
+        sums = state.region_sums(hypothesis).tolist()
+        return Taken(hypothesis, vote, state.totals, sums=sums)
+
+    def is_perfect(self, taken: Taken) -> bool:
+        """Whether another round could only find the same again."""
+        return self.rule.is_perfect(_weighed(taken))
+
+    def change(self, taken: Taken) -> Change:
+        """What the votes do to scores and weights."""
+        return self.rule.change(taken)
+
+    def score(self, taken: Taken) -> float:
+        """What the split is worth; see `RegionRound`."""
+        return self.rule.recorded(score_of(_weighed(taken), self.rule.search), taken.totals.weight)
+
+    def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
+        """Votes and score, and the bound on the training error."""
+        assert isinstance(taken.hypothesis, AnySplit)
+        bound = self.rule.bound(so_far.bound)
+        return RegionRound(
+            number=so_far.number,
+            stump=taken.hypothesis,
+            votes=taken.region_votes,
+            score=self.score(taken),
+            normaliser=None if bound is None else change.normaliser,
+            training_error=self.rule.training_error(
+                so_far.totals.error, so_far.totals.first_weight
+            ),
+            training_bound=bound,
+        )
+
+
+def together(sums: RegionSums) -> RegionSums:
+    """The sums of a constant: all samples in the first region."""
+    totals = [
+        (sum(own[0] for own in regions), sum(own[1] for own in regions))
+        for regions in zip(*sums, strict=True)
+    ]
+    nothing = [(0, 0)] * len(totals)
+    return [totals, nothing, nothing]
+
+
+def _pooled(sums: RegionSums) -> RegionSums:
+    """The sums with those of left and right together on both sides."""
+    both = [
+        (left[0] + right[0], left[1] + right[1])
+        for left, right in zip(sums[FIRST], sums[SECOND], strict=True)
+    ]
+    return [both, both, sums[MISSING]]
+
+
+def _of_cut(cut: Cut, sums: RegionSums) -> RegionSums:
+    """The sums that the votes follow from: a constant does not separate missing values."""
+    return together(sums) if cut.position is None else sums
+
+
+def _weighed(taken: Taken) -> RegionSums:
+    """The same for known votes, whose cut may not be known."""
+    votes = taken.region_votes
+    is_constant = taken.hypothesis.thresholds[0] == math.inf and votes[FIRST] == votes[MISSING]
+    return together(taken.sums) if is_constant else taken.sums
