@@ -1,15 +1,12 @@
 """`python -m bench`: measure, show, report.
 
-    python -m bench backends | peers | panel | growth | limit
-                                                          measure, into a JSON file
-    python -m bench accuracy                              how good the votes are, into a JSON file
-    python -m bench glassbox                              beside EBMs and others, into a JSON file
-    python -m bench quantities                            regressors, into a JSON file
-    python -m bench cluster                               training on Dask workers, into a JSON file
-    python -m bench profile                               the CUDA kernels of a round, one by one
-    python -m bench show FILE                             its tables
-    python -m bench report FOLDER                         one page of all JSON files in a folder
-    python -m bench front                                 the figures of the README
+    python -m bench backends | peers | panel | growth | limit     how fast, into a JSON file
+    python -m bench accuracy [rounds | glassbox]                  how good, into a JSON file
+    python -m bench cluster                                       on Dask workers, into a JSON file
+    python -m bench profile                                       CUDA kernels, one by one
+    python -m bench show FILE ...                                 the tables of JSON files
+    python -m bench report FOLDER                                 one page of all JSON files in it
+    python -m bench front                                         the figures of the README
 
 Measuring and showing are separate: what is printed is computed from the file that was written.
 """
@@ -27,29 +24,36 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import (
-    accuracy,
-    accuracy_records,
-    cluster,
-    cluster_records,
-    front,
-    glassbox,
-    profile,
-    quantities,
-    records,
-)
-from bench.accuracy_records import Accuracy
-from bench.benchmarks import BENCHMARKS, UsageError, add_options, planned
+from bench import accuracy, cluster, front, profile, records, timing
 from bench.data import MissingDataError
-from bench.figures import draw
-from bench.glassbox_records import Glassbox
 from bench.machine import describe, source_sha256
-from bench.play import play
-from bench.records import FormatError
-from bench.report import page_of, write_report
-from bench.speed import probes
-from bench.summary import disagreement
-from bench.tables import page
+from bench.records import FormatError, Report, Result
+from bench.tables import disagreement, page
+from bench.timing import BENCHMARKS, Found, UsageError
+from gpustump.model.whole_file import whole_file
+
+HOW_TO_READ = """\
+Contenders took turns on one machine, each in a process of its own. A cell is the median of the
+turns, with the least and the greatest in brackets. The cost of a round is the slope between a short
+and a long fit; preparation is what that line leaves at zero rounds. Ratios are formed within a
+turn; the fastest peer is the one with the least median. Load: importing the libraries in a fresh
+process; first fit: what that takes beyond a later one, to compile mostly. Memory: by how much a
+short fit raises the peak of its process; runs before version 0.2 leave out what it loads. Two
+yardsticks tell what part of the memory's speed is reached: a byte an element and 16 a sample, moved
+as fast as a copy reads and writes; and a gather of 8 bytes an element, in random order. Workers of
+a cluster are processes of one machine; bytes are those that a worker sends and is sent in a round,
+as gpustump counts them, and as what passed the loopback between any processes. Times of `accuracy`
+are those of one process that fits all contenders."""
+
+TITLES = {  # in this order
+    "panel": "Of the fastest peer's time",
+    "peers": "Beside other libraries",
+    "backends": "One model on every backend",
+    "limit": "What part of the machine's limit is reached",
+    "growth": "How the cost grows",
+    "cluster": "On the workers of a cluster",
+    "accuracy": "How good the models are",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,174 +71,77 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def measure(options: argparse.Namespace) -> int:
-    """Run one benchmark: its JSON file, written anew after each step, its tables, its figure."""
-    plans = planned(options)
+def measured(
+    options: argparse.Namespace,
+    measure: Callable[[argparse.Namespace, Found], tuple[Result, ...]],
+) -> int:
+    """Run one benchmark: its JSON file, written anew after each step, and its tables."""
     started = datetime.datetime.now(datetime.UTC)
-    target = _target(options, started)
-    machine = describe()  # before measuring: it holds the hash of the sources
+    target, machine = _target(options, started), describe()
     clock = time.perf_counter()
-    memory = []
-    if options.benchmark == "limit":
-        memory = probes(options.samples, options.threads, options.copy_bytes)
 
-    def write(sections: tuple[records.Section, ...]) -> None:
-        found = records.Report(
+    def write(results: tuple[Result, ...]) -> None:
+        report = Report(
             benchmark=options.benchmark,
             command=options.command,
             started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
             seconds=time.perf_counter() - clock,
             machine=machine,
-            sections=sections,
-            speeds=tuple(probe.speed() for probe in memory),
+            results=results,
         )
-        records.write(found, target)
+        records.write(report, target)
 
-    sections = play(
-        plans, patience=options.patience, limit=options.limit, probes=memory, found=write
-    )
-    write(sections)
+    results = measure(options, write)
+    write(results)
     print(page(records.read(target)))
-    print(f"\nwritten: {target}, {draw(target)}", file=sys.stderr)
-    problems = [disagreement(sections), *_missed(options.need, sections), _changed(machine)]
+    print(f"\nwritten: {target}", file=sys.stderr)
+    problems = [disagreement(results), *_missed(getattr(options, "need", ()), results)]
+    if source_sha256() != machine.source_sha256:
+        problems.append("the sources were changed while they were measured: do not trust this run")
     for problem in filter(None, problems):
         print(f"python -m bench: {problem}", file=sys.stderr)
     return int(any(problems))
 
 
-def measure_accuracy(options: argparse.Namespace) -> None:
-    """Run `accuracy`: its JSON file, written anew after each table, and its tables."""
-    started = datetime.datetime.now(datetime.UTC)
-    target = _target(options, started)
-    machine, clock = describe(), time.perf_counter()
-    tables: list[accuracy_records.TableResults] = []
-    for table in accuracy.measured(options):
-        tables.append(table)
-        found = Accuracy(
-            benchmark="accuracy",
-            command=options.command,
-            started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
-            seconds=time.perf_counter() - clock,
-            machine=machine,
-            rounds=options.rounds,
-            folds=options.folds,
-            threads=options.threads,
-            tables=tuple(tables),
-        )
-        records.write(found, target)
-    print(page_of(target))
-    print(f"\nwritten: {target}", file=sys.stderr)
+def _missed(needed: Sequence[str], results: Sequence[Result]) -> list[str]:
+    """A message for each contender of `--need` that was not measured."""
+    found = {own.contender: own.reason for own in results}
+    reasons = {name: found.get(name, "it did not take part") for name in needed}
+    return [f"{name} was not measured: {reason}" for name, reason in reasons.items() if reason]
 
 
-def measure_glassbox(options: argparse.Namespace) -> int:
-    """Run `glassbox`: its JSON file, written anew after each table, and its tables."""
-    now = datetime.datetime.now(datetime.UTC)
-    target, machine = _target(options, now), describe()
-    earlier = glassbox.resumed(options, machine)
-    clock, spent = time.perf_counter(), earlier.seconds if earlier else 0.0
-    tables = list(earlier.tables) if earlier else []
-    for table in glassbox.measured(options, [each.name for each in tables]):
-        tables.append(table)
-        found = Glassbox(
-            benchmark="glassbox",
-            command=options.command,
-            started=earlier.started if earlier else f"{now:%Y-%m-%dT%H:%M:%SZ}",
-            seconds=spent + time.perf_counter() - clock,
-            machine=machine,
-            folds=options.folds,
-            limit=options.limit,
-            threads=options.threads,
-            tables=tuple(tables),
-            shuffles=options.shuffles,
-        )
-        records.write(found, target)
-    print(page_of(target))
-    print(f"\nwritten: {target}", file=sys.stderr)
-    changed = _changed(machine)
-    if changed:
-        print(f"python -m bench: {changed}", file=sys.stderr)
-    return int(bool(changed))
+def write_report(folder: Path) -> Path:
+    """Write report.md beside the JSON files of a folder.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder, or no JSON file in it.
+    FormatError
+        If one is not that of a benchmark.
+    """
+    reports = {file: records.read(file) for file in sorted(folder.glob("*.json"))}
+    if not reports:
+        raise UsageError(f"there is no JSON file of a benchmark in {folder}")
+    parts = ["# What gpustump costs", HOW_TO_READ]
+    for benchmark, title in TITLES.items():
+        for file, report in reports.items():
+            if report.benchmark == benchmark:
+                parts += [f"## {title}: {file.stem}", page(report)]
+    target = folder / "report.md"
+    with whole_file(target) as stream:
+        stream.write(("\n\n".join(parts) + "\n").encode())
+    return target
 
 
-def measure_quantities(options: argparse.Namespace) -> int:
-    """Run `quantities`: its JSON file, written anew after each table, and its tables."""
-    started = datetime.datetime.now(datetime.UTC)
-    target = _target(options, started)
-    machine, clock = describe(), time.perf_counter()
-    tables: list[quantities.QuantityResults] = []
-    for table in quantities.measured(options):
-        tables.append(table)
-        found = quantities.Quantities(
-            benchmark="quantities",
-            command=options.command,
-            started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
-            seconds=time.perf_counter() - clock,
-            machine=machine,
-            folds=options.folds,
-            tables=tuple(tables),
-        )
-        records.write(found, target)
-    print(page_of(target))
-    print(f"\nwritten: {target}", file=sys.stderr)
-    changed = _changed(machine)
-    if changed:
-        print(f"python -m bench: {changed}", file=sys.stderr)
-    return int(bool(changed))
+def _show(options: argparse.Namespace) -> None:
+    pages = (page(records.read(file), only_means=options.means) for file in options.file)
+    print("\n\n".join(pages))
 
 
-def measure_cluster(options: argparse.Namespace) -> int:
-    """Run `cluster`: its JSON file, written anew after each step, and its tables."""
-    started = datetime.datetime.now(datetime.UTC)
-    target = _target(options, started)
-    machine, clock = describe(), time.perf_counter()
-
-    def write(cases: tuple[cluster_records.Case, ...]) -> None:
-        found = cluster_records.Cluster(
-            benchmark="cluster",
-            command=options.command,
-            started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
-            seconds=time.perf_counter() - clock,
-            machine=machine,
-            threads=options.threads,
-            cases=cases,
-        )
-        records.write(found, target)
-
-    cases = cluster.measure(options, write)
-    write(cases)
-    print(page_of(target))
-    print(f"\nwritten: {target}", file=sys.stderr)
-    problems = [cluster.disagreement(cases), _changed(machine)]
-    for problem in filter(None, problems):
-        print(f"python -m bench: {problem}", file=sys.stderr)
-    return int(any(problems))
-
-
-def print_profile(options: argparse.Namespace) -> None:
-    """Run `profile`, and print each part as soon as it is there."""
+def _profile(options: argparse.Namespace) -> None:
     for number, part in enumerate(profile.run(options)):
         print(("\n" if number else "") + part, flush=True)
-
-
-def _changed(machine: records.Machine) -> str | None:
-    """A warning if the sources have changed since the measurement began; None if they have not."""
-    if source_sha256() == machine.source_sha256:
-        return None
-    return "the sources were changed while they were measured: do not trust this run"
-
-
-def _missed(needed: Sequence[str], sections: Sequence[records.Section]) -> list[str]:
-    """A message for each contender of `--need` that was not measured."""
-    missed = []
-    for section in sections:
-        reasons = dict.fromkeys(needed, "it did not take part")
-        reasons |= {run.contender: run.reason or "" for run in section.runs}
-        missed += [
-            f"{name} was not measured on {section.name}: {reasons[name]}"
-            for name in needed
-            if reasons[name]
-        ]
-    return missed
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -243,54 +150,38 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, about: str, run: Callable[..., int | None]) -> argparse.ArgumentParser:
-        summary = about.partition("\n")[0]
-        command = commands.add_parser(name, help=summary, description=about, allow_abbrev=False)
+    def add(name: str, about: object, run: Callable[..., object]) -> argparse.ArgumentParser:
+        words = about if isinstance(about, str) else inspect.getdoc(about) or ""
+        summary = words.partition("\n")[0]
+        command = commands.add_parser(name, help=summary, description=words, allow_abbrev=False)
         command.set_defaults(run=run, benchmark=name)
         return command
 
+    def add_benchmark(
+        name: str, about: object, measure: Callable[..., tuple[Result, ...]]
+    ) -> argparse.ArgumentParser:
+        command = add(name, about, lambda options: measured(options, measure))
+        about_output = "default: bench-results/NAME-TIME.json"
+        command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about_output)
+        return command
+
     for name, benchmark in BENCHMARKS.items():
-        command = add(name, inspect.getdoc(benchmark) or "", measure)
-        add_options(command, name)
-        about = "default: bench-results/NAME-TIME.json; the figure goes beside it"
-        command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
-    for module, run in (
-        (accuracy, measure_accuracy),
-        (glassbox, measure_glassbox),
-        (quantities, measure_quantities),
-        (cluster, measure_cluster),
-    ):
-        command = add(module.__name__.rpartition(".")[2], _about(module), run)
-        module.add_options(command)
-        about = "default: bench-results/NAME-TIME.json"
-        command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
-    profile.add_options(add("profile", _about(profile), print_profile))
-    shown = add(
-        "show",
-        "the tables of JSON files",
-        lambda options: print(
-            "\n\n".join(page_of(file, only_means=options.means) for file in options.file)
-        ),
-    )
-    shown.add_argument(
-        "--means",
-        action="store_true",
-        help="print the means only (accuracy, glassbox, quantities), or the shares only (panel)",
-    )
+        timing.add_options(add_benchmark(name, benchmark, timing.measure), name)
+    accuracy.add_options(add_benchmark("accuracy", accuracy, accuracy.measure))
+    cluster.add_options(add_benchmark("cluster", cluster, cluster.measure))
+    profile.add_options(add("profile", profile, _profile))
+    shown = add("show", "the tables of JSON files", _show)
+    about = "print the means only (accuracy), or the shares only (panel)"
+    shown.add_argument("--means", action="store_true", help=about)
     shown.add_argument("file", type=Path, nargs="+")
     reported = add(
         "report",
-        "one page, report.md, of all JSON files in a folder, with figures",
+        "one page, report.md, of all JSON files in a folder",
         lambda options: print(write_report(options.folder)),
     )
     reported.add_argument("folder", type=Path)
-    add("front", _about(front), lambda options: print(front.page()))
+    add("front", front, lambda options: print(front.page()))
     return parser
-
-
-def _about(module: object) -> str:
-    """The help of a sub-command: the docstring of its module, from the first line's colon on."""
-    return (inspect.getdoc(module) or "").partition(": ")[2]
 
 
 def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:
@@ -308,12 +199,10 @@ def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:
 
 
 def _command(given: Sequence[str]) -> str:
-    """The command for others to run: without the options --output and --resume."""
+    """The command for others to run: without the option --output."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-o", "--output")
-    parser.add_argument("--resume", action="store_true")
-    _, kept = parser.parse_known_args(given)
-    return f"python -m bench {shlex.join(kept)}"
+    return f"python -m bench {shlex.join(parser.parse_known_args(given)[1])}"
 
 
 if __name__ == "__main__":

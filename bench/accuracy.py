@@ -1,232 +1,279 @@
-"""How good the votes are: every contender on the same folds of real tables.
+"""How good the models are: every contender on the same folds of real tables.
 
-The error and the log-loss are those of held-out samples. Probabilities below 1e-7 count as 1e-7 for
-every contender: some libraries answer in float32, in which 1 minus a smaller number is 1. All
-contenders run in this process, one after the other, fold by fold; `python -m bench peers` measures
+Two groups of contenders: `rounds` are boosted stumps of a fixed number of rounds, on tables of
+classes; `glassbox` are glass boxes and boosters that stop early, on tables of classes, quantities,
+counts and costs. All run in this process, one after the other, fold by fold. Scores are those of
+held-out samples. For classes: the error, the log-loss (probabilities below 1e-7 count as 1e-7, as
+some libraries answer in float32) and the Brier score. For quantities the error is the root of the
+mean squared error over the standard deviation of the targets; for counts and costs it is the mean
+deviance over that of predicting the mean of the training samples. `python -m bench peers` measures
 speed with more care.
+
+A table may be shuffled and cut into folds several times (--shuffles), as one draw says little of a
+small table. It ends once a contender's fits have taken longer than --limit in all, but not before
+each sample was held out once. All contenders have the same folds.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
-import sys
+import importlib
+import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from msgspec.structs import asdict
-from tqdm import tqdm
+from sklearn.base import BaseEstimator, is_classifier
+from threadpoolctl import threadpool_limits
 
-from bench.accuracy_contenders import CANDIDATES, Candidate, count_stumps
-from bench.accuracy_data import TABLES, Table
-from bench.accuracy_records import Fold, Outline, Result, TableResults
-from bench.benchmarks import whole
+from bench.contenders import GROUPS, PATIENCE, SHARE, Contender, stumps_made
 from bench.machine import usable_cores
+from bench.real_tables import KINDS, TABLES, Source, Table
+from bench.records import Result
+from bench.timing import Found, UsageError, add_option, tell, whole
+from bench.worker import WithdrawnError, side_by_side, timed
 
 LEAST_PROBABILITY = 1e-7
-
-
-class Job(NamedTuple):
-    """The settings that all contenders share."""
-
-    rounds: int
-    folds: int
-    threads: int
-
-
-class Part(NamedTuple):
-    """A table split in two: samples to train on, samples to predict."""
-
-    train: Table
-    test: Table
-
-
-class FailedError(Exception):
-    """A contender cannot do a table; the message says why."""
+_PREDICTIONS = 5  # calls of which the median counts
+_ACCURACY_GROUPS = ("rounds", "glassbox")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
-    add = parser.add_argument
-    about = f"tables (default: all), of: {', '.join(TABLES)}"
-    add("--sets", nargs="+", choices=list(TABLES), default=list(TABLES), metavar="SET", help=about)
-    names = [each.name for each in CANDIDATES]
-    about = f"who takes part (default: all), of: {'; '.join(names)}"
-    flags = ("--only", "--contenders")
-    add(*flags, nargs="+", choices=names, default=names, metavar="NAME", help=about)
-    about = "rounds of boosting (default: %(default)s)"
-    add("--rounds", type=whole(1), default=200, metavar="N", help=about)
-    about = "stratified folds, each held out once (default: %(default)s)"
-    add("--folds", type=whole(2), default=5, metavar="N", help=about)
-    about = "default: 2, or 1 where there is one core"
-    add("--threads", type=whole(1), default=min(2, usable_cores()), metavar="N", help=about)
+    about = "who takes part (default: rounds)"
+    parser.add_argument("group", nargs="?", choices=_ACCURACY_GROUPS, default="rounds", help=about)
+    add = functools.partial(add_option, parser)
+    add("--sets", str, None, "tables", nargs="+", choices=[*KINDS, *TABLES])
+    names = [each.name for group in _ACCURACY_GROUPS for each in GROUPS[group]]
+    add("--only", str, None, "who of them", nargs="+", choices=list(dict.fromkeys(names)))
+    add("--rounds", whole(1), 200, "rounds of boosting, of the group `rounds`")
+    add("--folds", whole(2), 5, "folds, each held out once")
+    add("--shuffles", whole(1), 1, "times that a table is cut into folds, if time allows")
+    about = "seconds of a contender's fits after which a table ends"
+    add("--limit", whole(1), None, about)
+    add("--first", whole(1), None, "measure only so many of the folds")
+    add("--threads", whole(1), min(2, usable_cores()), "of a contender")
 
 
-def measured(options: argparse.Namespace) -> Iterator[TableResults]:
-    """Measure one table after the other.
+def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
+    """Measure one table after the other; `found` gets what was measured, after each of them.
 
     Raises
     ------
     MissingDataError
         Before the first, if one of the tables cannot be had here.
     """
-    job = Job(options.rounds, options.folds, options.threads)
-    candidates = [each for each in CANDIDATES if each.name in options.only]
-    tables = {name: TABLES[name]() for name in dict.fromkeys(options.sets)}
-    for name, table in announced(tables):
-        yield on_table(name, about(name), table, candidates, job)
+    who = [each for each in GROUPS[options.group] if not options.only or each.name in options.only]
+    asked = options.sets or KINDS
+    names = [name for name in TABLES if name in asked or TABLES[name].kind in asked]
+    sources = [
+        TABLES[name] for name in names if any(_takes_part(each, TABLES[name]) for each in who)
+    ]
+    if not sources:
+        raise UsageError("nobody who was chosen takes part in these tables")
+    tables = [source.read() for source in sources]
+    warm_up(who, sources, options.threads)
+    done: tuple[Result, ...] = ()
+    for source, table in zip(sources, tables, strict=True):
+        tell(f"measuring {source.name} ...")
+        part = [each for each in who if _takes_part(each, source)]
+        done += on_table(source, table, part, options)
+        found(done)
+    return done
 
 
-def announced(tables: Mapping[str, Table]) -> Iterator[tuple[str, Table]]:
-    """Each table with its name; a bar, or a line for each table, shows the progress."""
-    bar = tqdm(total=len(tables), leave=False, disable=None)
-    for name, table in tables.items():
-        bar.set_description(name)
-        if not sys.stderr.isatty():  # no bar is drawn
-            print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        yield name, table
-        bar.update()
-    bar.close()
+def _takes_part(contender: Contender, source: Source) -> bool:
+    return bool(contender.regressor) if source.loss else source.kind in contender.tables
 
 
-def about(name: str) -> str:
-    """One line on a table."""
-    return (TABLES[name].__doc__ or "").partition("\n")[0]
+def warm_up(who: Sequence[Contender], sources: Sequence[Source], threads: int) -> None:
+    """Load, compile and start what first fits need: whole fits for each kind of tables."""
+    X = np.random.default_rng(0).standard_normal((600, 3)).astype(np.float32)
+    labels = (X.sum(axis=1) + np.arange(600) % 3).astype(np.int64).clip(0, 2)
+    for source in {source.kind: source for source in sources}.values():
+        y = labels + 1.0 if source.loss else labels if source.kind == "more" else labels // 2
+        for each in (each for each in who if _takes_part(each, source)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:  # if it fails, it fails again when it is measured, and is reported then
+                    rounds = None if each in GROUPS["glassbox"] else 100
+                    estimator(each, rounds, threads, source.loss).fit(X, y)
+                except Exception as failure:
+                    tell(f"  {each.name}: {failure}")
 
 
 def on_table(
-    name: str, about: str, table: Table, candidates: Sequence[Candidate], job: Job
-) -> TableResults:
-    """All contenders on one table: they take turns, fold by fold."""
-    held_out = fold_of_each(table.y, job.folds)
-    found = outline(name, about, table, held_out)
-    n_classes = len(found.classes)
-    taking_part = [each for each in candidates if each.takes_part(n_classes)]
-    folds: dict[str, list[Fold]] = {each.name: [] for each in taking_part}
+    source: Source, table: Table, who: Sequence[Contender], options: argparse.Namespace
+) -> tuple[Result, ...]:
+    """All contenders on one table: they take turns, fold by fold, until one has used its time."""
+    folds: dict[str, list[dict[str, Any]]] = {each.name: [] for each in who}
     reasons: dict[str, str] = {}
-    for number in range(job.folds):
-        part = part_of(table, held_out == number)
-        for each in taking_part:
-            if each.name not in reasons:
-                try:
-                    folds[each.name].append(on_fold(each, part, job, n_classes))
-                except FailedError as failure:
-                    reasons[each.name] = str(failure)
-    return TableResults(
-        **asdict(found),
-        results=tuple(
-            Result(
-                contender=each.name,
-                group=each.group,
-                parameters=dict(each.contender.parameters),
-                rounds=each.rounds(job.rounds, n_classes),
-                folds=tuple(folds[each.name]),
-                reason=reasons.get(each.name),
-            )
-            for each in taking_part
-        ),
+    content = hashlib.sha256(table.X.tobytes() + table.y.tobytes())
+    for number, held_out in enumerate(splits(table.y, options.folds, options.shuffles), 1):
+        if number <= options.folds:
+            content.update(held_out.data)
+        parts = (
+            Table(table.X[~held_out], table.y[~held_out]),
+            Table(table.X[held_out], table.y[held_out]),
+        )
+        for each in (each for each in who if each.name not in reasons):
+            try:
+                folds[each.name].append(on_fold(each, *parts, source.loss, options))
+            except WithdrawnError as failure:
+                reasons[each.name] = str(failure)
+        most = max(sum(fold["fit"] for fold in own) for own in folds.values())
+        late = options.limit is not None and number >= options.folds and most > options.limit
+        if late or number == options.first:
+            break
+    facts = {"missing": float(np.isnan(table.X).mean())}
+    if not source.loss:
+        facts["classes"] = np.bincount(table.y).tolist()
+    return tuple(
+        Result(
+            case=KINDS[source.kind],
+            contender=each.name,
+            data=source.name,
+            samples=len(table.X),
+            features=table.X.shape[1],
+            data_sha256=content.hexdigest(),
+            threads=options.threads,
+            rounds=()
+            if each in GROUPS["glassbox"]
+            else (options.rounds * _per_class(each, table),),
+            estimator=each.regressor if source.loss else each.estimator,
+            parameters={**each.parameters, **({"held out": SHARE} if each.watches else {})},
+            reason=reasons.get(each.name),
+            facts=facts,
+            values={} if each.name in reasons else side_by_side(folds[each.name]),
+        )
+        for each in who
     )
 
 
-def outline(name: str, about: str, table: Table, held_out: np.ndarray) -> Outline:
-    """What is recorded of a table itself; `held_out` is the fold of each sample."""
-    content = hashlib.sha256(table.X.data)
-    content.update(table.y.data)
-    content.update(held_out.data)
-    return Outline(
-        name=name,
-        about=about,
-        samples=len(table.X),
-        features=table.X.shape[1],
-        classes=tuple(np.bincount(table.y).tolist()),
-        missing=float(np.isnan(table.X).mean()),
-        sha256=content.hexdigest(),
-    )
+def _per_class(contender: Contender, table: Table) -> int:
+    n_classes = int(table.y.max()) + 1
+    return n_classes if contender.rounds_per_class and n_classes > 2 else 1
 
 
-def fold_of_each(y: np.ndarray, folds: int, shuffle: int = 0) -> np.ndarray:
-    """The number of the fold in which each sample is held out: int64 (n_samples,).
+def splits(y: np.ndarray, folds: int, shuffles: int) -> Iterator[np.ndarray]:
+    """Masks of the held-out samples: every fold of every shuffle, whose number is the seed.
 
-    Stratified and shuffled; the number of the shuffle is the seed, so it is the same in every run.
+    Folds of classes are stratified.
     """
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import KFold, StratifiedKFold
 
-    numbers = np.empty(len(y), dtype=np.int64)
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=shuffle)
-    for number, (_, test) in enumerate(splitter.split(y[:, None], y)):
-        numbers[test] = number
-    return numbers
+    kind = KFold if y.dtype == np.float64 else StratifiedKFold
+    for seed in range(shuffles):
+        for _, test in kind(folds, shuffle=True, random_state=seed).split(y[:, None], y):
+            yield np.isin(np.arange(len(y)), test)
 
 
-def on_fold(candidate: Candidate, part: Part, job: Job, n_classes: int) -> Fold:
-    """One contender on one fold.
+def on_fold(
+    contender: Contender, train: Table, test: Table, loss: str, options: argparse.Namespace
+) -> dict[str, Any]:
+    """What one contender does on one fold.
 
     Raises
     ------
-    FailedError
+    WithdrawnError
         If its library is not installed, or raises anything.
     """
-    absent = candidate.contender.absent()
-    if absent is not None:
-        raise FailedError(absent)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they concern data and settings, the same for all
-        try:
-            return _fitted(candidate, part, job, n_classes)
-        except Exception as failure:
-            first_line = str(failure).partition("\n")[0]
-            raise FailedError(f"{type(failure).__name__}: {first_line}") from failure
+    if reason := contender.absent():
+        raise WithdrawnError(reason)
+    stops_early = contender in GROUPS["glassbox"]
+    rounds = None if stops_early else options.rounds * _per_class(contender, train)
+    try:
+        with warnings.catch_warnings(), threadpool_limits(limits=options.threads):
+            warnings.simplefilter("ignore")  # they concern data and settings, the same for all
+            model = estimator(contender, rounds, options.threads, loss)
+            cpu = time.process_time()
+            fit, _ = timed(lambda: model.fit(*train))
+            took = {"fit": fit, "cpu": time.process_time() - cpu}
+            scores = number_scores(model, train, test, loss) if loss else class_scores(model, test)
+            stumps = {} if stops_early else {"stumps": stumps_made(model)}
+            predict = model.predict if loss else model.predict_proba
+            seconds = [timed(lambda: predict(test.X))[0] for _ in range(_PREDICTIONS)]
+            return {**scores, **stumps, **took, "predict": statistics.median(seconds)}
+    except Exception as failure:
+        first_line = str(failure).partition("\n")[0]
+        raise WithdrawnError(f"{type(failure).__name__}: {first_line}") from failure
 
 
-def _fitted(candidate: Candidate, part: Part, job: Job, n_classes: int) -> Fold:
-    train, test = part
-    candidate.make(1, job.threads).fit(*train)  # loads and compiles what a first fit needs
-    model = candidate.make(candidate.rounds(job.rounds, n_classes), job.threads)
-    seconds = _seconds(lambda: model.fit(*train))
-    error, log_loss = scored(model, test, n_classes)
-    return Fold(error=error, log_loss=log_loss, stumps=count_stumps(model), seconds=seconds)
-
-
-def scored(model: Any, test: Table, n_classes: int) -> tuple[float, float]:
-    """The error and the log-loss of a fitted model."""
-    predicted = np.asarray(model.predict(test.X)).reshape(-1)
-    given = probabilities(model, test.X, n_classes)
-    return float(np.mean(predicted != test.y)), log_loss(given, test.y)
-
-
-def probabilities(model: Any, X: np.ndarray, n_classes: int) -> np.ndarray:
-    """A fitted model's probabilities: float64 (n_samples, n_classes), rows that add up to 1.
+def class_scores(model: Any, test: Table) -> dict[str, float]:
+    """The error, log-loss and Brier score [Brier 1950: 0 to 2] of a fitted classifier.
 
     Raises
     ------
     ValueError
-        If what the model returns has another shape, or is not all finite.
+        If its probabilities have another shape than (n_samples, n_classes), or are not all finite.
     """
-    given = np.asarray(model.predict_proba(X), dtype=np.float64)
-    if given.shape != (len(X), n_classes) or not np.isfinite(given).all():
-        raise ValueError(f"probabilities of shape {given.shape} for {n_classes} classes, or NaN")
-    shares: np.ndarray = given / given.sum(axis=1, keepdims=True)
-    return shares
+    given = np.asarray(model.predict_proba(test.X), dtype=np.float64)
+    if given.shape != (len(test.X), len(model.classes_)) or not np.isfinite(given).all():
+        raise ValueError(f"probabilities of shape {given.shape}, or NaN")
+    given /= given.sum(axis=1, keepdims=True)
+    right = given[np.arange(len(test.y)), test.y]
+    wanted = np.arange(given.shape[1]) == test.y[:, None]
+    predicted = np.asarray(model.predict(test.X)).reshape(-1)  # CatBoost: a column
+    return {
+        "error": float(np.mean(predicted != test.y)),
+        "log_loss": float(-np.log(np.clip(right, LEAST_PROBABILITY, 1.0)).mean()) + 0.0,  # no -0.0
+        "brier": float(np.square(given - wanted).sum(axis=1).mean()),
+    }
 
 
-def log_loss(given: np.ndarray, y: np.ndarray) -> float:
-    """The mean of minus the logarithm of the probability of the right class."""
-    of_the_right = given[np.arange(len(y)), y]
-    losses = -np.log(np.clip(of_the_right, LEAST_PROBABILITY, 1.0))
-    return float(losses.mean()) + 0.0  # no -0.0
+def number_scores(model: Any, train: Table, test: Table, loss: str) -> dict[str, float]:
+    """The error of a fitted regressor, as a share of that of simple predictions."""
+    from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
+
+    predicted = np.asarray(model.predict(test.X), dtype=np.float64)
+    if loss == "squared_error":
+        root = np.sqrt(np.mean((test.y - predicted) ** 2))
+        return {"error": float(root / test.y.std())}
+    deviance = mean_poisson_deviance if loss == "poisson" else mean_gamma_deviance
+    own = deviance(test.y, np.maximum(predicted, np.finfo(np.float64).tiny))
+    return {"error": float(own / deviance(test.y, np.full(len(test.y), train.y.mean())))}
 
 
-def part_of(table: Table, held_out: np.ndarray) -> Part:
-    """The samples to train on, and those that are held out: a mask (n_samples,)."""
-    return Part(
-        Table(table.X[~held_out], table.y[~held_out]), Table(table.X[held_out], table.y[held_out])
-    )
+def estimator(contender: Contender, rounds: int | None, threads: int, loss: str) -> Any:
+    """A new estimator: one that is handed samples for early stopping, or that takes NaN."""
+    made = contender.make(rounds, threads, loss)
+    if contender.watches:
+        return Stopped(made, contender.watches)
+    if contender.takes_missing:
+        return made
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), made)
 
 
-def _seconds(work: Callable[[], Any]) -> float:
-    clock = time.perf_counter()
-    work()
-    return time.perf_counter() - clock
+class Stopped(BaseEstimator):
+    """An estimator that stops early on a share of its samples, which it is handed."""
+
+    def __init__(self, estimator: Any, watches: str) -> None:
+        self.estimator, self.watches = estimator, watches
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Stopped:
+        from sklearn.model_selection import train_test_split
+
+        strata = y if is_classifier(self.estimator) else None
+        X, X_watched, y, y_watched = train_test_split(
+            X, y, test_size=SHARE, stratify=strata, random_state=0
+        )
+        how: dict[str, Any] = {"verbose": False}
+        if self.watches == "callbacks":
+            lightgbm = importlib.import_module("lightgbm")
+            how = {"callbacks": [lightgbm.early_stopping(PATIENCE, verbose=False)]}
+        self.estimator.fit(X, y, eval_set=[(X_watched, y_watched)], **how)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: np.ndarray) -> Any:
+        return self.estimator.predict(X)
+
+    def predict_proba(self, X: np.ndarray) -> Any:
+        return self.estimator.predict_proba(X)

@@ -1,211 +1,201 @@
 """Tables of `python -m bench accuracy`, from its JSON: means over the folds, as Markdown.
 
-Tables with two classes and with more are shown apart. Contenders that differ in the learning rate
-only are a group. The first table has a row for each of them. Each later one, of one score, has a
-column for each group: that of the contender with the lowest mean of this score. It is chosen on the
-held-out samples themselves, which favours libraries that have a choice.
+Tables of classes, of more classes, of quantities, counts and costs are shown apart. Means are over
+the tables that all contenders did. Times are compared with interpret's EBM on the same table; the
+mean of such ratios is the geometric one: if both sides are swapped, it becomes its reciprocal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import NamedTuple
 
-from bench.accuracy_records import Accuracy, Fold, Result, TableResults
-from bench.tables import NOTHING, markdown, number, origin
+import polars as pl
 
-Scores = Mapping[str, Mapping[str, float]]
-"""For each table, the score of each contender that was measured on it."""
+from bench.contenders import EBM
+from bench.markdown import NOTHING, markdown, number
+from bench.real_tables import KINDS, TABLES
+from bench.records import Report
+
+TOGETHER = "two classes or more"
+CLASSES = (KINDS["two"], KINDS["more"])
 
 
 class Score(NamedTuple):
     """What is compared: less is better."""
 
+    name: str
+    """Of the values in the record."""
     title: str
-    of: Callable[[Fold], float]
-    decimals: int
-
-    def shown(self, value: float) -> str:
-        """A value as a cell."""
-        return f"{value:.{self.decimals}f}"
+    shown: Callable[[float], str]
 
 
-ERROR = Score("Error, %", lambda fold: 100 * fold.error, 2)
-LOG_LOSS = Score("Log-loss", lambda fold: fold.log_loss, 4)
+ERROR = Score("error", "Error, %", lambda value: f"{100 * value:.2f}")
+NUMBER_ERROR = Score("error", "Error", "{:.4f}".format)
+LOG_LOSS = Score("log_loss", "Log-loss", "{:.4f}".format)
+BRIER = Score("brier", "Brier score", "{:.4f}".format)
 
 
-class Kind(NamedTuple):
-    """The tables with two classes, or those with more."""
+class Kind:
+    """The tables of one kind.
 
-    title: str
-    tables: tuple[TableResults, ...]
-
-    @property
-    def contenders(self) -> tuple[str, ...]:
-        """Those that were measured on a table at least, in their order."""
-        return tuple(dict.fromkeys(r.contender for t in self.tables for r in _measured(t)))
-
-    @property
-    def common(self) -> tuple[TableResults, ...]:
-        """The tables on which all of them were measured."""
-        count = len(self.contenders)
-        return tuple(table for table in self.tables if len(_measured(table)) == count)
-
-    def mean(self, contender: str, of: Callable[[Fold], float]) -> float:
-        """The mean of a contender over folds, then over the common tables."""
-        return fmean(_mean(_result(table, contender), of) for table in self.common)
-
-    def columns(self, score: Score) -> tuple[str, ...]:
-        """The best of each group, by the mean of a score."""
-        groups: dict[str, list[str]] = {}
-        for table in self.tables:
-            for result in _measured(table):
-                members = groups.setdefault(result.group, [])
-                if result.contender not in members:
-                    members.append(result.contender)
-        return tuple(
-            members[0]
-            if len(members) == 1 or not self.common
-            else min(members, key=lambda each: self.mean(each, score.of))
-            for members in groups.values()
-        )
-
-    def scores(self, score: Score) -> dict[str, dict[str, float]]:
-        """A row for each table: the score of each contender of the columns."""
-        columns = self.columns(score)
-        return {
-            table.name: {
-                result.contender: _mean(result, score.of)
-                for result in _measured(table)
-                if result.contender in columns
-            }
-            for table in self.tables
-        }
-
-
-def page(found: Accuracy, *, only_means: bool = False) -> str:
-    """All that a run says, as Markdown, or the means alone, without machine and command.
-
-    The seconds of a fit stay in the file: they are good for a plan, not for a comparison.
+    Attributes
+    ----------
+    title : str
+    frame : polars.DataFrame
+        A row for each table and contender that was measured: the means over the folds.
+    common : polars.DataFrame
+        Its rows of the tables that all contenders did.
     """
-    parts = [] if only_means else [_tables(found)]
-    for kind in kinds(found):
-        if kind.contenders:
-            parts.append(_summary(kind, found))
-            if not only_means:
-                parts += [_scores(kind, score) for score in (ERROR, LOG_LOSS)]
-        parts += _not_measured(kind)
-    if not only_means:
-        parts.append(origin(found.machine, found.started, found.command))
-    return "\n\n".join(parts)
+
+    def __init__(self, title: str, frame: pl.DataFrame) -> None:
+        self.title, self.frame = title, frame
+        everybody = frame["contender"].n_unique()
+        self.common = frame.filter(pl.len().over("table") == everybody)
+        self.contenders = frame["contender"].unique(maintain_order=True).to_list()
+        self.n_common = self.common["table"].n_unique()
+        known = [name for name in frame.columns if frame[name].null_count() == 0]
+        self.time = "fit" if "fit" in known else "cpu"
+        error = ERROR if title in (*CLASSES, TOGETHER) else NUMBER_ERROR
+        self.scores = [own for own in (error, LOG_LOSS, BRIER) if own.name in known]
+        self.others = [name for name in ("stumps", "predict") if name in known]
+
+    def means(self, name: str) -> dict[str, float]:
+        """The mean of each contender over the common tables."""
+        found = self.common.group_by("contender", maintain_order=True).agg(pl.col(name).mean())
+        return dict(found.select("contender", name).iter_rows())
+
+    def ranks(self, score: Score) -> dict[str, float]:
+        """The mean rank, 1 for the least; values that are shown alike share the mean of theirs."""
+        shown = pl.col(score.name).map_elements(
+            lambda value: float(score.shown(value)), return_dtype=pl.Float64
+        )
+        found = self.common.with_columns(shown=shown).with_columns(
+            rank=pl.col("shown").rank("average").over("table")
+        )
+        means = found.group_by("contender", maintain_order=True).agg(pl.col("rank").mean())
+        return dict(means.iter_rows())
+
+    def ratios(self, name: str) -> dict[str, tuple[float, float]]:
+        """Of a time over the EBM's: the geometric mean and the greatest, of each contender."""
+        ebm = self.common.filter(pl.col("contender") == EBM).select("table", base=pl.col(name))
+        found = (
+            self.common.join(ebm, on="table", maintain_order="left")
+            .with_columns(ratio=pl.col(name) / pl.col("base"))
+            .group_by("contender", maintain_order=True)
+            .agg(mean=pl.col("ratio").log().mean().exp(), most=pl.col("ratio").max())
+        )
+        return {who: (mean, most) for who, mean, most in found.iter_rows()}
 
 
-def kinds(found: Accuracy) -> list[Kind]:
-    """The tables with two classes, and those with more, if there are such."""
-    two = tuple(table for table in found.tables if len(table.classes) == 2)
-    more = tuple(table for table in found.tables if len(table.classes) > 2)
-    made = [Kind("two classes", two), Kind("more than two classes", more)]
-    return [kind for kind in made if kind.tables]
-
-
-def ranks(row: Mapping[str, float], shown: Callable[[float], str]) -> dict[str, float]:
-    """1 for the least value. Values that are shown alike share the mean of their ranks."""
-    values = [float(shown(value)) for value in row.values()]
-    return {
-        name: 1 + sum(other < value for other in values) + (values.count(value) - 1) / 2
-        for name, value in zip(row, values, strict=True)
-    }
-
-
-def mean_ranks(kind: Kind, score: Score) -> dict[str, float]:
-    """The mean rank of each contender of the columns over the common tables."""
-    scores, common = kind.scores(score), [table.name for table in kind.common]
-    ranked = [ranks(scores[name], score.shown) for name in common]
-    return {name: fmean(row[name] for row in ranked) for name in kind.columns(score) if ranked}
-
-
-def _tables(found: Accuracy) -> str:
-    columns = ["", "samples", "features", "classes", "rarest, %", "missing, %", "what"]
+def kinds(report: Report) -> list[Kind]:
+    """A kind of tables after the other, as far as somebody was measured; first both of classes."""
     rows = [
-        [
-            table.name,
-            str(table.samples),
-            str(table.features),
-            str(len(table.classes)),
-            number(100 * min(table.classes) / table.samples),
-            number(100 * table.missing),
-            table.about,
-        ]
-        for table in found.tables
+        {
+            "kind": own.case,
+            "table": own.data,
+            "size": f"{own.samples} x {own.features}",
+            "folds": own.n_turns,
+            "contender": own.contender,
+            **{name: fmean(values) for name, values in own.values.items()},
+        }
+        for own in report.results
+        if own.reason is None
     ]
-    heading = f"**The tables**: {found.folds} stratified folds, the same for all"
-    return f"{heading}\n\n{markdown(columns, rows)}"
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    found = [
+        Kind(title, frame.filter(pl.col("kind") == title))
+        for title in KINDS.values()
+        if (frame["kind"] == title).any()
+    ]
+    classes = frame.filter(pl.col("kind").is_in(CLASSES))
+    return [Kind(TOGETHER, classes), *found] if classes["kind"].n_unique() == 2 else found
 
 
-def _summary(kind: Kind, found: Accuracy) -> str:
-    """A row for each contender: means over the common tables."""
-    columns = ["", "error, %", "log-loss", "rank, error", "rank, log-loss", "stumps"]
-    by_error, by_loss = (mean_ranks(kind, score) for score in (ERROR, LOG_LOSS))
-    rows = []
-    for name in kind.contenders if kind.common else ():
-        ranked = [number(each[name]) if name in each else NOTHING for each in (by_error, by_loss)]
-        means = [score.shown(kind.mean(name, score.of)) for score in (ERROR, LOG_LOSS)]
-        stumps = kind.mean(name, lambda fold: fold.stumps)
-        rows.append([name, *means, *ranked, f"{stumps:.0f}"])
-    count = len(kind.common)
-    heading = (
-        f"**{kind.title.capitalize()}**: {found.rounds} rounds, {found.threads} threads; means "
-        f"over {count} of {len(kind.tables)} tables, those that all of these contenders did"
-    )
-    return f"{heading}\n\n{markdown(columns, rows)}" if rows else heading
-
-
-def _scores(kind: Kind, score: Score) -> str:
-    """A row for each table, a column for each group; the best in bold."""
-    columns, scores = kind.columns(score), kind.scores(score)
-    rows = [[name, *cells(columns, row, score.shown)] for name, row in scores.items()]
-    if kind.common:
-        means = {name: kind.mean(name, score.of) for name in columns}
-        rows.append(["mean", *cells(columns, means, score.shown)])
-        rows.append(["mean rank", *cells(columns, mean_ranks(kind, score), lambda x: f"{x:.2f}")])
-    return f"**{score.title}, {kind.title}**\n\n{markdown(['', *columns], rows)}"
-
-
-def cells(
-    columns: Sequence[str], row: Mapping[str, float], shown: Callable[[float], str]
-) -> list[str]:
-    """The values of a row, the least in bold; values that are shown alike count as equal."""
-    texts = {name: shown(value) for name, value in row.items()}
-    least = min(texts.values(), key=float, default="")
-    marked = {name: f"**{text}**" if text == least else text for name, text in texts.items()}
-    return [marked.get(name, NOTHING) for name in columns]
-
-
-def _not_measured(kind: Kind) -> list[str]:
-    """One sentence on who was not measured, with the reason and the tables; or nothing."""
+def pages(report: Report, *, only_means: bool) -> list[str]:
+    """All that a run says, or the means alone."""
+    parts = [] if only_means else [_tables(report)]
+    for kind in kinds(report):
+        parts.append(_summary(kind))
+        if not only_means and kind.title != TOGETHER:
+            parts += [_by_table(kind, score) for score in kind.scores]
     reasons: dict[tuple[str, str], list[str]] = {}
-    for table in kind.tables:
-        for result in table.results:
-            if result.reason is not None:
-                reasons.setdefault((result.contender, result.reason[:120]), []).append(table.name)
+    for own in report.results:
+        if own.reason is not None:
+            reasons.setdefault((own.contender, own.reason[:120]), []).append(own.data)
     listed = "; ".join(
-        f"{name}{_where(names, kind)} ({reason})" for (name, reason), names in reasons.items()
+        f"{who} on {', '.join(names)} ({reason})" for (who, reason), names in reasons.items()
     )
-    return [f"Not measured, {kind.title}: {listed}."] if listed else []
+    return [*parts, *([f"Not measured: {listed}."] if listed else [])]
 
 
-def _where(names: Sequence[str], kind: Kind) -> str:
-    return "" if len(names) == len(kind.tables) else f" on {', '.join(names)}"
+def _tables(report: Report) -> str:
+    rows = {}
+    for own in report.results:
+        classes = own.facts.get("classes", [])
+        rows[own.data] = [
+            own.data,
+            str(own.samples),
+            str(own.features),
+            str(len(classes)) if classes else NOTHING,
+            number(100 * min(classes) / own.samples) if classes else NOTHING,
+            number(100 * own.facts["missing"]) if "missing" in own.facts else NOTHING,
+            TABLES[own.data].about if own.data in TABLES else NOTHING,
+        ]
+    columns = ["", "samples", "features", "classes", "rarest, %", "missing, %", "what"]
+    return f"**The tables**\n\n{markdown(columns, list(rows.values()))}"
 
 
-def _measured(table: TableResults) -> list[Result]:
-    return [result for result in table.results if result.reason is None]
+def _summary(kind: Kind) -> str:
+    """A row for each contender: means over the common tables."""
+    n_tables = kind.frame["table"].n_unique()
+    heading = (
+        f"**{kind.title.capitalize()}**: means over {kind.n_common} of {n_tables} tables, those "
+        "that all of these contenders did"
+    )
+    if not kind.n_common:
+        return heading
+    columns: list[tuple[str, Mapping[str, str]]] = []
+    for score in kind.scores:
+        means = kind.means(score.name).items()
+        columns.append((score.title.lower(), {who: score.shown(mean) for who, mean in means}))
+    best = LOG_LOSS if LOG_LOSS in kind.scores else kind.scores[0]
+    shown = {who: number(rank) for who, rank in kind.ranks(best).items()}
+    columns.append((f"rank, {best.title.partition(',')[0].lower()}", shown))
+    if "stumps" in kind.others:
+        stumps = {who: f"{mean:.0f}" for who, mean in kind.means("stumps").items()}
+        columns.append(("stumps", stumps))
+    unit = "s" if kind.time == "fit" else "s of the processor"
+    seconds = {who: number(mean) for who, mean in kind.means(kind.time).items()}
+    columns.append((f"fit, {unit}", seconds))
+    if EBM in kind.contenders:
+        fits = kind.ratios(kind.time)
+        columns.append(("x EBM's", {who: number(mean) for who, (mean, _) in fits.items()}))
+        columns.append(("most", {who: number(most) for who, (_, most) in fits.items()}))
+        if "predict" in kind.others:
+            predict = {who: number(mean) for who, (mean, _) in kind.ratios("predict").items()}
+            columns.append(("predict, x EBM's", predict))
+    rows = [[who, *(cells[who] for _, cells in columns)] for who in kind.contenders]
+    return f"{heading}\n\n{markdown(['', *(title for title, _ in columns)], rows)}"
 
 
-def _result(table: TableResults, contender: str) -> Result:
-    return next(result for result in table.results if result.contender == contender)
+def _by_table(kind: Kind, score: Score) -> str:
+    """A row for each table, a column for each contender; the best in bold."""
+    rows = []
+    for (table,), frame in kind.frame.group_by("table", maintain_order=True):
+        values = dict(frame.select("contender", score.name).iter_rows())
+        (size, folds), *_ = frame.select("size", "folds").iter_rows()
+        plural = "fold" if folds == 1 else "folds"
+        rows.append([f"{table}, {size}, {folds} {plural}", *_cells(kind, values, score)])
+    if kind.n_common:
+        rows.append(["mean", *_cells(kind, kind.means(score.name), score)])
+    return f"**{score.title}, {kind.title}**\n\n{markdown(['', *kind.contenders], rows)}"
 
 
-def _mean(result: Result, of: Callable[[Fold], float]) -> float:
-    return fmean(of(fold) for fold in result.folds)
+def _cells(kind: Kind, values: Mapping[str, float], score: Score) -> list[str]:
+    """The values of a row, the least in bold; values that are shown alike count as equal."""
+    texts = {who: score.shown(value) for who, value in values.items()}
+    least = min(texts.values(), key=float)
+    marked = {who: f"**{text}**" if text == least else text for who, text in texts.items()}
+    return [marked.get(who, NOTHING) for who in kind.contenders]

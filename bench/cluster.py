@@ -1,73 +1,66 @@
-"""`python -m bench cluster`: what a round costs on more and more worker processes of this machine.
+"""Training on Dask: what a round costs on more and more worker processes of this machine.
 
-gpustump by `gpustump.dask.fit`, with each kind of votes, beside those of XGBoost and
-LightGBM on the same clusters, and beside gpustump in one process with all threads. All train on the
-same rows; the Dask arrays lie in the workers' memory, in twelve uneven chunks. The workers of a
-cluster have the threads together, at least one each. The models of all long fits are compared:
-gpustump's must be the same everywhere, else the command fails. A message without content to all
-workers is timed before every turn. All of it takes about 10 minutes on two cores.
+gpustump by `gpustump.dask.fit`, with each kind of votes, beside XGBoost's and LightGBM's estimators
+for Dask on the same clusters, and beside gpustump in one process with all threads. All train on the
+same rows; the Dask arrays lie in the workers' memory, in twelve chunks. The workers of a cluster
+have the threads together, at least one each. The models of all long fits are compared: gpustump's
+must be the same everywhere, else the command fails. All of it takes about 10 minutes on two cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import hashlib
 import importlib.util
+import json
+import logging
+import os
 import re
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.benchmarks import UsageError, whole
-from bench.cluster_contenders import CONTENDERS, Leader
-from bench.cluster_places import Place, Workers, cut
-from bench.cluster_records import LOCAL, Case, ClusterRun, ClusterTurn, RoundTrips, Said
-from bench.contenders import VOTES, Contender, chosen, is_ours
+import numpy as np
+import psutil
+
+from bench.contenders import GROUPS, VOTES, Contender, chosen, is_ours
 from bench.data import GENERATED, Stored, load, require, store
-from bench.machine import usable_cores
-from bench.play import Taken, take_turns
-from bench.servant import Servant, WithdrawnError
-from bench.worker import NOT_YET
+from bench.records import Result
+from bench.timing import (
+    Found,
+    UsageError,
+    add_option,
+    add_shared,
+    check,
+    take_turns,
+    whole,
+)
+from bench.worker import Entry, Stage, Worker
 from gpustump.arrays.extras import how_to_install
 
+LOCAL = 0
+"""Workers of a fit in one process, without Dask."""
+_CHUNKS = 12
 _SIZES = [(1_000_000, 50), (10_000, 30)]
-_FEWEST_SAMPLES = 300  # so that each chunk has some
-
-Found = Callable[[tuple[Case, ...]], None]
-"""Called with the cases as far as they have been measured."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
-    add = parser.add_argument
-    usual = ["synthetic", "noise"]
-    add("--data", nargs="+", choices=list(GENERATED), default=usual, help="default: both of these")
-    about = f"samples and features (default: {' '.join(f'{m}x{d}' for m, d in _SIZES)})"
-    add("--sizes", nargs="+", type=_size, default=_SIZES, metavar="MxD", help=about)
-    about = "worker processes of each cluster (default: 1 2 4)"
-    add("--workers", nargs="+", type=whole(1), default=[1, 2, 4], metavar="N", help=about)
-    about = "of a cluster's workers together, and of a fit in one process (default: every core)"
-    add("--threads", type=whole(1), default=usable_cores(), metavar="N", help=about)
-    about, metavar = "rounds of the two fits of a turn (default: 10 100)", ("SHORT", "LONG")
-    add("--rounds", type=whole(1), nargs=2, default=(10, 100), metavar=metavar, help=about)
-    add("--turns", type=whole(1), default=2, metavar="N", help="default: 2")
-    about = "messages to each cluster before every turn (default: 20)"
-    add("--messages", type=whole(1), default=20, metavar="N", help=about)
-    about = (
-        "a contender that takes longer for its first turn gets no second one (default: %(default)s)"
-    )
-    add("--patience", type=whole(0), default=10, metavar="SECONDS", help=about)
-    about = "a contender that takes longer for one fit withdraws (default: %(default)s)"
-    add("--limit", type=whole(1), default=300, metavar="SECONDS", help=about)
-    names = [each.name for each in CONTENDERS]
-    about = f"who takes part (default: all), of: {', '.join(names)}"
-    add("--only", nargs="+", choices=names, metavar="NAME", help=about)
+    add = functools.partial(add_option, parser)
+    add("--data", str, ["synthetic", "noise"], "data sets", nargs="+", choices=list(GENERATED))
+    add("--sizes", _size, _SIZES, "samples and features, MxD", nargs="+")
+    add("--workers", whole(1), [1, 2, 4], "worker processes of each cluster", nargs="+")
+    add("--rounds", whole(1), (10, 100), "of the short and the long fit of a turn", nargs=2)
+    add("--turns", whole(1), 2, "at most")
+    add_shared(parser, "cluster", 10, 300)
 
 
-def measure(options: argparse.Namespace, found: Found) -> tuple[Case, ...]:
-    """Measure every case; `found` gets what has been measured so far, after every step.
+def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
+    """Measure every data set; `found` gets what has been measured so far, after every step.
 
     Raises
     ------
@@ -76,225 +69,240 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Case, ...]:
     MissingDataError
         If one of the data sets cannot be had here.
     """
-    _check(options)
-    done: tuple[Case, ...] = ()
-    with contextlib.ExitStack() as ending:
-        made = TemporaryDirectory(prefix="gpustump-bench-", ignore_cleanup_errors=True)
-        folder = Path(ending.enter_context(made))
-        clusters = []
-        for n_workers in sorted(set(options.workers)):
-            log = folder / f"workers-{n_workers}.log"
-            clusters.append(Workers(n_workers, max(1, options.threads // n_workers), log))
-            ending.callback(clusters[-1].close)
-        players = _players(options, clusters, folder)
-        for player in players:
-            ending.callback(player.process.close)
-        for size in options.sizes:
-            for name in options.data:
-                stored = store(load(name, *size), folder / f"{name}-{size[0]}x{size[1]}")
-
-                def hand_on(case: Case, before: tuple[Case, ...] = done) -> None:
-                    found((*before, case))
-
-                done += (_Turns(stored, clusters, players, options).play(hand_on),)
-    return done
-
-
-def disagreement(cases: Sequence[Case]) -> str | None:
-    """A message if gpustump made different models of the same rows; None if it did not."""
-    for case in cases:
-        models: dict[str, set[str]] = defaultdict(set)
-        for run in case.runs:
-            if is_ours(run.contender):
-                models[run.contender] |= {turn.model for turn in run.turns}
-        for name, digests in models.items():
-            if len(digests) > 1:
-                shown = ", ".join(digest[:12] for digest in sorted(digests))
-                return f"{name} made different models of {case.data}: {shown}"
-    return None
-
-
-class Player:
-    """One contender on so many workers; see `play.Player`.
-
-    Parameters
-    ----------
-    contender : Contender
-    process : LeadingProcess
-        Shared with the same contender on other clusters.
-    cluster : Workers or None
-        None for a fit in the process itself.
-    threads : int
-    rounds : tuple of int
-    """
-
-    def __init__(
-        self,
-        contender: Contender,
-        process: LeadingProcess,
-        cluster: Workers | None,
-        threads: int,
-        rounds: tuple[int, int],
-    ) -> None:
-        self.contender, self.process, self.cluster = contender, process, cluster
-        self.threads, self.rounds = threads, rounds
-        self.n_workers = cluster.n_workers if cluster else LOCAL
-        where = "local" if cluster is None else f"workers: {cluster.n_workers}"
-        self.name = f"{contender.name}, {where}"
-        self._place: Place | None = None
-        self._first_fit: float | None = None
-
-    def move(self, stored: Stored) -> None:
-        """Go on to the next data set."""
-        self._place = self.cluster.place(stored) if self.cluster else Place(stored)
-        self._first_fit = None
-
-    def warm_up(self) -> None:
-        """Start the process if it does not run, and fit once."""
-        if reason := self.contender.absent():
-            raise WithdrawnError(reason)
-        self._first_fit = self.process.ask("fit", self._place, self.rounds[0]).seconds
-
-    def turn(self) -> ClusterTurn:
-        """A short fit and a long one, and what the latter made."""
-        short, long = (self.process.ask("fit", self._place, rounds) for rounds in self.rounds)
-        said = Said((short.messages, long.messages), long.round_bytes) if long.messages else None
-        passed = short.passed, long.passed
-        model, predictions = self.process.ask("judge")
-        return ClusterTurn(short.seconds, long.seconds, passed, model, predictions, said)
-
-    def judge(self) -> None:
-        """Nothing: the model of every turn is looked at."""
-
-    def converse(self, times: int) -> list[float]:
-        """Seconds of messages to all workers; see `Leader.converse`."""
-        return list(self.process.ask("converse", self._place, times))
-
-    def run(self, turns: Sequence[ClusterTurn], reason: str | None) -> ClusterRun:
-        """The record of what was measured so far."""
-        return ClusterRun(
-            contender=self.contender.name,
-            parameters=dict(self.contender.parameters),
-            workers=self.n_workers,
-            threads=self.threads,
-            rounds=self.rounds,
-            reason=reason or (None if turns else NOT_YET),
-            first_fit=self._first_fit,
-            turns=tuple(turns),
-        )
-
-
-class LeadingProcess(Servant):
-    """The process of one contender. It is started when it is needed, and again if it has ended."""
-
-    def __init__(self, contender: Contender, log: Path, threads: int, limit: float) -> None:
-        super().__init__(log, limit)
-        self._contender, self._threads = contender, threads
-
-    def ask(self, order: str, *arguments: Any) -> Any:
-        """What a method of `Leader` returns."""
-        if not self.is_running:
-            self.start(self._threads, Leader, self._contender, self._threads)
-            super().ask("load")
-        return super().ask(order, *arguments)
-
-
-class _Turns:
-    """The turns on one data set."""
-
-    def __init__(
-        self,
-        stored: Stored,
-        clusters: Sequence[Workers],
-        players: Sequence[Player],
-        options: argparse.Namespace,
-    ) -> None:
-        self._stored, self._clusters, self._players = stored, clusters, players
-        self._options = options
-        self._chunks = cut(stored.shape[0])
-        self._trips: dict[int, list[float]] = {each.n_workers: [] for each in clusters}
-
-    def play(self, found: Callable[[Case], None]) -> Case:
-        """Have all players take their turns."""
-        for cluster in self._clusters:
-            cluster.hold(self._stored, self._chunks)
-        for player in self._players:
-            player.move(self._stored)
-        taken = take_turns(
-            self._players,
-            self._options.turns,
-            patience=self._options.patience,
-            before_turn=self._send_messages,
-            after_step=lambda taken: found(self._case(taken)),
-        )
-        for process in {player.process for player in self._players}:
-            if process.is_running:
-                process.ask("leave")
-        for cluster in self._clusters:
-            cluster.drop()
-        return self._case(taken)
-
-    def _send_messages(self) -> None:
-        """Time messages to each cluster, from a process that leads fits of ours there."""
-        ours = {p.n_workers: p for p in reversed(self._players) if is_ours(p.contender.name)}
-        for n_workers, trips in self._trips.items():
-            if n_workers in ours:
-                with contextlib.suppress(WithdrawnError):
-                    trips += ours[n_workers].converse(self._options.messages)
-
-    def _case(self, taken: Taken[ClusterTurn]) -> Case:
-        samples, features = self._stored.shape
-        pairs = zip(self._players, taken, strict=True)
-        return Case(
-            data=self._stored.name,
-            data_sha256=self._stored.sha256,
-            samples=samples,
-            features=features,
-            chunks=self._chunks,
-            runs=tuple(player.run(*own) for player, own in pairs),
-            trips=tuple(RoundTrips(n, tuple(own)) for n, own in self._trips.items() if own),
-        )
-
-
-def _players(
-    options: argparse.Namespace, clusters: Sequence[Workers], folder: Path
-) -> list[Player]:
-    """Each contender on each cluster, then those of ours in one process."""
-    players = []
-    local = [(each, None) for each in chosen(VOTES, options.only)]
-    everywhere = [(each, clusters) for each in chosen(CONTENDERS, options.only)]
-    for number, (contender, where) in enumerate([*everywhere, *local]):
-        process = LeadingProcess(
-            contender, folder / f"{number}.log", options.threads, options.limit
-        )
-        for cluster in [None] if where is None else where:
-            threads = cluster.threads if cluster else options.threads
-            players.append(Player(contender, process, cluster, threads, tuple(options.rounds)))
-    return players
-
-
-def _check(options: argparse.Namespace) -> None:
-    """Check that all of this can be measured here, before anything is."""
-    short, long = options.rounds
-    if short >= long:
-        raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
-    if options.threads > usable_cores():
-        raise UsageError(
-            f"{options.threads} threads were asked for; there are only {usable_cores()} cores"
-        )
+    check(options)
     for name in options.data:
         for _, n_features in options.sizes:
             require(name, n_features)
     for module in ("dask", "distributed"):
         if importlib.util.find_spec(module) is None:
             raise UsageError(f"{module} is not installed: {how_to_install('dask')}")
+    done: tuple[Result, ...] = ()
+    with contextlib.ExitStack() as ending:
+        made = TemporaryDirectory(prefix="gpustump-bench-", ignore_cleanup_errors=True)
+        folder = Path(ending.enter_context(made))
+        clusters = []
+        for n_workers in sorted(set(options.workers)):
+            log = folder / f"workers-{n_workers}.log"
+            clusters.append(Cluster(n_workers, max(1, options.threads // n_workers), log))
+            ending.callback(clusters[-1].close)
+        for size in options.sizes:
+            for name in options.data:
+                data = functools.partial(load, name, *size)
+                stored = store(data(), folder / f"{name}-{size[0]}x{size[1]}")
+                for cluster in clusters:
+                    cluster.hold(stored)
+                with contextlib.ExitStack() as leaving:
+                    players = _players(stored, data, clusters, options)
+                    for player in players:
+                        leaving.callback(player.process.close)
+
+                    def hand_on(
+                        results: tuple[Result, ...], before: tuple[Result, ...] = done
+                    ) -> None:
+                        found((*before, *results))
+
+                    done += take_turns(players, options.turns, options.patience, hand_on)
+    return done
+
+
+def _players(
+    stored: Stored, data: Any, clusters: Sequence[Cluster], options: argparse.Namespace
+) -> list[ClusterWorker]:
+    """Each contender on each cluster, then those of ours in one process."""
+    pairs: list[tuple[Contender, Cluster | None]]
+    pairs = [
+        (each, cluster) for each in chosen(GROUPS["cluster"], options.only) for cluster in clusters
+    ]
+    pairs += [(each, None) for each in chosen(VOTES, options.only)]
+    return [
+        ClusterWorker(
+            f"{stored.name}, {stored.shape[0]} x {stored.shape[1]}",
+            Entry(each, data, options.rounds, cluster.threads if cluster else options.threads),
+            stored,
+            options.limit,
+            cluster,
+        )
+        for each, cluster in pairs
+    ]
+
+
+class ClusterWorker(Worker):
+    """A contender whose process leads fits on a cluster, or fits by itself where there is none."""
+
+    def __init__(
+        self, case: str, entry: Entry, data: Stored, limit: float, cluster: Cluster | None
+    ) -> None:
+        super().__init__(case, entry, data, limit)
+        self.facts["workers"] = cluster.n_workers if cluster else LOCAL
+        self.name += f", {self.facts['workers'] or 'no'} workers"
+        self._scheduler = cluster.address if cluster else None
+        self._threads = cluster.n_workers * cluster.threads if cluster else entry.threads
+
+    def start(self) -> float:
+        stage = functools.partial(Leader, self._scheduler)
+        entry = self.entry
+        self.process.start(self._threads, stage, entry.contender, self.data, entry.threads)
+        return float(self.process.ask("load"))
+
+    def turn(self) -> dict[str, Any]:
+        """A short fit and a long one, what passed between processes, and the long one's model."""
+        took: dict[str, Any] = {}
+        for name, rounds in zip(("short", "long"), self.entry.rounds, strict=True):
+            took[name] = self.process.ask("fit", rounds)
+            found = self.process.ask("counted")
+            took |= {f"{what}_{name}": count for what, count in found.items()}
+        return {**took, "model": self.process.ask("model_sha256")}
+
+    def judge(self) -> None:
+        """Nothing: the model of every turn is looked at."""
+
+
+class Leader(Stage):
+    """The orders to a process that leads the fits of one contender.
+
+    Parameters
+    ----------
+    scheduler : str or None
+        The address of the cluster that holds the rows; None for this process's own memory.
+    contender, data, threads
+        As of a `Stage`.
+    """
+
+    def __init__(self, scheduler: str | None, contender: Contender, data: Stored, threads: int):
+        super().__init__(contender, data, threads)
+        self._scheduler = scheduler
+        self._client: Any = None
+
+    def load(self) -> float:
+        seconds = super().load()
+        if self._scheduler is not None:
+            from distributed import Client
+
+            self._client = Client(self._scheduler, set_as_default=False)
+            self.X, self.y = (self._client.get_dataset(part) for part in "Xy")
+        return seconds
+
+    def fitted(self, rounds: int) -> Any:
+        before = _through_the_loopback()
+        model = self._fitted(self.contender.make(rounds, self.threads))
+        self._passed = max(0, _through_the_loopback() - before)
+        return model
+
+    def _fitted(self, model: Any) -> Any:
+        if self._client is None:
+            return model.fit(self.X, self.y)
+        with self._client.as_current():  # libraries ask for the current one here and there
+            if is_ours(self.contender.name):
+                from gpustump import dask
+
+                return dask.fit(model, self.X, self.y, client=self._client)
+            model.client = self._client
+            return model.fit(self.X, self.y)
+
+    def counted(self) -> dict[str, float]:
+        """Bytes through the loopback during the last fit, of all processes; and gpustump's own
+        count of its messages, and of the bytes of a worker and round."""
+        use = getattr(self.model, "cluster_", None)
+        own = {"messages": use.n_messages, "round_bytes": use.round_bytes} if use else {}
+        return {"passed": self._passed, **own}
+
+    def model_sha256(self) -> str:
+        """The digest of one of our models; for a peer's the hash of its trees alone."""
+        if hasattr(self.model, "model_"):
+            return str(self.model.model_.digest())
+        if hasattr(self.model, "get_booster"):
+            trees = "\n".join(self.model.get_booster().get_dump(dump_format="json"))
+        else:
+            trees = json.dumps(self.model.booster_.dump_model()["tree_info"])
+        return hashlib.sha256(trees.encode()).hexdigest()
+
+
+def _through_the_loopback() -> int:
+    """Bytes so far; 0 where the system does not tell."""
+    found = psutil.net_io_counters(pernic=True)
+    own = found.get("lo") or found.get("lo0")
+    return int(own.bytes_sent) if own else 0
+
+
+class Cluster:
+    """Worker processes on this machine, which all contenders share.
+
+    Parameters
+    ----------
+    n_workers, threads : int
+        The number of processes, and of the threads of each.
+    log : Path
+        The file for what they print.
+    """
+
+    def __init__(self, n_workers: int, threads: int, log: Path) -> None:
+        from distributed import Client, LocalCluster
+
+        self.n_workers, self.threads = n_workers, threads
+        self._cluster = LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=threads,
+            processes=True,
+            dashboard_address="127.0.0.1:0",  # any free port
+            silence_logs=logging.ERROR,
+        )
+        self.address = self._cluster.scheduler_address
+        self._client = Client(self._cluster, set_as_default=False)
+        self._client.run(_print_into, str(log))
+
+    def hold(self, stored: Stored) -> None:
+        """Take a data set into the workers' memory, in place of the last one.
+
+        Contenders, in processes of their own, get it from the scheduler by name.
+        """
+        for name in self._client.list_datasets():
+            self._client.unpublish_dataset(name)
+        for part in "Xy":
+            with self._client.as_current():
+                array = self._persisted(stored.folder / f"{part}.npy")
+            self._client.publish_dataset(array, name=part)
+
+    def close(self) -> None:
+        """End all processes."""
+        self._client.close()
+        self._cluster.close()
+
+    def _persisted(self, file: Path) -> Any:
+        """The rows of a file as a Dask array, whose chunks are shared evenly by the workers."""
+        import dask.array
+        from dask.delayed import delayed
+        from distributed import wait
+
+        whole = np.load(file, mmap_mode="r")
+        homes = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
+        starts = np.linspace(0, len(whole), _CHUNKS + 1).astype(int).tolist()
+        pieces = []
+        for index, (start, stop) in enumerate(pairwise(starts)):
+            rows = delayed(rows_of, pure=False)(str(file), start, stop)
+            piece = dask.array.from_delayed(rows, (stop - start, *whole.shape[1:]), whole.dtype)
+            home = [homes[index * len(homes) // _CHUNKS]]
+            pieces.append(self._client.persist(piece, workers=home, allow_other_workers=False))
+        wait(pieces)
+        array = self._client.persist(dask.array.concatenate(pieces))
+        wait(array)
+        return array
+
+
+def rows_of(file: str, start: int, stop: int) -> np.ndarray:
+    """Some rows of an NPY file, in memory."""
+    return np.array(np.load(file, mmap_mode="r")[start:stop])
+
+
+def _print_into(log: str) -> None:
+    """Send what a process prints to a file."""
+    with open(log, "a") as file:
+        for descriptor in (1, 2):
+            os.dup2(file.fileno(), descriptor)
 
 
 def _size(text: str) -> tuple[int, int]:
     """Samples and features, written 10000x30."""
     found = re.fullmatch(r"(\d+)x(\d+)", text)
-    if not found or int(found[1]) < _FEWEST_SAMPLES or int(found[2]) < 3:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not samples x features, {_FEWEST_SAMPLES}x3 at least"
-        )
+    if not found or int(found[1]) < 16 or int(found[2]) < 3:
+        raise argparse.ArgumentTypeError(f"{text!r} is not samples x features, 16x3 at least")
     return int(found[1]), int(found[2])

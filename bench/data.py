@@ -13,12 +13,12 @@ since a product of matrices has other last digits on other processors.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -44,8 +44,6 @@ class DataSet(NamedTuple):
     X_test: np.ndarray
     y_test: np.ndarray
     name: str = "synthetic"
-    distinct: int | None = None
-    """Distinct values that each feature was drawn with; None if as many as there are."""
 
 
 class Stored(NamedTuple):
@@ -55,7 +53,6 @@ class Stored(NamedTuple):
     name: str
     shape: tuple[int, int]
     """(n_samples, n_features) of the table to train on."""
-    distinct: int | None
     sha256: str
     """Of that table and its labels: whether two machines drew the same."""
 
@@ -64,7 +61,7 @@ class Stored(NamedTuple):
         mode: Literal["c"] | None = "c" if shared else None
         files = (np.load(self.folder / f"{part}.npy", mmap_mode=mode) for part in _ARRAYS)
         X, y, X_test, y_test = map(np.asarray, files)
-        return DataSet(X, y, X_test, y_test, self.name, self.distinct)
+        return DataSet(X, y, X_test, y_test, self.name)
 
 
 def store(data: DataSet, folder: Path) -> Stored:
@@ -75,7 +72,7 @@ def store(data: DataSet, folder: Path) -> Stored:
         sha256 = pool.submit(_sha256, data.X, data.y)  # while the files are written
         for part in _ARRAYS:
             np.save(folder / f"{part}.npy", getattr(data, part))
-    return Stored(folder, data.name, (n_samples, n_features), data.distinct, sha256.result())
+    return Stored(folder, data.name, (n_samples, n_features), sha256.result())
 
 
 def _sha256(*parts: np.ndarray) -> str:
@@ -112,62 +109,16 @@ def require(name: str, n_features: int) -> None:
     Raises
     ------
     MissingDataError
-        If the package that brings it is not installed, or if it cannot have so few features.
+        If there is no such set, if its package is not installed, or if it needs more features.
     """
+    if name not in (*NAMES, *QUANTITIES):
+        raise MissingDataError(f"{name!r} is no data set; there are {', '.join(NAMES)}")
     if name == "flights":
         flights_folder()
     if name.startswith("noise") and n_features < _FEATURES_OF_NOISE:
         raise MissingDataError(
             f"{name} needs {_FEATURES_OF_NOISE} features; {n_features} were asked for"
         )
-
-
-def synthetic(n_samples: int, n_features: int, distinct: int | None = None) -> DataSet:
-    """Normal features; the label needs steps, a product and noise, so no stump is ever perfect.
-
-    Parameters
-    ----------
-    n_samples, n_features : int
-        Of the table to train on; at least 16 samples and 3 features.
-    distinct : int, optional
-        Cut every feature into so many equally likely values, numbered from 0.
-    """
-    X, score = _synthetic(n_samples, n_features)
-    y = score > 0.5
-    if distinct is not None:
-        cuts = [NormalDist().inv_cdf(k / distinct) for k in range(1, distinct)]
-        for column in X.T:
-            column[:] = np.searchsorted(np.asarray(cuts, X.dtype), column)
-    return _parted("synthetic", n_samples, X, y)._replace(distinct=distinct)
-
-
-def noise(n_samples: int, n_features: int) -> DataSet:
-    """Independent normal features, of which four matter: the label needs |x0|, x1, x2 * x3, noise.
-
-    Once the stumps have used |x0| and x1, all features are about equally good, and votes are weak:
-    no stump can use x2 * x3.
-    """
-    X, score = _noise(n_samples, n_features)
-    return _parted("noise", n_samples, X, score > 0)
-
-
-def heavy(n_samples: int, n_features: int) -> DataSet:
-    """Correlated features with heavy tails; up to 16 matter, most of them not monotonically.
-
-    Features are the cubes of `_correlated` normal ones, so rare values are huge.
-    """
-    X, score = _heavy(n_samples, n_features)
-    return _parted("heavy", n_samples, X, score > 0)
-
-
-def mixed(n_samples: int, n_features: int) -> DataSet:
-    """As `heavy`, with columns of few values and missing ones.
-
-    Of every 15 features, 5 are whole numbers from -20 to 20 and 3 are 0 or 1. In all of them 5% of
-    the values are NaN.
-    """
-    X, score = _mixed(n_samples, n_features)
-    return _parted("mixed", n_samples, X, score > 0)
 
 
 def ten_classes(n_samples: int, n_features: int) -> DataSet:
@@ -186,6 +137,7 @@ Scored = tuple[np.ndarray, np.ndarray]
 
 
 def _synthetic(n_samples: int, n_features: int) -> Scored:
+    """Normal features; steps, a product and noise matter, so no stump is ever perfect."""
     random = np.random.default_rng(0)
     X = _normal(random, n_samples, n_features)
     signal = (X[:, 0] > 0.3) + X[:, 1] * X[:, 2] + 0.5 * X[:, -1]
@@ -193,6 +145,11 @@ def _synthetic(n_samples: int, n_features: int) -> Scored:
 
 
 def _noise(n_samples: int, n_features: int) -> Scored:
+    """Independent normal features, of which four matter: |x0|, x1, x2 * x3, and noise.
+
+    Once the stumps have used |x0| and x1, all features are about equally good, and votes are weak:
+    no stump can use x2 * x3.
+    """
     random = np.random.default_rng(0)
     X = _normal(random, n_samples, n_features)
     signal = np.abs(X[:, 0]) - 0.8 + 0.5 * X[:, 1] + X[:, 2] * X[:, 3]
@@ -200,11 +157,20 @@ def _noise(n_samples: int, n_features: int) -> Scored:
 
 
 def _heavy(n_samples: int, n_features: int) -> Scored:
+    """Correlated features with heavy tails; up to 16 matter, most of them not monotonically.
+
+    Features are the cubes of `_correlated` normal ones, so rare values are huge.
+    """
     latent, score = _correlated(np.random.default_rng(0), n_samples, n_features)
     return latent * latent * latent, score
 
 
 def _mixed(n_samples: int, n_features: int) -> Scored:
+    """As `_heavy`, with columns of few values and missing ones.
+
+    Of every 15 features, 5 are whole numbers from -20 to 20 and 3 are 0 or 1. In all of them 5% of
+    the values are NaN.
+    """
     random = np.random.default_rng(0)
     latent, score = _correlated(random, n_samples, n_features)
     X = latent * latent * latent
@@ -217,28 +183,34 @@ def _mixed(n_samples: int, n_features: int) -> Scored:
     return X, score
 
 
+def _made(name: str, n_samples: int, n_features: int, *, quantity: bool = False) -> DataSet:
+    """A family's set: labels are 1 above a threshold of the score; or the score is the target."""
+    made, threshold = _SCORES[name]
+    X, score = made(n_samples, n_features)
+    if not quantity:
+        return _parted(name, n_samples, X, score > threshold)
+    # C libraries differ in the last digits of a sine.
+    targets = np.rint(score.astype(np.float64) * 2.0**20) * 2.0**-20
+    return _parted(f"{name}-quantity", n_samples, X, targets)
+
+
+_SCORES: Mapping[str, tuple[Callable[[int, int], Scored], float]] = {
+    "synthetic": (_synthetic, 0.5),
+    "noise": (_noise, 0.0),
+    "heavy": (_heavy, 0.0),
+    "mixed": (_mixed, 0.0),
+}
+FAMILIES = tuple(_SCORES)
+"""The generated sets of two classes. What is easy for one method may be hard for another."""
+
 GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
-    made.__name__: made for made in (synthetic, noise, heavy, mixed, ten_classes)
+    **{name: functools.partial(_made, name) for name in FAMILIES},
+    "ten_classes": ten_classes,
 }
 """Sets of any size: at least 16 samples and 4 features, or 3 features for `synthetic`."""
 
-FAMILIES = ("synthetic", "noise", "heavy", "mixed")
-"""The generated sets of two classes. What is easy for one method may be hard for another."""
-
-
-def _quantity(name: str, made: Callable[[int, int], Scored]) -> Callable[[int, int], DataSet]:
-    def make(n_samples: int, n_features: int) -> DataSet:
-        X, score = made(n_samples, n_features)
-        # C libraries differ in the last digits of a sine.
-        targets = np.rint(score.astype(np.float64) * 2.0**20) * 2.0**-20
-        return _parted(name, n_samples, X, targets)
-
-    return make
-
-
 QUANTITIES: Mapping[str, Callable[[int, int], DataSet]] = {
-    f"{family}-quantity": _quantity(f"{family}-quantity", made)
-    for family, made in zip(FAMILIES, (_synthetic, _noise, _heavy, _mixed), strict=True)
+    f"{name}-quantity": functools.partial(_made, name, quantity=True) for name in FAMILIES
 }
 """The same sets with a quantity as the target."""
 

@@ -1,4 +1,4 @@
-"""`python -m bench front`: the few figures that the README shows, from the committed results.
+"""The few figures that the README shows, from the committed results.
 
 Each row compares gpustump with the best of the other contenders of the same run, whether it wins
 or not. The rows are what people ask first: how good the models are, and how long a fit takes.
@@ -7,43 +7,20 @@ or not. The rows are what people ask first: how good the models are, and how lon
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import fmean, geometric_mean, median
+from statistics import fmean, median
 from typing import NamedTuple
 
-from bench import (
-    accuracy_records,
-    accuracy_tables,
-    glassbox_records,
-    glassbox_tables,
-    quantities,
-    records,
-)
-from bench.contenders import is_ours
-from bench.glassbox_contenders import EBM
-from bench.records import Section
-from bench.summary import fastest_peer, whole_fit
-from bench.tables import markdown, number
+from bench.accuracy_tables import ERROR, LOG_LOSS, NUMBER_ERROR, Kind, kinds
+from bench.contenders import EBM, is_ours
+from bench.markdown import markdown, number
+from bench.records import Result, read
+from bench.tables import fastest_peer, whole_fit
 
 RESULTS = Path(__file__).parent / "results"
 GLASS = "gpustump GlassBox"
-
-
-class GlassRuns(NamedTuple):
-    """Runs of the glass boxes: what they are called, their files, and what the EBM is called."""
-
-    title: str
-    classes: str
-    quantities: str
-    ebm: str
-
-
-RUNS = (
-    GlassRuns("glass box", "glassbox.json", "quantities.json", f"{EBM.name}, no pairs"),
-    GlassRuns("glass box with pairs", "glassbox-pairs.json", "quantities-pairs.json", EBM.name),
-)
-"""The first ones were measured without pairs of features, which both have by default."""
+_WITH_TREES = "31 leaves"  # in the names of those that are no glass boxes
 
 
 class Row(NamedTuple):
@@ -64,105 +41,71 @@ def page(folder: Path = RESULTS) -> str:
         If one of the files is not that of its benchmark.
     """
     rows = [*_losses(folder)]
-    for runs in RUNS:
-        rows += [*_glass_boxes(folder, runs), *_quantities(folder, runs)]
-    rows += _fits(folder)
-    return markdown(["what", "gpustump", "best other", ""], rows)
+    for title, pairs, ebm in (
+        ("glass box", "", f"{EBM}, no pairs"),  # measured when neither had pairs by default
+        ("glass box with pairs", "-pairs", EBM),
+    ):
+        rows += _glass_boxes(title, kinds(read(folder / f"glassbox{pairs}.json")), ebm)
+        rows += _glass_boxes(title, kinds(read(folder / f"quantities{pairs}.json")), ebm)
+    return markdown(["what", "gpustump", "best other", ""], [*rows, *_fits(folder)])
 
 
 def _losses(folder: Path) -> Iterator[Row]:
     """Log-losses of as many stumps as the others make."""
     for name in ("accuracy", "accuracy-classes"):
-        for kind in accuracy_tables.kinds(accuracy_records.read(folder / f"{name}.json")):
-            score = accuracy_tables.LOG_LOSS
-            means = {each: kind.mean(each, score.of) for each in kind.contenders}
-            others = {each: mean for each, mean in means.items() if not is_ours(each)}
-            best = min(others, key=others.__getitem__)
-            yield Row(
-                f"log-loss of LogitBoost, {_tables(kind)}",
-                score.shown(means["gpustump LogitBoost"]),
-                score.shown(others[best]),
-                best,
-            )
+        for kind in kinds(read(folder / f"{name}.json")):
+            means = kind.means("log_loss")
+            best = min((who for who in means if not is_ours(who)), key=means.__getitem__)
+            ours, theirs = (LOG_LOSS.shown(means[who]) for who in ("gpustump LogitBoost", best))
+            yield Row(f"log-loss of LogitBoost, {_tables(kind)}", ours, theirs, best)
 
 
-def _glass_boxes(folder: Path, runs: GlassRuns) -> Iterator[Row]:
-    """`GlassBoxClassifier` beside the Explainable Boosting Machine."""
-    found = glassbox_records.read(folder / runs.classes)
-    kinds = [kind for kind in glassbox_tables.kinds(found) if kind.common]
-    if len(kinds) > 1:
-        kinds.insert(0, glassbox_tables.together(found))
-    whole = kinds[0]
-    for kind in kinds:
-        about = _tables(kind)
-        for score in (glassbox_tables.LOG_LOSS, glassbox_tables.ERROR):
-            rows = [glassbox_tables.row(table, score.of) for table in kind.common]
-            ours, ebm = (
-                score.shown(fmean(row[name] for row in rows)) for name in (GLASS, EBM.name)
-            )
-            yield Row(f"{runs.title}: {score.title.lower()}, {about}", ours, ebm, runs.ebm)
-    ratios = glassbox_tables.ratios(whole, glassbox_tables.FIT.of, GLASS).values()
-    took = f"{number(geometric_mean(ratios))}"
-    yield Row(f"{runs.title}: time to fit, as a share, {_tables(whole)}", took, "1", runs.ebm)
+def _glass_boxes(title: str, found: Sequence[Kind], ebm: str) -> Iterator[Row]:
+    """Our glass box beside the Explainable Boosting Machine, or the best of the others."""
+    found = [kind for kind in found if kind.n_common]
+    for kind in found:
+        for score in (LOG_LOSS, ERROR) if LOG_LOSS in kind.scores else (NUMBER_ERROR,):
+            means = kind.means(score.name)
+            others = [who for who in means if not is_ours(who) and _WITH_TREES not in who]
+            best = EBM if score != NUMBER_ERROR else min(others, key=means.__getitem__)
+            ours, theirs = (score.shown(means[who]) for who in (GLASS, best))
+            about = f"{title}: {score.title.lower()}, {_tables(kind)}"
+            yield Row(about, ours, theirs, ebm if best == EBM else best)
+    if found[0].time == "fit":
+        about, whole = f"{title}: time to fit", found[:1]  # all classes come first
+        tables = _tables(whole[0])
+    else:
+        about, whole = f"{title}: processor time", found
+        *first, last = (kind.title for kind in whole)
+        titles = f"{', '.join(first)} and {last}" if first else last
+        tables = f"{sum(kind.n_common for kind in whole)} tables of {titles}"
+    logs = [math.log(kind.ratios(kind.time)[GLASS][0]) for kind in whole]
+    share = math.exp(fmean(logs, [kind.n_common for kind in whole]))
+    yield Row(f"{about}, as a share, {tables}", number(share), "1", ebm)
 
 
-def _quantities(folder: Path, runs: GlassRuns) -> Iterator[Row]:
-    """`GlassBoxRegressor` beside the best of the other glass boxes."""
-    found: quantities.Quantities = records.decoded(folder / runs.quantities, quantities.Quantities)
-    for summary in quantities.summaries(found):
-        about = f"{summary.n_common} tables of {summary.title}"
-        others = {
-            name: error
-            for name, error in summary.errors.items()
-            if not is_ours(name) and name != quantities.WITH_TREES
-        }
-        best = min(others, key=others.__getitem__)
-        whose = runs.ebm if best == EBM.name else best
-        error = f"{summary.errors[GLASS]:.4f}"
-        yield Row(f"{runs.title}: error, {about}", error, f"{others[best]:.4f}", whose)
-    all_of_them = quantities.summaries(found)
-    weights = [summary.n_common for summary in all_of_them]
-    took = number(math.exp(fmean([math.log(own.shares[GLASS]) for own in all_of_them], weights)))
-    *first, last = (own.title for own in all_of_them)
-    kinds = f"{', '.join(first)} and {last}" if first else last
-    about = f"{sum(weights)} tables of {kinds}"
-    yield Row(f"{runs.title}: processor time, as a share, {about}", took, "1", runs.ebm)
-
-
-def _tables(kind: accuracy_tables.Kind | glassbox_tables.Kind) -> str:
-    return f"{len(kind.common)} tables of {kind.title}"
+def _tables(kind: Kind) -> str:
+    return f"{kind.n_common} tables of {kind.title}"
 
 
 def _fits(folder: Path) -> Iterator[Row]:
     """Whole fits of 100 rounds, with discrete votes and with LogitBoost's."""
-    panel = records.read(folder / "panel.json")
+    panel = read(folder / "panel.json").cases
     for contender, votes in (("gpustump", "discrete votes"), ("gpustump LogitBoost", "LogitBoost")):
-        for size, data in ((1_000_000, "noise"), (200_000, "heavy"), (200_000, "mixed")):
-            (section,) = (
-                each
-                for each in panel.sections
-                if (each.runs[0].samples, each.runs[0].data) == (size, data)
-                and each.runs[0].rounds == (10, 100)
-            )
-            yield _fit(section, contender, f"{data}, {votes}")
-    (section, *_) = records.read(folder / "peers.json").sections
-    exact = [run for run in section.runs if run.contender in ("gpustump", "scikit-learn AdaBoost")]
-    yield _fit(Section(section.name, tuple(exact)), "gpustump", "AdaBoost")
-    (section, *_) = records.read(folder / "gpu-large.json").sections
-    yield _fit(section, "gpustump cuda, CuPy arrays", "on a GPU (H100), its arrays")
+        for case in ("large noise", "small heavy", "small mixed"):
+            yield _fit(panel[case], contender, f"{case.partition(' ')[2]}, {votes}")
+    adaboost = ("gpustump", "scikit-learn AdaBoost")
+    peers = next(iter(read(folder / "peers.json").cases.values()))
+    yield _fit([own for own in peers if own.contender in adaboost], "gpustump", "AdaBoost")
+    large = next(iter(read(folder / "gpu-large.json").cases.values()))
+    yield _fit(large, "gpustump cuda, CuPy arrays", "on a GPU (H100), its arrays")
 
 
-def _fit(section: Section, contender: str, about: str) -> Row:
+def _fit(results: Sequence[Result], contender: str, about: str) -> Row:
     """The median of the turns, and that of the fastest peer."""
-    seconds: Callable[..., float] = lambda run: median(whole_fit(run))  # noqa: E731
-    ours = next(run for run in section.runs if run.contender == contender)
-    peer = fastest_peer(whole_fit, section)
-    assert peer is not None, f"{section.name} has no peer"
-    rounds = ours.rounds[1]
+    ours = next(own for own in results if own.contender == contender)
+    peer = fastest_peer(whole_fit, results)
+    assert peer is not None, f"{about} has no peer"
     size = f"{ours.samples} x {ours.features}"
-    return Row(
-        f"{rounds} rounds, {size}: {about}",
-        f"{number(seconds(ours))} s",
-        f"{number(seconds(peer))} s",
-        peer.contender,
-    )
+    own, its = (f"{number(median(whole_fit(each)))} s" for each in (ours, peer))
+    return Row(f"{ours.rounds[1]} rounds, {size}: {about}", own, its, peer.contender)

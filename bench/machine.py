@@ -37,7 +37,7 @@ def describe() -> Machine:
         gpustump=gpustump.__version__,
         commit=_commit(),
         source_sha256=source_sha256(),
-        versions={name: v for name in _LIBRARIES if (v := _version(name))},
+        versions={name: version for name in _LIBRARIES if (version := _version(name))},
         gpus=gpus(),
     )
 
@@ -57,20 +57,15 @@ def gpus() -> tuple[str, ...]:
         return ()
 
 
-def sources() -> list[Path]:
-    """Every file of the package and of the benchmarks: Python, CUDA, C++ and the rest."""
-    found = (path for folder in ("gpustump", "bench") for path in (ROOT / folder).rglob("*"))
-    return sorted(
-        path
-        for path in found
-        if path.is_file() and _NO_SOURCES.isdisjoint(path.relative_to(ROOT).parts)
-    )
-
-
 def source_sha256() -> str:
-    """SHA-256 of the sources, with their names."""
+    """SHA-256 of every source file of the package and of the benchmarks, with their names."""
     content = hashlib.sha256()
-    for path in sources():
+    for path in sorted(
+        path
+        for folder in ("gpustump", "bench")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and _NO_SOURCES.isdisjoint(path.relative_to(ROOT).parts)
+    ):
         content.update(f"{path.relative_to(ROOT).as_posix()}\0".encode())
         content.update(hashlib.sha256(path.read_bytes()).digest())
     return content.hexdigest()

@@ -1,18 +1,16 @@
-"""`python -m bench profile`: the time of each CUDA kernel in a round, and of the rest of the round.
+"""the time of each CUDA kernel in a round, and of the rest of the round.
 
 Rounds are timed twice: whole, by the clock, and launch by launch, by events on the device. Beside
 the time of a kernel that goes through all samples stands the speed at which it moves the bytes that
 it must read and write. Events also include the time that the device waits for a launch. So the time
 of the smallest launch is printed, too: no other can seem shorter. `--skip N` leaves out the first
-N rounds: late rounds on hard data (`--data noise`) spend their time elsewhere. `--shapes` then
-times `add`, which should take most of a large round, with smaller tables and fewer threads.
+N rounds: late rounds on hard data (`--data noise`) spend their time elsewhere.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import itertools
 import time
 from collections import defaultdict
@@ -24,22 +22,21 @@ from typing import Any
 import numpy as np
 
 from bench import data
-from bench.benchmarks import UsageError, add_shape, add_votes, whole
 from bench.machine import describe
-from bench.speed import gpu_probe
-from bench.tables import markdown, number, ranged
+from bench.markdown import markdown, number
+from bench.memory_speed import gpu_probe
+from bench.tables import ranged
+from bench.timing import UsageError, whole
 from bench.worker import timed
 from gpustump.arrays.devices import DeviceError, devices
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import Resources, Task, Trainer
-from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.codes import ResidentCodes
 from gpustump.engines.cuda.device import CudaDevice, device_named
 from gpustump.engines.cuda.engine import CudaEngine
-from gpustump.engines.cuda.histograms import Histograms
-from gpustump.engines.cuda.table import CudaTable, prepare
+from gpustump.engines.cuda.table import CudaTable
 
 _REPEATS = 7  # of a launch that is timed alone
 
@@ -57,15 +54,13 @@ _INTEGERS = {"discrete": 1, "intervals": 1, "real": 1, "newton": 2}
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
-    parser.add_argument("--data", default="synthetic", choices=data.FAMILIES)
-    add_shape(parser, 1_000_000, 100)
-    add_votes(parser, "intervals")
-    rounds = parser.add_argument_group("rounds")
-    rounds.add_argument("--rounds", type=whole(1), default=50, metavar="N", help="that are timed")
-    rounds.add_argument(
-        "--skip", type=whole(1), default=3, metavar="N", help="that are made before"
-    )
-    parser.add_argument("--shapes", action="store_true", help="time `add` in other shapes, too")
+    add = parser.add_argument
+    add("--data", default="synthetic", choices=data.FAMILIES)
+    add("--samples", type=whole(16), default=1_000_000, metavar="N", help="default: 1 million")
+    add("--features", type=whole(3), default=100, metavar="N", help="default: 100")
+    add("--votes", nargs="+", choices=list(_SETTINGS), default=["discrete"], help="what is trained")
+    add("--rounds", type=whole(1), default=50, metavar="N", help="rounds that are timed")
+    add("--skip", type=whole(1), default=3, metavar="N", help="rounds that are made before")
 
 
 def run(options: argparse.Namespace) -> Iterator[str]:
@@ -82,8 +77,6 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     machine = describe()
     gpus = ", ".join(machine.gpus) or "no GPU"
     yield f"{gpus}. gpustump {machine.gpustump} at {machine.commit or '?'}"
-    if options.shapes:
-        yield _shapes(device, X, y)
 
 
 @dataclass(frozen=True)
@@ -264,9 +257,9 @@ def _least(device: CudaDevice, n_samples: int) -> str:
         f"The smallest launch takes {number(_alone(device, lambda: device.clear(one)) * 1e6)} us."
     )
     if probe := gpu_probe(n_samples):
-        probe.warm_up()
-        probe.measure()
-        words += f" A copy moves {number(probe.copied / probe.copy_seconds[0] / 1e9)} GB/s."
+        probe.copy()
+        seconds, _ = timed(probe.copy)
+        words += f" A copy moves {number(probe.copied / seconds / 1e9)} GB/s."
     return words
 
 
@@ -279,34 +272,3 @@ def _alone(device: CudaDevice, work: Callable[[], Any]) -> float:
             work()
             took.append(seconds_between(device, start, now(device)))
     return median(took)
-
-
-def _shapes(device: CudaDevice, X: Any, y: np.ndarray) -> str:
-    """The times of `add` over all samples, by the size of tables, threads and blocks."""
-    rows = []
-    most = device.most_shared
-    sizes = [layout.table_bytes(bits) for bits in (3, 4, 5)]
-    for size in [*(size for size in sizes if size < most), most]:
-        device.most_shared = size  # as if there were no more
-        try:
-            columns = prepare(X, None, device)
-            kernel, n_bytes = layout.adding_kernel(device)
-            histograms = Histograms(columns)  # its layers hold addresses only, no arrays
-            (part,) = columns.codes.parts()
-            by_grid = {}  # a large table has as many blocks as processors, in any case
-            for samples in (4096, 1024, 256):
-                groups, grid = layout.described(
-                    device, columns.groups, layout.padded(len(y)), samples
-                )
-                by_grid[grid] = layout.on_device(device, groups)
-            for threads in (256, 512, device.most_threads):
-                for grid, groups in by_grid.items():
-                    launch = functools.partial(
-                        device.launch, kernel, grid, threads, part.codes, groups, part.n_groups,
-                        histograms.layers, 0, part.n, shared=n_bytes,
-                    )  # fmt: skip
-                    seconds = _alone(device, launch)
-                    rows.append([kernel, str(threads), str(grid), number(seconds * 1e6)])
-        finally:
-            device.most_shared = most
-    return markdown(["kernel", "threads", "blocks", "us, all samples"], rows)

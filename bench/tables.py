@@ -1,276 +1,328 @@
 """Tables from the JSON of a run, as Markdown that reads well in a terminal, too.
 
-Nothing is measured here. A cell is a median; in brackets behind it are the least and the greatest
-of the turns.
+Nothing is measured here. What follows from the timings is computed turn by turn first; medians are
+taken last. A cell is a median; in brackets behind it are the least and the greatest of the turns.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from typing import Any
 
-import tabulate
+from bench.accuracy_tables import pages as accuracy_pages
+from bench.cluster import LOCAL
+from bench.contenders import is_ours
+from bench.markdown import NOTHING, markdown, number
+from bench.memory_speed import MEMORY
+from bench.records import Report, Result
+from bench.timing import AXES
 
-from bench import summary
-from bench.records import Machine, Report, Run, Section
-from bench.summary import Quantity, spread
+Quantity = Callable[[Result], list[float]]
+"""One value a turn."""
+Column = tuple[str, Callable[[Result], str]]
+"""A title, and what a result has below it."""
 
-tabulate.MIN_PADDING = 0  # columns no wider than they need
 
-NOTHING = "-"
-_WORDS = ("", "exact", "digest", "what", "data", "fastest peer")  # columns that hold no numbers
+def whole_fit(result: Result) -> list[float]:
+    """Seconds of the long fit, from the arrays to the model."""
+    return list(result.values.get("long", ()))
 
-Column = tuple[str, Callable[[Run], str]]
-"""A title, and what a run has below it."""
+
+def per_round(result: Result) -> list[float]:
+    """Seconds that one more round costs: the slope between the short and the long fit."""
+    return slope(result, "short", "long")
+
+
+def slope(result: Result, short: str, long: str) -> list[float]:
+    """By how much something grows with a round, from a short fit to a long one, in each turn."""
+    if long not in result.values:
+        return []
+    rounds = result.rounds[1] - result.rounds[0]
+    pairs = zip(result.values[short], result.values[long], strict=True)
+    return [(b - a) / rounds for a, b in pairs]
+
+
+def preparation(result: Result) -> list[float]:
+    """Seconds of a fit that do not grow with the rounds: where that line meets zero rounds."""
+    pairs = zip(result.values.get("short", ()), per_round(result), strict=True)
+    return [short - result.rounds[0] * cost for short, cost in pairs]
+
+
+def ratios(of: Quantity, result: Result, base: Result) -> list[float]:
+    """A result's values divided by the base's, in the turns that both took."""
+    return [a / b for a, b in zip(of(result), of(base), strict=False) if b > 0]
+
+
+def measured(results: Sequence[Result]) -> list[Result]:
+    """Those that were measured to the end."""
+    return [result for result in results if result.reason is None]
+
+
+def fastest_peer(of: Quantity, results: Sequence[Result]) -> Result | None:
+    """The contender with the least median that is not gpustump, if there is one.
+
+    A peer whose median noise made negative does not count, as no ratio could be formed.
+    """
+    medians = [
+        (statistics.median(of(result)), index)
+        for index, result in enumerate(results)
+        if result.reason is None and not is_ours(result.contender)
+    ]
+    found = min((each for each in medians if each[0] > 0), default=None)
+    return results[found[1]] if found else None
+
+
+def exponents(of: Quantity, sizes: Sequence[float], results: Sequence[Result]) -> list[float]:
+    """The exponent of a power law through the results, in each turn that all took.
+
+    A straight line is put through the logarithms by least squares. Turns in which noise made a
+    time negative have none.
+    """
+    x = [math.log(size) for size in sizes]
+    return [
+        statistics.linear_regression(x, [math.log(value) for value in values]).slope
+        for values in zip(*map(of, results), strict=False)
+        if len(set(sizes)) > 1 and min(values) > 0
+    ]
+
+
+def disagreement(results: Sequence[Result]) -> str | None:
+    """A message if two contenders of the same job made different models; None if not."""
+    found: dict[tuple[object, ...], set[tuple[str, str]]] = defaultdict(set)
+    for result in results:
+        models = [result.facts["digest"]] if "digest" in result.facts else []
+        if is_ours(result.contender):
+            models += result.values.get("model", ())
+        given = {name: value for name, value in result.parameters.items() if name != "device"}
+        job = result.data_sha256, result.rounds, result.estimator, repr(given)
+        found[job] |= {(str(model), result.contender) for model in models}
+    for models_of_job in found.values():
+        if len({model for model, _ in models_of_job}) > 1:
+            pairs = "; ".join(f"{who}: {model[:12]}" for model, who in sorted(models_of_job))
+            return f"different models were trained on the same data: {pairs}"
+    return None
+
+
+# ---- pages ----
 
 
 def page(report: Report, *, only_means: bool = False) -> str:
-    """All that a report says, as Markdown; of a panel perhaps the shares only."""
-    makers = {
-        "backends": _backends,
-        "peers": _peers,
-        "panel": _panel,
-        "growth": _growth,
-        "limit": _limit,
-    }
-    parts = [_speeds(report)] if report.speeds else []
-    if report.benchmark == "panel":
-        parts += _headlines(report)
-    for section in () if only_means else report.sections:
-        tables = makers[report.benchmark](report, section)
-        parts += [*(tables if summary.measured(section) else tables[:1]), *_not_measured(section)]
-    return "\n\n".join([*parts, origin(report.machine, report.started, report.command)])
+    """All that a report says, as Markdown.
 
-
-def number(value: float | None) -> str:
-    """Three significant digits, without an exponent."""
-    if value is None:
-        return NOTHING
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    decimals = max(2 - math.floor(math.log10(abs(value))), 0)
-    return f"{value:.{min(decimals, 6)}f}"
+    With `only_means` a run of `accuracy` is cut down to its means, a panel to its shares.
+    """
+    if report.benchmark == "accuracy":
+        parts = accuracy_pages(report, only_means=only_means)
+    else:
+        parts = _shares(report) if report.benchmark == "panel" else []
+        for case, results in ({} if only_means else report.cases).items():
+            if case == MEMORY:
+                parts.append(_speeds(results))
+            elif report.benchmark == "growth":
+                parts.append(_growth(results))
+            else:
+                parts.append(_case(report, results))
+            reasons = {who.contender: who.reason for who in results if who.reason is not None}
+            listed = "; ".join(f"{who} ({reason[:120]})" for who, reason in reasons.items())
+            parts += [f"Not measured: {listed}."] if listed else []
+    return "\n\n".join([*parts, *([] if only_means else [origin(report)])])
 
 
 def ranged(values: Sequence[float], scale: float = 1.0) -> str:
     """A median with the least and the greatest; or that there was only one value."""
-    if not values:
-        return NOTHING
-    median, low, high = (number(value * scale) for value in spread(values))
-    return f"{median} (once)" if len(values) == 1 else f"{median} ({low}..{high})"
+    if len(values) < 2:
+        return f"{number(values[0] * scale)} (once)" if values else NOTHING
+    low, high = (number(end(values) * scale) for end in (min, max))
+    return f"{middle(values, scale)} ({low}..{high})"
 
 
 def middle(values: Sequence[float], scale: float = 1.0) -> str:
     """A median alone."""
-    return number(spread(values).median * scale) if values else NOTHING
+    return number(statistics.median(values) * scale) if values else NOTHING
 
 
-def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A pipe table: words to the left, numbers to the right."""
-    sides = ["left" if column in _WORDS else "right" for column in columns]
-    return str(
-        tabulate.tabulate(rows, columns, tablefmt="pipe", colalign=sides, disable_numparse=True)
-    )
+def _case(report: Report, results: Sequence[Result]) -> str:
+    """Who took turns with each other: a row for each, and the columns that say something."""
+    base = next(iter(measured(results)), results[0])  # what ratios compare with
+    cluster = "workers" in base.facts
 
+    def times(of: Quantity) -> Column:
+        bases = {own.contender: own for own in reversed(measured(results)) if cluster}
+        cell = lambda own: middle(ratios(of, own, bases.get(own.contender, base)))  # noqa: E731
+        return f"x {_where(base)}" if cluster else f"x {base.contender}", cell
 
-def _of_runs(section: Section, columns: Sequence[Column]) -> str:
-    """A table with a row for each run that was measured."""
-    rows = [
-        [run.contender, *(cell(run) for _, cell in columns)] for run in summary.measured(section)
-    ]
-    return markdown(["", *(title for title, _ in columns)], rows)
+    def fact(title: str, name: str, shown: Callable[[Any], str]) -> Column:
+        return title, lambda own: shown(own.facts[name]) if name in own.facts else NOTHING
 
+    def model(own: Result) -> str:
+        found = own.values.get("model") or [own.facts.get("digest", NOTHING)]
+        differ = len(set(found)) > 1
+        return f"{len(set(found))} in {len(found)} turns" if differ else str(found[0])[:12]
 
-def _not_measured(section: Section) -> list[str]:
-    """One sentence on the contenders that have no row, or nothing."""
-    reasons = {run.contender: run.reason for run in section.runs if run.reason is not None}
-    listed = "; ".join(f"{contender} ({reason[:80]})" for contender, reason in reasons.items())
-    return [f"Not measured: {listed}."] if listed else []
-
-
-def _backends(_: Report, section: Section) -> list[str]:
-    base = _base(section)
     columns: list[Column] = [
-        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
+        ("workers", lambda own: _where(own) if cluster else NOTHING),
+        ("threads each", lambda own: str(own.threads) if cluster else NOTHING),
+        fact("exact", "exact", lambda exact: "yes" if exact else "no"),
+        ("ms per round", lambda own: ranged(per_round(own), 1e3)),
         ("ns per element", _per_element),
-        (f"x {base.contender}", lambda run: middle(summary.ratios(summary.per_round, run, base))),
-        ("load, s", lambda run: number(run.load)),
-        ("first fit, +s", lambda run: number(summary.first_fit_extra(run))),
-        ("digest", lambda run: run.digest[:12] if run.digest else NOTHING),
+        times(per_round),
+        ("MB to move", lambda own: _memory_share(report, own)[0]),
+        ("of the bandwidth", lambda own: _memory_share(report, own)[1]),
+        ("of the gather rate", lambda own: _memory_share(report, own)[2]),
+        ("prepare, s", lambda own: ranged(preparation(own))),
+        (f"{base.rounds[1]} rounds, s", lambda own: ranged(whole_fit(own))),
+        times(whole_fit),
+        ("predict, ms", lambda own: ranged(own.values.get("predict", ()), 1e3)),
+        fact("load, s", "load", number),
+        ("first fit, +s", _first_fit),
+        fact("memory, MB", "host_memory", lambda n_bytes: number(n_bytes / 1e6)),
+        fact("on the GPU, MB", "device_memory", lambda n_bytes: number(n_bytes / 1e6)),
+        *(
+            fact(title, name, "{:.4f}".format)
+            for title, name in (("accuracy", "accuracy"), ("AUC", "auc"), ("R2", "r2"))
+        ),
+        ("messages a round", lambda own: middle(messages_per_round(own))),
+        ("bytes a worker and round", lambda own: middle(own.values.get("round_bytes_long", ()))),
+        ("on the loopback", _loopback),
+        ("digest", model),
     ]
-    return [_title(section), _of_runs(section, columns)]
+    found = measured(results)
+    cells = [(title, [cell(own) for own in found]) for title, cell in columns]
+    kept = [("", [own.contender for own in found])]
+    kept += [(title, column) for title, column in cells if set(column) - {NOTHING}]
+    rows = zip(*(column for _, column in kept), strict=True)
+    heading = f"**{base.data}, {base.samples} x {base.features}**, {_held(results)}"
+    return f"{heading}\n\n{markdown([title for title, _ in kept], [*rows])}"
 
 
-def _peers(_: Report, section: Section) -> list[str]:
-    base = _base(section)
-    times = f"x {base.contender}"
-    speed: list[Column] = [
-        ("exact", lambda run: "yes" if run.exact else "no"),
-        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
-        (times, lambda run: middle(summary.ratios(summary.per_round, run, base))),
-        ("prepare, s", lambda run: ranged(summary.preparation(run))),
-        (f"{base.rounds[1]} rounds, s", lambda run: ranged(summary.whole_fit(run))),
-        (times, lambda run: middle(summary.ratios(summary.whole_fit, run, base))),
-    ]
-    worth: list[Column] = [
-        ("predict, ms", lambda run: ranged(summary.predicting(run), 1e3)),
-        ("load, s", lambda run: number(run.load)),
-        ("first fit, +s", lambda run: number(summary.first_fit_extra(run))),
-        ("memory, MB", _megabytes),
-        *_quality(section),
-    ]
-    return [_title(section), _of_runs(section, speed), _of_runs(section, worth)]
+def _per_element(result: Result) -> str:
+    return middle(per_round(result), 1e9 / (result.samples * result.features))
 
 
-def _quality(section: Section) -> list[Column]:
-    """How good the models are, of classes or of a quantity."""
-    if any(run.r2 is not None for run in section.runs):
-        return [("R2", lambda run: f"{run.r2:.4f}")]
-    return [
-        ("accuracy", lambda run: f"{run.accuracy:.4f}"),
-        ("AUC", lambda run: f"{run.auc:.4f}"),
-    ]
+def _first_fit(result: Result) -> str:
+    """What a process's first fit takes beyond a later one: what it compiles, mostly."""
+    if "first_fit" not in result.facts:
+        return NOTHING
+    return number(result.facts["first_fit"] - statistics.median(result.values["short"]))
 
 
-def _headlines(report: Report) -> list[str]:
-    """Of the panel: what share of the fastest peer's time gpustump takes, section by section."""
-    return [
-        "**A round, as a share of the fastest peer's**\n\n"
-        + _shares(report, summary.per_round, "its ms", 1e3),
-        "**A whole fit, as a share of the fastest peer's**\n\n"
-        + _shares(report, summary.whole_fit, "its s", 1.0),
-    ]
+def _where(result: Result) -> str:
+    return "local" if result.facts["workers"] == LOCAL else str(result.facts["workers"])
 
 
-def _shares(report: Report, of: Quantity, unit: str, scale: float) -> str:
-    names = summary.ours(report)
+def messages_per_round(result: Result) -> list[float]:
+    """Messages to each worker that one more round takes, of each turn; none if not counted."""
+    found = slope(result, "messages_short", "messages_long")
+    return [each / result.facts["workers"] for each in found]
+
+
+def _loopback(result: Result) -> str:
+    """Bytes between processes that one more round takes, for each worker."""
+    workers = result.facts.get("workers", LOCAL)
+    passed = slope(result, "passed_short", "passed_long") if workers != LOCAL else []
+    return middle(passed, 1 / (workers or 1))
+
+
+def _memory_share(report: Report, result: Result) -> tuple[str, str, str]:
+    """The bytes of one yardstick of a round, and what part of the round this and another one are.
+
+    The first reads one byte for every element, its code, and reads and writes 8 bytes for every
+    sample, its weight. The second gathers once for each element. Neither is a lower bound.
+    """
+    n_bytes = result.samples * result.features + 2 * 8 * result.samples
+    for speed in report.cases.get(MEMORY, ()):
+        if speed.contender == result.facts.get("device", "cpu"):
+            shares = []
+            for what, amount in (("copy", n_bytes), ("gather", result.samples * result.features)):
+                total = speed.facts["copied" if what == "copy" else "gathered"]
+                pairs = zip(speed.values[what], per_round(result), strict=False)
+                found = [amount / total * took / cost for took, cost in pairs if cost > 0]
+                shares.append(f"{middle(found, 100)}%" if found else NOTHING)
+            return number(n_bytes / 1e6), shares[0], shares[1]
+    return NOTHING, NOTHING, NOTHING
+
+
+def _speeds(results: Sequence[Result]) -> str:
+    """The memory's speed, as `limit` measures it."""
     rows = []
-    for section in report.sections:
-        run, peer = section.runs[0], summary.fastest_peer(of, section)
-        short, long = run.rounds
-        rounds = f"{short} to {long}" if of is summary.per_round else str(long)
-        its = [peer.contender, middle(of(peer), scale)] if peer else [NOTHING, NOTHING]
-        found = summary.of_fastest_peer(of, section)
-        shares = [ranged(found.get(name, [])) for name in names]
-        rows.append([run.data, f"{run.samples} x {run.features}", rounds, *its, *shares])
-    return markdown(["data", "size", "rounds", "fastest peer", unit, *names], rows)
+    for own in results:
+        copied = [own.facts["copied"] / seconds for seconds in own.values["copy"]]
+        gathered = [own.facts["gathered"] / seconds for seconds in own.values["gather"]]
+        speeds = [ranged(copied, 1e-9), ranged(gathered, 1e-6)]
+        rows.append([own.contender, str(own.threads), *speeds])
+    columns = ["", "threads", "copied, GB/s", "gathered, million elements/s"]
+    return f"**The memory's speed**\n\n{markdown(columns, rows)}"
 
 
-def _panel(_: Report, section: Section) -> list[str]:
-    a_round, fit = (
-        summary.of_fastest_peer(of, section) for of in (summary.per_round, summary.whole_fit)
-    )
-    columns: list[Column] = [
-        ("exact", lambda run: "yes" if run.exact else "no"),
-        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
-        ("x fastest peer", lambda run: middle(a_round.get(run.contender, []))),
-        (f"{section.runs[0].rounds[1]} rounds, s", lambda run: ranged(summary.whole_fit(run))),
-        ("x fastest peer", lambda run: middle(fit.get(run.contender, []))),
-        ("prepare, s", lambda run: middle(summary.preparation(run))),
-        *_quality(section),
-    ]
-    return [_title(section), _of_runs(section, columns)]
+def _shares(report: Report) -> list[str]:
+    """Of the panel: what share of the fastest peer's time gpustump takes, case by case."""
+    names = dict.fromkeys(own.contender for own in report.results if is_ours(own.contender))
+    parts = []
+    for of, what, unit, scale in (
+        (per_round, "A round", "its ms", 1e3),
+        (whole_fit, "A whole fit", "its s", 1.0),
+    ):
+        rows = []
+        for results in report.cases.values():
+            first, peer = results[0], fastest_peer(of, results)
+            rounds = "{} to {}".format(*first.rounds) if of is per_round else str(first.rounds[1])
+            found = {own.contender: ratios(of, own, peer) for own in measured(results) if peer}
+            its = [peer.contender, middle(of(peer), scale)] if peer else [NOTHING, NOTHING]
+            size = f"{first.samples} x {first.features}"
+            shares = [ranged(found.get(name, [])) for name in names]
+            rows.append([first.data, size, rounds, *its, *shares])
+        table = markdown(["data", "size", "rounds", "fastest peer", unit, *names], rows)
+        parts.append(f"**{what}, as a share of the fastest peer's**\n\n{table}")
+    return parts
 
 
-def _growth(_: Report, section: Section) -> list[str]:
-    columns = ["", section.name, "ms per round", "ns per element", "prepare, ms"]
-    quantities = (summary.per_round, summary.preparation)
-    rows = []
-    for contender, runs in summary.by_contender(section).items():
-        sizes, labels = zip(*(summary.size(section.name, run) for run in runs), strict=True)
-        for run, label in zip(runs, labels, strict=True):
-            a_round, rest = (of(run) for of in quantities)
-            cells = (ranged(a_round, 1e3), _per_element(run), middle(rest, 1e3))
-            rows.append([contender, label, *cells])
+def _growth(results: Sequence[Result]) -> str:
+    """A row for each contender and size, and the exponents of a contender below its sizes."""
+    axis, rows = results[0].case, []
+    for name in dict.fromkeys(own.contender for own in measured(results)):
+        runs = [own for own in measured(results) if own.contender == name]
+        sizes = [own.rounds[1] if axis == "rounds" else getattr(own, axis) for own in runs]
+        for own, size in zip(runs, sizes, strict=True):
+            cells = (ranged(per_round(own), 1e3), _per_element(own), middle(preparation(own), 1e3))
+            rows.append([name, str(size), *cells])
         if len(runs) > 1:
-            slopes = (_exponent(summary.exponents(of, sizes, runs)) for of in quantities)
-            rows.append([contender, "exponent", next(slopes), "", next(slopes)])
-    held = [axis for axis in ("samples", "features", "rounds", "threads") if axis != section.name]
-    data = section.runs[0].data
-    heading = f"**Over {summary.AXES[section.name]}**: {data}, {_held(section, *held)}"
-    return [heading, markdown(columns, rows)]
+            a_round, rest = (exponents(of, sizes, runs) for of in (per_round, preparation))
+            rows.append([name, "exponent", _exponent(a_round), "", _exponent(rest)])
+    heading = f"**Over {axis}**: {results[0].data}, {_held(results)}"
+    columns = ["", axis, "ms per round", "ns per element", "prepare, ms"]
+    return f"{heading}\n\n{markdown(columns, rows)}"
 
 
 def _exponent(slopes: Sequence[float]) -> str:
     if not slopes:
         return NOTHING
-    median, low, high = spread(slopes)
-    return f"{median:z.2f} ({low:z.2f}..{high:z.2f})"
+    return f"{statistics.median(slopes):z.2f} ({min(slopes):z.2f}..{max(slopes):z.2f})"
 
 
-def _limit(report: Report, section: Section) -> list[str]:
-    def share(run: Run, which: int) -> str:
-        found = summary.yardsticks(report, run)
-        of_round = summary.shares(found[which], run) if found else []
-        return f"{middle(of_round, 100)}%" if of_round else NOTHING
-
-    columns: list[Column] = [
-        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
-        ("MB to move", lambda run: number(summary.bytes_to_move(run) / 1e6)),
-        ("of the bandwidth", lambda run: share(run, 0)),
-        ("of the gather rate", lambda run: share(run, 1)),
-    ]
-    return [_title(section), _of_runs(section, columns)]
+def _held(results: Sequence[Result]) -> str:
+    """The numbers that were the same in all results, as text."""
+    parts = []
+    for name in ("samples", "features", "threads"):
+        found = {getattr(own, name) for own in results}
+        if len(found) == 1 and (name == "threads" or results[0].case in AXES):
+            parts.append(f"{found.pop()} {name}")
+    if len({own.rounds for own in results}) == 1:
+        parts.append("{} and {} rounds".format(*results[0].rounds))
+    return ", ".join([*parts, f"turns: {max(own.n_turns for own in results)}"])
 
 
-def _speeds(report: Report) -> str:
-    columns = ["", "threads", "copied, GB/s", "gathered, million elements/s"]
-    rows = [
-        [
-            speed.device,
-            str(speed.threads),
-            ranged(summary.bandwidth(speed), 1e-9),
-            ranged(summary.gather_rate(speed), 1e-6),
-        ]
-        for speed in report.speeds
-    ]
-    return f"**The memory's speed**\n\n{markdown(columns, rows)}"
-
-
-def _per_element(run: Run) -> str:
-    return middle(summary.per_round(run), 1e9 / (run.samples * run.features))
-
-
-def _megabytes(run: Run) -> str:
-    on_gpu = f" + {number(run.device_memory / 1e6)} on the GPU" if run.device_memory else ""
-    return (NOTHING if run.host_memory is None else number(run.host_memory / 1e6)) + on_gpu
-
-
-def _base(section: Section) -> Run:
-    """The run that ratios compare with: the first that was measured."""
-    return next(iter(summary.measured(section)), section.runs[0])
-
-
-def _title(section: Section) -> str:
-    run = section.runs[0]
-    return f"**{run.data}, {run.samples} x {run.features}**, " + _held(section, "rounds", "threads")
-
-
-def _held(section: Section, *names: str) -> str:
-    """The numbers that were the same in all runs, as text."""
-    run = section.runs[0]
-    parts = {
-        "samples": f"{run.samples} samples",
-        "features": f"{run.features} features",
-        "rounds": f"{run.rounds[0]} and {run.rounds[1]} rounds",
-        "threads": _plural(run.threads, "thread"),
-    }
-    turns = _plural(max(len(run.turns) for run in section.runs), "turn")
-    return ", ".join([*(parts[name] for name in names), turns])
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def origin(machine: Machine, started: str, command: str) -> str:
+def origin(report: Report) -> str:
     """Where, when and how a run was measured."""
+    machine = report.machine
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     memory = f", {machine.memory / 2**30:.0f} GiB" if machine.memory else ""
     commit = f" at {machine.commit}" if machine.commit else ""
     return (
-        f"{machine.processor}, {_plural(machine.cores, 'core')}{memory}, "
+        f"{machine.processor}, cores: {machine.cores}{memory}, "
         f"{'; '.join(machine.gpus) or 'no GPU'}, {machine.system}. "
         f"Python {machine.python}, {versions}. "
-        f"gpustump {machine.gpustump}{commit}, {started[:10]}: `{command}`"
+        f"gpustump {machine.gpustump}{commit}, {report.started[:10]}: `{report.command}`"
     )

@@ -1,39 +1,167 @@
-"""A contender in a process of its own, where it is timed.
+"""A process of its own that carries out orders, and a contender that is timed in one.
 
 Libraries that share a process disturb each other: threads of one spin while another is timed, one
 changes the number of threads of another, and one crash ends all. So a worker holds one contender
 only, on a fixed number of cores. It loads its data once, and carries out one order at a time while
-the others wait. Memory is measured in an earlier process, so that the first fit that is timed is
-the first of its process.
+the others wait. If an order raises, hangs or crashes, the contender withdraws, with the reason in
+one line, and the benchmark goes on.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
+import multiprocessing
+import os
+import resource
+import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from unittest.mock import patch
 
 import numpy as np
+import psutil
 
 from bench.contenders import Contender, device_used, on_host, release, synchronise
 from bench.data import DataSet, Stored
-from bench.memory import peak_memory
-from bench.records import Run, Turn
-from bench.servant import Servant, WithdrawnError
+from bench.records import Result
 
+_PARTING = 5.0  # seconds that a process has to end when it is asked to
 _SETTLE = 0.02  # seconds between an order and its start, for most threads that spin to fall asleep
-
+_THREAD_VARIABLES = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    "VECLIB_MAXIMUM_THREADS",
+)
+_SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most of its memory
+_BYTES_OF_MAXRSS = 1 if sys.platform == "darwin" else 1024
 NOT_YET = "its first turn was not over"
 """Why a contender has no results if the benchmark was ended early."""
 
-Result = TypeVar("Result")
+T = TypeVar("T")
+
+
+class WithdrawnError(Exception):
+    """A contender that cannot take part, or not any further; the message says why."""
+
+
+def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """The seconds that some work took, and its result."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+class Process:
+    """The near end of a process that carries out orders.
+
+    Parameters
+    ----------
+    log : Path
+        The file for what it prints.
+    limit : float
+        Seconds; an order that takes longer ends the process.
+    """
+
+    def __init__(self, log: Path, limit: float) -> None:
+        self.limit = limit
+        self._log = log
+        self._process: Any = None
+        self._pipe: Any = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not been closed."""
+        return self._process is not None
+
+    def start(self, threads: int, stage: Callable[..., Any], *arguments: Any) -> None:
+        """Start the process, held to so many cores. The stage is made there: its methods are the
+        orders."""
+        context = multiprocessing.get_context("spawn")
+        self._pipe, far_end = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(far_end, self._log, threads, stage, arguments), daemon=True
+        )
+        variables = {**dict.fromkeys(_THREAD_VARIABLES, str(threads)), **_SHARED_GPU}
+        with patch.dict(os.environ, variables):  # read when the process starts
+            self._process.start()
+        far_end.close()
+
+    def ask(self, order: str, *arguments: Any) -> Any:
+        """What a method of the stage returns.
+
+        Raises
+        ------
+        WithdrawnError
+            If it raised, or if the process ended or took too long; then it is closed at once, to
+            free its cores and memory.
+        """
+        with contextlib.suppress(OSError):  # if its process has ended, receiving tells how
+            self._pipe.send((order, arguments))
+        try:
+            if self._pipe.poll(self.limit):
+                went_well, answer = self._pipe.recv()
+            else:
+                went_well, answer = False, f"no answer within {self.limit:g} s"
+        except (EOFError, OSError):
+            went_well, answer = False, self._how_it_ended()
+        if not went_well:
+            self.close()
+            raise WithdrawnError(answer)
+        return answer
+
+    def close(self) -> None:
+        """End the process: ask first, then insist."""
+        if self._process is not None:
+            for end in (self._process.terminate, self._process.kill):
+                end()
+                self._process.join(_PARTING)
+            self._pipe.close()
+            self._process = self._pipe = None
+
+    def _how_it_ended(self) -> str:
+        self._process.join(_PARTING)
+        code = self._process.exitcode
+        try:
+            how = f"its process was ended by {signal.Signals(-code).name}"
+        except (TypeError, ValueError):
+            how = f"its process ended with code {code}"
+        printed = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
+        last_words = [line.strip()[:200] for line in printed if line.strip()][-1:]
+        return ": ".join([how, *last_words])
+
+
+def serve(
+    pipe: Connection,
+    log: Path,
+    threads: int,
+    make_stage: Callable[..., Any],
+    arguments: tuple[Any, ...],
+) -> None:
+    """The far end: carry out orders until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the near end handles interrupts
+    with log.open("w") as file:  # what the libraries print is read if the process dies
+        for descriptor in (1, 2):
+            os.dup2(file.fileno(), descriptor)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    stage = make_stage(*arguments)
+    with contextlib.suppress(EOFError):
+        while True:
+            order, given = pipe.recv()
+            try:
+                answer = True, getattr(stage, order)(*given)
+            except Exception as error:
+                text = str(error).strip() or "no message"
+                kind = "" if isinstance(error, WithdrawnError) else f"{type(error).__name__}: "
+                answer = False, kind + text.splitlines()[0][:300]
+            pipe.send(answer)
 
 
 class Entry(NamedTuple):
-    """One contender's part in a benchmark."""
+    """One contender's part in a benchmark of speed."""
 
     contender: Contender
     data: Callable[[], DataSet]
@@ -43,177 +171,142 @@ class Entry(NamedTuple):
     threads: int
     """Cores that its process may use."""
     whole: bool = False
-    """Whether predicting and memory are measured, too."""
+    """Whether predicting is measured, too."""
 
 
-class Worker(Servant):
-    """The near end: a `Player` that hands every order to its process.
+class Worker:
+    """The near end of a contender that takes turns."""
 
-    An order that takes longer than `limit` seconds ends the process.
-    """
-
-    def __init__(self, entry: Entry, data: Stored, limit: float = 600.0) -> None:
-        super().__init__(data.folder / f"{id(self)}.log", limit)
+    def __init__(self, case: str, entry: Entry, data: Stored, limit: float = 600.0) -> None:
         self.name = entry.contender.name
-        self._entry = entry
-        self._data = data
-        self._found: dict[str, Any] = {}  # fields of the record
-        self._tried = False
+        self.process = Process(data.folder / f"{id(self)}.log", limit)
+        self.facts: dict[str, Any] = {"exact": entry.contender.exact}
+        self.case, self.entry, self.data = case, entry, data
+
+    def start(self) -> float:
+        """Start the process; returns the seconds it took to load the libraries."""
+        self.process.start(
+            self.entry.threads, Stage, self.entry.contender, self.data, self.entry.threads
+        )
+        return float(self.process.ask("load"))
 
     def warm_up(self) -> None:
-        """Measure the memory, then start the process that is timed, and do everything once."""
-        if reason := self._entry.contender.absent():
-            raise WithdrawnError(reason)
-        short = self._entry.rounds[0]
-        if self._entry.whole:
-            self._launch()
-            self._found |= self.ask("weigh", short)
-            self.close()
-        self._found["load"] = self._launch()
-        self._found |= self.ask("first_fit", short)
-        if self._entry.whole:
-            self.ask("predict")
+        """Do everything once that only a first fit needs, such as compiling.
 
-    def turn(self) -> Turn:
-        """A short fit, a long one, and predicting if that is wanted."""
-        short, long = (self.ask("fit", rounds) for rounds in self._entry.rounds)
-        return Turn(short, long, self.ask("predict") if self._entry.whole else None)
+        Raises
+        ------
+        WithdrawnError
+            As the methods below.
+        """
+        if reason := self.entry.contender.absent():
+            raise WithdrawnError(reason)
+        self.facts["load"] = self.start()
+        self.facts |= self.process.ask("first_fit", self.entry.rounds[0])
+        if self.entry.whole:
+            self.process.ask("predict")
+
+    def turn(self) -> dict[str, Any]:
+        """One turn: a short fit, a long one, and predicting if that is wanted."""
+        short, long = (self.process.ask("fit", rounds) for rounds in self.entry.rounds)
+        took = {"short": short, "long": long}
+        return {**took, "predict": self.process.ask("predict")} if self.entry.whole else took
 
     def judge(self) -> None:
-        """Look at the model of the last long fit."""
-        self._found |= self.ask("judge")
+        """Look at the model of the last long fit; called once, after the first turn."""
+        self.facts |= self.process.ask("judge")
 
-    def run(self, turns: Sequence[Turn], reason: str | None) -> Run:
-        """The record of what was measured so far."""
-        if reason is None and not (turns and "digest" in self._found):
-            reason = NOT_YET
-        contender, data = self._entry.contender, self._data
-        return Run(
+    def result(self, turns: Sequence[dict[str, Any]], reason: str | None) -> Result:
+        """The record of what was measured so far, and the reason if it withdrew."""
+        contender, data = self.entry.contender, self.data
+        return Result(
+            case=self.case,
             contender=contender.name,
-            estimator=contender.estimator,
-            parameters=dict(contender.parameters),
-            exact=contender.exact,
             data=data.name,
-            data_sha256=data.sha256,
             samples=data.shape[0],
             features=data.shape[1],
-            distinct=data.distinct,
-            threads=self._entry.threads,
-            rounds=self._entry.rounds,
-            reason=reason,
-            turns=tuple(turns),
-            **self._found,
+            data_sha256=data.sha256,
+            threads=self.entry.threads,
+            rounds=self.entry.rounds,
+            estimator=contender.estimator,
+            parameters=dict(contender.parameters),
+            reason=reason or (None if turns else NOT_YET),
+            facts={name: value for name, value in self.facts.items() if value is not None},
+            values=side_by_side(turns),
         )
 
-    def _launch(self) -> float:
-        """Start a process; returns the seconds it took to load the libraries."""
-        contender, _, _, threads, whole = self._entry
-        # A GPU reads the table once a fit; new memory for gigabytes takes many seconds.
-        shared = bool(contender.cuda) and not whole
-        self.start(threads, _Stage, contender, self._data, threads, shared)
-        seconds = float(self.ask("load", self._tried))
-        self._tried = True
-        return seconds
+
+def side_by_side(turns: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """For each quantity its values in all turns."""
+    return {name: tuple(turn[name] for turn in turns) for name in (turns[0] if turns else ())}
 
 
-def timed(work: Callable[[], Result]) -> tuple[float, Result]:
-    """The seconds that some work took, and its result."""
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
-
-
-class _Stage:
+class Stage:
     """The orders, and what they find in the worker's process: the data and the last model."""
 
-    def __init__(self, contender: Contender, data: Stored, threads: int, shared: bool) -> None:
-        self._contender = contender
-        self._data = data
-        self._shared = shared
-        self._threads = threads
-        self._model: Any = None
+    def __init__(self, contender: Contender, data: Stored, threads: int) -> None:
+        self.contender, self.data, self.threads = contender, data, threads
+        self.model: Any = None
 
-    def load(self, tried: bool) -> float:
-        """Seconds to import what the contender needs; then its data are placed.
-
-        If `tried`, an earlier process has found no obstacle for this contender. Another check would
-        start the GPU libraries before the first fit.
-        """
-        seconds, _ = timed(self._contender.load)
-        if not tried and (reason := self._contender.obstacle()):
-            raise WithdrawnError(reason)
-        host = self._data.load(shared=self._shared)
-        self._y_test = host.y_test
-        self._X, self._y, self._X_test = map(self._contender.placed, host[:3])
-        if self._contender.arrays != "numpy":  # otherwise no device has been used yet
+    def load(self) -> float:
+        """Seconds to import what the contender needs; then its data are placed."""
+        seconds, _ = timed(self.contender.load)
+        # A GPU reads the table once a fit; new memory for gigabytes takes many seconds.
+        host = self.data.load(shared="cuda" in self.contender.name)
+        self.y_test = host.y_test
+        self.X, self.y, self.X_test = map(self.contender.placed, host[:3])
+        if self.contender.arrays != "numpy":  # otherwise no device has been used yet
             synchronise()
         return seconds
 
-    def weigh(self, rounds: int) -> dict[str, int | None]:
-        """The peak memory of a fit to all rows, beyond what a fit to a few rows has loaded."""
-        host = self._data.load()
-        few = np.sort(np.concatenate([np.flatnonzero(host.y == k)[:32] for k in np.unique(host.y)]))
-        some = [self._contender.placed(part[few]) for part in (host.X, host.y)]
-        del host
-        self._fitted(rounds, *some)
-        for module in self._contender.large:
-            with contextlib.suppress(ImportError):
-                importlib.import_module(module)
-        release()
-        with peak_memory() as peak:
-            self._fitted(rounds, self._X, self._y)
-        return {f"{place}_memory": n_bytes for place, n_bytes in asdict(peak).items()}
-
     def first_fit(self, rounds: int) -> dict[str, Any]:
-        """Seconds of the process's first fit, and the device that the model was trained on."""
-        return {"first_fit": self.fit(rounds), "device": device_used(self._model)}
+        """Seconds of the process's first fit, the bytes by which it raised the process's peak
+        memory, and the device that the model was trained on."""
+        before = psutil.Process().memory_info().rss
+        seconds = self.fit(rounds)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _BYTES_OF_MAXRSS
+        memory = {"host_memory": max(peak - before, 0)}
+        return {"first_fit": seconds, "device": device_used(self.model), **memory}
 
     def fit(self, rounds: int) -> float:
         """Seconds of a whole fit."""
-        self._model = None
+        self.model = None
         time.sleep(_SETTLE)
-        seconds, self._model = timed(lambda: self._fitted(rounds, self._X, self._y))
+        seconds, self.model = timed(lambda: self.fitted(rounds))
         release()
-        if reason := self._contender.disqualified(self._model, rounds):
+        if reason := self.contender.disqualified(self.model, rounds):
             raise WithdrawnError(reason)
         return seconds
 
+    def fitted(self, rounds: int) -> Any:
+        """A new model."""
+        model = self.contender.make(rounds, self.threads).fit(self.X, self.y)
+        synchronise()
+        return model
+
     def predict(self) -> float:
         """Seconds to predict the classes of the training table."""
-
-        def predict() -> Any:
-            predicted = self._model.predict(self._X)
-            synchronise()
-            return predicted
-
         time.sleep(_SETTLE)
-        seconds, _ = timed(predict)
+        seconds, _ = timed(self._predicted)
         release()
         return seconds
+
+    def _predicted(self) -> None:
+        self.model.predict(self.X)
+        synchronise()
 
     def judge(self) -> dict[str, Any]:
         """The quality of the last model on held-out data, and its digest if it has one."""
         from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 
-        predicted = on_host(self._model.predict(self._X_test)).reshape(-1)  # CatBoost: a column
-        ensemble = getattr(self._model, "model_", None)
-        digest = ensemble.digest() if ensemble is not None else None
-        if self._y_test.dtype == np.float64:
-            return {"r2": float(r2_score(self._y_test, predicted)), "digest": digest}
-        return {
-            "accuracy": float(accuracy_score(self._y_test, predicted)),
-            "auc": float(roc_auc_score(self._y_test, self._scores(), multi_class="ovr")),
-            "digest": digest,
-        }
-
-    def _scores(self) -> np.ndarray:
-        """Scores of the held-out samples: one each for two classes, probabilities for more."""
-        if hasattr(self._model, "decision_function") and self._y_test.max() < 2:
-            return on_host(self._model.decision_function(self._X_test))
-        scores = on_host(self._model.predict_proba(self._X_test))
-        return scores if scores.shape[1] > 2 else scores[:, 1]
-
-    def _fitted(self, rounds: int, X: Any, y: Any) -> Any:
-        model = self._contender.make(rounds, self._threads).fit(X, y)
-        synchronise()
-        return model
+        predicted = on_host(self.model.predict(self.X_test)).reshape(-1)  # CatBoost: a column
+        ensemble = getattr(self.model, "model_", None)
+        digest = {"digest": ensemble.digest() if ensemble is not None else None}
+        if self.y_test.dtype == np.float64:
+            return {"r2": float(r2_score(self.y_test, predicted)), **digest}
+        if hasattr(self.model, "decision_function") and self.y_test.max() < 2:
+            scores = on_host(self.model.decision_function(self.X_test))
+        else:
+            scores = on_host(self.model.predict_proba(self.X_test))
+            scores = scores if scores.shape[1] > 2 else scores[:, 1]
+        auc = float(roc_auc_score(self.y_test, scores, multi_class="ovr"))
+        return {"accuracy": float(accuracy_score(self.y_test, predicted)), "auc": auc, **digest}

@@ -225,15 +225,14 @@ def measured(name):
     report = json.loads((results / name).read_text())
     machine = report["machine"]
     print(", ".join([machine["processor"], *machine["gpus"]]))
-    runs = [run for part in report["sections"] for run in part["runs"]]
-    return [run for run in runs if run["turns"]]
+    return [run for run in report["results"] if run["values"]]
 
 
 def ms_per_round(run):
     """The median over the turns."""
     short, long = run["rounds"]
-    differences = [turn["long"] - turn["short"] for turn in run["turns"]]
-    return 1000 * median(differences) / (long - short)
+    turns = zip(run["values"]["short"], run["values"]["long"], strict=True)
+    return 1000 * median(b - a for a, b in turns) / (long - short)
 
 
 runs = measured("backends.json")
@@ -243,7 +242,7 @@ pd.DataFrame(
         "table": [f"{run['samples']} x {run['features']}" for run in runs],
         "ms per round": [f"{cost:.1f}" for cost in costs],
         "times the first": [f"{cost / costs[0]:.1f}" for cost in costs],
-        "digest": [run["digest"][:12] for run in runs],
+        "digest": [run["facts"]["digest"][:12] for run in runs],
     },
     index=[run["contender"] for run in runs],
 )
@@ -258,16 +257,13 @@ pd.DataFrame(
 # so these are whole fits:
 
 runs = measured("gpu-backends.json")
-assert len({run["digest"] for run in runs}) == 1
+assert len({run["facts"]["digest"] for run in runs}) == 1
 pd.DataFrame(
     {
         "table": [f"{run['samples']} x {run['features']}" for run in runs],
         "rounds": [run["rounds"][1] for run in runs],
-        "seconds": [
-            f"{median(turn['long'] for turn in run['turns']):.2f}"
-            for run in runs
-        ],
-        "digest": [run["digest"][:12] for run in runs],
+        "seconds": [f"{median(run['values']['long']):.2f}" for run in runs],
+        "digest": [run["facts"]["digest"][:12] for run in runs],
     },
     index=[run["contender"] for run in runs],
 )
@@ -284,11 +280,9 @@ rows = {}
 for on_cpu, on_gpu in zip(runs[::2], runs[1::2], strict=True):
     assert "numba" in on_cpu["contender"]
     assert "cuda" in on_gpu["contender"]
-    assert on_cpu["digest"] == on_gpu["digest"]
-    times = [
-        median(turn["long"] for turn in run["turns"])
-        for run in (on_cpu, on_gpu)
-    ]
+    digest = on_cpu["facts"]["digest"]
+    assert digest == on_gpu["facts"]["digest"]
+    times = [median(run["values"]["long"]) for run in (on_cpu, on_gpu)]
     votes = on_cpu["contender"].removeprefix("gpustump numba").strip()
     rows[votes or "discrete"] = {
         "table": f"{on_cpu['samples']} x {on_cpu['features']}",
@@ -297,7 +291,7 @@ for on_cpu, on_gpu in zip(runs[::2], runs[1::2], strict=True):
         "CPU, s": f"{times[0]:.1f}",
         "GPU, s": f"{times[1]:.2f}",
         "ratio": f"{times[0] / times[1]:.0f}",
-        "digest": on_cpu["digest"][:12],
+        "digest": digest[:12],
     }
 pd.DataFrame(rows).T
 

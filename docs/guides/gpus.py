@@ -154,8 +154,7 @@ results = next(
 
 def runs(name):
     """All runs of a file of results, each of one library on one table."""
-    sections = json.loads((results / name).read_text())["sections"]
-    return [run for section in sections for run in section["runs"]]
+    return json.loads((results / name).read_text())["results"]
 
 
 files = ["gpu-large.json", "gpu-noise.json", "gpu-late.json"]
@@ -167,7 +166,7 @@ rows = [
         "library": run["contender"]
         .replace(" cuda", "")
         .removesuffix(", CuPy arrays"),
-        "seconds": median(turn["long"] for turn in run["turns"]),
+        "seconds": median(run["values"]["long"]),
     }
     for name in files
     for run in runs(name)
@@ -208,8 +207,8 @@ rows = [
     {
         "contender": run["contender"],
         "rounds": run["rounds"][-1],
-        "seconds": round(run["turns"][0]["long"], 2),
-        "digest": run["digest"][:16],
+        "seconds": round(run["values"]["long"][0], 2),
+        "digest": run["facts"]["digest"][:16],
     }
     for run in runs("gpu-digest.json")
 ]

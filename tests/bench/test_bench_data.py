@@ -55,36 +55,8 @@ def test_memory_that_is_shared_holds_the_same_and_may_be_written_to(tmp_path):
     assert np.array_equal(stored.load(shared=True).X, own.X)
 
 
-@pytest.mark.parametrize("name", data.GENERATED)
-def test_generated_data_may_be_as_small_as_16_samples_of_4_features(name):
-    found = data.load(name, 16, 4)
-    assert (found.X.shape, found.X_test.shape) == ((16, 4), (16, 4))
-
-
-def test_noise_says_that_it_needs_four_features():
-    with pytest.raises(data.MissingDataError, match="noise needs 4 features; 3 were asked for"):
-        data.load("noise", 100, 3)
-
-
-def test_the_label_of_noise_needs_four_features_and_no_other():
-    found = data.noise(20_000, 8)
-    sign = 2.0 * found.y - 1
-    seen = np.abs([column @ sign for column in np.abs(found.X).T]) / len(sign)
-    assert seen[0] > 0.15 > 10 * seen[2:].max()
-    steps = np.abs(found.X.T @ sign) / len(sign)
-    assert steps[1] > 0.15 > 10 * np.delete(steps, 1).max()
-    assert np.mean(found.X[:, 2] * found.X[:, 3] * sign) > 0.15
-
-
-def test_features_of_heavy_are_correlated_and_have_heavy_tails():
-    X = data.heavy(20_000, 20).X
-    assert np.isfinite(X).all()
-    assert (np.abs(X).max(axis=0) > 20 * X.std(axis=0)).any()
-    assert np.abs(np.corrcoef(np.cbrt(X), rowvar=False) - np.eye(20)).max() > 0.3
-
-
 def test_a_third_of_mixed_is_whole_numbers_a_fifth_binary_and_a_twentieth_missing():
-    X = data.mixed(4_000, 30).X
+    X = data.load("mixed", 4_000, 30).X
     columns = [np.unique(column[~np.isnan(column)]) for column in X.T]
     binary = [np.array_equal(values, [0, 1]) for values in columns]
     whole = [np.array_equal(values, np.rint(values)) for values in columns]
@@ -95,26 +67,10 @@ def test_a_third_of_mixed_is_whole_numbers_a_fifth_binary_and_a_twentieth_missin
     assert np.isnan(X).mean() == pytest.approx(0.05, rel=0.1)
 
 
-@pytest.mark.parametrize("distinct", [2, 16, 256])
-def test_values_can_be_cut_into_so_many_equally_likely_ones(distinct):
-    found = data.synthetic(distinct * 200, 3, distinct)
-    for column in found.X.T:
-        counts = np.unique_counts(column).counts
-        assert len(counts) == distinct
-        assert counts.min() > 100
-
-
-def test_coarse_values_keep_the_order_of_the_fine_ones():
-    fine, coarse = data.synthetic(500, 3), data.synthetic(500, 3, 8)
-    assert np.array_equal(fine.y, coarse.y)
-    for a, b in zip(fine.X.T, coarse.X.T, strict=True):
-        assert (np.diff(b[np.argsort(a)]) >= 0).all()
-
-
 def test_stored_data_come_back(tmp_path):
-    made = data.synthetic(30, 3, 4)
+    made = data.load("synthetic", 30, 3)
     stored = data.store(made, tmp_path / "here")
-    assert (stored.name, stored.shape, stored.distinct) == ("synthetic", (30, 3), 4)
+    assert (stored.name, stored.shape) == ("synthetic", (30, 3))
     assert np.array_equal(stored.load().X_test, made.X_test)
 
 

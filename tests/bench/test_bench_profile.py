@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on
 def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
     device = OnCpu()
     monkeypatch.setattr("bench.profile.device_named", lambda place: device)
-    arguments = ["--samples", "2000", "--features", "6", "--rounds", "6", "--shapes"]
+    arguments = ["--samples", "2000", "--features", "6", "--rounds", "6"]
     assert main(["profile", *arguments, "--votes", "discrete"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("**discrete votes, 2000 x 6**, prepared in ")
@@ -29,11 +29,7 @@ def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
         assert (speed != "-") == kernel.startswith(("add", "advance"))
     assert {"all of them", "a round by the clock"} <= dict(rows).keys()
     assert "The smallest launch takes " in said
-    for kernel in ("add_8", "add_16", "add_32", "add_staged"):
-        for blocks in (1, 2, 3):  # of 4096, 1024 and 256 samples, as far as there are processors
-            assert re.search(rf"^\| +{kernel} \| +1024 \| +{blocks} \|", said, re.M)
     assert not {"launch", "recorded"} & vars(device).keys()  # as it was
-    assert device.most_shared == OnCpu().most_shared
 
 
 def test_votes_are_profiled_one_kind_after_the_other_or_left_out_with_the_reason(

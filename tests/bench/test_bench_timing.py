@@ -1,170 +1,379 @@
-"""The timing harness measures what happens: known sleeps, in turns, compared turn by turn."""
+"""The benchmarks of speed measure what happens: in turns, in processes of their own."""
 
 from __future__ import annotations
 
-import io
+import multiprocessing
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from made_up import report, run
-from tqdm import tqdm
+from made_up import absent, cells, report, run
 
-from bench.play import take_turns
-from bench.records import Run, Speed, Turn
-from bench.summary import (
-    bytes_to_move,
+from bench import memory_speed, records
+from bench.__main__ import _parser
+from bench.contenders import GROUPS, VOTES, Contender, is_ours, on_host, voting
+from bench.data import FAMILIES, load, store
+from bench.records import FormatError, Result
+from bench.tables import (
+    disagreement,
     exponents,
-    first_fit_extra,
+    fastest_peer,
+    page,
     per_round,
     preparation,
     ratios,
-    shares,
-    spread,
     whole_fit,
-    yardsticks,
 )
-from bench.worker import WithdrawnError, timed
+from bench.timing import planned, take_turns
+from bench.worker import NOT_YET, Entry, WithdrawnError, Worker
 
-ROUNDS = (1, 5)
-
-
-class Sleeper:
-    """A player in this process: so long a fit, and so long a round."""
-
-    def __init__(self, name: str, heard: list[str], preparing: float = 0.0, a_round: float = 0.0):
-        self.name, self.heard = name, heard
-        self.preparing, self.a_round = preparing, a_round
-        self.judged = 0
-
-    def warm_up(self) -> None:
-        self.heard.append(f"warm {self.name}")
-
-    def turn(self) -> Turn:
-        self.heard.append(self.name)
-        return Turn(*(timed(lambda r=r: self.fit(r))[0] for r in ROUNDS))
-
-    def judge(self) -> None:
-        self.judged += 1
-
-    def fit(self, rounds: int) -> None:
-        time.sleep(self.preparing + rounds * self.a_round)
+ROOT = Path(__file__).resolve().parents[2]
 
 
-class Quitter(Sleeper):
-    def turn(self) -> Turn:
-        if self.heard.count(self.name) == 1:
-            raise WithdrawnError("had enough")
-        return super().turn()
+class Player:
+    """Takes turns of made-up seconds; withdraws in a step, or takes its time in the first turn."""
+
+    def __init__(self, name, heard, withdraws=None, pause=0.0):
+        self.name, self.heard, self.withdraws, self.pause = name, heard, withdraws, pause
+        self.number = -1
+
+    def warm_up(self):
+        self.number += 1
+        self.heard.append(f"{self.name}{self.number}")
+        if self.number == self.withdraws:
+            raise WithdrawnError("no more")
+
+    def turn(self):
+        self.warm_up()
+        time.sleep(self.pause)
+        return {"short": 1.0, "long": float(self.number)}
+
+    def judge(self):
+        self.heard.append(f"judge {self.name}")
+
+    def result(self, turns, reason):
+        return run(*(tuple(turn.values()) for turn in turns), contender=self.name, reason=reason)
 
 
-def measured(player: Sleeper, turns: int) -> Run:
-    ((taken, reason),) = take_turns([player], turns)
-    assert reason is None
-    return run(*((turn.short, turn.long) for turn in taken), rounds=ROUNDS)
+def test_players_warm_up_first_then_take_turns_until_they_withdraw_or_are_too_slow():
+    heard, found = [], []
+    players = [
+        Player("a", heard),
+        Player("b", heard, withdraws=2),
+        Player("c", heard, pause=0.06),
+        Player("d", heard, withdraws=0),
+    ]
+    results = take_turns(players, 3, 0.05, found.append)
+    turns = ["a0", "b0", "c0", "d0", "a1", "judge a", "b1", "judge b", "c1", "judge c"]
+    assert heard == [*turns, "a2", "b2", "a3"]
+    done = [(own.contender, own.n_turns, own.reason) for own in results]
+    assert done == [("a", 3, None), ("b", 1, "no more"), ("c", 1, None), ("d", 0, "no more")]
+    assert found[-1] == results
+    assert [own.n_turns for own in found[0]] == [1, 0, 0, 0]
 
 
-def test_the_slope_between_two_sleeps_is_the_cost_of_a_round_and_the_rest_is_preparation():
-    found = measured(Sleeper("a", [], preparing=0.05, a_round=0.02), 5)
-    assert spread(per_round(found)).median == pytest.approx(0.02, rel=0.2)
-    assert spread(preparation(found)).median == pytest.approx(0.05, rel=0.3)
-    assert spread(whole_fit(found)).median == pytest.approx(0.15, rel=0.2)
+def test_a_round_is_a_slope_and_preparing_is_what_is_left():
+    own = run((1.0, 3.0), (1.5, 3.0))
+    assert per_round(own) == pytest.approx([0.2, 0.15])
+    assert preparation(own) == pytest.approx([0.6, 1.2])
+    assert ratios(whole_fit, own, run((1.0, 6.0))) == [0.5]
+    assert exponents(per_round, [10, 1000], [run((0, 1)), run((0, 10))]) == pytest.approx([0.5])
+    assert exponents(per_round, [10, 1000], [run((1, 0)), run((0, 10))]) == []
+    assert exponents(per_round, [10, 10], [run((0, 1)), run((0, 1))]) == []
 
 
-def test_a_sleep_four_times_as_long_has_a_ratio_of_four():
-    players = [Sleeper("a", [], a_round=0.01), Sleeper("b", [], a_round=0.04)]
-    taken = take_turns(players, 5)
-    a, b = (run(*((t.short, t.long) for t in turns), rounds=ROUNDS) for turns, _ in taken)
-    assert spread(ratios(per_round, b, a)).median == pytest.approx(4.0, rel=0.25)
+def test_the_fastest_peer_has_the_least_median_and_is_not_gpustump():
+    names = {"gpustump": 1.0, "slow": 6.0, "quick": 5.0, "odd": -3.0}
+    runs = [run((0.0, seconds), contender=name) for name, seconds in names.items()]
+    assert fastest_peer(whole_fit, [*runs, absent()]) == runs[2]
+    assert fastest_peer(whole_fit, runs[:1]) is None
 
 
-def test_everyone_warms_up_first_and_then_takes_turns():
-    heard: list[str] = []
-    players = [Sleeper(name, heard) for name in "ABC"]
-    take_turns(players, 2, before_turn=lambda: heard.append("|"))
-    assert " ".join(heard) == "warm A warm B warm C | A B C | A B C"
-    assert [player.judged for player in players] == [1, 1, 1]
-
-
-def test_what_there_is_so_far_is_handed_on_after_every_step():
-    seen = []
-    take_turns(
-        [Quitter("A", []), Sleeper("B", [])],
-        3,
-        after_step=lambda taken: seen.append([len(turns) for turns, _ in taken]),
+def test_the_panel_shows_shares_of_the_fastest_peer_case_by_case():
+    early = (
+        run((0.1, 1.1), (0.1, 1.1), contender="gpustump", rounds=(10, 110)),
+        run((1.0, 5.0), (1.0, 5.0), contender="quick to prepare", rounds=(10, 110)),
+        run((4.0, 6.0), (4.0, 6.0), contender="quick to train", rounds=(10, 110)),
     )
-    assert seen == [[0, 0], [0, 0], [1, 0], [1, 1], [1, 1], [1, 2], [1, 3]]
+    late = run((0.1, 1.1), contender="gpustump", rounds=(10, 110), case="late"), absent(case="late")
+    text = page(report("panel", *early, *late))
+    assert [row[2:] for row in cells(text, "A round")[1:]] == [
+        ["10 to 110", "quick to train", "20.0", "0.500 (0.500..0.500)"],
+        ["10 to 110", "-", "-", "-"],
+    ]
+    shares = cells(text, "A whole fit")[1]
+    assert shares[2:] == ["110", "quick to prepare", "5.00", "0.220 (0.220..0.220)"]
+    assert text.count("Not measured: absent (not installed).") == 1
+    assert "ms per round" not in page(report("panel", *early), only_means=True)
 
 
-def test_a_slow_spell_of_the_machine_leaves_ratios_as_they_are():
-    slow_spell = 10.0
-    a = run((1, 2), (1 * slow_spell, 2 * slow_spell), (1, 2))
-    b = run((3, 6), (3 * slow_spell, 6 * slow_spell), (3, 6))
-    assert ratios(whole_fit, b, a) == [3.0, 3.0, 3.0]
-    assert ratios(per_round, b, a) == pytest.approx([3.0, 3.0, 3.0])
+def test_a_table_has_the_columns_that_say_something():
+    text = page(report("peers", run((0.2, 1.2, 0.05), (0.4, 1.6, 0.05), contender="a"), absent()))
+    titles, row = cells(text, "drawn")
+    assert dict(zip(titles, row, strict=True)) == {
+        "": "a", "exact": "yes", "ms per round": "110 (100..120)", "ns per element": "13750",
+        "x a": "1.00", "prepare, s": "0.0800 (0..0.160)",
+        "12 rounds, s": "1.40 (1.20..1.60)",
+        "predict, ms": "50.0 (50.0..50.0)", "load, s": "1.00", "first fit, +s": "1.70",
+        "accuracy": "1.0000", "AUC": "1.0000",
+    } | {"prepare, s": dict(zip(titles, row, strict=True))["prepare, s"]}  # fmt: skip
 
 
-def test_ratios_are_formed_before_medians_are_taken():
-    a, b = run((0.5, 1), (0.5, 2), (0.5, 3)), run((0.5, 2), (0.5, 8), (0.5, 9))
-    assert spread(ratios(whole_fit, b, a)).median == 3.0  # of 2, 4 and 3
-    assert ratios(whole_fit, run((1, 6)), a) == [6.0]  # the turns that both took
+def test_limit_compares_rounds_with_the_memory_s_speed():
+    speed = Result(case="memory", contender="cpu", data="a vector", samples=9, features=1,
+                   facts={"copied": 24_000, "gathered": 8_000},
+                   values={"copy": (0.01, 0.02), "gather": (0.1, 0.1)})  # fmt: skip
+    text = page(report("limit", speed, run((0.0, 1.0), (0.0, 1.0), case="limit")))
+    titles, row = cells(text.partition("memory's")[2], "drawn")
+    found = dict(zip(titles, row, strict=True))
+    # 1000 x 8 codes and 16 000 bytes of weights: as many as the copy moved; a round takes 0.1 s.
+    assert found["MB to move"] == "0.0240"
+    assert (found["of the bandwidth"], found["of the gather rate"]) == ("15.0%", "100%")
 
 
-def test_who_is_slower_than_patience_at_first_takes_one_turn():
-    heard: list[str] = []
-    players = [Sleeper("A", heard), Sleeper("B", heard, preparing=0.2)]
-    taken = take_turns(players, 3, patience=0.3)
-    assert [len(turns) for turns, _ in taken] == [3, 1]
-    assert heard[2:] == ["A", "B", "A", "A"]
+def test_a_cluster_s_table_has_messages_bytes_and_models():
+    def fits(workers, *models, **counts):
+        own = run((0.2, 1.2), contender="gpustump", facts={"workers": workers}, rounds=(10, 110))
+        values = {**own.values, "model": models, **{k: (v,) for k, v in counts.items()}}
+        return records.msgspec.structs.replace(own, values=values)
+
+    counts = {"passed_short": 1000, "passed_long": 3000, "round_bytes_long": 5e4,
+              "messages_short": 40, "messages_long": 440}  # fmt: skip
+    both = fits(2, "a" * 64, **counts), fits(0, "a" * 64)
+    titles, first, local = cells(page(report("cluster", *both)), "drawn")
+    found = dict(zip(titles, first, strict=True))
+    assert (found["workers"], local[1]) == ("2", "local")
+    assert found["messages a round"] == "2.00"
+    assert (found["bytes a worker and round"], found["on the loopback"]) == ("50000", "10.0")
+    assert disagreement(both) is None
+    assert disagreement((*both, fits(4, "b" * 64))).endswith(": bbbbbbbbbbbb")
 
 
-def test_a_slow_spell_later_costs_nobody_a_turn():
-    class Stumbler(Sleeper):
-        def fit(self, rounds: int) -> None:
-            if self.heard.count("A") == 2:
-                time.sleep(0.2)
-
-    ((turns, _),) = take_turns([Stumbler("A", [])], 4, patience=0.3)
-    assert len(turns) == 4
+def test_growth_ends_with_an_exponent_for_each_contender():
+    runs = [run((0.5, 0.5 + m), case="samples", samples=m, rounds=(1, 2)) for m in (10, 1000)]
+    rows = cells(page(report("growth", *runs)), "Over samples")
+    assert [row[1] for row in rows[1:]] == ["10", "1000", "exponent"]
+    assert rows[-1][2] == "1.00 (1.00..1.00)"
 
 
-def test_who_withdraws_keeps_the_turns_taken_and_stops_nobody():
-    heard: list[str] = []
-    players = [Quitter("A", heard), Sleeper("B", heard)]
-    bar = tqdm(total=8, disable=False, file=io.StringIO())
-    taken = take_turns(players, 3, bar=bar)
-    assert [(len(turns), reason) for turns, reason in taken] == [(1, "had enough"), (3, None)]
-    assert bar.n == 8
+def test_different_models_of_the_same_job_are_a_failure():
+    def of(digest, **others):
+        return run(facts={"digest": digest * 64}, **others)
+
+    same = of("0", contender="a"), of("0", contender="b")
+    assert disagreement((*same, of("2", data_sha256="e" * 64), of("3", rounds=(2, 13)))) is None
+    votes = of("4", parameters={"votes": "real", "device": "cpu"})
+    assert disagreement((*same, votes, of("5", estimator="LogitBoostClassifier"))) is None
+    on_gpu = of("6", contender="b", parameters={"votes": "real", "device": "cuda"})
+    assert disagreement((votes, on_gpu)) is not None
+    complaint = disagreement((*same, of("1", contender="a")))
+    assert complaint.endswith("a: 000000000000; b: 000000000000; a: 111111111111")
 
 
-def test_the_first_fit_is_compared_with_later_ones_of_as_many_rounds():
-    found = run((1, 3), (2, 4), (3, 5), first_fit=5.0)
-    assert first_fit_extra(found) == 5.0 - 2.0
-    assert first_fit_extra(run(first_fit=5.0)) is None
+def test_a_file_comes_back_and_a_result_needs_values_or_a_reason(tmp_path):
+    path, whole = tmp_path / "x.json", report("peers", run((1.0, 2.0)), absent())
+    records.write(whole, path)
+    assert records.read(path) == whole
+    assert len(path.read_text().splitlines()) == 4  # a line for each result
+    for broken in (run(), run(values={"short": (1.0, 2.0), "long": (1.0,)})):
+        records.write(report("peers", broken), path)
+        with pytest.raises(FormatError, match="someone on drawn has neither"):
+            records.read(path)
+    path.write_text('{"benchmark": "peers"}')
+    with pytest.raises(FormatError, match=r"is not the JSON of a benchmark: .*missing"):
+        records.read(path)
 
 
-def test_a_power_law_has_its_exponent_in_every_turn():
-    sizes = [10, 100, 1000]
-    runs = [run((0, m**1.5 * 1e-6), (0, m**0.5 * 1e-3)) for m in sizes]
-    assert exponents(whole_fit, sizes, runs) == pytest.approx([1.5, 0.5])
+# ---- who takes part, on what ----
 
 
-def test_turns_in_which_noise_made_a_cost_negative_have_no_exponent():
-    runs = [run((1, 2), (2, 1)), run((1, 3), (1, 4))]
-    assert len(exponents(per_round, [10, 20], runs)) == 1
-    assert exponents(per_round, [10, 10], runs) == []
+def plans_of(command: str):
+    return planned(_parser().parse_args(command.split()))
 
 
-def test_the_yardstick_is_what_the_bytes_take_at_the_speed_of_the_same_turn():
-    found = run((0, 10.0), (0, 40.0), rounds=(0, 10))  # 1 s and 4 s a round
-    speed = Speed("cpu", 1, copied=24_000, copy=(1.0, 2.0), gathered=4_000, gather=(1.0, 0.5))
-    assert bytes_to_move(found) == 1000 * 8 + 16 * 1000
-    copied, gathered = yardsticks(report("limit", speeds=(speed,)), found)
-    assert shares(copied, found) == pytest.approx([1.0, 0.5])
-    assert shares(gathered, found) == pytest.approx([2.0, 0.25])
-    elsewhere = run((0, 10.0), device="cuda:0")
-    assert yardsticks(report("limit", speeds=(speed,)), elsewhere) == []
+def test_the_panel_has_every_family_at_two_sizes_early_and_late():
+    found = {
+        (plan.name.partition(" ")[0], entry.data.args[0], entry.rounds)
+        for plan in plans_of("panel --shrink 10000")
+        for entry in plan.entries
+    }
+    for family in FAMILIES:
+        for size in ("large", "small"):
+            assert {(size, family, (10, 100)), (f"{size}-late", family, (100, 1000))} <= found
+            assert (f"squared-{size}", f"{family}-quantity", (10, 100)) in found
+    for plan in plans_of("panel --cases cuda-large cuda cuda-late --shrink 10000"):
+        names = [entry.contender.name for entry in plan.entries]
+        assert len(names) == 8
+        assert {"gpustump cuda real", "XGBoost cuda, CuPy arrays"} <= {*names}
+    assert plan.entries[0].data.args == ("noise", 500, 100)
 
 
-def test_timed_gives_the_result_with_its_seconds():
-    seconds, result = timed(lambda: time.sleep(0.02) or "done")
-    assert (result, 0.02 <= seconds < 2.0) == ("done", True)
+def test_growth_has_a_plan_for_each_axis():
+    sizes = "--samples 200 400 800 --features 4 6 --round-counts 30 60 --thread-counts 1"
+    found = plans_of(f"growth {sizes} --rounds 5 25 --data noise")
+    plans = {plan.name: plan.entries for plan in found}
+    assert list(plans) == ["samples", "features", "rounds", "threads"]
+    per_vote = {axis: entries[: len(entries) // 3] for axis, entries in plans.items()}
+    assert {each.contender.name for each in plans["samples"]} == {vote.name for vote in VOTES}
+    assert [e.data.args for e in per_vote["samples"]] == [("noise", m, 4) for m in (200, 400, 800)]
+    assert [e.data.args for e in per_vote["features"]] == [("noise", 400, d) for d in (4, 6)]
+    assert [e.rounds for e in per_vote["rounds"]] == [(5, 30), (5, 60)]
+    assert [e.threads for e in per_vote["threads"]] == [1]
+
+
+def test_contenders_have_names_of_their_own_and_votes_add_to_them():
+    for group in GROUPS.values():
+        assert len({contender.name for contender in group}) == len(group)
+    (kernels,) = (each for each in GROUPS["backends"] if each.name == "gpustump cuda kernels")
+    real, newton = (voting(kernels, kind) for kind in ("real", "newton"))
+    assert voting(kernels, "discrete") == kernels
+    assert (real.name, real.parameters["votes"]) == ("gpustump cuda kernels real", "real")
+    assert newton.estimator == "LogitBoostClassifier"
+    assert newton.arrays == real.arrays == "cupy"
+    assert [each.name for each in GROUPS["peers"][:3]] == [each.name for each in VOTES]
+    assert all(is_ours(each.name) for each in VOTES)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_data_are_placed_in_the_library_that_is_measured(library):
+    module = pytest.importorskip(library)
+    (contender,) = (each for each in GROUPS["backends"] if each.name == f"gpustump {library}")
+    x = np.arange(3, dtype=np.float32)
+    placed = contender.placed(x)
+    assert isinstance(placed, module.Tensor if library == "torch" else module.Array)
+    assert np.array_equal(on_host(placed), x)
+
+
+TRIAL = """\
+import warnings
+import numpy as np
+from bench.contenders import GROUPS, rounds_made
+from bench.data import load
+
+warnings.simplefilter("ignore")
+data = load("synthetic", 100, 3)
+for contender in GROUPS["peers"]:
+    if contender.absent() is None and "cuda" not in contender.name:
+        contender.load()
+        model = contender.make(3, 1).fit(data.X, data.y)
+        assert contender.disqualified(model, 3) is None, contender.name
+        assert rounds_made(model) == 3, contender.name
+        assert np.mean(model.predict(data.X_test) == data.y_test) > 0.5, contender.name
+"""
+
+
+@pytest.mark.slow
+def test_every_peer_that_is_here_trains_as_many_rounds_as_it_is_told():
+    done = subprocess.run([sys.executable, "-c", TRIAL], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+# ---- processes ----
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return store(load("synthetic", 200, 3), tmp_path_factory.mktemp("data") / "here")
+
+
+def played(data, estimator: str, limit: float = 60.0, **how) -> Result:
+    threads = how.pop("threads", None)
+    contender = Contender("x", ("fake_estimators",), estimator, how, threads=threads)
+    worker = Worker("one", Entry(contender, lambda: None, (1, 6), 1), data, limit)
+    try:
+        (found,) = take_turns([worker], 1, 60.0)
+        return found
+    finally:
+        worker.process.close()
+
+
+def test_a_worker_measures_two_fits_and_the_model(data):
+    own = played(data, "Sleeper", preparing=0.05, a_round=0.02, predicting=0.0)
+    assert own.reason is None
+    assert per_round(own)[0] == pytest.approx(0.02, rel=0.5)
+    assert preparation(own)[0] > 0.0
+    assert 0 <= own.facts["accuracy"] <= 1
+    assert own.facts["first_fit"] > 0.07
+    assert own.facts["load"] > 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "how", "reason"),
+    [
+        ("Refuser", {}, "ValueError: no such data, please"),
+        ("Crasher", {}, "its process was ended by SIGKILL: out of luck"),
+        ("Quitter", {"most": 3}, "it stopped after 3 of 6 rounds"),
+        ("Traveller", {"device": "cuda:0"}, "it trained on cpu, not on cuda:0"),
+        ("Sleeper", {"limit": 2.0, "preparing": 60, "a_round": 0, "predicting": 0},
+         "no answer within 2 s"),
+    ],
+)  # fmt: skip
+def test_who_cannot_go_on_withdraws_with_the_reason_and_its_process_ends(
+    data, estimator, how, reason
+):
+    assert played(data, estimator, **how).reason == reason
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system cannot hold cores")
+def test_a_worker_is_held_to_its_cores_and_tells_the_library(data):
+    before = os.environ.get("OMP_NUM_THREADS")
+    assert played(data, "Onlooker", threads="n_jobs").reason is None
+    assert os.environ.get("OMP_NUM_THREADS") == before
+
+
+def test_who_is_not_installed_or_was_not_reached_says_so(data):
+    nobody = Contender("x", ("no_such_module",), "X")
+    worker = Worker("one", Entry(nobody, lambda: None, (1, 6), 1), data)
+    (found,) = take_turns([worker], 1, 60.0)
+    assert found.reason == "no_such_module is not installed"
+    assert worker.result([], None).reason == NOT_YET
+
+
+def test_a_worker_starts_without_the_libraries_whose_loading_it_times():
+    heavy = ["sklearn", "joblib", "scipy", "numba", "torch", "matplotlib", "gpustump.boosting"]
+    code = f"import sys, bench.worker; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+# ---- the memory's speed ----
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_host_copies_and_gathers_as_much_as_it_says(threads, monkeypatch):
+    monkeypatch.setattr(memory_speed, "_FEWEST_GATHERED", 2_500)
+    fetched, take = [], np.take
+
+    def spied(vector, order, *, out, mode):
+        take(vector, order, out=out, mode=mode)
+        fetched.append(np.array_equal(np.sort(out), vector))
+
+    monkeypatch.setattr(np, "take", spied)
+    probe = memory_speed.host_probe(1000, threads, copy_bytes=1 << 16)
+    probe.measure()
+    own = probe.result()
+    assert all(fetched)
+    assert len(fetched) * 1000 == own.facts["gathered"] >= 2_500
+    assert own.facts["copied"] == 2 * (1 << 16)
+    assert min(own.values["copy"] + own.values["gather"]) > 0
+
+
+def test_a_gpu_is_measured_through_cupy_if_that_works(monkeypatch, capsys):
+    assert memory_speed.gpus() or memory_speed.gpu_probe(1000) is None
+    monkeypatch.setattr(memory_speed, "gpus", lambda: ("a GPU",))
+    monkeypatch.setattr(memory_speed, "synchronise", lambda: None)
+    monkeypatch.setitem(sys.modules, "cupy", np)  # NumPy has the same names
+    probe = memory_speed.gpu_probe(1000, 1 << 16)
+    probe.measure()
+    own = probe.result()
+    assert (own.contender, own.facts["copied"]) == ("cuda:0", 2 << 16)
+    assert own.facts["gathered"] >= 1 << 24
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(__spec__=object()))
+    assert memory_speed.gpu_probe(1000, 1 << 16) is None
+    assert "cannot be measured by CuPy" in capsys.readouterr().err

@@ -30,19 +30,6 @@ class Sleeper:
         return X[:, 0]
 
 
-class Hungry(Sleeper):
-    """Takes this many bytes while it fits all the data, and gives them back."""
-
-    def __init__(self, n_estimators: int, n_bytes: int):
-        super().__init__(n_estimators, 0.0, 0.0, 0.0)
-        self.n_bytes = n_bytes
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> Hungry:
-        if len(X) > 64:
-            np.ones(self.n_bytes, dtype=np.uint8)
-        return self
-
-
 class Refuser(Sleeper):
     """Refuses the data."""
 
@@ -91,13 +78,6 @@ class Traveller(Sleeper):
         self.device_ = "cpu"
 
 
-def get_gpu_device_count() -> int:
-    """As CatBoost tells it; every call leaves a line."""
-    with open(os.environ["TRIALS"], "a") as file:
-        file.write("tried\n")
-    return 1
-
-
 class Noter(Sleeper):
     """Writes down what it is trained on and asked for; knows nothing, so all classes are alike."""
 
@@ -112,6 +92,7 @@ class Noter(Sleeper):
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Noter:
         self.trained, self.n_classes = (X.tobytes(), y.tobytes()), y.max() + 1
+        self.classes_ = np.unique(y)
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:

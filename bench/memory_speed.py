@@ -1,0 +1,133 @@
+"""How fast this machine's memory is: copying in order, and gathering in random order.
+
+A scan that reads in order is compared with the first, one that reads through a permutation with the
+second. On the host NumPy does both, in as many threads as the contenders may use, each with memory
+of its own; on a GPU CuPy does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bench.contenders import synchronise
+from bench.machine import gpus
+from bench.records import Result
+from bench.worker import timed
+
+COPY_BYTES = 1 << 30  # of each buffer: beyond the caches of most machines
+MEMORY = "memory"
+"""The case of the results."""
+_FEWEST_GATHERED = 1 << 24  # in one timing; a shorter one is repeated until it has fetched as many
+
+
+@dataclass
+class Probe:
+    """A copy and a gather, ready to be timed again and again."""
+
+    device: str
+    threads: int
+    n_samples: int
+    copied: int
+    copy: Callable[[], Any]
+    gathered: int
+    gather: Callable[[], Any]
+    seconds: list[tuple[float, float]] = field(default_factory=list)
+
+    def measure(self) -> None:
+        """Time both once."""
+        self.seconds.append((timed(self.copy)[0], timed(self.gather)[0]))
+
+    def result(self) -> Result:
+        """The record: bytes read and written by a copy, elements of 8 bytes that are gathered."""
+        copy, gather = zip(*self.seconds, strict=True) if self.seconds else ((), ())
+        return Result(
+            case=MEMORY,
+            contender=self.device,
+            data="a vector",
+            samples=self.n_samples,
+            features=1,
+            threads=self.threads,
+            reason=None if self.seconds else "it was not reached",
+            facts={"copied": self.copied, "gathered": self.gathered},
+            values={"copy": copy, "gather": gather},
+        )
+
+
+def probes(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> list[Probe]:
+    """The host's memory, and the GPU's if there is one; all of it has been touched once."""
+    gpu = gpu_probe(n_samples, copy_bytes)
+    found = [host_probe(n_samples, threads, copy_bytes), *([gpu] if gpu else [])]
+    for probe in found:
+        probe.copy()
+        probe.gather()
+    return found
+
+
+def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Probe:
+    """NumPy in several threads; it releases the interpreter's lock while it copies and gathers.
+
+    Parameters
+    ----------
+    n_samples : int
+        Length of the vector to gather from.
+    threads : int
+    copy_bytes : int
+        Size of the buffer copied from, and of the one copied to.
+    """
+    pool = ThreadPoolExecutor(threads)
+    share = copy_bytes // threads
+    works = [_works(np, n_samples, share, n_samples * threads, mode="clip") for _ in range(threads)]
+    return Probe(
+        "cpu", threads, n_samples, sum(copied for copied, *_ in works),
+        lambda: list(pool.map(lambda work: work[1](), works)),
+        sum(gathered for *_, gathered, _ in works),
+        lambda: list(pool.map(lambda work: work[3](), works)),
+    )  # fmt: skip
+
+
+def gpu_probe(n_samples: int, copy_bytes: int = COPY_BYTES) -> Probe | None:
+    """The first GPU, through CuPy; None where there is none or CuPy does not work."""
+    if not gpus() or importlib.util.find_spec("cupy") is None:
+        return None
+    try:
+        import cupy
+
+        copied, copy, gathered, gather = _works(cupy, n_samples, copy_bytes, n_samples)
+    except Exception as error:  # broken, or built for another driver
+        print(f"the GPU's memory cannot be measured by CuPy: {error}", file=sys.stderr)
+        return None
+
+    def awaited(work: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            work()
+            synchronise()
+
+        return run
+
+    return Probe("cuda:0", 1, n_samples, copied, awaited(copy), gathered, awaited(gather))
+
+
+def _works(
+    xp: Any, n_samples: int, n_bytes: int, at_once: int, **how: str
+) -> tuple[int, Callable[[], None], int, Callable[[], None]]:
+    """The bytes that a copy reads and writes, the copy, the elements of a gather, the gather."""
+    source, target = (xp.ones(n_bytes // 8) for _ in range(2))
+    vector, fetched = (xp.arange(n_samples) for _ in range(2))
+    order = xp.asarray(np.random.default_rng(0).permutation(n_samples))
+    repeats = -(-_FEWEST_GATHERED // at_once)
+
+    def copy() -> None:
+        target[...] = source
+
+    def gather() -> None:
+        for _ in range(repeats):
+            xp.take(vector, order, out=fetched, **how)  # NumPy's other modes make a copy first
+
+    return 2 * source.nbytes, copy, n_samples * repeats, gather
