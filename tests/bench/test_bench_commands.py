@@ -31,7 +31,7 @@ RUNS = {
     "limit": f"{SMALL} --copy-bytes 65536 --only 'gpustump numpy'",
     "growth": "--samples 200 400 --features 4 --axes samples --turns 2 --threads 1 --only gpustump",
     "panel": "--cases squared-small --data mixed-quantity --shrink 400 --turns 2 --threads 1",
-    "accuracy": "--sets iris --only 'gpustump discrete' 'scikit-learn AdaBoost' --folds 2 --rounds 5",
+    "accuracy": "--sets iris --only 'gpustump real' 'scikit-learn AdaBoost' --folds 2 --rounds 5",
     "cluster": "--sizes 600x4 --data noise --workers 2 --rounds 2 6 --threads 1 --only gpustump",
 }
 
