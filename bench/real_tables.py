@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench.data import MissingDataError, flights
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 
 KINDS: Mapping[str, str] = {
     "two": "two classes",

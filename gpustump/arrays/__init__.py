@@ -1,8 +1,8 @@
 """Arrays of any library on any device.
 
-    libraries     the library, device and dtype of an array, and what the array API lacks
+    libraries     the library, device and dtype of an array, and what the array API lacks or
+                  computes differently: square roots
     order_keys    integers that sort as floats do: all values are compared by them
-    square_roots  square roots with the same bits in every library
     devices       which devices can be used on this machine, and why others cannot
     moving        the same values in another library or on another device
 

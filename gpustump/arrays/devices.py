@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpustump.arrays.extras import how_to_install
-
 OLDEST = (7, 0)
 """The lowest compute capability that the CUDA kernels support."""
 
@@ -238,3 +236,8 @@ def explained_errors(place: str) -> Iterator[None]:
         if kind.__name__.startswith(names) or str(error).startswith("CuPy failed to load"):
             raise DeviceError(f"{place} failed: {_line(error)}") from error
         raise
+
+
+def how_to_install(extra: str) -> str:
+    """The command that installs what an extra of gpustump brings, as a part of a sentence."""
+    return f"pip install '.[{extra}]' in a checkout of gpustump"  # the package is on no index

@@ -146,3 +146,14 @@ def running_minimum(x: Array) -> Array:
         x = xp.concat([x[:, :length], xp.minimum(x[:, length:], x[:, :-length])], axis=1)
         length *= 2
     return x
+
+
+def square_root(x: Array) -> Array:
+    """The square root of each number, float64 of any shape, correctly rounded as IEEE 754 asks.
+
+    PyTorch takes the square roots of CPU tensors from MKL, which is wrong in the last bit for about
+    one number in a hundred. NumPy's are right, and the two share memory there.
+    """
+    if array_api_compat.is_torch_array(x) and on_host(x):
+        return sys.modules["torch"].from_numpy(np.asarray(np.sqrt(to_host(x))))
+    return namespace_of(x).sqrt(x)

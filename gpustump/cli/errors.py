@@ -20,7 +20,7 @@ class MissingLibraryError(InputError):
     """An optional library that the command needs is not installed."""
 
     def __init__(self, what: str, library: str, extra: str = "cli") -> None:
-        from gpustump.arrays.extras import how_to_install  # brings NumPy, which --help needs not
+        from gpustump.arrays.devices import how_to_install  # brings NumPy, which --help needs not
 
         super().__init__(f"{what} needs {library}; {how_to_install(extra)}")
 

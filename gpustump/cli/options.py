@@ -16,7 +16,6 @@ from typing import NoReturn, get_args
 from gpustump import __version__
 from gpustump.cli import method
 from gpustump.cli.errors import InputError
-from gpustump.data.interactions import MOST_USUAL, USUAL_SHARE, check_form
 from gpustump.data.parameters import (
     DATE_ORDERS,
     FEW_BAGS,
@@ -27,9 +26,12 @@ from gpustump.data.parameters import (
     MOST_BAGS,
     MOST_CATEGORIES,
     MOST_CODES,
+    MOST_USUAL,
     MULTI_CLASS,
     ROUNDS_OF_AN_OUTPUT,
+    USUAL_SHARE,
     QuantityLossName,
+    check_form,
 )
 from gpustump.data.readable import is_text, quoted, suggestion
 

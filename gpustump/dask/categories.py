@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gpustump.data.callers import caller_level
 from gpustump.data.columns import (
     NUMERIC,
     ArrayColumn,
@@ -24,7 +23,7 @@ from gpustump.data.columns import (
     common_dtype,
 )
 from gpustump.data.frames import numbers_of, refuse_all_but_numbers
-from gpustump.data.readable import quoted
+from gpustump.data.readable import caller_level, quoted
 from gpustump.estimators.categorical import (
     Categories,
     categories_of_frame,

@@ -14,9 +14,9 @@ import numpy as np
 
 from gpustump.dask.partitions import Summary
 from gpustump.dask.shards import ByPart, DaskShards
-from gpustump.data.class_weights import PRODUCT, ClassWeight, class_factors
 from gpustump.data.labels import encode, listed
 from gpustump.data.parameters import Scoring
+from gpustump.data.weights import PRODUCT, ClassWeight, class_factors
 from gpustump.estimators.held_out import Earlier, refuse_absent_classes
 
 

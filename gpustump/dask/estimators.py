@@ -14,8 +14,8 @@ from gpustump.dask.categories import KnownColumns
 from gpustump.dask.fitting import Kept, OfQuantity, Request, trained_on
 from gpustump.dask.partitions import Collection, blocks_of, example_of, is_frame, with_whole_rows
 from gpustump.dask.prediction import accuracy, applied, r2
-from gpustump.data.class_weights import check_class_weight
 from gpustump.data.parameters import check_quantity_loss
+from gpustump.data.weights import check_class_weight
 from gpustump.estimators.base import Data, Learnt
 from gpustump.estimators.boosters import BoostedClassifier, BoostedEstimator
 from gpustump.estimators.callbacks import with_callbacks

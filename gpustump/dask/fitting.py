@@ -45,11 +45,11 @@ from gpustump.dask.ground import ClusterGround, HeldOutUnits
 from gpustump.dask.pairs import learnt_here, refuse_large
 from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
-from gpustump.data.class_weights import ClassWeight
 from gpustump.data.fingerprint import Fingerprint, Leaves, joined
-from gpustump.data.interactions import Interactions
 from gpustump.data.labels import plain_labels, warn_of_odd_classes
+from gpustump.data.parameters import Interactions
 from gpustump.data.readable import readable_bytes
+from gpustump.data.weights import ClassWeight
 from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.route import Route

@@ -26,12 +26,11 @@ from gpustump.boosting.held_out.samples import HeldOut, HeldOutClasses, HeldOutT
 from gpustump.boosting.held_out.scores import additive_scorer, quantity_scorer
 from gpustump.dask.categories import Numbered, PlainNumbers, named, renumber
 from gpustump.dask.partitions import Part, Rows, Summary
-from gpustump.data.class_weights import PRODUCT
 from gpustump.data.columns import NUMERIC
 from gpustump.data.fingerprint import Leaves, leaves_of
 from gpustump.data.parameters import Link, Scoring
 from gpustump.data.readable import readable_bytes
-from gpustump.data.sample_weights import check_weights
+from gpustump.data.weights import PRODUCT, check_weights
 from gpustump.engines.category_columns import numbers_of
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples

@@ -17,7 +17,7 @@ from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.training import HeldOutRows, Samples, Settings, Trained
 from gpustump.dask.shards import ByPart, DaskShards
-from gpustump.data.interactions import Interactions
+from gpustump.data.parameters import Interactions
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.contract import Resources
 from gpustump.engines.cpu.runtime.host_memory import has_room

@@ -14,13 +14,12 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.dask.categories import Asked, Numbered, ToldColumn, numbered
-from gpustump.data.callers import caller_level
 from gpustump.data.frames import columns_of
-from gpustump.data.labels import check_labels
+from gpustump.data.labels import check_domain, check_labels, check_targets
 from gpustump.data.parameters import QuantityLossName
-from gpustump.data.sample_weights import check_weights
+from gpustump.data.readable import caller_level
 from gpustump.data.tables import check_table
-from gpustump.data.targets import check_signs, check_targets
+from gpustump.data.weights import check_weights
 
 
 class Part(NamedTuple):
@@ -149,7 +148,7 @@ class Rows:
             counted = np.unique(labels, return_counts=True)
         else:
             labels = arrays.to_host(check_targets(column_of(part.y), X))
-            check_signs(labels, part.loss)
+            check_domain(labels, part.loss)
             counted = (labels[:0], np.empty(0, dtype=np.int64))
         if part.weighs_nothing:
             nothing = np.empty(0, dtype=np.int64)

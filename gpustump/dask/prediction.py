@@ -11,7 +11,7 @@ from dask.delayed import delayed
 from sklearn.metrics import r2_score
 
 from gpustump.dask.partitions import Collection, Part, Rows, column_of, with_whole_rows
-from gpustump.data.sample_weights import check_weights
+from gpustump.data.weights import check_weights
 
 
 def is_lazy(X: Any) -> bool:

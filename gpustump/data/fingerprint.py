@@ -25,11 +25,10 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.labels import check_labels, plain_labels
+from gpustump.data.labels import check_labels, check_targets, plain_labels
 from gpustump.data.readable import listed, shown
-from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
-from gpustump.data.targets import check_targets
+from gpustump.data.weights import check_weights
 
 LEAF_ROWS = 4096
 """Few enough that the ends of a partition are a short message, and enough that hashing a leaf costs

@@ -138,6 +138,12 @@ def _refuse_traced(values: Any, name: str) -> None:
         )
 
 
+def first_where(condition: Array) -> int | None:
+    """The index of the first true value of (n,), or None if there is none."""
+    xp = arrays.namespace_of(condition)
+    return int(xp.argmax(xp.astype(condition, xp.int8))) if bool(xp.any(condition)) else None
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, or one of pandas' missing values."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -1,4 +1,4 @@
-"""Labels of any kind, and the number of each one's class.
+"""Labels of any kind with the number of each one's class, labels -1 and +1, and targets.
 
 Labels on the host may be numbers, booleans or text, in an array, a list or a frame's column. Python
 objects count as what they are: all numbers, all booleans or all text. Labels on another device are
@@ -18,8 +18,15 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.data.callers import caller_level
-from gpustump.data.input_arrays import as_array, check_same_device, check_vector, is_missing
+from gpustump.data.input_arrays import (
+    as_array,
+    check_same_device,
+    check_vector,
+    first_where,
+    is_missing,
+)
+from gpustump.data.parameters import QuantityLossName
+from gpustump.data.readable import caller_level
 
 _SHOWN = 10
 """The most classes that a message names."""
@@ -225,8 +232,7 @@ def _refuse_missing(y: Array) -> None:
     if "float" in arrays.dtype_name(y):
         xp = arrays.namespace_of(y)
         for problem, where in (("NaN", xp.isnan(y)), ("infinity", xp.isinf(y))):
-            if bool(xp.any(where)):
-                at = int(xp.argmax(xp.astype(where, xp.int8)))
+            if (at := first_where(where)) is not None:
                 raise ValueError(f"y contains {problem}, the first at index {at}.")
 
 
@@ -234,10 +240,121 @@ def _refuse_continuous(y: Array) -> None:
     if "float" not in arrays.dtype_name(y):
         return
     xp = arrays.namespace_of(y)
-    fractional = y != xp.floor(y)
-    if bool(xp.any(fractional)):
-        found = float(y[int(xp.argmax(xp.astype(fractional, xp.int8)))])
+    at = first_where(y != xp.floor(y))
+    if at is not None:
         raise ValueError(
-            f"Unknown label type: continuous. y holds {found:g}; a classifier needs classes, so "
-            "whole numbers, booleans or text. Cut a quantity into classes first."
+            f"Unknown label type: continuous. y holds {float(y[at]):g}; a classifier needs "
+            "classes, so whole numbers, booleans or text. Cut a quantity into classes first."
         )
+
+
+def check_signs(y: Any, X: Array) -> Array:
+    """Labels -1 and +1, both present, as float64 (n_samples,) in X's library and on its device.
+
+    Raises
+    ------
+    TypeError
+        If y does not hold real numbers.
+    ValueError
+        If y has another length or device than X, holds other labels than -1 and +1, or holds only
+        one of the two.
+    """
+    y = check_vector(y, "y", X)
+    xp = arrays.namespace_of(y)
+    y = xp.astype(y, xp.float64)
+    at = first_where((y != 1.0) & (y != -1.0))
+    if at is not None:
+        if bool(xp.any(xp.isnan(y))):
+            raise ValueError("y contains NaN; every sample needs a label, -1 or +1.")
+        found = float(y[at])
+        raise ValueError(f"y must hold the labels -1 and +1 only, but it also holds {found:g}.")
+    check_both_signs(y, "y")
+    return y
+
+
+def check_both_signs(y: Array, name: str) -> None:
+    """Refuse labels that are all +1 or all -1; `name` is what a message calls them."""
+    xp = arrays.namespace_of(y)
+    if not bool(xp.any(y > 0)) or not bool(xp.any(y < 0)):
+        raise ValueError(
+            f"{name} holds the label {int(y[0]):+d} only, but the classifier needs samples of two "
+            "classes, -1 and +1."
+        )
+
+
+MOST_TARGET = 2.0**1000
+"""Targets are below this in absolute value, so that no sum of votes overflows."""
+
+
+def check_targets(y: Any, X: Array) -> Array:
+    """Targets for the rows of X, in float64 and X's own library.
+
+    Parameters
+    ----------
+    y : array (n_samples,)
+        Real numbers of any array library or frame.
+    X : array (n_samples, ...)
+
+    Returns
+    -------
+    array (n_samples,) of float64
+
+    Raises
+    ------
+    TypeError
+        If y does not hold real numbers.
+    ValueError
+        If y has another length or device than X, or holds NaN, infinity or numbers that are too
+        large.
+    """
+    if y is None:
+        raise ValueError("This regressor requires y to be passed, but the target y is None.")
+    if not arrays.is_array(y) or arrays.library_name(y) == "numpy":
+        y = _host_targets(y)
+    y = check_vector(y, "y", X)
+    with arrays.computing_on(y):
+        xp = arrays.namespace_of(y)
+        targets = xp.astype(y, xp.float64)
+        for problem, where in (
+            ("NaN", xp.isnan(targets)),
+            ("infinity", xp.isinf(targets)),
+            ("a number of 2**1000 or more", xp.abs(targets) >= MOST_TARGET),
+        ):
+            if (at := first_where(where)) is not None:
+                raise ValueError(f"y contains {problem}, the first at index {at}.")
+        return targets
+
+
+def check_domain(targets: Array, loss: QuantityLossName) -> None:
+    """Refuse targets that a loss is not for.
+
+    Raises
+    ------
+    ValueError
+        If one is negative under Poisson or gamma loss, or 0 under gamma loss.
+    """
+    if loss == "squared_error":
+        return
+    at = first_where(targets < 0.0 if loss == "poisson" else targets <= 0.0)
+    if at is not None:
+        wanted = "0 or more" if loss == "poisson" else "above 0"
+        raise ValueError(
+            f"y must be {wanted} for loss={loss!r}; got {float(targets[at])!r} at index {at}."
+        )
+
+
+def _host_targets(y: Any) -> Any:
+    """Targets on the host as an array of numbers; a column is accepted with a warning."""
+    from sklearn.utils import column_or_1d
+
+    found = as_array(y, "y")
+    if found.dtype.kind == "O":
+        raise TypeError("Unknown label type: objects. y must hold real numbers for a regressor.")
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = np.asarray(column_or_1d(found, warn=True))
+    if found.ndim != 1:
+        raise ValueError(
+            f"y must have one dimension, (n_samples,), but its shape is {found.shape}; several "
+            "targets for a sample are not supported."
+        )
+    return found

@@ -1,4 +1,4 @@
-"""Single parameters, checked: counts, real numbers, sizes in bytes, choices.
+"""Single parameters, checked: counts, real numbers, sizes in bytes, choices, features.
 
 Every function raises a TypeError or ValueError that names the parameter, what was found and what is
 wanted.
@@ -7,9 +7,16 @@ wanted.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import numbers
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.data.readable import listed, shown, suggestion
 
 
 def check_real(
@@ -222,3 +229,203 @@ def check_count(value: Any, name: str, *, least: int = 1, most: float = math.inf
     if int(value) > most:
         raise ValueError(f"{name} must be at most {most}; got {value!r}.")
     return int(value)
+
+
+MONOTONE = "monotonic_cst"
+"""The name of the argument."""
+
+Constraints = tuple[int, ...]
+"""For each feature 1 (the score must not fall as the feature rises), -1 (not rise), or 0 (free)."""
+
+
+def check_monotone(
+    value: Any, n_features: int, feature_names: Sequence[str] | None
+) -> Constraints | None:
+    """Constraints as users give them.
+
+    Parameters
+    ----------
+    value : array-like (n_features,), dict from feature names, or None
+        Of -1, 0 and 1.
+    n_features : int
+    feature_names : sequence of str, or None
+        None if the features have no names.
+
+    Returns
+    -------
+    tuple (n_features,) of int, or None
+        None if nothing is constrained.
+
+    Raises
+    ------
+    ValueError
+        If a value is not -1, 0 or 1, if there are too few or too many values, if a name is not that
+        of a feature, or if the features have no names.
+    TypeError
+        If it is neither a sequence of numbers nor a dict.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        found = _by_name(value, feature_names)
+    else:
+        found = _by_place(value, n_features)
+    return found if any(found) else None
+
+
+def _by_name(value: Mapping[Any, Any], feature_names: Sequence[str] | None) -> Constraints:
+    if feature_names is None:
+        raise ValueError(
+            f"{MONOTONE} is a dict, whose keys are names, but the features of X have no names. "
+            "Pass one number for each feature, or a frame whose column names are text."
+        )
+    names = list(map(str, feature_names))
+    unknown = [name for name in value if name not in names]
+    if unknown:
+        hint = suggestion(unknown[0], names) if isinstance(unknown[0], str) else ""
+        raise ValueError(f"{MONOTONE} names {listed(unknown)}, which X does not have.{hint}")
+    return tuple(_direction(value.get(name, 0), f"{MONOTONE}[{name!r}]") for name in names)
+
+
+def _by_place(value: Any, n_features: int) -> Constraints:
+    if arrays.is_array(value):
+        value = arrays.to_host(value)
+    try:
+        each = np.asarray(value)
+    except ValueError:
+        each = np.asarray(None)
+    if each.ndim != 1 or each.dtype.kind not in "biufO":
+        raise TypeError(
+            f"{MONOTONE} must be a sequence of -1, 0 or 1, one for each feature, or a dict from "
+            f"feature names to them; got {shown(value)}."
+        )
+    if len(each) != n_features:
+        raise ValueError(
+            f"{MONOTONE} has {len(each)} values, but X has {n_features} features. Pass one for "
+            "each feature, 0 for those without a constraint."
+        )
+    return tuple(_direction(own, f"{MONOTONE}[{k}]") for k, own in enumerate(each.tolist()))
+
+
+def _direction(value: Any, name: str) -> int:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or value not in (-1, 0, 1):
+        raise ValueError(f"{name} must be -1, 0 or 1; got {shown(value)}.")
+    return int(value)
+
+
+_PAIRS = "interactions"
+"""The name of the argument."""
+
+USUAL_SHARE, MOST_USUAL = 3.0, 100
+"""What "auto" stands for: so many pairs a feature, but at most the second number."""
+
+_WANTED_PAIRS = (
+    f'{_PAIRS} must be a whole number of pairs, 0 or more; a number a feature such as "3x"; '
+    '"auto"; or a list of pairs of features, by index or name'
+)
+
+
+class Interactions(NamedTuple):
+    """Which pairs a fit is to learn.
+
+    Attributes
+    ----------
+    number : int
+        The most pairs.
+    chosen : tuple of (int, int), or None
+        Pairs of features, the lower one first; None if the fit chooses them.
+    """
+
+    number: int
+    chosen: tuple[tuple[int, int], ...] | None = None
+
+
+def check_form(value: Any) -> None:
+    """Check what can be checked before the features are known.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the value is none of the forms that `check_interactions` takes.
+    """
+    if isinstance(value, str):
+        _share_of(value)
+    elif isinstance(value, bool) or not isinstance(value, numbers.Integral | Sequence):
+        raise TypeError(f"{_WANTED_PAIRS}; got {shown(value)}.")
+    elif isinstance(value, numbers.Integral) and value < 0:
+        raise ValueError(f"{_WANTED_PAIRS}; got {shown(value)}.")
+
+
+def check_interactions(
+    value: Any, n_features: int, feature_names: Sequence[str] | None
+) -> Interactions:
+    """Interactions as users give them.
+
+    Parameters
+    ----------
+    value : int, str, or sequence of pairs
+        A number of pairs; a number a feature, such as "3x" or "0.5x"; "auto" for what
+        `USUAL_SHARE` and `MOST_USUAL` say; or pairs of indices or names.
+    n_features : int
+    feature_names : sequence of str, or None
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the value is none of these, or names no feature, or one twice.
+    """
+    check_form(value)
+    most = n_features * (n_features - 1) // 2
+    if isinstance(value, str):
+        share = _share_of(value)
+        number = math.ceil(n_features * (USUAL_SHARE if share is None else share))
+        return Interactions(min(number, most, MOST_USUAL if share is None else most))
+    if isinstance(value, numbers.Integral):
+        return Interactions(min(int(value), most))
+    names = None if feature_names is None else list(map(str, feature_names))
+    found = []
+    for pair in value:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise ValueError(f"{_WANTED_PAIRS}; one of them is {shown(pair)}.")
+        first, second = sorted(_paired_feature(own, n_features, names) for own in pair)
+        if first == second:
+            raise ValueError(f"{_PAIRS} must pair two features; got {shown(pair)}.")
+        found.append((first, second))
+    found = [own for own, _ in itertools.groupby(sorted(found))]
+    return Interactions(len(found), tuple(found))
+
+
+def _share_of(value: str) -> float | None:
+    """The number of pairs a feature that a text asks for; None for "auto"."""
+    if value == "auto":
+        return None
+    try:
+        share = float(value.removesuffix("x"))
+    except ValueError:
+        share = math.nan
+    if not value.endswith("x") or not 0.0 <= share < math.inf:
+        raise ValueError(f"{_WANTED_PAIRS}; got {value!r}.")
+    return share
+
+
+def _paired_feature(given: Any, n_features: int, names: Sequence[str] | None) -> int:
+    """The index of a feature that a pair names."""
+    if isinstance(given, str):
+        if names is None:
+            raise ValueError(
+                f"{_PAIRS} names {given!r}, but the features of X have no names. Pass indices, "
+                "or a frame whose column names are text."
+            )
+        if given not in names:
+            raise ValueError(
+                f"{_PAIRS} names {given!r}, which X does not have.{suggestion(given, names)}"
+            )
+        return names.index(given)
+    if isinstance(given, bool) or not isinstance(given, numbers.Integral):
+        raise TypeError(f"{_PAIRS}: a feature must be an index or a name; got {shown(given)}.")
+    if not -n_features <= int(given) < n_features:
+        raise ValueError(
+            f"{_PAIRS}: X has {n_features} features, 0 to {n_features - 1}; got {given}."
+        )
+    return int(given) % n_features

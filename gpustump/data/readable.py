@@ -1,9 +1,12 @@
-"""Sizes and names as people read them, for messages, tables and pictures."""
+"""Text for people: sizes and names in messages, dates as text, and the line a warning points to."""
 
 from __future__ import annotations
 
+import datetime
 import difflib
+import math
 import reprlib
+import sys
 from collections.abc import Iterable, Sequence
 
 MOST_LISTED = 6
@@ -93,3 +96,52 @@ def is_text(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+_START = datetime.datetime(1970, 1, 1)
+
+
+def temporal_text(number: float, kind: str) -> str | None:
+    """A date, time or duration as text, such as "2024-12-31".
+
+    Parameters
+    ----------
+    number : float
+        Days or seconds, in the unit of the kind; see `columns.UNITS`.
+    kind : str
+        Of the column, such as "date".
+
+    Returns
+    -------
+    str or None
+        None if the kind is not temporal, or no date has this number. For the kind "date", it is the
+        last day that is not after the number.
+    """
+    try:
+        if kind == "date":
+            return (_START + datetime.timedelta(days=math.floor(number))).date().isoformat()
+        if kind == "datetime":
+            return (_START + datetime.timedelta(seconds=number)).isoformat(" ", "seconds")
+        if kind == "time":
+            return (_START + datetime.timedelta(seconds=number)).time().isoformat("seconds")
+        if kind == "duration":
+            return str(datetime.timedelta(seconds=number))
+    except (OverflowError, ValueError):
+        return None
+    return None
+
+
+_PASSED_OVER = ("gpustump", "sklearn")
+"""Packages that are not the user's own code; scikit-learn wraps methods of its estimators."""
+
+
+def caller_level() -> int:
+    """The `stacklevel` with which a warning points to the first line outside of these packages."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _package(frame.f_globals) in _PASSED_OVER:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _package(names: dict[str, object]) -> str:
+    return str(names.get("__name__", "")).partition(".")[0]

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.arrays.square_roots import square_root
+from gpustump.arrays.libraries import square_root
 from gpustump.engines.contract import Search
 
 

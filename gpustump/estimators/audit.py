@@ -19,19 +19,23 @@ from sklearn.base import clone
 
 from gpustump import arrays
 from gpustump.arrays import Array
+<<<<<<< HEAD
 from gpustump.boosting.rounds.training import Settings
-from gpustump.data.class_weights import check_class_weight
+from gpustump.data.weights import check_class_weight
+=======
+from gpustump.boosting.training import Settings
+>>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.fingerprint import Fingerprint
 from gpustump.data.frames import with_columns
-from gpustump.data.interactions import Interactions
+from gpustump.data.parameters import Interactions
 from gpustump.data.readable import counted, printable, quoted, shortened
+from gpustump.data.weights import check_class_weight
 from gpustump.estimators.base import Data, DeviceName, Prepared, StumpEstimator
 from gpustump.estimators.checkpointing import fingerprint_with
 from gpustump.estimators.held_out import NOTHING, Asked, Validation
 from gpustump.estimators.recorded import FINGERPRINT, Recorded, of_estimator, recorded
 from gpustump.estimators.targets import Offset
-from gpustump.learners.conditions import condition
-from gpustump.learners.kinds import AnySplit
+from gpustump.learners.kinds import AnySplit, condition
 from gpustump.model import model_file
 from gpustump.model.bags import turns
 from gpustump.model.ensemble import StumpEnsemble

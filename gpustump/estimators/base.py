@@ -23,18 +23,23 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
+<<<<<<< HEAD
 from gpustump.boosting.rounds.bags import Share, train_bags
 from gpustump.boosting.rounds.batches import terms_of
 from gpustump.boosting.rounds.finished import in_unit_of_target, link_of, member_of
 from gpustump.boosting.rounds.training import Samples, Settings, Trained
-from gpustump.data.callers import caller_level
-from gpustump.data.class_weights import ClassWeight
+from gpustump.data.readable import caller_level
+from gpustump.data.weights import ClassWeight
+=======
+from gpustump.boosting.training import Samples, Settings, Trained
+>>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
-from gpustump.data.interactions import Interactions
 from gpustump.data.labels import plain_labels
-from gpustump.data.readable import listed
+from gpustump.data.parameters import Interactions
+from gpustump.data.readable import caller_level, listed
 from gpustump.data.tables import check_table
+from gpustump.data.weights import ClassWeight
 from gpustump.engines.route import Route
 from gpustump.estimators import recorded
 from gpustump.estimators.callbacks import TaskData, tasks_of

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.arrays import Array
+<<<<<<< HEAD
 from gpustump.boosting.checkpoints.writing import check_checkpoint
 from gpustump.boosting.rounds.boosting import Callback, checked_resources
 from gpustump.boosting.rounds.smoothing import Smoothing
@@ -18,23 +19,39 @@ from gpustump.boosting.rounds.stopping import Stopping
 from gpustump.boosting.rounds.training import Run, Samples, Settings
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.votes import AnyRound
-from gpustump.data.callers import caller_level
-from gpustump.data.class_weights import check_class_weight
-from gpustump.data.interactions import Interactions, check_form, check_interactions
+from gpustump.data.readable import caller_level
+from gpustump.data.weights import check_class_weight
+from gpustump.data.parameters import Interactions, check_form, check_interactions
+=======
+from gpustump.boosting.checkpoints import check_checkpoint
+from gpustump.boosting.early_stopping import Stopping
+from gpustump.boosting.rounds import Callback, checked_resources
+from gpustump.boosting.smoothing import Smoothing
+from gpustump.boosting.training import Run, Samples, Settings
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import AnyRound
+>>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.labels import plain_labels
-from gpustump.data.monotone import ARGUMENT, Constraints, check_monotone
 from gpustump.data.parameters import (
     MANY_BAGS,
+    MONOTONE,
     MOST_BAGS,
     ClassScoring,
+    Constraints,
+    Interactions,
     Learner,
     MultiClass,
     Scoring,
     check_count,
+    check_form,
+    check_interactions,
+    check_monotone,
     check_multi_class,
     check_real,
     check_scoring,
 )
+from gpustump.data.readable import caller_level
+from gpustump.data.weights import check_class_weight
 from gpustump.engines.contract import Search
 from gpustump.estimators.base import Data, Learnt, StumpEstimator
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
@@ -273,8 +290,8 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
             return settings
         if settings.learner == "interval":
             raise ValueError(
-                f"{ARGUMENT} is for stumps: an interval rises and falls again. Take "
-                f"weak_learner='stump', or leave {ARGUMENT} out."
+                f"{MONOTONE} is for stumps: an interval rises and falls again. Take "
+                f"weak_learner='stump', or leave {MONOTONE} out."
             )
         if earlier is not None:
             _refuse_tighter(constraints, earlier[0].search.monotone)
@@ -469,7 +486,7 @@ def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:
     if broken:
         j = broken[0]
         raise ValueError(
-            f"warm_start=True goes on from rounds in which {ARGUMENT} was {before[j]} for feature "
+            f"warm_start=True goes on from rounds in which {MONOTONE} was {before[j]} for feature "
             f"{j}, and they need not obey {asked[j]}. Constraints may be dropped, but not added: "
             "keep them as they were, or fit anew with warm_start=False."
         )

@@ -26,13 +26,21 @@ from gpustump.boosting.checkpoints.file import (
     is_there,
     read,
 )
+<<<<<<< HEAD
 from gpustump.boosting.checkpoints.termination import ending_in_order
 from gpustump.boosting.checkpoints.writing import Checkpoint, CheckpointWriter
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.training import Settings
-from gpustump.data import monotone
+from gpustump.data.parameters import MONOTONE, Constraints
+=======
+from gpustump.boosting.checkpoints import Checkpoint, CheckpointWriter
+from gpustump.boosting.run_logs import RunLog
+from gpustump.boosting.termination import ending_in_order
+from gpustump.boosting.training import Settings
+>>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.fingerprint import Fingerprint, fingerprint_of
+from gpustump.data.parameters import MONOTONE, Constraints
 from gpustump.data.readable import counted, listed, shown
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import CONTRACT
@@ -195,7 +203,7 @@ def settings_of(
     estimator: Any,
     categories: Categories,
     dtype: str,
-    constraints: monotone.Constraints | None,
+    constraints: Constraints | None,
 ) -> dict[str, Any]:
     """What decides the model of a fit, except for the values of its data.
 
@@ -213,7 +221,7 @@ def settings_of(
     goes_on = estimator.warm_start and hasattr(estimator, "model_")
     encoding = categories.encoding
     return deciding_parameters(estimator) | {
-        monotone.ARGUMENT: constraints,
+        MONOTONE: constraints,
         "dtype of X": arrays.working_dtype(dtype),
         "categories": None if encoding is None else encoding.as_details(),
         "categorical features": list(categories.features),

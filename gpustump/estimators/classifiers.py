@@ -12,15 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
+<<<<<<< HEAD
 from gpustump.boosting.rounds.training import Samples
-from gpustump.data.class_weights import Weights, weighted_by_class
+from gpustump.data.weights import Weights, weighted_by_class
+=======
+from gpustump.boosting.training import Samples
+>>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.labels import check_labels, encode, warn_of_odd_classes
 from gpustump.data.readable import listed
-from gpustump.data.sample_weights import check_weights
+from gpustump.data.weights import Weights, check_weights, weighted_by_class
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.estimators.base import Data, StumpEstimator
 from gpustump.estimators.targets import Offset, TargetDomain
-from gpustump.model.class_scores import labels_at
+from gpustump.model.classes import labels_at
 
 
 class StumpClassifier(ClassifierMixin, StumpEstimator):

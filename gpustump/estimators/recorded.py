@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.data.class_weights import check_class_weight
 from gpustump.data.readable import listed, shown
+from gpustump.data.weights import check_class_weight
 from gpustump.estimators.held_out import Note, Provided
 from gpustump.model import model_file
 

@@ -13,12 +13,22 @@ from sklearn.utils.validation import check_is_fitted
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
+<<<<<<< HEAD
 from gpustump.boosting.rounds.boosting import Callback
 from gpustump.boosting.rounds.training import Samples, Settings
 from gpustump.boosting.votes.ratio import deviance_of_mean
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.squared import SquaredVotes
 from gpustump.boosting.votes.votes import AnyRound, RegionRound
+=======
+from gpustump.boosting.deviances import deviance_of_mean
+from gpustump.boosting.rounds import Callback
+from gpustump.boosting.squared_votes import SquaredVotes
+from gpustump.boosting.training import Samples, Settings
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import AnyRound, RegionRound
+from gpustump.data.labels import check_targets
+>>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.parameters import (
     GLASS_BOX_OF_QUANTITY,
     QuantityLossName,
@@ -26,8 +36,7 @@ from gpustump.data.parameters import (
     check_quantity_loss,
     check_real,
 )
-from gpustump.data.sample_weights import check_weights
-from gpustump.data.targets import check_targets
+from gpustump.data.weights import check_weights
 from gpustump.engines.contract import QuantityLoss
 from gpustump.estimators.base import Data, DeviceName
 from gpustump.estimators.boosters import BoostedEstimator, Curve

@@ -18,10 +18,15 @@ from gpustump.boosting.rounds.known_scores import LARGEST_OFFSET, exponential_of
 from gpustump.boosting.rounds.training import Samples
 from gpustump.boosting.votes.ratio import RatioScale
 from gpustump.data.input_arrays import as_array, check_vector
-from gpustump.data.labels import check_labels, numbers_among
+from gpustump.data.labels import (
+    MOST_TARGET,
+    check_domain,
+    check_labels,
+    check_targets,
+    numbers_among,
+)
 from gpustump.data.parameters import QuantityLossName
-from gpustump.data.sample_weights import SMALLEST
-from gpustump.data.targets import MOST_TARGET, check_signs, check_targets
+from gpustump.data.weights import SMALLEST
 from gpustump.learners.target_scale import TargetScale
 
 Scale = TargetScale | RatioScale
@@ -171,7 +176,7 @@ class Quantity:
         loss, given = how
         with arrays.computing_on(X):
             targets = check_targets(y, X)
-            check_signs(targets, loss)
+            check_domain(targets, loss)
             offset = given.of_quantity(X, loss)
             targets = arrays.picked(targets, rows)
             if offset is None:

@@ -17,13 +17,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 from gpustump.data.readable import quoted, shown
 from gpustump.exports.header_lines import VERSION, header_lines
 from gpustump.exports.onnx_nodes import IR_VERSION, ML_OPSET, OPSET, Nodes
 from gpustump.exports.tables import Column, ExportTables, Steps, export_tables
 from gpustump.learners.thresholds import rounded_down
-from gpustump.model.class_labels import label_array
+from gpustump.model.classes import label_array
 
 DTYPES = ("float32", "float64")
 """The dtypes that a graph can take its numbers in."""

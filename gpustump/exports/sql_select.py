@@ -28,7 +28,7 @@ from gpustump.exports.sql_dialects import (
 )
 from gpustump.exports.sql_text import added, largest, stairs
 from gpustump.exports.tables import Column, ExportTables, PairSteps, Steps, export_tables
-from gpustump.model.class_labels import Label
+from gpustump.model.classes import Label
 
 _TEXT_OF_TIME = {
     "date": "date({})",

@@ -23,7 +23,7 @@ from gpustump.data.parameters import Link
 from gpustump.data.readable import shown
 from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.learners.step_table import MOST_UNITS, VOTE_UNIT, unit_of
-from gpustump.model.class_labels import Label, check_classes, label_array
+from gpustump.model.classes import Label, check_classes, label_array
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 from gpustump.model.ensemble import model_of
 

@@ -5,9 +5,8 @@
     stump           a split with a sign for each region
     interval        two thresholds: inside, outside, missing
     category_split  a set of categories on either side
-    kinds           all kinds of hypotheses, in two unions
+    kinds           all kinds of hypotheses, in two unions, and in words: "1 < x <= 3"
     thresholds      a threshold between two values, and in the dtype of the data
-    conditions      a hypothesis in words: "1 < x <= 3"
     step_table      a step function of one feature: the sum of many hypotheses' votes
 
 Nothing here knows how a hypothesis is found, or what it is trained for.

@@ -41,8 +41,33 @@ flush subnormal numbers to zero would take category 0 for a missing value.
 """
 
 
+class _Sets:
+    """What both kinds of splits are: a partition into two sets, and the region of other values."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """For each category, in increasing order, the largest float64 below it, and its number."""
+        return self._partition[0]
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """The region of each slice: that of missing values and those of categories, in turns."""
+        return self._partition[1]
+
+    @cached_property
+    def _partition(self) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        regions = dict.fromkeys(self.left, FIRST) | dict.fromkeys(self.right, SECOND)
+        numbers = sorted(regions)
+        thresholds = tuple(end for number in numbers for end in _SLICES[number])
+        slices = tuple(region for number in numbers for region in (MISSING, regions[number]))
+        return thresholds, (*slices, MISSING)
+
+
 @dataclass(frozen=True)
-class CategorySplit:
+class CategorySplit(_Sets):
     """x[feature] in `left` on the left, x[feature] in `right` on the right, or any other value.
 
     Attributes
@@ -76,23 +101,9 @@ class CategorySplit:
         _set_categories(self)
         set_plain_numbers(self, {"feature": int})
 
-    @property
-    def thresholds(self) -> tuple[float, ...]:
-        """For each category, in increasing order, the largest float64 below it, and its number."""
-        return self._partition[0]
-
-    @property
-    def slices(self) -> tuple[int, ...]:
-        """The region of each slice: that of missing values and those of categories, in turns."""
-        return self._partition[1]
-
-    @cached_property
-    def _partition(self) -> tuple[tuple[float, ...], tuple[int, ...]]:
-        return _partition_of(self.left, self.right)
-
 
 @dataclass(frozen=True)
-class CategoryStump:
+class CategoryStump(_Sets):
     """A split of categories with a sign for each region.
 
     h(x) = polarity if x[feature] is in `left`, -polarity if it is in `right`, otherwise `missing`.
@@ -141,20 +152,6 @@ class CategoryStump:
         """Whether it predicts the same for every sample; a split of categories never does."""
         return False
 
-    @property
-    def thresholds(self) -> tuple[float, ...]:
-        """As for `CategorySplit`."""
-        return self._partition[0]
-
-    @property
-    def slices(self) -> tuple[int, ...]:
-        """As for `CategorySplit`."""
-        return self._partition[1]
-
-    @cached_property
-    def _partition(self) -> tuple[tuple[float, ...], tuple[int, ...]]:
-        return _partition_of(self.left, self.right)
-
     def predict(self, X: Array) -> Array:
         """Predict -1 or +1 for each row of X; parameters, result and errors as `Stump.predict`.
 
@@ -197,14 +194,3 @@ def _set_categories(split: CategorySplit | CategoryStump) -> None:
     both = sorted({*split.left} & {*split.right})
     if both:
         raise ValueError(f"no category may be in left and in right; got {both} in both.")
-
-
-def _partition_of(
-    left: tuple[int, ...], right: tuple[int, ...]
-) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Thresholds, and the regions of the slices between them."""
-    regions = dict.fromkeys(left, FIRST) | dict.fromkeys(right, SECOND)
-    numbers = sorted(regions)
-    thresholds = tuple(end for number in numbers for end in _SLICES[number])
-    slices = tuple(region for number in numbers for region in (MISSING, regions[number]))
-    return thresholds, (*slices, MISSING)

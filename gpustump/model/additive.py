@@ -5,11 +5,21 @@
 The terms come in parts. One part may vote for all outputs; or each part votes for outputs of its
 own, as in boosting one class against the rest. `members` makes the parts, `ensemble` makes labels
 and probabilities from the outputs.
+
+All terms on one feature add up to a step function of that feature, with one value for each output
+on every step. So the score of a sample takes one table look-up for each feature, for any number of
+rounds. Votes are whole multiples of `VOTE_UNIT`, so the cumulative sums in a table are exact, and
+so are sums over the features, in any order.
+
+The tables of a model are made when it first predicts. For few samples that takes longer than the
+prediction itself, so they are made all at once, from arrays of all thresholds and votes. Votes made
+by hand may be other numbers; they are added up in the order of the terms.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +31,166 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines import prediction
 from gpustump.engines.running_scores import running_scores
-from gpustump.learners.hypothesis import Partition
+from gpustump.learners.hypothesis import MISSING, Partition
 from gpustump.learners.pair_table import PairTable
 from gpustump.learners.step_table import StepTables
-from gpustump.model.step_tables import Part, is_constant, step_tables
+
+
+class OutputTerms(NamedTuple):
+    """A sum of terms for some of a model's outputs.
+
+    Attributes
+    ----------
+    partitions : sequence of Partition
+    votes : ndarray (n_terms, n_regions, n_own_outputs) of float64
+        What the regions of each partition vote.
+    constant : ndarray (n_own_outputs,) of float64
+        What the scores start from.
+    """
+
+    partitions: Sequence[Partition]
+    votes: np.ndarray
+    constant: np.ndarray
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of its own outputs."""
+        return len(self.constant)
+
+
+def step_tables(parts: Sequence[OutputTerms]) -> tuple[np.ndarray, StepTables]:
+    """A constant, with the votes of constant terms in it, and a step table for each other feature.
+
+    Parameters
+    ----------
+    parts : sequence of OutputTerms
+        Their outputs are laid one after the other.
+
+    Returns
+    -------
+    ndarray (n_outputs,) of float64
+    StepTables
+        Sorted by feature, with values (k, n_outputs).
+    """
+    every = [_falls(part) for part in parts]
+    features = np.unique(np.concatenate([own.features for own in every]))
+    found = _merged(every, features)
+    n_outputs = sum(part.n_outputs for part in parts)
+    drops = np.zeros((found.starts[-1], n_outputs))  # how far a function falls at each threshold
+    above = np.zeros((len(features), n_outputs))
+    missing = np.zeros((len(features), n_outputs))
+    first = done = 0
+    for part, own in zip(parts, every, strict=True):
+        outputs = slice(first, first + part.n_outputs)
+        # In the order of the terms, which matters for votes made by hand.
+        np.add.at(drops[:, outputs], found.places[done : done + len(own.drops)], own.drops)
+        of_terms = np.searchsorted(features, own.features)
+        np.add.at(above[:, outputs], of_terms, own.above)
+        np.add.at(missing[:, outputs], of_terms, own.missing)
+        first, done = first + part.n_outputs, done + len(own.drops)
+    values = np.empty_like(drops)
+    for low, high, top in zip(found.starts, found.starts[1:], above, strict=False):
+        np.add(np.cumsum(drops[low:high][::-1], axis=0)[::-1], top, out=values[low:high])
+    constant = np.concatenate([own.constant for own in every])
+    return constant, StepTables(features, found.starts, found.thresholds, values, missing)
+
+
+def is_constant(partition: Partition, votes: np.ndarray) -> bool:
+    """Whether a partition's regions, with votes (n_regions, n_outputs), vote the same everywhere.
+
+    That is so if every value lies in the first slice, which votes as the missing values do.
+    """
+    if partition.thresholds[0] != math.inf:
+        return False
+    return bool((votes[partition.slices[0]] == votes[MISSING]).all())
+
+
+class _Falls(NamedTuple):
+    """The terms of a part that depend on a feature, and the sum of the others.
+
+    Attributes
+    ----------
+    features : ndarray (n_terms,) of int64
+    thresholds, of_thresholds : ndarray (n_thresholds,)
+        All thresholds, term by term, and the feature of each.
+    drops : ndarray (n_thresholds, n_own_outputs)
+        By how much the votes fall there; negative for a rise.
+    above, missing : ndarray (n_terms, n_own_outputs)
+        The votes of the last slice, and of missing values.
+    constant : ndarray (n_own_outputs,)
+        What the scores start from, plus the votes of the terms that vote the same everywhere.
+    """
+
+    features: np.ndarray
+    thresholds: np.ndarray
+    of_thresholds: np.ndarray
+    drops: np.ndarray
+    above: np.ndarray
+    missing: np.ndarray
+    constant: np.ndarray
+
+
+def _falls(part: OutputTerms) -> _Falls:
+    partitions, votes = part.partitions, part.votes
+    features = np.fromiter((one.feature for one in partitions), np.int64, len(partitions))
+    ends = [one.thresholds for one in partitions]
+    counts = np.fromiter(map(len, ends), np.int64, len(ends))
+    thresholds = np.fromiter(itertools.chain.from_iterable(ends), np.float64)
+    slices = itertools.chain.from_iterable(one.slices for one in partitions)
+    regions = np.fromiter(slices, np.int64)  # one more than thresholds for each term
+    terms = np.arange(len(partitions))
+    first = np.cumsum(counts) - counts
+    reached = votes[terms, regions[first + terms]]
+    is_same = (thresholds[first] == np.inf) & (reached == votes[:, MISSING]).all(axis=1)
+    constant = np.array(part.constant, dtype=np.float64)
+    for same in votes[is_same, MISSING]:
+        constant += same
+    owners = np.repeat(terms, counts)
+    below = np.arange(len(thresholds)) + owners
+    drops = votes[owners, regions[below]] - votes[owners, regions[below + 1]]
+    above = votes[terms, regions[first + terms + counts]]
+    counted, kept = ~is_same, ~is_same[owners]
+    return _Falls(
+        features[counted],
+        thresholds[kept],
+        features[owners[kept]],
+        drops[kept],
+        above[counted],
+        votes[counted, MISSING],
+        constant,
+    )
+
+
+class _Merged(NamedTuple):
+    """The distinct thresholds of each feature, the last one infinite, and where each given one is.
+
+    Attributes
+    ----------
+    thresholds : ndarray (n_steps,) of float64
+    starts : ndarray (n_features + 1,) of int64
+        Where each feature's begin.
+    places : ndarray (n_thresholds,) of int64
+        For each threshold of the parts its place among `thresholds`.
+    """
+
+    thresholds: np.ndarray
+    starts: np.ndarray
+    places: np.ndarray
+
+
+def _merged(every: Sequence[_Falls], features: np.ndarray) -> _Merged:
+    endless = np.full(len(features), np.inf)
+    thresholds = np.concatenate([*(own.thresholds for own in every), endless])
+    owners = np.concatenate([*(own.of_thresholds for own in every), features])
+    order = np.lexsort((thresholds, owners))
+    thresholds, owners = thresholds[order], owners[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (thresholds[1:] != thresholds[:-1]) | (owners[1:] != owners[:-1])
+    places = np.empty_like(order)
+    places[order] = np.cumsum(is_new) - 1
+    starts = np.searchsorted(owners[is_new], features)
+    n_steps = int(np.count_nonzero(is_new))
+    return _Merged(thresholds[is_new], np.append(starts, n_steps), places)
 
 
 class Term(NamedTuple):
@@ -45,12 +211,12 @@ class AdditiveModel:
 
     Attributes
     ----------
-    parts : tuple of Part
+    parts : tuple of OutputTerms
         The outputs of the model are those of the parts, one part after the other. A round adds the
         next term of each part.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[OutputTerms, ...]
 
     def __repr__(self) -> str:
         n_terms = sum(len(part.partitions) for part in self.parts)

@@ -13,20 +13,31 @@ import gc
 import os
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from gpustump.data.parameters import QUANTITY_LINKS, Link
+from gpustump.data.parameters import QUANTITY_LINKS
 from gpustump.data.readable import is_text, shown
 from gpustump.learners.interval import Interval
+from gpustump.learners.kinds import OfCategories
 from gpustump.learners.pair_table import PairTable
-from gpustump.model import category_rows, model_file, region_rows, stump_rows
+from gpustump.model import model_file
 from gpustump.model import pairs as model_pairs
 from gpustump.model.bags import Bags
-from gpustump.model.class_labels import Label, check_classes
+from gpustump.model.classes import check_classes
 from gpustump.model.members import Member, Members, RegionMember
 from gpustump.model.model_file import ModelFileError, ModelText
-from gpustump.model.row_rules import UNSIGNED_ZERO_NUMBER, UNSIGNED_ZERO_VOTE, Rule
-from gpustump.model.stump_rows import INTERVAL_FIELDS, STUMP_FIELDS
+from gpustump.model.rows import (
+    QUANTITY,
+    VOTE,
+    ValueRule,
+    checked_member,
+    checked_region_member,
+    fields_of,
+    rows_of,
+)
+
+if TYPE_CHECKING:
+    from gpustump.model.ensemble import StumpEnsemble
 
 MOST_UNLISTED_FEATURES = 1_000_000
 """The most features of a file that holds neither their names nor `missing_learnt`.
@@ -38,21 +49,6 @@ any number is accepted.
 
 DEEPEST_DETAILS = 100
 """The most levels of nesting in `details`, far below those at which Python's JSON reader fails."""
-
-
-class Contents(NamedTuple):
-    """What a file holds; see `StumpEnsemble`."""
-
-    members: Members
-    n_features: int
-    classes: tuple[Label, ...]
-    feature_names: tuple[str, ...] | None
-    link: Link
-    missing_learnt: tuple[bool, ...] | None
-    details: Mapping[str, Any]
-    bags: Bags | None = None
-    pairs: tuple[PairTable, ...] = ()
-    moved: tuple[RegionMember, ...] = ()
 
 
 @contextlib.contextmanager
@@ -71,13 +67,13 @@ def _collector_paused() -> Iterator[None]:
 
 
 @_collector_paused()
-def digest_of(contents: Contents) -> str:
+def digest_of(model: StumpEnsemble) -> str:
     """SHA-256 of the canonical bytes of the document's part "model", hexadecimal."""
-    return model_file.digest_of(_model_text(_model(contents)))
+    return model_file.digest_of(_model_text(_model(model)))
 
 
 @_collector_paused()
-def write(contents: Contents, path: str | PathLike[str]) -> None:
+def write(model: StumpEnsemble, path: str | PathLike[str]) -> None:
     """Write a model to a file, whole or not at all.
 
     Raises
@@ -89,32 +85,30 @@ def write(contents: Contents, path: str | PathLike[str]) -> None:
     OSError
         If the file cannot be written.
     """
-    model = _model(contents)
     parts: dict[str, Any] = {
-        "feature_names": contents.feature_names,
-        "missing_learnt": contents.missing_learnt,
-        "details": dict(contents.details),
+        "feature_names": model.feature_names,
+        "missing_learnt": model.missing_learnt,
+        "details": dict(model.details),
     }
-    if contents.missing_learnt is None:
+    if model.missing_learnt is None:
         del parts["missing_learnt"]
-    if contents.bags is not None:
-        parts["bags"] = {"sizes": contents.bags.sizes, "constants": contents.bags.constants}
-    if contents.pairs:
-        parts["seen"] = model_pairs.seen_of(contents.pairs)
-    version = _version(contents)
+    if model.bags is not None:
+        parts["bags"] = {"sizes": model.bags.sizes, "constants": model.bags.constants}
+    if model.pairs:
+        parts["seen"] = model_pairs.seen_of(model.pairs)
+    own, version = _model(model), _version(model)
     try:
-        head = {key: value for key, value in model.items() if key != "members"}
-        model |= model_file.as_read(head)
+        own |= model_file.as_read({key: part for key, part in own.items() if key != "members"})
         parts = model_file.as_read(parts)
-        _check({**parts, "version": version, "model": model})
+        _checked({**parts, "version": version, "model": own})
     except ValueError as error:
         raise ValueError(f"this model cannot be saved: {error}") from error
-    model_file.write(parts, _model_text(model), path, version)
+    model_file.write(parts, _model_text(own), path, version)
 
 
 @_collector_paused()
-def read(path: str | PathLike[str]) -> Contents:
-    """Read a model that `write` wrote.
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """What `StumpEnsemble` is made of, from a file that `write` wrote.
 
     Raises
     ------
@@ -125,110 +119,48 @@ def read(path: str | PathLike[str]) -> Contents:
     """
     document = model_file.read(path)
     try:
-        members = _check(document)
-        pairs, moved = _pairs_of(document, members)
+        return _checked(document)
     except ValueError as error:
         raise ModelFileError(
             f"{os.fspath(path)} does not hold a model that gpustump can have written: {error}"
         ) from error
-    names, learnt = document["feature_names"], document.get("missing_learnt")
-    return Contents(
-        members=members,
-        n_features=document["model"]["n_features"],
-        classes=tuple(document["model"]["classes"]),
-        feature_names=None if names is None else tuple(names),
-        link=document["model"].get("link", "logistic"),
-        missing_learnt=None if learnt is None else tuple(learnt),
-        details=document["details"],
-        bags=_bags_of(document),
-        pairs=pairs,
-        moved=moved,
-    )
 
 
-def _pairs_of(
-    document: Mapping[str, Any], members: Members
-) -> tuple[tuple[PairTable, ...], tuple[RegionMember, ...]]:
-    """The pairs in a document, and what was moved from them.
-
-    Raises
-    ------
-    ValueError
-        If a part is wrong.
-    """
-    model = document["model"]
-    if document["version"] != 5:
-        return (), ()
-    outputs = [own.n_outputs for own in members]
-    bags, vote = _bags_of(document), _vote_rule(model)
-    n_bags = 1 if bags is None else bags.n_bags
-    pairs = model_pairs.checked_pairs(
-        model["pairs"], document.get("seen"), sum(outputs), n_bags, vote
-    )
-    rows = model["moved"]
-    if type(rows) is not list or len(rows) != len(members):
-        raise ValueError(f"moved must be a list of {len(members)}; got {_length_of(rows)}.")
-    moved = tuple(
-        category_rows.checked_region_member(
-            own, [0.0] * n_outputs, n_outputs, model["n_features"], vote
-        )
-        for own, n_outputs in zip(rows, outputs, strict=True)
-    )
-    model_pairs.check_pairs(pairs, moved, members, model["n_features"])
-    return pairs, moved
-
-
-def _version(contents: Contents) -> int:
-    if contents.pairs:
+def _version(model: StumpEnsemble) -> int:
+    if model.pairs:
         return 5
-    if category_rows.has_categories(contents.members):
+    kinds = [type(one) for member in model.members for one in member.hypotheses]
+    if any(issubclass(kind, OfCategories) for kind in kinds):
         return 4
-    if _has_regions(contents):
+    if isinstance(model.members[0], RegionMember):
         return 3
-    has_intervals = any(isinstance(s, Interval) for m in contents.members for s in m.hypotheses)
-    return 2 if has_intervals else 1
+    return 2 if Interval in kinds else 1
 
 
-def _has_regions(contents: Contents) -> bool:
-    return any(isinstance(member, RegionMember) for member in contents.members)
+def _fields(version: int, n_outputs: int | None) -> list[str]:
+    """The columns of a row: of stumps with signs, or of splits that vote for so many outputs."""
+    return fields_of(n_outputs, low=n_outputs is None and version > 1, sets=version >= 4)
 
 
-def _model(contents: Contents) -> dict[str, Any]:
+def _model(model: StumpEnsemble) -> dict[str, Any]:
     """The part that the digest covers."""
-    head = {"n_features": contents.n_features, "classes": list(contents.classes)}
-    version = _version(contents)
-    if _has_regions(contents):
-        parts = _region_parts(contents)
-    else:
-        with_low = version != 1
-        parts = {
-            "stump_fields": INTERVAL_FIELDS if with_low else STUMP_FIELDS,
-            "members": [
-                stump_rows.rows_of(member.stumps, member.votes, with_low=with_low)
-                for member in contents.members
-                if isinstance(member, Member)
-            ],
-        }
-    if version >= 4:
-        parts["stump_fields"] = [*parts["stump_fields"], *category_rows.SET_FIELDS]
-        pairs = zip(parts["members"], contents.members, strict=True)
-        parts["members"] = [category_rows.with_sets(rows, own.hypotheses) for rows, own in pairs]
-    if version == 5:
-        moved = [(region_rows.rows_of(own), own.hypotheses) for own in contents.moved]
-        head["pairs"] = model_pairs.parts_of(contents.pairs)
-        head["moved"] = [category_rows.with_sets(*own) for own in moved]
-    return head | parts
-
-
-def _region_parts(contents: Contents) -> dict[str, Any]:
-    """The part "model" of a model of region members, without its classes and number of features."""
-    members = [member for member in contents.members if isinstance(member, RegionMember)]
-    return {
-        "link": contents.link,
-        "constants": [member.constant.tolist() for member in members],
-        "stump_fields": region_rows.fields_of(members[0].n_outputs),
-        "members": list(map(region_rows.rows_of, members)),
+    version, first = _version(model), model.members[0]
+    is_of_regions = isinstance(first, RegionMember)
+    fields = _fields(version, first.n_outputs if is_of_regions else None)
+    found: dict[str, Any] = {
+        "n_features": model.n_features,
+        "classes": list(model.classes),
+        "stump_fields": fields,
+        "members": [rows_of(member, fields) for member in model.members],
     }
+    if is_of_regions:
+        found["link"] = model.link
+        found["constants"] = [member.constant.tolist() for member in model.members]
+    if version == 5:
+        found["pairs"] = model_pairs.parts_of(model.pairs)
+        found["moved"] = [rows_of(own, fields) for own in model.moved]
+    order = ("n_features", "classes", "pairs", "moved", "link", "constants", "stump_fields")
+    return {key: found[key] for key in (*order, "members") if key in found}
 
 
 def _model_text(model: Mapping[str, Any]) -> ModelText:
@@ -236,8 +168,8 @@ def _model_text(model: Mapping[str, Any]) -> ModelText:
     return ModelText(head, tuple(map(model_file.rows_text, model["members"])))
 
 
-def _check(document: Mapping[str, Any]) -> Members:
-    """The members of a document, after checking every part of the model.
+def _checked(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a document holds, after checking every part of the model.
 
     Unknown parts besides the model are ignored, as later versions may add some.
 
@@ -249,7 +181,8 @@ def _check(document: Mapping[str, Any]) -> Members:
     for part in ("feature_names", "details", "model"):
         if part not in document:
             raise ValueError(f"it has no part {part!r}.")
-    model = document["model"]
+    model, names = document["model"], document["feature_names"]
+    learnt = document.get("missing_learnt")
     _check_parts(model, document["version"])
     _check_n_features(document)
     if model.get("link") not in QUANTITY_LINKS:
@@ -258,21 +191,55 @@ def _check(document: Mapping[str, Any]) -> Members:
         raise ValueError(
             f"classes must be empty where link is {model['link']!r}; got {shown(model['classes'])}."
         )
-    _check_names(document["feature_names"], model["n_features"])
+    n_features = model["n_features"]
+    if names is not None:
+        wanted = f"null or a list of {n_features} names"
+        _check_listed(document, "feature_names", wanted, ValueRule("text", is_text))
     if "missing_learnt" in document:
-        _check_missing_learnt(document["missing_learnt"], model["n_features"])
+        wanted = f"left out or a list with true or false for each of {n_features} features"
+        is_truth = ValueRule("true or false", lambda value: type(value) is bool)
+        _check_listed(document, "missing_learnt", wanted, is_truth)
     _check_details(document["details"])
-    version = document["version"]
-    if version in (3, 5) or (version == 4 and "link" in model):
-        members: Members = _checked_region_members(model, version)
-    else:
-        members = _checked_members(model, version)
-    if version == 4 and not category_rows.has_categories(members):
-        raise ValueError("members must hold a split of categories in version 4; they hold none.")
+    members = _members_of(model, document["version"])
     bags = _bags_of(document)
     if bags is not None:
         bags.check(members)
-    return members
+    pairs, moved = _pairs_of(document, members, bags)
+    return {
+        "members": members,
+        "n_features": n_features,
+        "classes": tuple(model["classes"]),
+        "feature_names": None if names is None else tuple(names),
+        "link": model.get("link", "logistic"),
+        "missing_learnt": None if learnt is None else tuple(learnt),
+        "details": document["details"],
+        "bags": bags,
+        "pairs": pairs,
+        "moved": moved,
+    }
+
+
+def _pairs_of(
+    document: Mapping[str, Any], members: Members, bags: Bags | None
+) -> tuple[tuple[PairTable, ...], tuple[RegionMember, ...]]:
+    """The pairs in a document, and what was moved from them."""
+    model = document["model"]
+    if document["version"] != 5:
+        return (), ()
+    outputs, vote = [own.n_outputs for own in members], _vote_rule(model)
+    n_bags = 1 if bags is None else bags.n_bags
+    pairs = model_pairs.checked_pairs(
+        model["pairs"], document.get("seen"), sum(outputs), n_bags, vote
+    )
+    rows, fields, n_features = model["moved"], model["stump_fields"], model["n_features"]
+    if type(rows) is not list or len(rows) != len(members):
+        raise ValueError(f"moved must be a list of {len(members)}; got {_length_of(rows)}.")
+    moved = tuple(
+        checked_region_member(own, [0.0] * n_outputs, fields, n_features, vote)
+        for own, n_outputs in zip(rows, outputs, strict=True)
+    )
+    model_pairs.check_pairs(pairs, moved, members, n_features)
+    return pairs, moved
 
 
 def _bags_of(document: Mapping[str, Any]) -> Bags | None:
@@ -294,16 +261,15 @@ def _bags_of(document: Mapping[str, Any]) -> Bags | None:
     return Bags(sizes, constants)
 
 
-def _vote_rule(model: Mapping[str, Any]) -> Rule:
+def _vote_rule(model: Mapping[str, Any]) -> ValueRule:
     """What votes and constants must be."""
-    of_quantity = model.get("link") == "identity"
-    return UNSIGNED_ZERO_NUMBER if of_quantity else UNSIGNED_ZERO_VOTE
+    return QUANTITY if model.get("link") == "identity" else VOTE
 
 
-_BAG_SIZE = Rule("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
+_BAG_SIZE = ValueRule("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
 
 
-def _nested(value: Any, depth: int, name: str, rule: Rule) -> Any:
+def _nested(value: Any, depth: int, name: str, rule: ValueRule) -> Any:
     """Nested lists as tuples, after checking every value in them."""
     if depth == 0:
         if not rule.is_right(value):
@@ -314,12 +280,15 @@ def _nested(value: Any, depth: int, name: str, rule: Rule) -> Any:
     return tuple(_nested(inner, depth - 1, name, rule) for inner in value)
 
 
+def _has_regions(model: Any, version: int) -> bool:
+    """Whether the regions of splits have votes of their own in a document."""
+    return version in (3, 5) or (version == 4 and type(model) is dict and "link" in model)
+
+
 def _check_parts(model: Any, version: int) -> None:
     wanted = {"n_features", "classes", "stump_fields", "members"}
-    if version in (3, 5) or (version == 4 and type(model) is dict and "link" in model):
-        wanted |= {"link", "constants"}
-    if version == 5:
-        wanted |= {"pairs", "moved"}
+    wanted |= {"link", "constants"} if _has_regions(model, version) else set()
+    wanted |= {"pairs", "moved"} if version == 5 else set()
     if type(model) is not dict or set(model) != wanted:
         found = sorted(model) if type(model) is dict else model
         raise ValueError(
@@ -342,27 +311,14 @@ def _check_n_features(document: Mapping[str, Any]) -> None:
         )
 
 
-def _check_names(names: Any, n_features: int) -> None:
-    if names is None:
-        return
-    if type(names) is not list or len(names) != n_features:
-        raise ValueError(
-            f"feature_names must be null or a list of {n_features} names; got {_length_of(names)}."
-        )
-    for place, name in enumerate(names):
-        if not is_text(name):
-            raise ValueError(f"feature_names[{place}] must be text; got {shown(name)}.")
-
-
-def _check_missing_learnt(learnt: Any, n_features: int) -> None:
-    if type(learnt) is not list or len(learnt) != n_features:
-        raise ValueError(
-            f"missing_learnt must be left out or a list with true or false for each of {n_features}"
-            f" features; got {_length_of(learnt)}."
-        )
-    for place, value in enumerate(learnt):
-        if type(value) is not bool:
-            raise ValueError(f"missing_learnt[{place}] must be true or false; got {shown(value)}.")
+def _check_listed(document: Mapping[str, Any], part: str, wanted: str, entry: ValueRule) -> None:
+    """Check a part that lists something for each feature."""
+    values, n_features = document[part], document["model"]["n_features"]
+    if type(values) is not list or len(values) != n_features:
+        raise ValueError(f"{part} must be {wanted}; got {_length_of(values)}.")
+    for place, value in enumerate(values):
+        if not entry.is_right(value):
+            raise ValueError(f"{part}[{place}] must be {entry.wanted}; got {shown(value)}.")
 
 
 def _length_of(value: Any) -> str:
@@ -392,75 +348,54 @@ def _inside(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _checked_members(model: Mapping[str, Any], version: int) -> tuple[Member, ...]:
-    """The members of a model with discrete votes.
-
-    The version is 4 if the model holds a split of categories, 2 if it holds an interval, else 1.
-    """
-    fields = STUMP_FIELDS if version == 1 else INTERVAL_FIELDS
-    fields = [*fields, *category_rows.SET_FIELDS] if version == 4 else fields
-    if model["stump_fields"] != fields:
-        raise ValueError(
-            f"stump_fields must be {', '.join(fields)} in version {version}; got "
-            f"{shown(model['stump_fields'])}."
-        )
-    _check_n_members(model, _n_outputs(model))
-    if version == 4:
-        return _members_with_categories(model, fields)
-    found = []
-    for place, rows in enumerate(model["members"]):
-        with _naming_member(place):
-            found.append(stump_rows.checked_columns(rows, fields, model["n_features"]))
-    if version == 2 and all(low is None for columns in found for low in columns.low):
+def _members_of(model: Mapping[str, Any], version: int) -> Members:
+    """The members, after checking that the version is the lowest that can hold them."""
+    n_classes, fields = len(model["classes"]), model["stump_fields"]
+    n_outputs = 1 if n_classes in (0, 2) else n_classes
+    found: list[Member | RegionMember] = []
+    if _has_regions(model, version):
+        if model["link"] not in QUANTITY_LINKS:
+            _check_link(model["link"], n_outputs)
+        own = _outputs_of_a_member(fields, n_outputs, version)
+        _check_n_members(model, n_outputs // own)
+        members, constants = model["members"], model["constants"]
+        if type(constants) is not list or len(constants) != len(members):
+            raise ValueError(
+                f"constants must be a list of {len(members)}, one for each member; got "
+                f"{_length_of(constants)}."
+            )
+        vote = _vote_rule(model)
+        for place, (rows, constant) in enumerate(zip(members, constants, strict=True)):
+            with _naming_member(place):
+                found.append(
+                    checked_region_member(rows, constant, fields, model["n_features"], vote)
+                )
+    else:
+        if fields != _fields(version, None):
+            raise ValueError(
+                f"stump_fields must be {', '.join(_fields(version, None))} in version {version}; "
+                f"got {shown(fields)}."
+            )
+        _check_n_members(model, n_outputs)
+        for place, rows in enumerate(model["members"]):
+            with _naming_member(place):
+                found.append(checked_member(rows, fields, model["n_features"]))
+    kinds = {type(one) for member in found for one in member.hypotheses}
+    if version == 2 and Interval not in kinds:
         raise ValueError("members must hold an interval in version 2; all are stumps.")
-    return tuple(Member(stump_rows.stumps_of(columns), tuple(columns.vote)) for columns in found)
-
-
-def _members_with_categories(model: Mapping[str, Any], fields: list[str]) -> tuple[Member, ...]:
-    found = []
-    for place, rows in enumerate(model["members"]):
-        with _naming_member(place):
-            found.append(category_rows.checked_member(rows, fields, model["n_features"]))
+    if version == 4 and not any(issubclass(kind, OfCategories) for kind in kinds):
+        raise ValueError("members must hold a split of categories in version 4; they hold none.")
     return tuple(found)
-
-
-def _checked_region_members(model: Mapping[str, Any], version: int) -> tuple[RegionMember, ...]:
-    """The members of a model whose regions have votes of their own: versions 3 to 5."""
-    n_outputs = _n_outputs(model)
-    if model["link"] not in QUANTITY_LINKS:
-        _check_link(model["link"], n_outputs)
-    outputs = _outputs_of_a_member(model["stump_fields"], n_outputs, version)
-    checked = region_rows.checked_member
-    checked = category_rows.checked_region_member if version >= 4 else checked
-    _check_n_members(model, n_outputs // outputs)
-    members, constants = model["members"], model["constants"]
-    if type(constants) is not list or len(constants) != len(members):
-        raise ValueError(
-            f"constants must be a list of {len(members)}, one for each member; got "
-            f"{_length_of(constants)}."
-        )
-    found = []
-    for place, (rows, constant) in enumerate(zip(members, constants, strict=True)):
-        with _naming_member(place):
-            rule = _vote_rule(model)
-            found.append(checked(rows, constant, outputs, model["n_features"], rule))
-    return tuple(found)
-
-
-def _n_outputs(model: Mapping[str, Any]) -> int:
-    n_classes = len(model["classes"])
-    return 1 if n_classes in (0, 2) else n_classes
 
 
 def _outputs_of_a_member(fields: Any, n_outputs: int, version: int) -> int:
     """The number of outputs that the rows of version 3 to 5 vote for: one, or all."""
-    sets = category_rows.SET_FIELDS if version >= 4 else []
-    for outputs in (1, n_outputs):
-        if fields == [*region_rows.fields_of(outputs), *sets]:
-            return outputs
+    for own in (1, n_outputs):
+        if fields == _fields(version, own):
+            return own
     more = f', or have "left 0" to "missing {n_outputs - 1}" in place of left, right and missing'
     raise ValueError(
-        f"stump_fields must be {', '.join([*region_rows.fields_of(1), *sets])} in version {version}"
+        f"stump_fields must be {', '.join(_fields(version, 1))} in version {version}"
         f"{more if n_outputs > 1 else ''}; got {shown(fields)}."
     )
 

@@ -6,7 +6,6 @@ table that it is given, and its decision values are the same numbers on all of t
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
 import warnings
@@ -22,23 +21,21 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data import readable
-from gpustump.data.callers import caller_level
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
 from gpustump.data.parameters import LINKS, QUANTITY_LINKS, Link, check_count, check_real
-from gpustump.data.readable import counted
-from gpustump.data.sample_weights import check_weights
+from gpustump.data.readable import caller_level, counted
 from gpustump.data.tables import check_table
+from gpustump.data.weights import check_weights
 from gpustump.learners.kinds import OfCategories
 from gpustump.learners.pair_table import PairTable as PairTable
 from gpustump.learners.step_table import Categories, CategoryTable, StepTable
-from gpustump.model import class_scores, document, explanation, summary
-from gpustump.model.additive import AdditiveModel
+from gpustump.model import classes, document, explanation, summary
+from gpustump.model.additive import AdditiveModel, is_constant
 from gpustump.model.bags import Bags
-from gpustump.model.class_labels import Label as Label
-from gpustump.model.class_labels import label_array
-from gpustump.model.document import Contents
+from gpustump.model.classes import Label as Label
+from gpustump.model.classes import label_array
 from gpustump.model.encoding import (
     Encoding,
     features_of,
@@ -52,7 +49,6 @@ from gpustump.model.members import Member as Member
 from gpustump.model.members import RegionMember as RegionMember
 from gpustump.model.model_file import ModelFileError
 from gpustump.model.pairs import check_pairs, with_moved
-from gpustump.model.step_tables import is_constant
 
 INTERCEPT = "(intercept)"
 """The name of the constant part of a score; in parentheses, as it is no feature."""
@@ -404,7 +400,7 @@ class StumpEnsemble:
         ['no', 'no', 'no', 'no', 'yes']
         """
         index = self.class_indices(scores)
-        return class_scores.labels_at(self.class_array, index)
+        return classes.labels_at(self.class_array, index)
 
     def quantities_of(self, scores: Array) -> Array:
         """The predictions of a quantity that belong to scores, float64 (n_samples,).
@@ -444,7 +440,7 @@ class StumpEnsemble:
         [0, 0, 1]
         """
         self.refuse_quantity()
-        return class_scores.class_indices(scores)
+        return classes.class_indices(scores)
 
     def probabilities_of(self, scores: Array) -> Array:
         """The class probabilities that belong to decision values, (n_samples, n_classes).
@@ -463,7 +459,7 @@ class StumpEnsemble:
         [[0.731, 0.269], [0.5, 0.5], [0.018, 0.982]]
         """
         self.refuse_quantity()
-        return class_scores.probabilities(scores, self.link)
+        return classes.probabilities(scores, self.link)
 
     def log_probabilities_of(self, scores: Array) -> Array:
         """Logarithms of `probabilities_of`, also finite where a probability underflows to 0.
@@ -478,7 +474,7 @@ class StumpEnsemble:
         [[-0.693, -0.693], [-2000.0, 0.0]]
         """
         self.refuse_quantity()
-        return class_scores.log_probabilities(scores, self.link)
+        return classes.log_probabilities(scores, self.link)
 
     def refuse_quantity(self) -> None:
         """Refuse a question about classes if there are none.
@@ -552,8 +548,11 @@ class StumpEnsemble:
         [-0.205, 0.18]
         """
         wanted = self.feature_index(feature)
-        table, categories = step_table_of(self, wanted, label), self._categories.get(wanted)
-        return table if categories is None else _by_category(table, categories)
+        table, categories = (
+            explanation.step_table_of(self, wanted, label),
+            self._categories.get(wanted),
+        )
+        return table if categories is None else explanation.by_category(table, categories)
 
     @cached_property
     def _categories(self) -> Mapping[int, Categories]:
@@ -733,8 +732,7 @@ class StumpEnsemble:
                     f"feature {feature!r}: this model has no feature names; give an index."
                 )
             if feature not in self.feature_names:
-                close = difflib.get_close_matches(feature, self.feature_names, n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
+                hint = readable.suggestion(feature, self.feature_names)
                 raise ValueError(f"feature {feature!r} is none of the model's features.{hint}")
             return self.feature_names.index(feature)
         index = check_count(feature, "feature", least=0)
@@ -803,7 +801,9 @@ class StumpEnsemble:
         constant, tables = self._step_tables(number)
         categories = self._categories
         return constant, tuple(
-            _by_category(table, categories[table.feature]) if table.feature in categories else table
+            explanation.by_category(table, categories[table.feature])
+            if table.feature in categories
+            else table
             for table in tables
         )
 
@@ -1017,7 +1017,7 @@ class StumpEnsemble:
         >>> first.digest() == second.digest(), len(first.digest())
         (True, 64)
         """
-        return document.digest_of(self._contents)
+        return document.digest_of(self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a JSON file, whole or not at all.
@@ -1041,7 +1041,7 @@ class StumpEnsemble:
         >>> again.digest() == model.digest()
         True
         """
-        document.write(self._contents, path)
+        document.write(self, path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> StumpEnsemble:
@@ -1068,25 +1068,10 @@ class StumpEnsemble:
         """
         found = document.read(path)
         try:
-            stored_encoding(found.details, found.n_features)
+            stored_encoding(found["details"], found["n_features"])
         except ValueError as error:
             raise ModelFileError(f"{os.fspath(path)}: {error}") from error
-        return StumpEnsemble(**found._asdict())
-
-    @property
-    def _contents(self) -> Contents:
-        return Contents(
-            self.members,
-            self.n_features,
-            self.classes,
-            self.feature_names,
-            self.link,
-            self.missing_learnt,
-            self.details,
-            self.bags,
-            self.pairs,
-            self.moved,
-        )
+        return StumpEnsemble(**found)
 
     def checked(self, X: Array) -> Array:
         """The features of X's rows as an array, after checking that X is what the model takes.
@@ -1217,40 +1202,6 @@ def _check_link(link: Link, model: StumpEnsemble) -> None:
             "link must be 'logistic' for members with discrete votes; got 'softmax'. Use "
             "RegionMember for other votes."
         )
-
-
-def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
-    """The table of a feature; one step of height 0 if there is none."""
-    for table in tables:
-        if table.feature == feature:
-            return table
-    return StepTable(feature, np.asarray([np.inf]), np.zeros(1), 0.0)
-
-
-def step_table_of(model: StumpEnsemble, feature: int, label: Label | None) -> StepTable:
-    """The step function of a feature, also of a categorical one; errors as for `shape_function`."""
-    number = model.output_index(label)
-    table = _table_of(feature, model._step_tables(number)[1])
-    own = [_table_of(feature, bag._step_tables(number)[1]) for bag in model.bag_models]
-    return replace(table, bags=explanation.at_steps(table, own)) if own else table
-
-
-def _by_category(table: StepTable, categories: Categories) -> CategoryTable:
-    """The values of a categorical feature's categories, from its step function."""
-    steps = table.steps_of(np.asarray([*_by_number(categories)], dtype=np.float64))
-    bags = None if table.bags is None else table.bags[:, np.append(steps, -1)]
-    return CategoryTable(table.feature, categories, table.values[steps], table.missing, bags)
-
-
-def _by_number(categories: Categories) -> dict[int, str]:
-    """The names of categories by their numbers. Without names the numbers are the names."""
-    return {own if isinstance(own, int) else k: str(own) for k, own in enumerate(categories)}
-
-
-def categories_of(model: StumpEnsemble, feature: int) -> Mapping[int, str] | None:
-    """The names of a categorical feature's categories by their numbers; None for other features."""
-    categories = model._categories.get(feature)
-    return None if categories is None else _by_number(categories)
 
 
 def _are_discrete(members: Members) -> TypeGuard[tuple[Member, ...]]:

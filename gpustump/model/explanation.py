@@ -13,9 +13,10 @@ in every library and on every device.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,8 +26,12 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.prediction import quick_to_compute_in
 from gpustump.learners.pair_table import PairTable
-from gpustump.learners.step_table import StepTable
+from gpustump.learners.step_table import Categories, CategoryTable, StepTable
 from gpustump.learners.thresholds import rounded_down
+
+if TYPE_CHECKING:
+    from gpustump.model.classes import Label
+    from gpustump.model.ensemble import StumpEnsemble
 
 _AT_ONCE = 64
 """How many columns are stacked at once: XLA takes minutes to compile a stack of thousands."""
@@ -215,3 +220,37 @@ def at_steps(table: StepTable, others: Sequence[StepTable]) -> np.ndarray:
     steps = [np.searchsorted(own.thresholds, table.thresholds) for own in others]
     rows = [np.append(own.values[at], own.missing) for own, at in zip(others, steps, strict=True)]
     return np.stack(rows)
+
+
+def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
+    """The table of a feature; one step of height 0 if there is none."""
+    for table in tables:
+        if table.feature == feature:
+            return table
+    return StepTable(feature, np.asarray([np.inf]), np.zeros(1), 0.0)
+
+
+def step_table_of(model: StumpEnsemble, feature: int, label: Label | None) -> StepTable:
+    """The step function of a feature, also of a categorical one; errors as for `shape_function`."""
+    number = model.output_index(label)
+    table = _table_of(feature, model._step_tables(number)[1])
+    own = [_table_of(feature, bag._step_tables(number)[1]) for bag in model.bag_models]
+    return replace(table, bags=at_steps(table, own)) if own else table
+
+
+def by_category(table: StepTable, categories: Categories) -> CategoryTable:
+    """The values of a categorical feature's categories, from its step function."""
+    steps = table.steps_of(np.asarray([*_by_number(categories)], dtype=np.float64))
+    bags = None if table.bags is None else table.bags[:, np.append(steps, -1)]
+    return CategoryTable(table.feature, categories, table.values[steps], table.missing, bags)
+
+
+def _by_number(categories: Categories) -> dict[int, str]:
+    """The names of categories by their numbers. Without names the numbers are the names."""
+    return {own if isinstance(own, int) else k: str(own) for k, own in enumerate(categories)}
+
+
+def categories_of(model: StumpEnsemble, feature: int) -> Mapping[int, str] | None:
+    """The names of a categorical feature's categories by their numbers; None for other features."""
+    categories = model._categories.get(feature)
+    return None if categories is None else _by_number(categories)

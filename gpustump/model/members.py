@@ -2,8 +2,8 @@
 
 A `Member` holds discrete votes: every stump votes +vote or -vote, with the stump's own signs, for
 one output. A `RegionMember` holds a number for every region and every output of a split, and a
-constant; real votes, Newton votes and stumps that all classes share are of this kind. `AnyMember`
-is their common interface. Code for every kind of model uses only that.
+constant; real votes, Newton votes and stumps that all classes share are of this kind. Code for
+every kind of model uses only what both have in common.
 """
 
 from __future__ import annotations
@@ -12,63 +12,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition, signs
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, signs
 from gpustump.learners.kinds import AnySplit, AnyStump, has_one_side
 from gpustump.learners.step_table import StepTable
-from gpustump.model.additive import AdditiveModel
-from gpustump.model.step_tables import Part, is_constant
+from gpustump.model.additive import AdditiveModel, OutputTerms, is_constant
 
 OutputTables = tuple[float, tuple[StepTable, ...]]
 """One output's score: its constant part, and step tables with values (k,)."""
-
-
-class AnyMember(Protocol):
-    """What every kind of member is: the terms of one output or more, in the order of boosting."""
-
-    @property
-    def n_outputs(self) -> int:
-        """The number of scores that it adds up."""
-
-    @property
-    def constant(self) -> np.ndarray:
-        """What each score starts from: (n_outputs,) of float64."""
-
-    @property
-    def hypotheses(self) -> Sequence[Partition]:
-        """The hypothesis of each term."""
-
-    @property
-    def region_votes(self) -> np.ndarray:
-        """What the regions of each term vote: (n_terms, n_regions, n_outputs) of float64."""
-
-    @property
-    def term_importances(self) -> np.ndarray:
-        """How far each term's votes can lie from their middle: (n_terms,) of float64.
-
-        Half the difference between the largest and the smallest vote, added up over the outputs. A
-        term that votes the same for every sample has 0.
-        """
-
-    @property
-    def used_features(self) -> frozenset[int]:
-        """The features of the terms that do not vote the same for every sample."""
-
-    def __len__(self) -> int:
-        """The number of terms."""
-
-    def output_tables(self, output: int) -> OutputTables:
-        """The constant part of one output's score, and a step table for each feature in use."""
-
-    def truncated(self, n_rounds: int) -> Self:
-        """The member as it was after some rounds."""
-
-    def of_output(self, output: int) -> Self:
-        """The member with the votes of one output only."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,7 +91,7 @@ class Member:
 
     @property
     def region_votes(self) -> np.ndarray:
-        """+vote or -vote, by the stumps' own signs: (n_stumps, n_regions, 1)."""
+        """What regions vote, by the stumps' own signs: (n_stumps, n_regions, 1) of float64."""
         own = np.asarray([signs(stump) for stump in self.stumps], dtype=np.float64)
         votes: np.ndarray = own.reshape(-1, N_REGIONS, 1) * np.reshape(self.votes, (-1, 1, 1))
         return votes
@@ -314,14 +269,17 @@ class RegionMember:
         return RegionMember(self.splits, self.votes[:, :, own], self.constant[own])
 
 
-Members = tuple[Member | RegionMember, ...]
+AnyMember = Member | RegionMember
+"""Both have `hypotheses`, `region_votes`, `constant`, `n_outputs`, and add up in the same way."""
+
+Members = tuple[AnyMember, ...]
 """The members of one model; all are of one type."""
 
 
 def added_up(members: Sequence[AnyMember]) -> AdditiveModel:
     """The model whose outputs are those of the members, one member after the other."""
     return AdditiveModel(
-        tuple(Part(one.hypotheses, one.region_votes, one.constant) for one in members)
+        tuple(OutputTerms(one.hypotheses, one.region_votes, one.constant) for one in members)
     )
 
 

@@ -21,7 +21,7 @@ from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import shown
 from gpustump.learners.pair_table import MOST_BINS, PairAxis, PairTable
 from gpustump.model.members import Member, Members, RegionMember
-from gpustump.model.row_rules import Rule, as_text, is_finite
+from gpustump.model.rows import ValueRule, as_text, is_finite
 
 
 def check_pairs(
@@ -123,7 +123,7 @@ def _unpacked(text: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
 
 
 def checked_pairs(
-    given: Any, seen: Any, n_outputs: int, n_bags: int, vote: Rule
+    given: Any, seen: Any, n_outputs: int, n_bags: int, vote: ValueRule
 ) -> tuple[PairTable, ...]:
     """The pairs in a document, after checking every value.
 
@@ -137,7 +137,7 @@ def checked_pairs(
         Of the model.
     n_bags : int
         1 if the model is no average.
-    vote : Rule
+    vote : ValueRule
         What values must be.
 
     Raises
@@ -190,7 +190,7 @@ def _axis(feature: int, bins: Any, name: str) -> PairAxis:
     return PairAxis(feature, ends)
 
 
-def _values(given: Any, shape: tuple[int, ...], name: str, vote: Rule) -> np.ndarray:
+def _values(given: Any, shape: tuple[int, ...], name: str, vote: ValueRule) -> np.ndarray:
     """The values of a table, from nested lists."""
     level = [given]
     for length in shape:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
-
-from gpustump.model.temporary_files import new_file, remove_abandoned_files, temporary_path
 
 
 @contextlib.contextmanager
@@ -18,7 +17,7 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same folder, which replaces the old file at the end of
     the `with`. If anything fails before, the old file stays as it was and the temporary file is
-    removed; if the process is killed, a later one that writes into the folder removes it.
+    removed. If the process is killed, a file stays whose name begins with ".gpustump.".
 
     Raises
     ------
@@ -28,15 +27,18 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
     if Path(path).exists() and not Path(path).is_file():  # a device or a pipe: nothing to replace
-        with Path(path).open("wb") as file:
-            yield file
+        with Path(path).open("wb") as stream:
+            yield stream
         return
     target = Path(os.path.realpath(path))  # a link stays a link
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    remove_abandoned_files(target.parent)
-    temporary = temporary_path(target.parent)
-    try:
-        with _new(temporary, path) as file:
+    temporary = target.with_name(f".gpustump.{secrets.token_hex(8)}")
+    try:  # the name is known before the file is there, so any interruption can remove it
+        try:
+            file = new_file(temporary)
+        except OSError as error:  # name the file that was asked for, not the temporary one
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -48,11 +50,15 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-def _new(temporary: Path, asked_for: str | PathLike[str]) -> BinaryIO:
-    try:
-        return new_file(temporary)
-    except OSError as error:  # name the file that was asked for, not the temporary one
-        raise OSError(error.errno, error.strerror, os.fspath(asked_for)) from error
+def new_file(path: Path) -> BinaryIO:
+    """Make a file that only this user can read, open for writing.
+
+    Raises
+    ------
+    OSError
+        If it is there already, or cannot be made.
+    """
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def _umask() -> int:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.data.readable import listed, shown, suggestion
-from gpustump.data.temporal_text import temporal_text
+from gpustump.data.readable import listed, shown, suggestion, temporal_text
 from gpustump.learners.pair_table import PairAxis, PairTable
-from gpustump.model.ensemble import StumpEnsemble, categories_of
+from gpustump.model.ensemble import StumpEnsemble
+from gpustump.model.explanation import categories_of
 from gpustump.plots import inputs, limits, style
 from gpustump.plots.columns import pair_name
 from gpustump.plots.panels import value_text

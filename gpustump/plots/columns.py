@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from gpustump.learners.step_table import StepTable
-from gpustump.model.ensemble import Label, StumpEnsemble, step_table_of
+from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.explanation import step_table_of
 from gpustump.plots import inputs, style
 
 Groups = Mapping[str, Mapping[str, int | str]]

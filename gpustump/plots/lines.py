@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
+from gpustump.data.labels import check_signs
 from gpustump.data.parameters import check_count
-from gpustump.data.sign_labels import check_signs
 from gpustump.data.tables import check_table
-from gpustump.learners.conditions import condition
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.interval import Interval
+from gpustump.learners.kinds import condition
 from gpustump.learners.stump import Stump
 from gpustump.plots import inputs, limits, style
 

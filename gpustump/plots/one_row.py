@@ -15,8 +15,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.temporal_text import temporal_text
-from gpustump.model.ensemble import Label, StumpEnsemble, categories_of
+from gpustump.data.readable import temporal_text
+from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.explanation import categories_of
 from gpustump.plots import inputs, style
 from gpustump.plots.columns import (
     Category,

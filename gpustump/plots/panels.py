@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.data.temporal_text import temporal_text
+from gpustump.data.readable import temporal_text
 from gpustump.learners.step_table import StepTable
-from gpustump.model.ensemble import Label, StumpEnsemble, categories_of, step_table_of
+from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.explanation import categories_of, step_table_of
 from gpustump.plots import inputs, limits, spread, style
 from gpustump.plots.columns import (
     Category,

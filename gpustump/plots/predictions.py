@@ -9,7 +9,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.data.input_arrays import as_array
-from gpustump.data.targets import check_targets
+from gpustump.data.labels import check_targets
 from gpustump.model.ensemble import model_of
 from gpustump.plots import inputs, style
 from gpustump.theory.proportions import effective_size

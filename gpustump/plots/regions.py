@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump.data.labels import class_numbers
-from gpustump.model.ensemble import StumpEnsemble, categories_of, model_of
+from gpustump.model.ensemble import StumpEnsemble, model_of
+from gpustump.model.explanation import categories_of
 from gpustump.plots import inputs, limits, style
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 from gpustump.data.columns import UNITS
-from gpustump.data.readable import printable
-from gpustump.data.temporal_text import temporal_text
+from gpustump.data.readable import printable, temporal_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.input_arrays import as_array
 from gpustump.data.parameters import check_real
-from gpustump.data.sample_weights import check_weights
+from gpustump.data.weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
 
 

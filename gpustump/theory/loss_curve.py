@@ -14,7 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.sign_labels import check_weighted_signs
+from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import sign_of
 from gpustump.engines.integer_weights import in_units, signed
 from gpustump.theory.feature_cuts import Cuts, checked_column

@@ -18,7 +18,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_real
-from gpustump.data.sample_weights import check_weights
+from gpustump.data.weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.pair_table import PairAxis
 from gpustump.model.ensemble import StumpEnsemble, model_of

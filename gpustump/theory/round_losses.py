@@ -24,7 +24,7 @@ from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.hypothesis import regions
 from gpustump.learners.step_table import StepTable
 from gpustump.model.additive import AdditiveModel, Term
-from gpustump.model.class_scores import class_indices, log_probabilities
+from gpustump.model.classes import class_indices, log_probabilities
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.model.members import added_up
 from gpustump.theory.arguments import weights_of

@@ -18,7 +18,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.splits import SplitVotes, together
 from gpustump.data.parameters import VoteKind, check_real, check_vote_kind
-from gpustump.data.sign_labels import check_weighted_signs
+from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import RegionSums, Totals
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.reference.integers import second_of

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpustump import Stump, arrays
-from gpustump.arrays.extras import how_to_install
-from gpustump.arrays.square_roots import square_root
+from gpustump.arrays.devices import how_to_install
+from gpustump.arrays.libraries import square_root
 from gpustump.learners.thresholds import rounded_down
 
 WIDTHS = {"float16": 16, "float32": 32, "float64": 64}
@@ -220,7 +220,7 @@ def test_a_missing_library_is_installed_by_a_command_of_one_place():
         path.name
         for folder in ("gpustump", "bench", "ci")
         for path in (root / folder).rglob("*.py")
-        if re.search(r"pip install .?gpustump", path.read_text()) and path.name != "extras.py"
+        if re.search(r"pip install .?gpustump", path.read_text()) and path.name != "devices.py"
     ]
     assert spelled == []
     assert how_to_install("cpu").startswith("pip install ")

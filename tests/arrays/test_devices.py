@@ -7,6 +7,7 @@ installed, broken, without a driver, without a device, out of memory, computing 
 from __future__ import annotations
 
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import sys
 import types
@@ -19,7 +20,7 @@ import pytest
 from gpustump import Device, DeviceError, devices
 from gpustump.arrays import devices as device_list
 from gpustump.arrays import moving
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 from gpustump.data import tables as validation
 from gpustump.engines.cuda import device
 
@@ -75,6 +76,7 @@ def fake_cupy(count: int | Exception = 1, total: int | Exception = 3) -> Any:
 def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Put a module in CuPy's place, or nothing at all."""
     real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", dict)  # it takes a second
 
     def put(module: Any) -> None:
         monkeypatch.setattr(

@@ -21,7 +21,7 @@ from gpustump import (
 )
 from gpustump.boosting.pairs.axes import axes_of
 from gpustump.boosting.pairs.purified import purified
-from gpustump.data.interactions import check_interactions
+from gpustump.data.parameters import check_interactions
 from gpustump.learners.step_table import VOTE_UNIT
 
 

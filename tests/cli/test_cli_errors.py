@@ -13,7 +13,7 @@ import pytest
 from command import command_fixture, process, refusal, run_process  # noqa: F401
 
 import gpustump
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 from gpustump.cli import main
 
 

@@ -10,7 +10,7 @@ import pytest
 from command import command_fixture, run_process  # noqa: F401
 
 from gpustump import StumpEnsemble
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 from gpustump.exports import to_c, to_sql
 
 ENDINGS = {"onnx": "onnx", "c": "h", "sql": "sql"}

@@ -18,8 +18,7 @@ from gpustump import (
     StumpEnsemble,
     devices,
 )
-from gpustump.arrays.devices import Device
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import Device, how_to_install
 from gpustump.model.encoding import Encoding, InputColumn
 
 

@@ -25,7 +25,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import train_test_split
 
 from gpustump import StumpEnsemble
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble, boost
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, boost
 from gpustump.data.frames import columns_of, numbers_of
 
 VALUES = {
@@ -76,25 +76,16 @@ def test_training_refuses_a_column_that_is_no_number_by_name_and_kind(library, n
         boost(frame, [-1, 1, 1])
 
 
-@pytest.mark.parametrize(
-    ("plan", "what_to_do"),
-    [
+def test_a_plan_without_rows_is_refused_with_the_way_to_compute_them():
+    fitted = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1])
+    for plan, what_to_do in (
         (pl.LazyFrame({"x": [1.0, 2.0]}), r"pass X\.collect\(\)"),
         (dask.dataframe.from_pandas(pd.DataFrame({"x": [1.0, 2.0]})), r"pass X\.compute\(\)"),
         (dask.array.ones((2, 1)), r"pass X\.compute\(\)"),
-    ],
-    ids=["polars", "Dask frame", "Dask array"],
-)
-def test_a_plan_without_rows_is_refused_with_the_way_to_compute_them(plan, what_to_do):
-    fitted = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1])
-    for use in (lambda: AdaBoostClassifier().fit(plan, [0, 1]), lambda: fitted.predict(plan)):
-        with pytest.raises(TypeError, match=what_to_do):
-            use()
-    with pytest.raises(TypeError, match=what_to_do):
-        fitted.model_.predict(plan)
-
-
-def test_labels_that_dask_has_not_computed_are_refused():
+    ):
+        for use in (lambda X: AdaBoostClassifier().fit(X, [0, 1]), fitted.model_.predict):
+            with pytest.raises(TypeError, match=what_to_do):
+                use(plan)
     y = dask.array.from_array(np.asarray([0, 1]))
     with pytest.raises(TypeError, match=r"^y \(Array of dask\) .* pass y\.compute\(\)"):
         AdaBoostClassifier().fit([[0.0], [1.0]], y)
@@ -108,35 +99,26 @@ def test_labels_of_text_stay_text_where_they_look_like_numbers(dtype):
     assert fitted.predict([[0.0], [2.0]]).tolist() == ["01", "2"]
 
 
-def test_two_columns_of_one_name_are_refused():
-    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_may_have_the_names_of_what_frames_have(library):
+    names = ["columns", "column_names", "shape", "schema", "dtypes"]
+    frame = (MAKERS | {"pandas": pd.DataFrame})[library]({name: [1.0, 2.0] for name in names})
+    table = columns_of(frame)
+    assert table.names == names
+    assert numbers_of(table).tolist() == [[1.0] * 5, [2.0] * 5]
+
+
+def test_names_that_are_equal_or_of_which_only_some_are_text_are_refused():
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "b"])
+    model = AdaBoostClassifier().fit(frame, [0, 1]).model_
+    for names in (["a", 1], [0, "b"], ["a", None]):
+        frame.columns = pd.Index(names, dtype=object)
+        for use in (model.predict, lambda X: AdaBoostClassifier().fit(X, [0, 1])):
+            with pytest.raises(TypeError, match=r"names are text, and others|have string"):
+                use(frame)
+    frame.columns = ["a", "a"]
     with pytest.raises(ValueError, match="X has two columns named 'a'; rename one"):
         AdaBoostClassifier().fit(frame, [0, 1])
-
-
-@pytest.mark.parametrize("name", ["columns", "column_names", "shape", "schema", "dtypes"])
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_columns_may_have_the_names_of_what_frames_have(library, name):
-    frame = (MAKERS | {"pandas": pd.DataFrame})[library]({"a": [1.0, 2.0], name: [3.0, 4.0]})
-    table = columns_of(frame)
-    assert table.names == ["a", name]
-    assert numbers_of(table).tolist() == [[1.0, 3.0], [2.0, 4.0]]
-
-
-@pytest.mark.parametrize("names", [["a", 1], [0, "b"], ["a", None]])
-def test_names_of_which_only_some_are_text_are_refused(names):
-    model = fit_named_model()
-    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=pd.Index(names, dtype=object))
-    for use in (model.predict, lambda X: AdaBoostClassifier().fit(X, [0, 1])):
-        with pytest.raises(
-            TypeError, match=r"names are text, and others|input features have string"
-        ):
-            use(frame)
-
-
-def fit_named_model() -> StumpEnsemble:
-    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "b"])
-    return AdaBoostClassifier().fit(frame, [0, 1]).model_
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Etc/GMT+5"])
@@ -324,35 +306,24 @@ def test_a_pandas_frame_of_one_dtype_is_not_copied():
         (np.zeros((2, 1), dtype="M8[D]"), "Turn dates and durations into numbers"),
         (np.zeros((2, 1), dtype=[("a", "f8")]), "structured_to_unstructured"),
         (np.zeros((2, 1), dtype=np.longdouble), "Convert it to float64"),
+        (sparse.csr_matrix(np.zeros((2, 1))), r"X is a sparse .* pass a dense one: X\.toarray\(\)"),
+        (sparse.coo_array(np.zeros((2, 1))), r"X is a sparse .* pass a dense one: X\.toarray\(\)"),
     ],
-    ids=["dates", "records", "long double"],
+    ids=["dates", "records", "long double", "sparse matrix", "sparse array"],
 )
 def test_arrays_of_other_dtypes_are_refused_with_a_way_out(X, what_to_do):
-    with pytest.raises(TypeError, match=what_to_do):
-        AdaBoostClassifier().fit(X, [0, 1])
-
-
-@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
-def test_narrow_floats_of_pytorch_and_jax_are_to_be_converted_to_float32(name):
-    torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match=rf"dtype {name}.* Convert it to float32 first"):
-        AdaBoostClassifier().fit(torch.ones((2, 1)).to(getattr(torch, name)), [0, 1])
-    jax = pytest.importorskip("jax")
-    with pytest.raises(TypeError, match=rf"dtype {name}.* Convert it to float32 first"):
-        AdaBoostClassifier().fit(jax.numpy.ones((2, 1), dtype=name), [0, 1])
-
-
-@pytest.mark.parametrize("transform", ["jit", "vmap", "grad"])
-def test_a_function_that_jax_transforms_is_told_to_predict_outside_of_it(transform):
-    jax = pytest.importorskip("jax")
-    model = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1]).model_
-    with pytest.raises(TypeError, match="X is traced by JAX"):
-        getattr(jax, transform)(model.decision_function)(jax.numpy.ones((2, 1)))
-
-
-@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.coo_array])
-def test_sparse_matrices_are_to_be_made_dense(kind):
     model = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1]).model_
     for use in (model.predict, lambda X: boost(X, [-1, 1])):
-        with pytest.raises(TypeError, match=r"X is a sparse .* pass a dense one: X\.toarray\(\)"):
-            use(kind([[0.0], [1.0]]))
+        with pytest.raises(TypeError, match=what_to_do):
+            use(X)
+
+
+def test_jax_is_told_of_narrow_floats_and_to_predict_outside_of_its_functions():
+    jax = pytest.importorskip("jax")
+    model = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1]).model_
+    for name in ("bfloat16", "float8_e4m3fn"):
+        with pytest.raises(TypeError, match=rf"dtype {name}.* Convert it to float32 first"):
+            model.predict(jax.numpy.ones((2, 1), dtype=name))
+    for transform in ("jit", "vmap", "grad"):
+        with pytest.raises(TypeError, match="X is traced by JAX"):
+            getattr(jax, transform)(model.decision_function)(jax.numpy.ones((2, 1)))

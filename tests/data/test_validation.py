@@ -200,12 +200,6 @@ def test_sizes_may_be_numbers_or_text(given, found):
     assert check_bytes(given, "max_memory") == found
 
 
-def test_numpy_scalars_are_accepted_as_options():
-    (record,) = boost(X, y, learning_rate=np.float32(0.5), n_rounds=np.int64(1))
-    (same,) = boost(X, y, learning_rate=0.5, n_rounds=1)
-    assert record == same
-
-
 @pytest.mark.parametrize("n_features", [1, 3])
 def test_another_number_of_features_is_refused_by_the_model(backend: Backend, n_features: int):
     table = backend.asarray(np.ones((4, n_features)))

@@ -16,7 +16,7 @@ from gpustump import StumpEnsemble
 from gpustump.engines.cuda import prediction
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.step_table import VOTE_UNIT, StepTable, StepTables
-from gpustump.model.step_tables import Part, step_tables
+from gpustump.model.additive import OutputTerms, step_tables
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -39,7 +39,7 @@ def model(
     votes = random.normal(size=(n_stumps, N_REGIONS, n_outputs))
     whole = random.random(n_stumps) < exact
     votes[whole] = np.rint(votes[whole] / VOTE_UNIT) * VOTE_UNIT
-    return step_tables([Part(stumps, votes, np.zeros(n_outputs))])
+    return step_tables([OutputTerms(stumps, votes, np.zeros(n_outputs))])
 
 
 def reference_scores(made: Model, X: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import pytest
 
 from gpustump import AdaBoostClassifier, DeviceError, boost, fit_stump
 from gpustump.arrays import devices
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 from gpustump.engines import announcements, route
 from gpustump.engines.contract import Resources, Search, Task
 from gpustump.engines.cpu import engine as cpu_engine

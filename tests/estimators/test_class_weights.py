@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from gpustump.data.class_weights import check_class_weight, class_factors
+from gpustump.data.weights import check_class_weight, class_factors
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.integers(0, 4, size=120) / 3.0  # some are zero

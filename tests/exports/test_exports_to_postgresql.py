@@ -21,7 +21,7 @@ from exported import Answers, assert_same, expected
 
 from gpustump import StumpEnsemble
 from gpustump.exports import to_sql
-from gpustump.model.class_labels import label_array
+from gpustump.model.classes import label_array
 
 pytestmark = pytest.mark.slow
 

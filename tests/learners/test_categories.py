@@ -22,8 +22,8 @@ from gpustump import (
     arrays,
 )
 from gpustump.learners.category_split import CategoryStump
-from gpustump.learners.conditions import condition
 from gpustump.learners.hypothesis import by_region, regions
+from gpustump.learners.kinds import condition
 from gpustump.model.encoding import Encoding, InputColumn
 
 TABLE = CategoryTable(0, (0, 1, 4, 253), np.asarray([-0.5, 1.0, 0.5, 2.0]), missing=0.25)

@@ -25,8 +25,8 @@ from gpustump import (
 )
 
 N_ROUNDS = 8
-NAMES = ABOUT_LIBRARIES[::3]
-"""A third of the tables on which stumps are compared: weights, tables and rounds are the same."""
+NAMES = ABOUT_LIBRARIES[::5]
+"""A fifth of the tables on which stumps are compared: weights, tables and rounds are the same."""
 
 
 @functools.cache
@@ -60,23 +60,8 @@ def test_models_and_scores_are_the_same_in_every_library_and_by_hand(backend: Ba
 
 def test_the_data_compared_make_intervals_as_well_as_stumps():
     kinds = [type(s) for name in NAMES for s in reference(name).members[0].stumps]
-    assert kinds.count(Interval) > 20
-    assert kinds.count(Stump) > 5
-
-
-@pytest.mark.slow
-def test_digest_of_many_samples_is_the_same_in_every_library(backend: Backend):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(70_000, 3)).astype(np.float32)
-    X[:, 1] = np.round(X[:, 1], 1)
-    y = np.where(np.abs(X[:, 0]) + X[:, 1] ** 2 + rng.normal(size=len(X)) < 1.5, 1, -1)
-    runs = [
-        boost(like(X), like(y), n_rounds=4, weak_learner="interval", block_bytes=block_bytes)
-        for like, block_bytes in ((NUMPY.asarray, 10**6), (backend.asarray, 3 * 10**6))
-    ]
-    expected, found = ([record.stump for record in run] for run in runs)
-    assert found == expected
-    assert runs[0].model.digest() == runs[1].model.digest()
+    assert kinds.count(Interval) > 10
+    assert kinds.count(Stump) > 2
 
 
 @settings(max_examples=100)

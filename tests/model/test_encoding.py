@@ -224,40 +224,40 @@ def test_numbers_are_taken_as_text_only_where_their_text_is_certain(mixed):
         mixed.predict(pl.DataFrame(raw_table(1)).with_columns(size=pl.lit("tall")))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda e: e | {"named": 1},
-        lambda e: e | {"n_columns": "5"},
-        lambda e: e | {"columns": e["columns"][1:]},
-        lambda e: e | {"columns": [e["columns"][0] | {"kind": "number"}, *e["columns"][1:]]},
-        lambda e: e | {"columns": "x" * 10**6},
-        *(
-            lambda e, own=own: (
-                e
-                | {
-                    "columns": [
-                        e["columns"][0] | {"kind": "numbered", "values": own},
-                        *e["columns"][1:],
-                    ]
-                }
-            )
-            for own in (["a", "a"], [f"c{k}" for k in range(255)], ["a", 5], [["a"]])
-        ),
-        *(
-            lambda e, own=own: e | own
-            for own in ({"missing": [1]}, {"missing": 5}, {"decimals": ";"}, {"text_encoding": 8})
-        ),
-        lambda e: [],
-        lambda e: "none",
-    ],
-)
-def test_a_file_whose_encoding_does_not_fit_its_model_is_refused(mixed, tmp_path, change):
-    broken = dataclasses.replace(mixed, details={"encoding": change(ENCODING.as_details())})
-    broken.save(tmp_path / "model.json")
-    with pytest.raises(ModelFileError, match="encoding") as refusal:
-        StumpEnsemble.load(tmp_path / "model.json")
-    assert len(str(refusal.value)) < 500
+FIRST = [
+    *(({"position": at}, "positions must be 0 or more and below 5") for at in (-1, 5, 10**30)),
+    ({"position": 2}, "positions must all be different"),
+    ({"position": 0.0}, "position an int"),
+    ({"name": None}, "name and values must be text"),
+    *(({"kind": kind}, "of an unknown kind") for kind in ("pickle", "number")),
+    ({"kind": "numbered", "values": ["a", "a"]}, "one category twice"),
+    ({"kind": "numbered", "values": [f"c{k}" for k in range(255)]}, "or more than 254"),
+    *(({"values": own}, "name and values must be text") for own in (["a", 5], [["a"]])),
+    ({"date_order": "YDM"}, "dates are of an unknown order"),
+]
+WHOLE = [
+    ({"named": 1}, "named true or false"),
+    ({"n_columns": "5"}, "n_columns must be an int"),
+    ({"missing": [1]}, "missing must hold text only"),
+    ({"missing": 5}, "no valid encoding"),
+    ({"decimals": ";"}, "decimals must be"),
+    ({"text_encoding": 8}, "text_encoding must be text"),
+    ({"columns": "x" * 10**6}, "no valid encoding"),
+]
+
+
+def test_a_file_whose_encoding_does_not_fit_its_model_is_refused(mixed, tmp_path):
+    good = ENCODING.as_details()
+    first, *others = good["columns"]
+    wrong = [(good | {"columns": [first | change, *others]}, said) for change, said in FIRST]
+    wrong += [(good | change, said) for change, said in WHOLE]
+    wrong += [([], "no valid encoding"), ("none", "no valid encoding")]
+    wrong += [(good | {"columns": others}, "makes 3 features, but the model has 6")]
+    for details, said in wrong:
+        dataclasses.replace(mixed, details={"encoding": details}).save(tmp_path / "model.json")
+        with pytest.raises(ModelFileError, match=said) as refusal:
+            StumpEnsemble.load(tmp_path / "model.json")
+        assert len(str(refusal.value)) < 500
 
 
 COLOURS = ("blue", "green", "red")

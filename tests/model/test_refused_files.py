@@ -369,24 +369,6 @@ def test_a_foreign_file_is_refused_by_name_and_takes_little_memory(tmp_path):
     assert peak_bytes() - before < 200e6
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        *(({"position": at}, "positions must be 0 or more and below 7") for at in (-1, 7, 10**30)),
-        ({"position": 1}, "positions must all be different"),
-        ({"position": 0.0}, "position an int"),
-        ({"kind": "pickle"}, "of an unknown kind"),
-        ({"values": ["a"]}, "of an unknown kind"),
-        ({"name": None}, "name and values must be text"),
-    ],
-)
-def test_an_encoding_that_fits_no_table_is_refused(tmp_path, changes, said):
-    document = json.loads((FOLDER / "command.json").read_text())
-    document["details"]["encoding"]["columns"][0] |= changes
-    message = refusal_of(document, tmp_path)
-    assert re.search(f"model's details hold no valid encoding.*{said}", message)
-
-
 FILES = {path.stem: path.read_bytes() for path in sorted(FOLDER.glob("*.json"))}
 DOCUMENTS = [json.loads(content) for content in FILES.values()]
 

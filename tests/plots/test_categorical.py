@@ -8,7 +8,7 @@ from drawn import bars, drawn, has, overlaps, saved, texts
 from numpy.testing import assert_array_equal
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, plots
-from gpustump.model.ensemble import categories_of
+from gpustump.model.explanation import categories_of
 from gpustump.plots.numbered import votes_of
 
 pd = pytest.importorskip("pandas")

@@ -18,7 +18,7 @@ import pytest
 from gpustump import StumpEnsemble
 from gpustump.exports import to_c, to_onnx, to_sql
 from gpustump.exports.tables import export_tables
-from gpustump.model.class_labels import label_array
+from gpustump.model.classes import label_array
 
 FLAGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 

@@ -19,7 +19,7 @@ from rounds import (
     with_features_that_say_nothing,
 )
 
-from gpustump.data.sample_weights import check_weights
+from gpustump.data.weights import check_weights
 
 LARGE: dict[str, Callable[[], Case]] = {}
 

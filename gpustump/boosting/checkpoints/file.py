@@ -26,10 +26,20 @@ from gpustump.boosting.rounds.logs import LoggedRound, RunLog
 from gpustump.boosting.votes.votes import Vote
 from gpustump.data.readable import shown
 from gpustump.engines.contract import Search
-from gpustump.model import category_rows, model_file, region_rows, stump_rows
+from gpustump.model import model_file
 from gpustump.model.members import AnyMember, Member, RegionMember
 from gpustump.model.model_file import canonical
-from gpustump.model.row_rules import Row, Rule, as_text, columns_of, refuse_others
+from gpustump.model.rows import (
+    Row,
+    ValueRule,
+    as_text,
+    checked_member,
+    checked_region_member,
+    columns_of,
+    fields_of,
+    refuse_others,
+    rows_of,
+)
 from gpustump.model.whole_file import whole_file
 
 FORMAT = "gpustump checkpoint"
@@ -42,7 +52,7 @@ STOP_REASONS = (
 
 _JUDGED_FIELDS = ["held-out score", "held-out error"]
 
-_JUDGED = Rule(
+_JUDGED = ValueRule(
     'null, a finite number, "inf" or "-inf"',
     lambda value: (
         value is None or value in ("inf", "-inf") or (type(value) is float and math.isfinite(value))
@@ -101,9 +111,7 @@ class Outline(NamedTuple):
     @property
     def row_fields(self) -> list[str]:
         """The columns of a row of a model file."""
-        has_signs, outputs = self.search.has_signs, self.search.n_outputs
-        fields = stump_rows.INTERVAL_FIELDS if has_signs else region_rows.fields_of(outputs)
-        return [*fields, *category_rows.SET_FIELDS]
+        return _row_fields(self.search)
 
     @property
     def fields(self) -> list[str]:
@@ -155,13 +163,15 @@ class RunText:
 def _rows_of(rounds: Sequence[LoggedRound], constant: Sequence[float], search: Search) -> list[Row]:
     """The rows of some rounds."""
     terms = Terms([one.hypothesis for one in rounds], [one.vote for one in rounds])
-    member = member_of(terms, constant, search)
-    if isinstance(member, RegionMember):
-        rows = region_rows.rows_of(member)
-    else:
-        rows = stump_rows.rows_of(member.stumps, member.votes, with_low=True)
-    pairs = zip(category_rows.with_sets(rows, member.hypotheses), rounds, strict=True)
+    rows = rows_of(member_of(terms, constant, search), _row_fields(search))
+    pairs = zip(rows, rounds, strict=True)
     return [[*row, *_judged_values(one.judged)] for row, one in pairs]
+
+
+def _row_fields(search: Search) -> list[str]:
+    """The columns of a row of a model file."""
+    outputs = None if search.has_signs else search.n_outputs
+    return fields_of(outputs, low=search.has_signs, sets=True)
 
 
 def _judged_values(judged: Judgement | None) -> Row:
@@ -380,12 +390,12 @@ def _run_of(run: Any, outline: Outline) -> RunLog:
 
 
 def _member_of(rows: list[Row], constant: Any, outline: Outline) -> Member | RegionMember:
-    outputs, n_features = outline.search.n_outputs, outline.n_features
+    fields, n_features = outline.row_fields, outline.n_features
     if not outline.search.has_signs:
-        return category_rows.checked_region_member(rows, constant, outputs, n_features)
+        return checked_region_member(rows, constant, fields, n_features)
     if constant != [0.0]:
         raise ValueError(f"its constant must be [0.0]; got {shown(constant)}")
-    return category_rows.checked_member(rows, outline.row_fields, n_features)
+    return checked_member(rows, fields, n_features)
 
 
 def _votes_of(member: AnyMember) -> Sequence[Vote]:

@@ -34,8 +34,8 @@ from gpustump.data.parameters import (
     check_jobs,
     check_learner,
 )
-from gpustump.data.sign_labels import check_weighted_signs
 from gpustump.data.tables import check_table
+from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import Cut, Resources, Search, Task, Trainer
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import N_REGIONS

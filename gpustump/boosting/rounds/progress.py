@@ -11,7 +11,7 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 from gpustump.engines.announcements import in_notebook, is_read
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import secrets
 import select
 import stat
 import sys
@@ -20,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
 from gpustump.model.model_file import ModelFileError
-from gpustump.model.temporary_files import new_file, remove_abandoned_files, temporary_path
+from gpustump.model.whole_file import new_file
 
 STANDARD_INPUT = "-"
 
@@ -153,8 +154,7 @@ def _copied(path: str, name: str, ending_of: Callable[[str, bytes], str]) -> str
         ending = ending_of(name, head)
         folder = tempfile.gettempdir()
         with system_errors_at(f"{name} cannot be kept in {folder}"):
-            remove_abandoned_files(folder)
-            copy = temporary_path(folder, ending)
+            copy = Path(folder, f".gpustump.{secrets.token_hex(8)}{ending}")
             atexit.register(_remove, copy)
             with new_file(copy) as file:
                 while head:

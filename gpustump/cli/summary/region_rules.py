@@ -16,9 +16,9 @@ from gpustump.cli.wording import label_text
 from gpustump.data.readable import counted
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.kinds import AnySplit, has_one_side
+from gpustump.model.additive import is_constant
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import RegionMember
-from gpustump.model.step_tables import is_constant
 
 CLASSES_SHOWN = 3
 """How many classes a rule of shared stumps shows; all of them if there is only one more."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from gpustump.cli.wording import label_text, number_text
-from gpustump.data.readable import shortened
-from gpustump.data.temporal_text import temporal_text
-from gpustump.learners.conditions import condition
+from gpustump.data.readable import shortened, temporal_text
 from gpustump.learners.hypothesis import Partition
-from gpustump.learners.kinds import OfCategories
+from gpustump.learners.kinds import OfCategories, condition
 from gpustump.model.encoding import Encoding, InputColumn
 
 

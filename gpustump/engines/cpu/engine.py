@@ -20,7 +20,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.arrays.extras import how_to_install
+from gpustump.arrays.devices import how_to_install
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.contract import Beginning, PreparedTable, Resources, Search, State, Task
 from gpustump.engines.cpu.runtime import host_memory

@@ -1,12 +1,15 @@
-"""Weights of classes: they multiply the weights of the classes' samples, as in scikit-learn.
+"""Weights of samples, checked: finite, not negative, and not all zero; and weights of classes.
 
-"balanced" follows from the labels alone, as `sklearn.utils.compute_sample_weight` has it: it counts
-every row of y, whatever its sample weight is. The products are float64 numbers, so a fit with class
-weights is the fit with the multiplied sample weights, to the last bit.
+A sample of weight zero takes no part in training, as if it were not in the data. Weights of classes
+multiply those of the classes' samples, as in scikit-learn. "balanced" follows from the labels
+alone, as `sklearn.utils.compute_sample_weight` has it: it counts every row of y, whatever its
+sample weight is. The products are float64 numbers, so a fit with class weights is the fit with the
+multiplied sample weights, to the last bit.
 """
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,9 +17,69 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.labels import encode, listed, plain_labels
+from gpustump.data.input_arrays import check_vector, first_where
+from gpustump.data.labels import check_both_signs, check_signs, encode, listed, plain_labels
 from gpustump.data.parameters import check_real
-from gpustump.data.sample_weights import check_weights
+
+SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-126}
+"""The smallest normal number of a dtype. Smaller weights count as zero on every device, because
+XLA, and CuPy's float32 kernels, flush them to zero."""
+
+
+def check_weights(
+    sample_weight: Any, X: Array, name: str = "sample_weight"
+) -> tuple[Array, Array | None]:
+    """The positive weights, and the rows that have one.
+
+    Parameters
+    ----------
+    sample_weight : array (n_samples,), float, or None
+        None and a single number give every sample the same weight.
+    X : array (n_samples, ...)
+        Its library and device are those of the results.
+    name : str
+        What the weights are called in messages.
+
+    Returns
+    -------
+    weights : array (n_rows,) of float64
+    rows : array (n_rows,) of int64, or None
+        None if every sample has a positive weight.
+
+    Raises
+    ------
+    TypeError
+        If sample_weight does not hold real numbers.
+    ValueError
+        If it is not one-dimensional, has another length or device than X, holds NaN, infinite or
+        negative weights, or holds only zeros.
+    """
+    xp, device = arrays.namespace_of(X), arrays.device_of(X)
+    if sample_weight is None:
+        return xp.ones(X.shape[0], dtype=xp.float64, device=device), None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = xp.full(X.shape[0], float(sample_weight), dtype=xp.float64, device=device)
+    weights = check_vector(sample_weight, name, X)
+    smallest = SMALLEST.get(arrays.dtype_name(weights), SMALLEST["float64"])
+    weights = xp.astype(weights, xp.float64)
+    for problem, where in (
+        ("NaN", xp.isnan(weights)),
+        ("infinite weights", xp.isinf(weights)),
+        ("negative weights", weights <= -smallest),
+    ):
+        if (at := first_where(where)) is not None:
+            raise ValueError(
+                f"{name} contains {problem}, the first at index {at}; weights must be "
+                "finite and not negative."
+            )
+    counts = weights >= smallest
+    if bool(xp.all(counts)):
+        return weights, None
+    if not bool(xp.any(counts)):
+        raise ValueError(f"{name} is zero for every sample; at least one must be positive.")
+    rows = xp.nonzero(counts)[0]
+    return xp.take(weights, rows, axis=0), rows
+
 
 ClassWeight = Mapping[Any, float] | str | None
 """None, "balanced", or a weight for each label."""
@@ -149,3 +212,34 @@ def _counts(numbers: Array) -> list[int]:
     found = arrays.namespace_of(numbers).unique_counts(numbers)
     order = np.argsort(arrays.to_host(found.values))
     return [int(count) for count in arrays.to_host(found.counts)[order]]
+
+
+class WeightedSigns(NamedTuple):
+    """Labels -1.0 and 1.0 and weights of the samples that have a weight, all checked.
+
+    Attributes
+    ----------
+    labels, weights : array (n_samples,) of float64
+    rows : array (n_samples,) of int, or None
+        The indices of these samples among those given; None for all.
+    """
+
+    labels: Array
+    weights: Array
+    rows: Array | None
+
+
+def check_weighted_signs(y: Any, sample_weight: Any, X: Array) -> WeightedSigns:
+    """Labels and weights, checked as by `check_signs` and `check_weights`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If either refuses them, or if only one of the two labels has samples of positive weight.
+    """
+    y = check_signs(y, X)
+    weights, rows = check_weights(sample_weight, X)
+    if rows is not None:
+        y = arrays.picked(y, rows)
+        check_both_signs(y, "y, where sample_weight is not zero,")
+    return WeightedSigns(y, weights, rows)
