@@ -29,7 +29,6 @@ import psutil
 
 from bench.contenders import GROUPS, VOTES, Contender, chosen, is_ours
 from bench.data import GENERATED, Stored, load, require, store
-<<<<<<< HEAD
 from bench.records import Result
 from bench.timing import (
     Found,
@@ -42,13 +41,6 @@ from bench.timing import (
 )
 from bench.worker import Entry, Stage, Worker
 from gpustump.arrays.devices import how_to_install
-=======
-from bench.machine import usable_cores
-from bench.play import Taken, take_turns
-from bench.servant import Servant, WithdrawnError
-from bench.worker import NOT_YET
-from gpustump.arrays.devices import how_to_install
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 
 LOCAL = 0
 """Workers of a fit in one process, without Dask."""

@@ -19,12 +19,7 @@ from sklearn.base import clone
 
 from gpustump import arrays
 from gpustump.arrays import Array
-<<<<<<< HEAD
 from gpustump.boosting.rounds.training import Settings
-from gpustump.data.weights import check_class_weight
-=======
-from gpustump.boosting.training import Settings
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.fingerprint import Fingerprint
 from gpustump.data.frames import with_columns
 from gpustump.data.parameters import Interactions

@@ -23,16 +23,10 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
-<<<<<<< HEAD
 from gpustump.boosting.rounds.bags import Share, train_bags
 from gpustump.boosting.rounds.batches import terms_of
 from gpustump.boosting.rounds.finished import in_unit_of_target, link_of, member_of
 from gpustump.boosting.rounds.training import Samples, Settings, Trained
-from gpustump.data.readable import caller_level
-from gpustump.data.weights import ClassWeight
-=======
-from gpustump.boosting.training import Samples, Settings, Trained
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import plain_labels

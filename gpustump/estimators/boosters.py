@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.arrays import Array
-<<<<<<< HEAD
 from gpustump.boosting.checkpoints.writing import check_checkpoint
 from gpustump.boosting.rounds.boosting import Callback, checked_resources
 from gpustump.boosting.rounds.smoothing import Smoothing
@@ -19,18 +18,6 @@ from gpustump.boosting.rounds.stopping import Stopping
 from gpustump.boosting.rounds.training import Run, Samples, Settings
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.votes import AnyRound
-from gpustump.data.readable import caller_level
-from gpustump.data.weights import check_class_weight
-from gpustump.data.parameters import Interactions, check_form, check_interactions
-=======
-from gpustump.boosting.checkpoints import check_checkpoint
-from gpustump.boosting.early_stopping import Stopping
-from gpustump.boosting.rounds import Callback, checked_resources
-from gpustump.boosting.smoothing import Smoothing
-from gpustump.boosting.training import Run, Samples, Settings
-from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import AnyRound
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.labels import plain_labels
 from gpustump.data.parameters import (
     MANY_BAGS,

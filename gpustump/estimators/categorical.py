@@ -13,12 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.arrays import Array
-<<<<<<< HEAD
 from gpustump.boosting.rounds.training import Settings
-from gpustump.data.readable import caller_level
-=======
-from gpustump.boosting.training import Settings
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
 from gpustump.data.frames import refuse_all_but_numbers
 from gpustump.data.parameters import MOST_CATEGORIES

@@ -26,19 +26,11 @@ from gpustump.boosting.checkpoints.file import (
     is_there,
     read,
 )
-<<<<<<< HEAD
 from gpustump.boosting.checkpoints.termination import ending_in_order
 from gpustump.boosting.checkpoints.writing import Checkpoint, CheckpointWriter
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.training import Settings
-from gpustump.data.parameters import MONOTONE, Constraints
-=======
-from gpustump.boosting.checkpoints import Checkpoint, CheckpointWriter
-from gpustump.boosting.run_logs import RunLog
-from gpustump.boosting.termination import ending_in_order
-from gpustump.boosting.training import Settings
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.fingerprint import Fingerprint, fingerprint_of
 from gpustump.data.parameters import MONOTONE, Constraints
 from gpustump.data.readable import counted, listed, shown

@@ -12,12 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-<<<<<<< HEAD
 from gpustump.boosting.rounds.training import Samples
-from gpustump.data.weights import Weights, weighted_by_class
-=======
-from gpustump.boosting.training import Samples
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.labels import check_labels, encode, warn_of_odd_classes
 from gpustump.data.readable import listed
 from gpustump.data.weights import Weights, check_weights, weighted_by_class

@@ -28,16 +28,9 @@ from sklearn.utils import check_random_state
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-<<<<<<< HEAD
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.stopping import Stopping
 from gpustump.boosting.rounds.training import HeldOutRows, Run, Samples, Settings
-from gpustump.data.readable import caller_level
-=======
-from gpustump.boosting.bags import Share
-from gpustump.boosting.early_stopping import Stopping
-from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.input_arrays import check_same_device
 from gpustump.data.parameters import Scoring, usual_bags
 from gpustump.data.readable import caller_level, counted, listed

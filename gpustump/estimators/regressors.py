@@ -13,22 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-<<<<<<< HEAD
 from gpustump.boosting.rounds.boosting import Callback
 from gpustump.boosting.rounds.training import Samples, Settings
 from gpustump.boosting.votes.ratio import deviance_of_mean
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.squared import SquaredVotes
 from gpustump.boosting.votes.votes import AnyRound, RegionRound
-=======
-from gpustump.boosting.deviances import deviance_of_mean
-from gpustump.boosting.rounds import Callback
-from gpustump.boosting.squared_votes import SquaredVotes
-from gpustump.boosting.training import Samples, Settings
-from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import AnyRound, RegionRound
 from gpustump.data.labels import check_targets
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.parameters import (
     GLASS_BOX_OF_QUANTITY,
     QuantityLossName,

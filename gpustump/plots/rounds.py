@@ -15,13 +15,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-<<<<<<< HEAD
 from gpustump.boosting.votes.votes import AnyRound, RegionRound, Round
 from gpustump.data.labels import check_targets
-=======
-from gpustump.boosting.votes import AnyRound, RegionRound, Round
-from gpustump.data.labels import check_targets
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style

@@ -18,13 +18,7 @@ import pytest
 from fault_counts import count
 from forked_runs import COMMAND, Forked, Run, forked, forks
 
-<<<<<<< HEAD
 from gpustump.boosting.checkpoints import file as checkpoint_file
-from gpustump.model import temporary_files
-from gpustump.model.temporary_files import ABANDONED_AFTER
-=======
-from gpustump.boosting import checkpoint_file
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 
 pytestmark = [forks, pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")]
 

@@ -16,14 +16,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 
-<<<<<<< HEAD:gpustump/boosting/checkpoints/writing.py
 from gpustump.boosting.checkpoints.file import BagLogs, BagText, Head, Outline, RunText, write
 from gpustump.boosting.rounds.logs import RunLog
-from gpustump.data.readable import caller_level
-=======
-from gpustump.boosting.checkpoint_file import BagLogs, BagText, Head, Outline, RunText, write
-from gpustump.boosting.run_logs import RunLog
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers):gpustump/boosting/checkpoints.py
 from gpustump.data.parameters import check_count, check_real
 from gpustump.data.readable import caller_level
 

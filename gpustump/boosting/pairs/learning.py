@@ -28,7 +28,6 @@ from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
 from gpustump.boosting.pairs.turns import PairOffers, TurnLimits, Turns, added_up
-<<<<<<< HEAD
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.batches import terms_of
 from gpustump.boosting.rounds.finished import link_of, member_of
@@ -39,13 +38,6 @@ from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.ratio import RatioScale
 from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.data.parameters import Interactions
-=======
-from gpustump.boosting.ratio_scale import RatioScale
-from gpustump.boosting.smoothing import mixed
-from gpustump.boosting.split_votes import SplitVotes
-from gpustump.boosting.training import Samples, Settings, Target, Trained
-from gpustump.data.parameters import Interactions
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers)
 from gpustump.data.readable import counted
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import Beginning

@@ -27,7 +27,6 @@ from gpustump.boosting.held_out.scores import (
     Watched,
     scorer,
 )
-<<<<<<< HEAD:gpustump/boosting/rounds/training.py
 from gpustump.boosting.rounds.batches import Batch, Rounds
 from gpustump.boosting.rounds.boosting import Boosting, Callback
 from gpustump.boosting.rounds.known_scores import reweighted
@@ -39,19 +38,6 @@ from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sam
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.votes import AnyRound, Votes
-from gpustump.data.readable import caller_level
-=======
-from gpustump.boosting.judging import LocalJudge
-from gpustump.boosting.known_scores import reweighted
-from gpustump.boosting.looking_ahead import Watcher
-from gpustump.boosting.observing import Observer, SoFar, Unobserved
-from gpustump.boosting.progress import Bar
-from gpustump.boosting.rounds import Boosting, Callback
-from gpustump.boosting.run_logs import LoggedRound, RunLog
-from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_values
-from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import AnyRound, Votes
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers):gpustump/boosting/training.py
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.data.readable import caller_level
 from gpustump.engines.announcements import announce

@@ -9,7 +9,6 @@ from warnings import warn
 
 from gpustump import arrays
 from gpustump.arrays import Array
-<<<<<<< HEAD:gpustump/boosting/votes/settings.py
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.exponential import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.votes.newton import NewtonVotes
@@ -17,16 +16,6 @@ from gpustump.boosting.votes.ratio import RatioVotes
 from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.boosting.votes.squared import SquaredVotes
 from gpustump.boosting.votes.votes import Votes
-from gpustump.data.readable import caller_level
-=======
-from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
-from gpustump.boosting.newton_votes import NewtonVotes
-from gpustump.boosting.ratio_votes import RatioVotes
-from gpustump.boosting.split_votes import SplitVotes
-from gpustump.boosting.squared_votes import SquaredVotes
-from gpustump.boosting.votes import Votes
->>>>>>> 6f868483 (Models, data, arrays, learners: one description of rows in files, splinters joined, temporary files without process numbers):gpustump/boosting/vote_settings.py
 from gpustump.data.parameters import (
     L2_OF_ONE_OUTPUT,
     L2_OF_SHARED_OUTPUTS,
