@@ -17,7 +17,6 @@ import importlib
 import importlib.util
 import json
 import logging
-import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -83,8 +82,7 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
         folder = Path(ending.enter_context(made))
         clusters = []
         for n_workers in sorted(set(options.workers)):
-            log = folder / f"workers-{n_workers}.log"
-            clusters.append(Cluster(n_workers, max(1, options.threads // n_workers), log))
+            clusters.append(Cluster(n_workers, max(1, options.threads // n_workers)))
             ending.callback(clusters[-1].close)
         for size in options.sizes:
             for name in options.data:
@@ -235,11 +233,9 @@ class Cluster:
     ----------
     n_workers, threads : int
         The number of processes, and of the threads of each.
-    log : Path
-        The file for what they print.
     """
 
-    def __init__(self, n_workers: int, threads: int, log: Path) -> None:
+    def __init__(self, n_workers: int, threads: int) -> None:
         from distributed import Client, LocalCluster
 
         self.n_workers, self.threads = n_workers, threads
@@ -252,7 +248,6 @@ class Cluster:
         )
         self.address = self._cluster.scheduler_address
         self._client = Client(self._cluster, set_as_default=False)
-        self._client.run(_print_into, str(log))
 
     def hold(self, stored: Stored) -> None:
         """Take a data set into the workers' memory, in place of the last one.
@@ -295,13 +290,6 @@ class Cluster:
 def rows_of(file: str, start: int, stop: int) -> np.ndarray:
     """Some rows of an NPY file, in memory."""
     return np.array(np.load(file, mmap_mode="r")[start:stop])
-
-
-def _print_into(log: str) -> None:
-    """Send what a process prints to a file."""
-    with open(log, "a") as file:
-        for descriptor in (1, 2):
-            os.dup2(file.fileno(), descriptor)
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -17,7 +17,6 @@ import functools
 import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -67,20 +66,12 @@ class Stored(NamedTuple):
 def store(data: DataSet, folder: Path) -> Stored:
     """Write a data set into a new folder."""
     folder.mkdir()
+    for part in _ARRAYS:
+        np.save(folder / f"{part}.npy", getattr(data, part))
+    content = hashlib.sha256(np.ascontiguousarray(data.X).data)
+    content.update(np.ascontiguousarray(data.y).data)
     n_samples, n_features = data.X.shape
-    with ThreadPoolExecutor(1) as pool:
-        sha256 = pool.submit(_sha256, data.X, data.y)  # while the files are written
-        for part in _ARRAYS:
-            np.save(folder / f"{part}.npy", getattr(data, part))
-    return Stored(folder, data.name, (n_samples, n_features), sha256.result())
-
-
-def _sha256(*parts: np.ndarray) -> str:
-    """Of the bytes of all of them."""
-    content = hashlib.sha256()
-    for part in parts:
-        content.update(np.ascontiguousarray(part).data)
-    return content.hexdigest()
+    return Stored(folder, data.name, (n_samples, n_features), content.hexdigest())
 
 
 def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
@@ -92,10 +83,8 @@ def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
         See `require`.
     """
     require(name, n_features)
-    if name in GENERATED:
-        return GENERATED[name](n_samples, n_features)
-    if name in QUANTITIES:
-        return QUANTITIES[name](n_samples, n_features)
+    if make := {**GENERATED, **QUANTITIES}.get(name):
+        return make(n_samples, n_features)
     X, y = flights() if name == "flights" else _bundled(name)
     order = np.random.default_rng(0).permutation(len(X))
     test, train = np.split(order, [len(X) // 4])

@@ -14,8 +14,7 @@ import contextlib
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 from typing import Any
 
@@ -48,9 +47,6 @@ _SETTINGS = {
 }
 """As the estimators set them."""
 
-_INTEGERS = {"discrete": 1, "intervals": 1, "real": 1, "newton": 2}
-"""The integers, of 8 bytes each, that every sample has and that are added up."""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
@@ -70,7 +66,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     y = np.where(drawn.y > 0, 1.0, -1.0)
     with device.active():
         X = device.array(drawn.X)
-    rounds = Rounds(options.skip, options.rounds)
+    rounds = options.skip, options.rounds
     for kind in options.votes:
         yield from _with_votes(device, kind, (X, drawn.X), y, rounds)
     yield _least(device, options.samples)
@@ -79,35 +75,15 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     yield f"{gpus}. gpustump {machine.gpustump} at {machine.commit or '?'}"
 
 
-@dataclass(frozen=True)
-class Rounds:
-    """Which rounds are timed.
-
-    Attributes
-    ----------
-    skipped : int
-        The rounds that are made before the clock starts.
-    timed : int
-        The rounds after them.
-    """
-
-    skipped: int
-    timed: int
-
-    @property
-    def all(self) -> int:
-        return self.skipped + self.timed
-
-
 def _with_votes(
-    device: CudaDevice, kind: str, tables: Sequence[Any], y: np.ndarray, rounds: Rounds
+    device: CudaDevice, kind: str, tables: Sequence[Any], y: np.ndarray, rounds: tuple[int, int]
 ) -> Iterator[str]:
     """A kind of votes, with the table on the device and on the host."""
     words = kind if kind == "intervals" else f"{kind} votes"
     search = _SETTINGS[kind].votes(np.ones(len(y))).search(_learner(kind))
     engine, seconds = CudaEngine(device), []
     for X in (tables[0], *tables):  # what is compiled at first does not count
-        task = Task(X, len(y), search, rounds.all)
+        task = Task(X, len(y), search, sum(rounds))
         if refusal := engine.refusal(task):
             yield f"**{words}**: left out, since {refusal}"
             return
@@ -127,7 +103,7 @@ def _with_votes(
     yield (
         f"**{words}, {columns.n_samples} x {columns.n_features}**, prepared in {on_device} s, "
         f"from the host in {from_host} s; a round takes {ranged(took_rounds, 1e6)} microseconds "
-        f"(after {rounds.skipped} rounds)"
+        f"(after {rounds[0]} rounds)"
     )
     yield _kernels(device, columns, y, kind, rounds, fmean(took_rounds))
 
@@ -171,18 +147,20 @@ def _device() -> CudaDevice:
     return found
 
 
-def _by_the_clock(columns: CudaTable, y: np.ndarray, kind: str, rounds: Rounds) -> list[float]:
+def _by_the_clock(
+    columns: CudaTable, y: np.ndarray, kind: str, rounds: tuple[int, int]
+) -> list[float]:
     """Seconds of each round, as the caller of `boost` sees them."""
-    boosting = _boosting(columns, y, kind, rounds.all)
+    boosting = _boosting(columns, y, kind, sum(rounds))
     seconds = []
-    for _ in range(rounds.all):
+    for _ in range(sum(rounds)):
         took, record = timed(lambda: next(boosting, None))
         if record is None:
             break
         seconds.append(took)
-    if len(seconds) <= rounds.skipped:
+    if len(seconds) <= rounds[0]:
         raise UsageError(f"boosting ended after {len(seconds)} rounds: choose a smaller --skip")
-    return seconds[rounds.skipped :]
+    return seconds[rounds[0] :]
 
 
 @contextlib.contextmanager
@@ -212,15 +190,13 @@ def _kernels(
     columns: CudaTable,
     y: np.ndarray,
     kind: str,
-    rounds: Rounds,
+    rounds: tuple[int, int],
     whole_round: float,
 ) -> str:
     """A table of the kernels, the slowest first, and what a round takes beside all of them."""
     with _watched(device) as launches:
-        boosting = _boosting(
-            columns, y, kind, rounds.all
-        )  # it may record its rounds when it starts
-        for _ in itertools.islice(boosting, rounds.skipped):
+        boosting = _boosting(columns, y, kind, sum(rounds))  # it may record rounds when it starts
+        for _ in itertools.islice(boosting, rounds[0]):
             pass
         launches.clear()
         n_done = sum(1 for _ in boosting)
@@ -230,7 +206,7 @@ def _kernels(
     }
     rows = []
     for name, seconds in sorted(took.items(), key=lambda item: -sum(item[1])):
-        n_bytes = _bytes_moved(name, columns, _INTEGERS[kind])
+        n_bytes = _bytes_moved(name, columns, 2 if kind == "newton" else 1)
         figures = (len(seconds) / n_done, median(seconds) * 1e6, sum(seconds) / n_done * 1e6)
         speed = n_bytes / median(seconds) / 1e9 if n_bytes else None
         rows.append([name, *map(number, figures), number(speed)])
@@ -241,7 +217,10 @@ def _kernels(
 
 
 def _bytes_moved(kernel: str, columns: CudaTable, n_integers: int) -> int | None:
-    """What a launch must read and write, each array once; None for kernels that go elsewhere."""
+    """What a launch must read and write, each array once; None for kernels that go elsewhere.
+
+    Every sample has so many integers of 8 bytes, which are added up.
+    """
     samples = columns.n_samples
     if kernel.startswith(("advance", "follow")):  # weights and scores anew, a code, the integers
         return samples * (4 * 8 + 1 + 8 * n_integers)
@@ -252,23 +231,15 @@ def _bytes_moved(kernel: str, columns: CudaTable, n_integers: int) -> int | None
 
 def _least(device: CudaDevice, n_samples: int) -> str:
     """The time of the smallest launch, and the speed of the device's memory."""
-    one = device.xp.zeros(1, dtype=np.uint32)
-    words = (
-        f"The smallest launch takes {number(_alone(device, lambda: device.clear(one)) * 1e6)} us."
-    )
+    one, took = device.xp.zeros(1, dtype=np.uint32), []
+    with device.active():
+        for _ in range(_REPEATS):
+            start = now(device)
+            device.clear(one)
+            took.append(seconds_between(device, start, now(device)))
+    words = f"The smallest launch takes {number(median(took) * 1e6)} us."
     if probe := gpu_probe(n_samples):
         probe.copy()
         seconds, _ = timed(probe.copy)
         words += f" A copy moves {number(probe.copied / seconds / 1e9)} GB/s."
     return words
-
-
-def _alone(device: CudaDevice, work: Callable[[], Any]) -> float:
-    """Seconds of some work on the device by events: the median of several times."""
-    took = []
-    with device.active():
-        for _ in range(_REPEATS):
-            start = now(device)
-            work()
-            took.append(seconds_between(device, start, now(device)))
-    return median(took)
