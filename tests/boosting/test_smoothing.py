@@ -153,11 +153,8 @@ def test_a_smoothing_round_takes_the_best_of_the_cuts_that_it_offers(seed):
     assert fit.rounds_[0][0].score < plain.rounds_[0][0].score
 
 
-SPLIT_VOTES = [engine for engine in ENGINES if "newton" in engine.votes]
-
-
 @pytest.mark.parametrize("kind", ["newton", "shared newton"])
-@pytest.mark.parametrize("engine", SPLIT_VOTES, ids=str)
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
 def test_every_way_of_every_engine_makes_the_same_smoothing_rounds(
     engine: EngineUnderTest, kind: str
 ):

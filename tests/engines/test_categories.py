@@ -1,8 +1,7 @@
-"""Sets of categories: the best ones by brute force, and the same ones from every engine."""
+"""Sets of categories: the best ones by brute force, and laws that they follow."""
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -10,26 +9,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import cuda_on_cpu
 import numpy as np
 import pytest
-from backends import Backend
-from engine_ways import cuda
+from hard_cases import WITH_CATEGORIES
 from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from rounds import KINDS, Case, Way, check_facts, facts_of
-from spread_tables import Spread, SpreadTable
-from trainers import start
+from rounds import KINDS, Case, facts_of
 from worth_oracle import exact_score_of, score_of
 
-from gpustump import arrays
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.engines import category_search
 from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns
 from gpustump.engines.category_search import CategorySums, Groups, SetSearch, _orders
 from gpustump.engines.contract import Cut, Resources, Search, Task
-from gpustump.engines.reference import table as reference_table
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import by_region
 from gpustump.learners.kinds import OfCategories
@@ -203,159 +196,6 @@ def test_rare_categories_are_together_and_all_others_alone(counts):
         assert not together
 
 
-def table_with_categories(seed: int = 0, n_samples: int = 700) -> Case:
-    """Numbers and categories: many, two, rare ones; unused numbers; values missing and negative."""
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n_samples, 6)).astype(np.float32)
-    X[:, 1] = 2 * random.integers(0, 9, n_samples)
-    X[:, 2] = random.integers(0, 2, n_samples)
-    X[:, 4] = np.minimum(random.geometric(0.2, n_samples), 60)
-    X[random.random(X.shape) < 0.1] = np.nan
-    X[random.random(n_samples) < 0.05, 4] = -1
-    effect = random.normal(size=32)
-    score = X[:, 0] + effect[np.nan_to_num(X[:, 1]).astype(int)] + (X[:, 2] > 0)
-    noisy = np.nan_to_num(score) + random.normal(size=n_samples)
-    y = np.where(noisy > np.median(noisy), 1.0, -1.0)
-    weights = random.integers(1, 5, n_samples).astype(np.float64)
-    return Case(X, y, weights, None, 0.5, 6, categorical=(1, 2, 4))
-
-
-CASES = {
-    "numbers and categories": table_with_categories(),
-    "some rows": replace(
-        table_with_categories(1),
-        rows=np.arange(0, 700, 2),
-        y=table_with_categories(1).y[::2],
-        weights=table_with_categories(1).weights[::2],
-    ),
-    "nothing but categories": replace(
-        table_with_categories(2),
-        X=np.ascontiguousarray(table_with_categories(2).X[:, [1, 4]]),
-        categorical=(0, 1),
-    ),
-    "whole numbers": replace(
-        table_with_categories(3), X=np.nan_to_num(table_with_categories(3).X).astype(np.int32)
-    ),
-}
-
-
-def ways_of_kernels(case: Case) -> Iterator[Way]:
-    """The kernels for the CPU, and those for CUDA devices on the stand-in."""
-    yield from ways_of_cpu(case)
-    if not cuda_on_cpu.unusable():
-        yield from ways_of_cuda(case)
-
-
-def ways_of_cuda(case: Case) -> Iterator[Way]:
-    """With the table on the device, on the host, and with codes that are streamed."""
-    wanted = ("two threads", "least shared memory", "host table", "streamed in blocks")
-    for name, table in cuda(case.X, case.rows, case.categorical):
-        if name in wanted:
-            yield f"cuda, {name}", table
-
-
-def ways_of_cpu(case: Case) -> Iterator[Way]:
-    """The CPU's kernels, in one piece and in many."""
-    pytest.importorskip("numba")
-    from gpustump.engines.cpu import sorted as sorted_run
-    from gpustump.engines.cpu.histogram import category_sums
-    from gpustump.engines.cpu.table import codes, sorted_table
-    from gpustump.engines.threads import Team
-
-    X, rows, own = case.X, case.rows, case.categorical
-    yield "scanned", sorted_table.prepare(X, rows, Team(1), own)
-    yield "in bins", sorted_table.prepare(X, rows, Team(1), own, most_bins=254)
-    yield "coded", codes.prepare(X, rows, Team(1), categorical=own)
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sorted_run, sorted_table):
-            patch.setattr(module, "ELEMENTS_AT_ONCE", 64)
-        patch.setattr(category_sums, "_SAMPLES_AT_ONCE", 100)
-        yield "scanned, 3 threads", sorted_table.prepare(X, rows, Team(3), own)
-        at_once = codes.Room(patience=0)
-        yield (
-            "coded, 3 threads",
-            codes.prepare(X, rows, Team(3), room=at_once, max_cuts=8, categorical=own),
-        )
-
-
-def ways_of_shards(case: Case) -> Iterator[Way]:
-    """Rows spread over shards, one of which holds a single row, and shards that share values."""
-    kinds = ("kernels", "arrays", "kernels")
-    ways = {"one row": Spread(kinds, 3, lone=1), "values": Spread(kinds, shares_values=True)}
-    for name, spread in ways.items():
-        yield name, SpreadTable(case.X, case.rows, spread, case.categorical)
-
-
-@each_kind
-@pytest.mark.parametrize("name", CASES)
-def test_every_engine_knows_the_same_facts_in_every_round(name, kind):
-    case = CASES[name].voting(kind, 0.5)
-    facts = facts_of(case, "stump")
-    assert any(isinstance(fact.hypothesis, OfCategories) for fact in facts)
-    search = case.votes_of_run().search("stump")
-    blocks = reference_table.prepare(
-        case.X, rows=case.rows, block_bytes=5000, categorical=case.categorical
-    )
-    for way, table in [("blocks", blocks), *ways_of_kernels(case), *ways_of_shards(case)]:
-        check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
-
-
-@pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
-def test_constraints_on_numbers_stand_beside_sets_of_categories(kind):
-    case = replace(CASES["numbers and categories"].voting(kind, 0.5), monotone=(-1, 0, 0, 1, 0, 1))
-    facts = facts_of(case, "stump")
-    assert any(isinstance(fact.hypothesis, OfCategories) for fact in facts)
-    search = case.votes_of_run().search("stump")
-    for way, table in [*ways_of_kernels(case), *ways_of_shards(case)]:
-        check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
-
-
-def test_intervals_stand_beside_sets_of_categories():
-    case = replace(CASES["numbers and categories"], n_rounds=12)
-    x = np.nan_to_num(case.X)
-    y = np.where((np.abs(x[:, 0]) < 0.5) ^ (x[:, 1] > 8), 1.0, -1.0)
-    case = replace(case, y=y)
-    facts = facts_of(case, "interval")
-    kinds = {type(fact.hypothesis).__name__ for fact in facts}
-    assert {"Interval", "CategoryStump"} <= kinds
-    search = case.votes_of_run().search("interval")
-    for way, table in ways_of_kernels(case):
-        check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
-
-
-@functools.cache
-def model_of(kind: str, backend: Backend | None, name: str = "numbers and categories") -> Any:
-    """A model on arrays of a library, along the route."""
-    case = CASES[name].voting(kind, 0.5)
-    as_array = np.asarray if backend is None else backend.asarray
-    X, y, weights = map(as_array, (case.X, case.y, case.weights))
-    with arrays.computing_on(X):
-        votes = case.votes_of_run()
-        task = Task(X, len(case.y), votes.search("stump"), 6, case.categorical)
-        _, table = prepared(task, None, Resources())
-        run = Boosting(table, y, weights, votes=votes, n_rounds=6)
-        assert len(list(run)) == 6
-        return run.model
-
-
-@pytest.mark.parametrize("kind", ["discrete", "shared newton"])
-def test_every_library_trains_the_same_model_and_predicts_the_same(kind, backend, monkeypatch):
-    if backend.reason:
-        pytest.skip(backend.reason)
-    monkeypatch.setenv("GPUSTUMP_KERNELS", backend.kernels)
-    own = model_of(kind, backend)
-    monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
-    expected = model_of(kind, None)
-    assert own.digest() == expected.digest()
-    case = CASES["numbers and categories"]
-    X = backend.asarray(case.X)
-    with arrays.computing_on(X):
-        scores = backend.to_numpy(own.decision_function(X))
-        staged = [backend.to_numpy(scores) for scores in own.staged_decision_function(X)]
-    assert np.array_equal(scores, expected.decision_function(case.X))
-    assert np.array_equal(staged[-1], scores)
-
-
 RECORDED = {
     "discrete": "5a5c39686e7f7a86",
     "real": "e3bee15e8a17fa78",
@@ -371,22 +211,15 @@ RECORDED = {
 
 
 @each_kind
-def test_the_models_are_those_that_were_recorded(kind):
-    assert model_of(kind, None).digest()[:16] == RECORDED[kind]
-
-
-@each_kind
-def test_the_sums_over_a_set_are_those_of_the_samples_in_its_regions(kind):
-    case = CASES["numbers and categories"].voting(kind, 0.5)
-    table = case.with_sets(
-        reference_table.prepare(case.X, rows=case.rows, categorical=case.categorical)
-    )
-    state = start(table, case.y, case.weights, case.votes_of_run().search("stump"))
-    for fact in facts_of(case, "stump"):
-        by_sample = state._inner.region_sums(fact.hypothesis)  # from the values themselves
-        assert np.array_equal(by_sample, state.region_sums(fact.hypothesis))
-        if fact.step is not None:
-            state.advance(fact.step)
+def test_the_models_are_those_that_were_recorded(kind, monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
+    case = WITH_CATEGORIES["numbers and categories"].voting(kind, 0.5)
+    votes = case.votes_of_run()
+    task = Task(case.X, len(case.y), votes.search("stump"), 6, case.categorical)
+    _, table = prepared(task, None, Resources())
+    run = Boosting(table, case.y, case.weights, votes=votes, n_rounds=6)
+    assert len(list(run)) == 6
+    assert run.model.digest()[:16] == RECORDED[kind]
 
 
 @each_kind
@@ -410,15 +243,6 @@ def test_a_feature_of_two_categories_is_split_as_the_numbers_0_and_1(kind):
             assert regions[0] == regions[1]
 
 
-@each_kind
-def test_a_feature_of_one_category_is_never_split(kind):
-    case = CASES["numbers and categories"].voting(kind, 0.5)
-    X = np.array(case.X)
-    X[:, 1] = 7
-    for fact in facts_of(replace(case, X=X), "stump"):
-        assert fact.cut.position is None or fact.cut.feature != 1
-
-
 @pytest.mark.parametrize("kind", ["discrete", "real", "newton", "shared newton"])
 @hypothesis_settings(max_examples=15)
 @given(random=RANDOM)
@@ -438,17 +262,6 @@ def test_other_numbers_for_the_same_categories_part_the_samples_in_the_same_way(
         assert np.array_equal(own.weights, also.weights)
 
 
-def test_negative_and_unknown_numbers_and_those_between_lie_in_the_missing_region():
-    (fact, *_) = facts_of(replace(CASES["nothing but categories"], categorical=(0, 1)), "stump")
-    split = fact.hypothesis
-    assert isinstance(split, OfCategories)
-    known = [*split.left, *split.right]
-    unknown = sorted({*range(-2, 260)} - {*known})
-    assert set(by_region(split, np.asarray(unknown, dtype=np.float32), range(3)).tolist()) == {2}
-    found = by_region(split, np.asarray(known, dtype=np.float32), range(3)).tolist()
-    assert found == [0] * len(split.left) + [1] * len(split.right)
-
-
 @pytest.mark.parametrize("value", [254.0, 0.5, np.inf, 1e30, -0.3])
 def test_other_values_than_numbers_of_categories_are_refused(value):
     X = np.asarray([[0.0, 0.0], [0.0, value], [0.0, np.nan], [0.0, -3.0]])
@@ -457,12 +270,3 @@ def test_other_values_than_numbers_of_categories_are_refused(value):
     ):
         CategoryColumns.of(X, None, (0, 1))
     assert CategoryColumns.of(X, np.asarray([0, 2, 3]), (1,)).numbers.tolist() == [[0, 255, 255]]
-
-
-def test_a_cut_of_categories_compares_as_the_contract_says():
-    sets = best_set(
-        drawn_sums(np.random.default_rng(1), ONE_OUTPUT[0]), Groups(((0,), (1,))), ONE_OUTPUT[0]
-    )
-    assert sets is not None
-    assert sets > Cut(0, None, 1, 1, sets.score)
-    assert Cut(2, 5, 1, 1, sets.score) > sets > Cut(4, 0, 1, 1, sets.score)

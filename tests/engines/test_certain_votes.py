@@ -54,8 +54,8 @@ def exact_vote(votes: NewtonVotes, first: int, second: int) -> float:
 def units_of_exponents() -> list[int]:
     """The ends of the range, steps of the tables, one unit beside them, and random sizes."""
     draw = random.Random(0)
-    steps = [(draw.randrange(-(2**12), 2**12) << 28) + own for own in (-1, 0, 1, 2**28 - 1) * 100]
-    sizes = [draw.choice([-1, 1]) * draw.randrange(1 << draw.randint(1, 40)) for _ in range(2000)]
+    steps = [(draw.randrange(-(2**12), 2**12) << 28) + own for own in (-1, 0, 1, 2**28 - 1) * 40]
+    sizes = [draw.choice([-1, 1]) * draw.randrange(1 << draw.randint(1, 40)) for _ in range(800)]
     return [0, 1, -1, LAST, -LAST, *(min(max(units, -LAST), LAST) for units in steps + sizes)]
 
 
@@ -73,11 +73,8 @@ def test_powers_that_are_certain_are_the_nearest_floats_and_few_are_not():
     found = [certain_power(x, powers()) for x in numbers]
     assert [x for x, own in zip(numbers, found, strict=True) if math.isnan(own)] == []
     assert found == [exact_factors_of(x)[0] for x in numbers]
-
-
-@pytest.mark.parametrize("x", [LARGEST + VOTE_UNIT, -LARGEST - VOTE_UNIT, math.inf, math.nan])
-def test_powers_beyond_the_tables_are_in_doubt(x):
-    assert math.isnan(certain_power(x, powers()))
+    for x in (LARGEST + VOTE_UNIT, -LARGEST - VOTE_UNIT, math.inf, math.nan):
+        assert math.isnan(certain_power(x, powers()))  # beyond the tables
 
 
 def test_no_power_near_the_middle_of_two_floats_is_taken_for_certain():
@@ -92,7 +89,7 @@ def test_no_power_near_the_middle_of_two_floats_is_taken_for_certain():
             low, high = (float(exactly * (1 + sign * Decimal(allowed))) for sign in (-1, 1))
             assert math.isnan(found) == (low != high)
             in_doubt += low != high
-    assert in_doubt > 100
+    assert in_doubt > 40
 
 
 def drawn_sums(draw: random.Random, n_outputs: int) -> list[list[tuple[int, int]]]:
@@ -118,7 +115,7 @@ def votes_in_kernel(votes: Any, sums: list[list[tuple[int, int]]], direction: in
 def test_votes_that_are_certain_are_the_hosts_in_the_order_that_constraints_ask_for(n_outputs):
     draw = random.Random(n_outputs)
     n_certain = n_pooled = 0
-    for _ in range(3000):
+    for _ in range(1500):
         rate, l2 = draw.choice([1e-9, 0.01, 0.1, 0.3, 1.0]), draw.choice([0.0, 1.0, 2.0**50])
         votes, sums = NewtonVotes(rate, n_outputs, l2, 0), drawn_sums(draw, n_outputs)
         direction = draw.choice([-1, 0, 1]) if n_outputs == 1 else 0
@@ -131,8 +128,8 @@ def test_votes_that_are_certain_are_the_hosts_in_the_order_that_constraints_ask_
             n_certain += 1
         else:
             assert np.isnan(found).any() or not np.any(expected)
-    assert n_certain > 1500
-    assert n_pooled > 100 or n_outputs > 1
+    assert n_certain > 750
+    assert n_pooled > 50 or n_outputs > 1
 
 
 def test_votes_near_the_middle_of_two_multiples_are_in_doubt():
@@ -143,11 +140,8 @@ def test_votes_near_the_middle_of_two_multiples_are_in_doubt():
         is_certain, _ = votes_in_kernel(votes, [[(first, 2**60)], [(1, 1)], [(0, 0)]])
         assert exact_vote(votes, first, 2**60) / VOTE_UNIT in (n_units, n_units + 1)
         assert not is_certain
-
-
-def test_votes_that_are_all_zero_are_no_ordinary_round():
     is_certain, found = votes_in_kernel(NewtonVotes(0.1, 1, 0.0, 0), [[(0, 9)], [(0, 9)], [(0, 0)]])
-    assert not is_certain
+    assert not is_certain  # all zero: no ordinary round
     assert not found.any()
 
 
@@ -166,13 +160,6 @@ def test_factors_are_the_hosts(n_outputs):
         assert found.tolist() == expected or not is_certain
         n_certain += is_certain
     assert n_certain > 480  # exp(2**-26) and the like are next to the middle of two floats
-
-
-def test_factors_of_votes_beyond_the_tables_are_in_doubt():
-    found = np.empty((3, 1, 2))
-    own = np.asarray([[0.5], [-9.0], [0.0]])
-    votes = NewtonVotes(0.1, 1, 1.0, 0)
-    assert math.isnan(set_factors(NO_SUMS, own, votes.plain, ALL, powers(), found))
 
 
 def drawn_weights(draw: random.Random, n_outputs: int) -> list[list[tuple[int, int]]]:
@@ -197,7 +184,7 @@ def test_votes_and_factors_under_the_exponential_loss_are_the_hosts(kind, n_outp
     """Discrete votes of one output have factors of their own; see below."""
     draw = random.Random(n_outputs)
     n_certain = n_pooled = n_perfect = n_factors = 0
-    for _ in range(3000):
+    for _ in range(1500):
         votes, sums = (
             kind(draw.choice([1e-9, 0.1, 1.0, 3.0]), n_outputs),
             drawn_weights(draw, n_outputs),
@@ -229,10 +216,10 @@ def test_votes_and_factors_under_the_exponential_loss_are_the_hosts(kind, n_outp
             assert set_factors(*given) == normaliser
             assert own.tolist() == [list(map(list, one)) for one in factors]
             n_factors += 1
-    assert n_certain > 1500
+    assert n_certain > 750
     assert n_perfect > 0
-    assert n_factors > 1400 or (kind is SharedDiscreteVotes and n_outputs == 1)
-    assert n_pooled > 100 or kind is not RealVotes or n_outputs > 1
+    assert n_factors > 700 or (kind is SharedDiscreteVotes and n_outputs == 1)
+    assert n_pooled > 50 or kind is not RealVotes or n_outputs > 1
 
 
 def test_signs_that_a_constraint_asks_for_are_given_where_both_sides_are_equal():
@@ -248,7 +235,7 @@ def test_signs_that_a_constraint_asks_for_are_given_where_both_sides_are_equal()
 
 def test_factors_and_normalisers_of_discrete_votes_are_the_hosts():
     draw, n_certain = random.Random(1), 0
-    for _ in range(3000):
+    for _ in range(1500):
         sums = drawn_weights(draw, 1)
         weight = sum(second for own in sums for _, second in own)
         votes = DiscreteVotes(draw.choice([1e-9, 0.1, 1.0]))
@@ -268,7 +255,7 @@ def test_factors_and_normalisers_of_discrete_votes_are_the_hosts():
         assert own == normaliser
         pairs = [[grown, kept] if s > 0 else [kept, grown] for s in sign]
         assert factors[:, 0].tolist() == pairs
-    assert n_certain > 2000
+    assert n_certain > 1000
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import itertools
 import random
+from dataclasses import replace
 
 import pytest
-from hypothesis import given
+
+pytest.importorskip("numba")
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from inner_functions import callable_from_python
 
 from gpustump.engines.contract import (
     NO_CUT,
@@ -18,60 +21,29 @@ from gpustump.engines.contract import (
     constant_cut,
     discrete_step,
 )
+from gpustump.engines.cpu.split import found_split
+from gpustump.engines.cpu.split.found_split import NOTHING, STUMP, Found, as_cut
 from gpustump.engines.cuda.sweep import Discrete
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump
+
+comes_before = callable_from_python(found_split.comes_before)
+better = callable_from_python(found_split.better)
 
 SIGN = st.sampled_from([-1, 1])
 FEW = st.integers(0, 3)
 
 
 @st.composite
-def cuts(draw: st.DrawFn) -> Cut:
+def cuts(draw: st.DrawFn, has_constants: bool = True) -> Cut:
     """A stump, an interval or a constant; numbers are small, so that ties are common."""
-    kind = draw(st.sampled_from(["stump", "interval", "constant"]))
+    kind = draw(st.sampled_from(["stump", "interval", "constant"][: 2 + has_constants]))
     if kind == "constant":
         return constant_cut(draw(st.integers(-3, 3)))
     after = draw(FEW) if kind == "interval" else None
     position = draw(FEW) + (0 if after is None else after + 1)
     return Cut(draw(FEW), position, draw(SIGN), draw(SIGN), draw(FEW), after)
-
-
-def is_better(one: Cut, other: Cut) -> bool | None:
-    """The order as it is told; None where it does not tell the two apart."""
-    if one.agreement != other.agreement:
-        return one.agreement > other.agreement
-    if (one.position is None) != (other.position is None):
-        return other.position is None  # a constant has to be strictly better
-    if one.feature != other.feature:
-        return one.feature < other.feature
-    if (one.after is None) != (other.after is None):
-        return one.after is None  # a stump before an interval
-    if one.position is not None:
-        places = [(cut.after or 0, cut.position) for cut in (one, other)]
-        if places[0] != places[1]:
-            return places[0] < places[1]
-    return one.polarity > other.polarity if one.polarity != other.polarity else None
-
-
-@given(cuts(), cuts())
-def test_of_two_cuts_the_larger_is_the_one_that_the_contract_prefers(one, other):
-    better = is_better(one, other)
-    if better is not None:
-        assert (one > other, one < other) == (better, not better)
-    else:
-        assert not one < other
-        assert not other < one
-
-
-@given(cuts(), cuts(), cuts())
-def test_the_order_is_transitive_and_antisymmetric(a, b, c):
-    for one, two, three in itertools.permutations((a, b, c)):
-        if one < two and two < three:
-            assert one < three
-        assert not (one < two and two < one)
-    assert not a < a
 
 
 @given(st.lists(cuts(), min_size=1, max_size=6), st.randoms())
@@ -80,6 +52,7 @@ def test_the_largest_cut_does_not_depend_on_the_order_in_which_cuts_are_compared
     shuffled.shuffle(found)
     assert max(found).rank == best
     assert functools.reduce(max, found, NO_CUT).rank == best
+    assert not any(one < other and other < one for one in found for other in found)
 
 
 def test_cuts_that_are_level_are_taken_in_the_order_of_the_contract():
@@ -102,20 +75,6 @@ def test_cuts_that_are_level_are_taken_in_the_order_of_the_contract():
     assert sorted(shuffled, reverse=True) == ordered
 
 
-@given(cuts())
-def test_a_constant_is_taken_only_if_it_is_strictly_better(cut):
-    if cut.position is not None:
-        level, better = (constant_cut(cut.agreement + more) for more in (0, 1))
-        assert max(cut, level) == max(level, cut) == cut
-        assert max(cut, better) == max(better, cut) == better
-
-
-@given(cuts())
-def test_every_cut_is_better_than_none(cut):
-    assert cut > NO_CUT
-    assert max(NO_CUT, cut) == cut
-
-
 @pytest.mark.parametrize("signed_weight", [-5, 0, 5])
 def test_a_constant_votes_for_the_heavier_label_everywhere(signed_weight):
     cut = constant_cut(signed_weight)
@@ -123,9 +82,32 @@ def test_a_constant_votes_for_the_heavier_label_everywhere(signed_weight):
     assert (cut.agreement, cut.position, cut.after) == (abs(signed_weight), None, None)
 
 
-def test_cuts_are_immutable():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        NO_CUT.score = 0  # type: ignore[misc]
+@settings(max_examples=500)
+@given(cuts(has_constants=False), cuts(has_constants=False))
+def test_kernels_compare_splits_as_cuts_compare(one, other):
+    def check(one: Cut, other: Cut) -> None:
+        kernel_one, kernel_other = (
+            Found(
+                c.agreement,
+                c.feature,
+                STUMP if c.after is None else c.after,
+                c.position,
+                c.polarity,
+                c.missing,
+            )
+            for c in (one, other)
+        )
+        assert comes_before(kernel_one, kernel_other) == (other < one)
+        assert comes_before(kernel_other, kernel_one) == (one < other)
+        assert as_cut(better(kernel_one, kernel_other)).rank == max(one, other).rank
+        assert comes_before(kernel_one, NOTHING)
+        assert not comes_before(NOTHING, kernel_one)
+        assert as_cut(kernel_one) == one
+
+    check(one, other)
+    large = 2**40 if one.score else 2**31
+    check(replace(one, position=one.position + large), replace(other, score=large))
+    assert as_cut(NOTHING) == NO_CUT
 
 
 HYPOTHESES = st.builds(Stump, FEW, st.floats(-2, 2), SIGN, SIGN, st.just(0.25)) | st.builds(

@@ -10,8 +10,6 @@ pytest.importorskip("numba")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table import bundles, codes, cuts
 from gpustump.engines.cpu.table.codes import CodedTable, Room
 from gpustump.engines.cpu.table.columns import PART_BITS
@@ -40,10 +38,10 @@ def bins_of(made: CodedTable, feature: int) -> np.ndarray:
     return slots[made.codes_of(feature) >> shift]
 
 
-@settings(max_examples=100)
+@settings(max_examples=80)
 @given(
     st.integers(0, 10**6),
-    st.integers(1, 3000),
+    st.integers(1, 1500),
     st.sampled_from(["normal", "few", "heavy", "wide", "whole"]),
     st.sampled_from(["float16", "float32", "float64"]),
     st.integers(1, 1022),
@@ -92,48 +90,20 @@ def test_cuts_are_increasing_values_and_the_largest_is_one(counts, limit):
     assert found[-1] == len(counts) - 1
 
 
-def test_a_value_that_fills_a_bin_gets_one_to_itself():
-    random = np.random.default_rng(0)
-    x = np.where(random.random(5000) < 0.4, 0.0, random.normal(size=5000))[:, np.newaxis]
-    made = codes.prepare(x, None, Team(1))
-    bins = bins_of(made, 0)
-    at_zero = np.unique(bins[x[:, 0] == 0.0])
-    assert len(at_zero) == 1
-    assert not made.layout.has_inner_split[at_zero[0]]
-
-
 @pytest.mark.parametrize("budget", [0, 20_000, None])
 def test_no_more_sorted_bins_are_kept_than_allowed(budget):
     random = np.random.default_rng(1)
-    X = random.normal(size=(10_000, 6))
+    X = random.normal(size=(3_000, 6))
     made = codes.prepare(X, None, Team(1), room=Room(sorted_bytes=budget))
     for feature in [0, 1, 2, 3, 4, 5, 0, 5, 2]:
         every = np.arange(made.layout.n_bins[feature])
-        slots = made.layout.slots(feature)
         order, starts, _ = made.bins.sorted_bins(feature, every)
         assert made.bins.are_sorted(feature).all()
         samples = order & 0x7FFFFFFF
         assert samples.tolist() == np.argsort(X[:, feature], kind="stable").tolist()
-        assert starts.tolist() == made.layout.offset[slots].tolist()
-    one_feature = 4 * len(X)
+        assert starts.tolist() == made.layout.offset[made.layout.slots(feature)].tolist()
     if budget is not None:
-        assert made.bins._n_bytes <= max(budget, one_feature)
-
-
-def test_bundled_features_are_told_apart_again():
-    random = np.random.default_rng(2)
-    X = random.integers(0, 3, size=(800, 12)).astype(np.float32)
-    X[random.random(X.shape) < 0.1] = np.nan
-    X[:, 7] = random.normal(size=800)
-    made = codes.prepare(X, None, Team(2))
-    assert made.columns.n_columns < 8
-    for j in range(12):
-        values = np.unique(X[:, j][~np.isnan(X[:, j])])
-        bins = bins_of(made, j)
-        assert (bins[np.isnan(X[:, j])] == made.layout.n_bins[j]).all()
-        if j != 7:
-            expected = np.searchsorted(values, X[:, j][~np.isnan(X[:, j])])
-            assert bins[~np.isnan(X[:, j])].tolist() == expected.tolist()
+        assert made.bins._n_bytes <= max(budget, 4 * len(X))
 
 
 def test_a_bundle_holds_up_to_256_combinations():
@@ -143,31 +113,3 @@ def test_a_bundle_holds_up_to_256_combinations():
     one_hot = np.eye(300, dtype=np.float32)[np.arange(900) % 300]
     made = codes.prepare(one_hot, None, Team(1))
     assert made.columns.n_columns <= -(-300 // bundles._RUN)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int16"])
-def test_parts_that_were_sorted_once_give_the_same_answers_again(dtype):
-    random = np.random.default_rng(1)
-    X = (random.normal(size=(3000, 3)) * 1000).astype(dtype)
-    rows = np.flatnonzero(random.random(len(X)) < 0.8)
-    table = codes.prepare(X, rows, Team(1), room=codes.Room(patience=0), max_cuts=6)
-    first = random.integers(-(2**40), 2**40, size=(1, len(rows)))
-    place = CodedSums.of_terms(table, Terms(first, abs(first) // 4))
-    features = np.repeat([0, 1, 2], 2)
-    slots = table.layout.first[features] + np.tile([1, 4], 3)
-    found = []
-    for _ in range(2):
-        (answer,) = place.parts(slots, features)
-        units = np.flatnonzero(answer.slices.is_open)[::2].copy()  # the others stay as they are
-        stretches = np.searchsorted(answer.slices.first, units, side="right") - 1
-        samples = place.samples(answer, stretches, units)
-        found.append((answer.slices, samples.slices, samples.where[:1]))
-    assert len(units) > 50
-    for one, again in zip(*found, strict=True):
-        assert all(np.array_equal(a, b) for a, b in zip(one, again, strict=True))
-    for feature, slot in zip(features.tolist(), slots.tolist(), strict=True):
-        bin_ = slot - int(table.layout.first[feature])
-        start, end = table.layout.offset[slot : slot + 2]
-        in_order = np.argsort(table.values(feature), kind="stable")
-        own = table.values(feature)[table.parted.bin(feature, bin_)]
-        assert np.array_equal(np.sort(own), table.values(feature)[in_order[start:end]])

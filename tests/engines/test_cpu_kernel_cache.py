@@ -75,73 +75,41 @@ def called(package: Path, **environment: str) -> tuple[int, Path | None, int]:
 
 
 @pytest.mark.slow
-def test_a_kernel_is_compiled_anew_when_a_helper_in_another_file_changes(package):
+def test_kernels_are_those_of_the_sources_and_of_this_numba(package):
     answer, path, hits = called(package)
     assert (answer, hits) == (20, 0)
     assert called(package) == (20, path, 1)
-    edit(package, 2)
+    edit(package, 2)  # a helper in another file
     changed, elsewhere, hits = called(package)
     assert (changed, hits) == (30, 0)
     assert path is not None
     assert elsewhere is not None
     assert path.parent == elsewhere.parent == package / "engines" / "cpu" / "__pycache__"
     assert not path.exists()  # what an edit made useless is gone
-    assert elsewhere.exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "old", "new"),
-    [
-        ("engines/integer_weights.py", "2.0**-900", "2.0**-901"),
-        ("engines/movement.py", "2.0**-", "1.0 * 2.0**-"),
-        (
-            "engines/ahead.py",
-            "    scale: float\n    doubt: float\n",
-            "    doubt: float\n    scale: float\n",
-        ),
-    ],
-)
-def test_a_kernel_is_compiled_anew_when_a_constant_or_a_tuple_that_kernels_use_changes(
-    package, file, old, new
-):
-    called(package)
-    source = package / file
-    assert old in source.read_text()
-    source.write_text(source.read_text().replace(old, new))
-    assert called(package)[2] == 0
-
-
-@pytest.mark.slow
-def test_environments_with_different_versions_of_numba_keep_kernels_of_their_own(package):
-    _, path, _ = called(package)
+    source = package / "engines" / "integer_weights.py"  # a constant that kernels use
+    source.write_text(source.read_text().replace("2.0**-900", "2.0**-901"))
+    answer, path, hits = called(package)
+    assert (answer, hits) == (30, 0)
     assert path is not None
     sources, _, version = path.name.partition("-numba-")
     other = path.rename(path.with_name(f"{sources}-numba-0.1.2"))
     assert version.count(".") == 2
-    assert called(package) == (20, path, 0)
-    assert called(package) == (20, path, 1)
-    assert other.exists()
+    assert called(package) == (30, path, 0)
+    assert other.exists()  # environments may share one installation
 
 
 @pytest.mark.slow
-def test_kernels_are_kept_where_numba_is_told_to_keep_them(package, tmp_path):
-    wanted = tmp_path / "kept"
-    _, path, _ = called(package, NUMBA_CACHE_DIR=str(wanted))
-    assert path is not None
-    assert wanted in path.parents
-    assert called(package, NUMBA_CACHE_DIR=str(wanted)) == (20, path, 1)
-
-
-@pytest.mark.slow
-def test_where_nothing_can_be_written_kernels_are_compiled_in_each_process(package, tmp_path):
-    occupied = tmp_path / "file"
+def test_kernels_are_kept_where_numba_is_told_and_nowhere_where_nothing_can_be_written(
+    package, tmp_path
+):
+    wanted, occupied = tmp_path / "kept", tmp_path / "file"
     occupied.touch()
     nowhere = str(occupied / "folder")
     (package / "engines" / "cpu" / "__pycache__").touch()  # a file where the folder should be
-    for _ in range(2):
-        answer, path, hits = called(package, HOME=nowhere, XDG_CACHE_HOME=nowhere)
-        assert (answer, path, hits) == (20, None, 0)
+    assert called(package, HOME=nowhere, XDG_CACHE_HOME=nowhere) == (20, None, 0)
+    _, path, _ = called(package, NUMBA_CACHE_DIR=str(wanted))
+    assert path is not None
+    assert wanted in path.parents
 
 
 LOADER = """
@@ -231,24 +199,16 @@ def test_one_process_compiles_while_the_others_wait_and_say_so(loader):
 
 
 @pytest.mark.slow
-def test_a_killed_compiler_blocks_nobody(loader):
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be stopped there")
+@pytest.mark.parametrize(("sent", "patience"), [("SIGKILL", 60.0), ("SIGSTOP", 1.0)])
+def test_a_compiler_that_was_killed_or_stopped_is_waited_for_a_limited_time(loader, sent, patience):
     first = loader.compiling(loader.cache / "never")
-    second = loader.started()
+    second = loader.started(patience=patience)
     assert second.stderr.readline() == WAITS
-    first.send_signal(signal.SIGKILL)
+    first.send_signal(getattr(signal, sent))
     out, err = second.communicate(timeout=60)
     assert out.split()[::2] == ["20", "0"]
     assert err == COMPILES
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be stopped there")
-def test_a_compiler_that_was_stopped_is_waited_for_a_limited_time(loader):
-    first = loader.compiling(loader.cache / "never")
-    first.send_signal(signal.SIGSTOP)
-    out, err = loader.started(patience=1.0).communicate(timeout=60)
-    assert out.split()[::2] == ["20", "0"]
-    assert err == WAITS + COMPILES
 
 
 @pytest.mark.slow
@@ -278,10 +238,7 @@ def test_a_turn_is_taken_once_and_ends_with_the_last_load(tmp_path, monkeypatch)
     later = Turns()
     with later.loading():
         assert later.take(tmp_path)
-
-
-def test_without_filelock_nobody_waits(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "filelock", None)
+    monkeypatch.setitem(sys.modules, "filelock", None)  # without it nobody waits
     turns = Turns()
     with turns.loading():
         assert not turns.take(tmp_path)

@@ -39,7 +39,7 @@ LOSSES = [pytest.param(search, loss_of, id=name) for name, search in SEARCHES.it
     for n_outputs in (2, 3, 4, 9)
 ]
 each_loss = pytest.mark.parametrize(("search", "started"), LOSSES)
-each_size = pytest.mark.parametrize("n_samples", [2, 37, CHUNK, 2 * CHUNK + 5])
+each_size = pytest.mark.parametrize("n_samples", [2, 37, 2 * CHUNK + 5])
 
 
 def drawn_samples(
@@ -112,7 +112,7 @@ def sums_of(regions: np.ndarray, integers: Integers) -> list[list[list[int]]]:
 @each_size
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_every_number_is_the_references_in_every_round(search, started, n_samples):
-    for seed in range(4):
+    for seed in range(3):
         random = np.random.default_rng([seed, n_samples])
         labels, weights = drawn_samples(random, n_samples, search)
         pieces = pieces_of(random, n_samples)

@@ -26,7 +26,7 @@ def test_ranges_cover_all_once(total, size):
     assert all(0 < end - start <= size for start, end in found)
 
 
-def test_an_error_in_one_thread_is_raised_and_ends_the_others_work():
+def test_an_error_in_one_thread_is_raised_and_any_number_of_jobs_leaves_few_threads_behind():
     done: list[int] = []
 
     def work(item: int) -> None:
@@ -39,15 +39,9 @@ def test_an_error_in_one_thread_is_raised_and_ends_the_others_work():
     assert 5 not in done
     Team(3).each(work, range(6, 40))
     assert set(range(6, 40)) <= set(done)
-
-
-def test_any_number_of_jobs_leaves_few_threads_behind():
-    def pause(_: int) -> None:
-        threading.Event().wait(0.001)
-
     before = threading.active_count()
     for n_jobs in range(1, 41):
-        Team(n_jobs).each(pause, range(2 * n_jobs))
+        Team(n_jobs).each(lambda _: time.sleep(0.001), range(2 * n_jobs))
     assert threading.active_count() <= before + MOST_THREADS
 
 
@@ -68,14 +62,8 @@ def test_threads_that_ask_at_once_never_get_the_same_worker_nor_too_many(monkeyp
     workers = [worker for worker in found if worker is not None]
     assert len(found) == n_asking
     assert len(set(map(id, workers))) == len(workers) == MOST_THREADS
-
-
-def test_a_worker_that_is_done_is_used_again():
-    pool = threads._Pool()
-    worker = pool.idle_worker()
-    assert worker is not None
-    pool.put_back(worker)
-    assert pool.idle_worker() is worker
+    pool.put_back(workers[0])  # one that is done is used again
+    assert pool.idle_worker() is workers[0]
 
 
 @pytest.mark.parametrize("watches", [False, True])

@@ -6,23 +6,31 @@ with several threads a block; see `cuda_on_cpu`.
 
 from __future__ import annotations
 
+import ctypes
 import re
+import sys
 from typing import Any
 
 import cuda_on_cpu
 import numpy as np
 import pytest
 from cuda_on_cpu import OnCpu
-from engine_ways import cuda
+from engine_ways import cuda, learner_of
+from hard_cases import WITH_SIGNS, voting
 from rounds import Case, check_facts, check_level, facts_of, signs
 from trainers import start
 
 from gpustump.engines import integer_weights as weights
-from gpustump.engines.contract import Search
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.contract import Resources, Search, Task
 from gpustump.engines.cuda import device, device_memory, layout, search, sorting, steps
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
+from gpustump.engines.cuda.engine import CudaEngine
+from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.cuda.stump_state import StumpState
+from gpustump.engines.route import Choice, Route
+from gpustump.learners.kinds import OfCategories
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -47,11 +55,13 @@ def test_the_ways_are_what_they_say():
 def test_bins_of_several_pieces_are_put_together():
     """More samples than a block scans at a time, in one bin; and bins cut into the most pieces."""
     random = np.random.default_rng(9)
-    X = random.normal(size=(80_000, 2)).astype(np.float32)
+    X = random.normal(size=(40_000, 2)).astype(np.float32)
     X[:, 1] = np.round(X[:, 1] * 300)
     y = signs(X[:, 0] + X[:, 1] / 300, random)
-    check_level(X, y, None, cuda(X, None), n_rounds=5)
-    check_level(X, y, None, cuda(X, None), n_rounds=3, learner="interval")
+    names = ("one thread", "three bins", "one bin", "three threads", "streamed")
+    ways = [way for way in cuda(X, None) if way[0] in names]
+    check_level(X, y, None, ways, n_rounds=4)
+    check_level(X, y, None, ways[1:3], n_rounds=3, learner="interval")
 
 
 def test_python_and_the_kernels_agree_on_sizes_and_constants():
@@ -106,42 +116,17 @@ def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, le
         StumpState(made, signs(X[:, 0], random), np.ones(600), Search(learner))
 
 
-@pytest.mark.parametrize("n_processors", [1, 3, 132])
-def test_every_processor_has_one_block_and_no_group_much_more_to_do(n_processors):
-    device = OnCpu()
-    device.n_processors = n_processors
-    for n_features in range(1, 400):
-        groups = layout.groups_of(n_features, 2**20)
-        table, n_blocks = layout.described(device, groups, 2**20)
-        assert n_blocks == table["first_block"][-1] == max(n_processors, len(groups))
-        each = np.diff(table["first_block"])
-        assert (each >= 1).all()
-        if n_processors == 132:
-            width_bits = table["width_bits"][:-1]
-            share = (1 << width_bits) / each
-            lanes = sum(1 << int(bits) for bits in width_bits)
-            assert share.max() <= 1.6 * lanes / n_processors, n_features
-
-
-def test_small_tables_get_few_blocks():
-    device = OnCpu()
-    device.n_processors = 132
-    assert layout.described(device, layout.groups_of(30, 512), 512)[1] == 1
-    assert layout.described(device, layout.groups_of(30, 10_240), 10_240)[1] == 10
-
-
 @pytest.mark.parametrize("kind", ["discrete", "interval", "newton", "shared real"])
 def test_what_a_run_holds_is_what_is_planned(kind):
     """All arrays on the device, beside what sorting takes for a while."""
     X = np.random.default_rng(0).normal(size=(20_000, 7)).astype(np.float32)
     y = signs(X[:, 0], np.random.default_rng(1))
-    learner, kind = ("interval", "discrete") if kind == "interval" else ("stump", kind)
-    case = Case.of(X, y, X[:, 1] ** 2 + 1).voting(kind)
-    search = case.votes_of_run().search(learner)
+    case = voting(Case.of(X, y, X[:, 1] ** 2 + 1), kind)
+    search = case.votes_of_run().search(learner_of(kind))
     made = columns.prepare(X, None, OnCpu(), search=search)
     run = start(made, case.y, case.weights, search)
     held = [run._sweep, run._sweep._steps, run._sweep.histograms, run._search]
-    held += [run._sweep._first_weights if kind == "discrete" else run._sweep._units]
+    held += [run._sweep._first_weights if search.has_signs else run._sweep._units]
     held += [made, made.codes, made.orders]
     arrays = {
         id(value): value.nbytes
@@ -156,33 +141,148 @@ def test_what_a_run_holds_is_what_is_planned(kind):
     assert n_bytes <= planned - device_memory._SORTING_BYTES * 20_000
 
 
-@pytest.mark.parametrize(("learner", "n_launches"), [("stump", 7), ("interval", 9)])
-def test_a_round_is_one_transfer_and_few_launches(learner, n_launches):
+@pytest.mark.parametrize(
+    ("kind", "n_launches"),
+    [("discrete", 7), ("interval", 9), ("real", 9), ("newton", 9), ("shared newton", 9)],
+)
+def test_a_round_is_one_transfer_and_few_launches(kind, n_launches):
     random = np.random.default_rng(10)
     X = random.normal(size=(3000, 5)).astype(np.float32)
-    device = OnCpu()
+    device, learner = OnCpu(), learner_of(kind)
     made = columns.prepare(X, None, device)
-    check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=1, learner=learner)
+    case = Case.of(X, signs(X[:, 0], random), n_rounds=6, learning_rate=0.5)
+    case = voting(case, kind)
+    facts = facts_of(case, learner)
+    run = (case.y, case.weights, case.votes_of_run().search(learner))
+    check_facts(facts[:1], ("", made), run)  # sorts what rounds need
     device.launched.clear()
     device.n_transfers = 0
-    check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=10, learner=learner)
-    assert device.n_transfers == 11  # the first sums, and ten rounds
-    assert len(device.launched) == 11 * n_launches
-
-
-@pytest.mark.parametrize("kind", ["real", "newton", "shared newton"])
-def test_a_round_of_other_votes_is_one_transfer_and_few_launches(kind):
-    random = np.random.default_rng(10)
-    X = random.normal(size=(3000, 5)).astype(np.float32)
-    device = OnCpu()
-    made = columns.prepare(X, None, device)
-    case = Case.of(X, signs(X[:, 0], random), n_rounds=6, learning_rate=0.5).voting(kind)
-    facts = facts_of(case, "stump")
-    device.launched.clear()
-    device.n_transfers = 0
-    check_facts(facts, ("", made), (case.y, case.weights, case.votes_of_run().search("stump")))
+    check_facts(facts, ("", made), run)
     n_steps = 1 + sum(fact.step is not None for fact in facts)
-    assert device.n_transfers <= n_steps + len(facts)  # the sums over other cuts
     n_others = device.launched.count("sum_cuts")
     assert n_others <= len(facts)
-    assert len(device.launched) == n_steps * 9 + n_others
+    assert device.n_transfers <= n_steps + (0 if kind in WITH_SIGNS else len(facts))
+    assert len(device.launched) == n_steps * n_launches + n_others
+
+
+def drawn_table(random: np.random.Generator, n_samples: int, n_features: int) -> np.ndarray:
+    """Numbers in features 1, 4, ..., categories in the others; some are missing, or negative."""
+    X = random.normal(size=(n_samples, n_features)).astype(np.float32)
+    for feature in categories_among(n_features):
+        n_categories = int(random.choice([1, 2, 9, 254]))
+        X[:, feature] = random.integers(0, n_categories, n_samples)
+        X[random.random(n_samples) < 0.1, feature] = -2
+    X[random.random(X.shape) < 0.1] = np.nan
+    return X
+
+
+def categories_among(n_features: int) -> tuple[int, ...]:
+    return tuple(feature for feature in range(n_features) if feature % 3 != 1)
+
+
+@pytest.mark.parametrize("n_features", [1, 5, 40])
+def test_a_code_is_the_number_of_the_category(n_features):
+    """In groups of several widths, on the device and in the host's memory."""
+    X = drawn_table(np.random.default_rng(0), 1100, n_features)
+    own = categories_among(n_features)
+    expected = CategoryColumns.of(X, None, own)
+    for name, made in cuda(X, None, own):
+        assert isinstance(made, columns.CudaTable)
+        for feature, numbers in zip(own, expected.numbers, strict=True):
+            group, place = made.group_of(feature)
+            parts = [np.array(part.codes) for part in made.codes.parts_of(group)]
+            by_run = np.concatenate(parts)[: layout.padded(1100) << group.width_bits]
+            found = by_run.reshape(-1, 1 << group.width_bits, layout.RUN)[:, place].reshape(-1)
+            assert np.array_equal(found[:1100], numbers), (name, feature)
+        counts = np.stack(list(made.categories.values()))
+        assert np.array_equal(counts, expected.counts), name
+
+
+@pytest.mark.parametrize(
+    ("kind", "learner"),
+    [("discrete", "stump"), ("discrete", "interval"), ("shared newton", "stump")],
+)
+def test_rounds_of_sets_take_one_copy_each_and_read_no_values(monkeypatch, kind, learner):
+    random = np.random.default_rng(3)
+    X = np.stack([random.integers(0, 9, 400), random.normal(size=400)], axis=1)
+    y = np.where(X[:, 0] % 2 == 0, 1.0, -1.0) * np.where(random.random(400) < 0.1, -1, 1)
+    case = Case(X, y, np.ones(400), None, 0.5, 6, categorical=(0,)).voting(kind, 0.5)
+    facts = facts_of(case, learner)
+    assert sum(isinstance(fact.hypothesis, OfCategories) for fact in facts) >= 2
+    device = OnCpu()
+    table = case.with_sets(columns.prepare(X, None, device, categorical=(0,)))
+    search = case.votes_of_run().search(learner)
+    state, first = start(table, case.y, case.weights, search), facts[0].step
+    assert first is not None
+    state.advance(first)  # of Newton votes it is one of a constant
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("values were read")
+
+    monkeypatch.setattr(SourceTable, "values", refuse)
+    before = device.n_transfers
+    for fact in facts[1:]:
+        assert state.best_cut() == fact.cut
+        if isinstance(fact.hypothesis, OfCategories):
+            assert state.region_sums(fact.hypothesis).tolist() == fact.region_sums
+        if fact.step is not None:
+            state.advance(fact.step)
+    n_steps = sum(fact.step is not None for fact in facts[1:])
+    assert device.n_transfers == before + n_steps
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [254.0, 0.5, np.inf])
+def test_what_is_no_number_of_a_category_is_refused_without_another_word(value):
+    X = np.asarray([[0.0, 0.0], [0.0, value], [0.0, np.nan]])
+    task, engine = Task(X, 3, categorical=(1,)), CudaEngine(OnCpu())
+    choice = Choice(Route("cuda:0", "cuda", "", ""), engine, task, Resources())
+    with pytest.raises(ValueError, match="categorical feature 1 must hold"):
+        choice.prepare()
+
+
+STAND_IN = """
+extern __shared__ __align__(16) unsigned char shared[];
+
+// One thread waits for others that never come.
+__global__ void waits_alone(long long* found) { if (threadIdx.x == found[0]) __syncthreads(); }
+
+// Writes a byte at an offset into shared memory.
+__global__ void writes(long long* found) { shared[found[0]] ^= 1; }
+
+// Each thread adds a digit, its number: they say in which order the threads came.
+__global__ void comes(long long* found) {
+  for (int i = 0; i < 20; i++) {
+    found[i] = found[i] * 10 + threadIdx.x + 1;
+    __syncthreads();
+  }
+}
+
+// Two copies of what is left in shared memory.
+__global__ void looks(long long* found) { std::memcpy(found, shared, 64); }
+"""
+
+
+def test_the_stand_in_notices_what_kernels_must_not_do():
+    kernels = ("waits_alone", "writes", "comes", "looks")
+    device = OnCpu(threads=3)
+    program = cuda_on_cpu.program(STAND_IN, kernels)
+    device._library = ctypes.CDLL(str(cuda_on_cpu.compiled(program)))
+    device.launch("writes", 2, 1, np.array([63]), shared=64)
+    with pytest.raises(AssertionError, match="writes takes more than 64 bytes of shared memory"):
+        device.launch("writes", 2, 1, np.array([64]), shared=64)
+    seen = np.zeros((4, 8), dtype=np.int64)
+    for found in seen:
+        device.launch("looks", 1, 1, found, shared=64)
+    assert len(np.unique(seen)) == seen.size  # other noise in every launch
+    if sys.platform != "linux":
+        return  # elsewhere the threads are those of the operating system
+    for thread in range(3):
+        with pytest.raises(AssertionError, match="waits_alone has a barrier at which only some"):
+            device.launch("waits_alone", 1, 3, np.array([thread]))
+        device.launch("waits_alone", 1, 3, np.array([3]))  # none waits, and the device still works
+    comes = np.zeros(20, dtype=np.int64)
+    device.launch("comes", 1, 3, comes)
+    orders = set(comes.tolist())
+    assert orders <= {123, 132, 213, 231, 312, 321}
+    assert len(orders) >= 4

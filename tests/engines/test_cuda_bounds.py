@@ -24,9 +24,17 @@ from hypothesis import strategies as st
 from rounds import KINDS, Case, signs
 from trainers import start
 
-from gpustump.engines.contract import Cut, Search, Step, split_at
-from gpustump.engines.cuda import layout, sorting, split_state
+from gpustump.engines.contract import (
+    Cut,
+    Search,
+    Step,
+    discrete_step,
+    hypothesis_at,
+    split_at,
+)
+from gpustump.engines.cuda import layout, sorting, split_state, stump_state
 from gpustump.engines.cuda import table as columns
+from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE
 from gpustump.engines.cuda.split_search import SplitSearch
 from gpustump.engines.movement import ROUNDINGS, Movement, movement_of
@@ -264,7 +272,7 @@ def test_no_share_is_further_ahead_than_was_noted_of_its_bin_rounds_ago(rounds):
 @pytest.mark.parametrize("kind", SPLIT_KINDS)
 def test_bounds_of_small_integers_hold(kind):
     """A sample of nearly all the weight has no values: the other integers are a few units each."""
-    for seed in range(25):
+    for seed in range(12):
         random = np.random.default_rng(seed)
         X = random.integers(0, 40, size=(40, 3)).astype(np.float32)
         X[0] = np.nan
@@ -312,12 +320,20 @@ class Driven:
         check_pieces(self.now)
         check_noted(self.now)
 
-    def follow(self, cut: Cut, *factors: tuple[float, float], looks: bool = True) -> None:
-        """A step with factors of the regions, each for the labels -1 and +1."""
+    @property
+    def room(self) -> float:
+        """Binary digits by which all weights may grow: their sum stays below 2**62."""
+        return max(0.0, 60.0 - np.log2(float(planes_of(self.run).sum())))
+
+    def follow(self, cut: Cut, factors: np.ndarray, looks: bool = True) -> None:
+        """A step with factors (3, n_outputs, 2) of the regions, for the labels -1 and +1."""
         self.run._search.share_looked_into = float(looks)
-        three = (*factors, *[factors[-1]] * (3 - len(factors)))
+        n_outputs = self._search.n_outputs
         step = Step(
-            split_at(self.table, cut), ((0.0,),) * 3, tuple((own,) for own in three), cut=cut
+            split_at(self.table, cut),
+            ((0.0,) * n_outputs,) * 3,
+            tuple(tuple(map(tuple, own)) for own in factors.tolist()),
+            cut=cut,
         )
         self.run.advance(step)
         self.check()
@@ -327,92 +343,38 @@ def cut_after(feature: int, position: int | None) -> Cut:
     return Cut(feature, position, 0, 0, 0.0)
 
 
-EVERYWHERE = cut_after(0, None)
+@pytest.mark.parametrize("kind", ["real", "newton", "shared discrete"])
+@settings(max_examples=25)
+@given(seed=SEEDS)
+def test_bounds_and_notes_hold_after_steps_that_no_votes_would_take(kind, seed):
+    """Few heavy samples among light ones, one outside that sets the unit; factors of any size.
 
-
-@pytest.mark.parametrize("gains", [True, False])
-def test_logistic_weights_outside_of_the_bulk_may_move_a_sum_as_far_as_the_bulk_could(gains):
-    """Odds of the majority are so large that its weights stay, though their factor is not 1."""
-    k = np.arange(2000)
-    is_rest = k % 1000 < 400
-    X, y = np.stack([k, is_rest], axis=1), np.where(k % 2 > 0, 1.0, -1.0)
-    driven = Driven(X, y, np.ones(2000), Search("stump", "newton"), 2)
-    parted = cut_after(1, 1199)
-    driven.follow(parted, (1e6, 1e6), (1e-3, 1e-3) if gains else (1e6, 1e6))
-    driven.follow(parted, (1.0, 1.6 if gains else 0.6), (1.0, 1e4 if gains else 1e-9))
-
-
-def test_bounds_of_sums_beyond_2_to_the_53_are_not_rounded_down():
-    """A cut parts the labels, so it is as good as sums alone let it be."""
-    x = np.arange(40.0)[:, np.newaxis]
-    for seed in range(12):
-        weights = np.random.default_rng(seed).uniform(0.5, 1.0, size=40)
-        Driven(x, np.repeat([0, 1], 20), weights, Search("stump", "discrete", 2), 1)
-
-
-def beside_a_heavy_sample(x: np.ndarray, y: np.ndarray, weights: np.ndarray, n_bins: int) -> Driven:
-    """Newton votes; a sample of nearly all the weight has no value, and is got right."""
-    X = np.append(x, np.nan)[:, np.newaxis]
-    y, weights = np.append(y, 1.0), np.append(weights, 1e18)
-    driven = Driven(X, y, weights, Search("stump", "newton"), n_bins)
-    driven.follow(cut_after(0, len(x) - 1), (1.0, 1.0), (1.0, 1.0), (1.0, 1e-20))
-    return driven
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_sample_of_one_unit_may_be_all_that_a_cut_leaves_on_a_side(order):
-    """Its first integer is large, so nearly all that the cut is worth follows from its second."""
-    y = np.where(np.arange(10) == 0, 1.0, -1.0)[::order]
-    driven = beside_a_heavy_sample(np.arange(10.0), y, np.full(10, 4.0), 2)
-    driven.follow(EVERYWHERE, (0.2, 30.0))
-
-
-def test_the_cut_at_the_end_of_a_piece_leaves_none_of_its_samples_on_the_right():
-    """Only the bin's last sample, whose second integer is one unit."""
-    n = 2 * layout.SPLIT_PIECE
-    x, y = np.arange(n + 1.0), np.where(np.arange(n + 1) % 2 > 0, 1.0, -1.0)
-    driven = beside_a_heavy_sample(x, y, np.where(x < n, 1.0, 25_000.0), 1)
-    driven.follow(cut_after(0, n - 1), (1.0, 1.0), (2e5, 2e5), (1.0, 1.0))
-
-
-def of_many_light_samples() -> Driven:
-    """1000 light samples, two heavy ones of either label, and one outside that sets the unit."""
-    light = np.arange(1005) < 1000
-    X = np.stack([np.arange(1005.0), np.where(light, 0.0, 1.0 + np.arange(1005))], axis=1)
+    So integers may fall to single units, whose rounding counts, and weights to their floor.
+    """
+    random = np.random.default_rng(seed)
+    votes, n_outputs = KINDS[kind]
+    n_light = int(random.choice([10, 1000, 2 * layout.SPLIT_PIECE]))
+    light = np.arange(n_light + 5) < n_light
+    X = np.stack([np.arange(n_light + 5.0), np.where(light, 0.0, np.arange(n_light + 5))], axis=1)
     X[-1, 0] = np.nan
-    y = np.append(np.ones(1000), [1.0, -1.0, 1.0, -1.0, 1.0])
-    weights = np.where(light, 1.0, 20_000.0)
-    weights[-1] = 2.0**61
-    driven = Driven(X, y, weights, Search("stump", "real"), 1)
-    driven.follow(cut_after(1, 999), (1.0, 2.0**-30), (1.0, 1.0), looks=False)
-    driven.follow(cut_after(0, 1003), (1.0, 1.0), (1.0, 1.0), (1.0, 2.0**-44), looks=False)
-    return driven
-
-
-@pytest.mark.parametrize("by", [2.0**20, 2.0**-20])
-def test_shares_of_integers_are_off_by_their_rounding(by):
-    """Light samples count one unit each, before and after the weights of all samples change."""
-    driven = of_many_light_samples()
-    if by < 1.0:
-        driven.follow(EVERYWHERE, (1 / by, 1 / by))
-    driven.follow(EVERYWHERE, (by, by), looks=False)
-
-
-def test_sums_that_shares_are_moved_by_are_off_by_rounding():
-    """While units are coarse, nobody looks; then one heavy sample gains on the other."""
-    driven = of_many_light_samples()
-    driven.follow(EVERYWHERE, (2.0**20, 2.0**20))
-    driven.follow(EVERYWHERE, (2.0**-20, 2.0**-20), looks=False)
-    grown = 2.0**20 * 1.05
-    driven.follow(cut_after(1, 1001), (2.0**20, 2.0**20), (2.0**20, grown), looks=False)
-
-
-def test_what_is_noted_is_forgotten_where_weights_have_reached_the_floor():
-    k = np.arange(2000)
-    y, weights = np.where(k % 2 > 0, 1.0, -1.0), 2.0 ** -(k // 2 % 1000 / 100)
-    driven = Driven(k[:, np.newaxis], y, weights, Search("stump", "real"), 1)
-    driven.follow(EVERYWHERE, (1.0, 2.0**-995), looks=False)
-    driven.follow(EVERYWHERE, (1.0, 2.0**945), looks=False)
+    y = np.append(random.permutation(np.resize([1.0, -1.0], n_light)), [1.0, -1.0, 1.0, -1.0, 1.0])
+    y[:n_light] = random.choice([y[:n_light], np.ones(n_light), np.sort(y[:n_light])])
+    weights = np.where(light, 1.0, random.choice([1.0, 4.0, 20_000.0]))
+    weights[-1] = random.choice([1.0, 1e18, 2.0**61])
+    y = y if n_outputs == 1 else (y > 0) + (np.arange(len(y)) > n_light // 2)
+    n_bins = int(random.choice([1, 2]))
+    driven = Driven(X, y, weights, Search("stump", votes, n_outputs), n_bins)
+    reach = random.choice([1.0, 20.0, 990.0])
+    for _ in range(4):
+        cut = cut_after(1, n_light - 1) if random.random() < 0.6 else cut_after(0, None)
+        if random.random() < 0.3:
+            cut = cut_after(0, int(random.integers(n_light + 3)))
+        exponents = random.uniform(-reach, 0.0, size=(3, n_outputs, 2)) * random.choice(
+            [0.0, 1.0], size=(3, n_outputs, 2)
+        )
+        if random.random() < 0.4:
+            exponents = np.minimum(-exponents, driven.room)
+        driven.follow(cut, 2.0**exponents, looks=random.random() < 0.5)
 
 
 class Moving(NamedTuple):
@@ -468,46 +430,26 @@ def check_move(then: np.ndarray, now: np.ndarray, movement: Movement, k: int, la
     assert by <= furthest(movement, k, label, then.sum(), now.sum()) + 1e-13
 
 
-@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
 @settings(max_examples=300)
 @given(seed=SEEDS)
-def test_shares_of_exponential_weights_move_no_further_than_is_said(label, seed):
-    region, counts, factors, random = drawn_step(seed)
-    then = 10.0 ** random.uniform(-3, 3, size=len(region))
-    now = then * factors[region, 0, label]
-    search = Search("stump", "real")
-    check_move(then, now, movement_of(factors, counts, search), 0, label)
-    check_move(then, now, movement_of(factors, None, search), 0, label)
-
-
-@pytest.mark.parametrize("label", [0, 1])
-@settings(max_examples=300)
-@given(seed=SEEDS)
-def test_shares_of_logistic_weights_move_no_further_than_is_said(label, seed):
-    region, counts, factors, random = drawn_step(seed)
+def test_shares_of_weights_move_no_further_than_is_said(loss, seed):
+    n_outputs = 3 if loss == "softmax" else 1
+    region, counts, factors, random = drawn_step(seed, n_outputs)
     weights = 10.0 ** random.uniform(-3, 3, size=len(region))
-    odds = 10.0 ** (random.uniform(-4, 4) + random.uniform(-2, 2, size=len(region)))
-    then = weights * (odds / (1 + odds))
-    odds = odds * factors[region, 0, label]
-    now = weights * (odds / (1 + odds))
-    search = Search("stump", "newton")
-    check_move(then, now, movement_of(factors, counts, search), 0, label)
-    check_move(then, now, movement_of(factors, None, search), 0, label)
-
-
-@settings(max_examples=300)
-@given(seed=SEEDS)
-def test_shares_of_softmax_weights_move_no_further_than_is_said(seed):
-    region, counts, factors, random = drawn_step(seed, n_outputs=3)
-    weights = 10.0 ** random.uniform(-3, 3, size=len(region))
-    odds = 10.0 ** random.uniform(-3, 3, size=(3, len(region)))
-    movement = movement_of(factors, counts, Search("stump", "newton", 3))
-    moved = odds * factors[region, :, 0].T
-    for k in range(3):
-        own, others = (weights * part for part in parts_of(odds, k))
-        own_now, others_now = (weights * part for part in parts_of(moved, k))
-        check_move(own, own_now, movement, k, 0)
-        check_move(others, others_now, movement, k, 1)
+    odds = 10.0 ** (random.uniform(-4, 4) + random.uniform(-2, 2, size=(n_outputs, len(region))))
+    search = Search("stump", "real" if loss == "exponential" else "newton", n_outputs)
+    for known in (counts, None) if loss != "softmax" else (counts,):
+        movement = movement_of(factors, known, search)
+        for k, label in itertools.product(range(n_outputs), (0, 1)):
+            moved = odds * factors[region, :, label].T
+            if loss == "exponential":
+                then, now = weights, weights * factors[region, 0, label]
+            elif loss == "logistic":
+                then, now = (weights * (own[0] / (1 + own[0])) for own in (odds, moved))
+            else:
+                then, now = (weights * parts_of(own, k)[label] for own in (odds, moved))
+            check_move(then, now, movement, k, label)
 
 
 def parts_of(odds: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -526,9 +468,68 @@ def test_two_shares_move_as_far_as_is_said():
         assert furthest(movement, 0, 1, 3.0, 6.0) == pytest.approx(1 / 3)
 
 
-def test_shares_hardly_move_where_a_step_hardly_changes_what_it_makes_of_the_bulk():
-    factors = np.asarray([[[0.5, 0.5]], [[1.0, 2.0]], [[1.0, 2.0]]])
-    movement = movement_of(factors, np.asarray([100, 5, 0]), Search("stump", "real"))
-    assert movement.is_one_way.all()
-    assert furthest(movement, 0, 1, 1000.0, 501.0) == pytest.approx(1 / 501)
-    assert furthest(movement, 0, 0, 1000.0, 999.0) == pytest.approx(movement.most[0, 0])
+class SeenIntervals(IntervalSearch):
+    """A search that keeps its bounds, and looks into some bins that need no look."""
+
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self._random = np.random.default_rng(len(self._bounds))
+        self._device.before = self._keep
+
+    def _keep(self, kernel: str) -> None:
+        if kernel == "list_bins":
+            self.of_bins = self._bounds.copy()
+            others = self._random.random(len(self._bounds)) < 0.1
+            self._bounds[others & (self._table.bins.records["has_cuts"] > 0)] = 2**63 - 1
+
+
+def pairs_of_feature(x: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The agreements of all stumps and intervals, and where their ends are; -1 for a stump.
+
+    From a feature's values (n_samples,) and the signed integer weights (n_samples,).
+    """
+    order = np.argsort(x, kind="stable")[: int((~np.isnan(x)).sum())]
+    score_left, values = np.cumsum(units[order]), x[order]
+    present = int(score_left[-1]) if len(order) else 0
+    cuts = np.flatnonzero(values[1:] != values[:-1])
+    after, position = (own.ravel() for own in np.meshgrid(np.append(-1, cuts), cuts, indexing="ij"))
+    after, position = after[after < position], position[after < position]
+    up_to = np.append(score_left, 0)  # the last stands for position -1
+    inside = up_to[position] - up_to[after]
+    return np.abs(2 * inside - present) + abs(int(units.sum()) - present), after, position
+
+
+def test_no_pair_with_an_end_inside_a_bin_is_better_than_the_bins_bound():
+    """A sample of nearly all the weight has no values: the other integers are a few units each."""
+    search, n_bounds, n_met = Search("interval"), 0, 0
+    for seed, n_bins, n_samples in ((0, 12, 200), (1, 3, 120), (2, 1, 60), (3, 60, 200)):
+        random = np.random.default_rng(seed)
+        X = random.normal(size=(n_samples, 3)).astype(np.float32)
+        X[random.random(X.shape) < 0.1] = np.nan
+        X[0], X[:, 1] = np.nan, np.round(X[:, 1] * 20)
+        y = signs(np.abs(np.nan_to_num(X[:, 0])), random)
+        heavy = 10.0 ** random.choice([17, 18, 18.3])
+        weights = np.append(heavy, random.integers(1, 4, n_samples - 1))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sorting, "MOST_BINS", n_bins)
+            patch.setattr(stump_state, "IntervalSearch", SeenIntervals)
+            table = columns.prepare(X, None, Interrupted(threads=1))
+            run: Any = start(table, y, weights, search)
+        for _ in range(8):
+            cut = run.best_cut()
+            signed = run._sweep.signed
+            units = (np.ceil(np.abs(signed)) * np.sign(signed)).astype(np.int64)
+            pairs = [pairs_of_feature(x, units) for x in X.T]
+            bins = zip(run._search.of_bins.tolist(), table.bins.records.tolist(), strict=True)
+            for bound, (begin, n_inside, feature, has_cuts) in bins:
+                if has_cuts:
+                    score, *ends = pairs[feature]
+                    is_inside = [(end >= begin) & (end < begin + n_inside - 1) for end in ends]
+                    best = score[is_inside[0] | is_inside[1]].max()
+                    assert best <= bound
+                    n_bounds, n_met = n_bounds + 1, n_met + int(best == bound)
+            halvings = int(run.totals.weight > 2**61 or cut.score % 3 == 0)
+            stump = hypothesis_at(table, cut, run.totals)
+            run.advance(discrete_step(stump, 0.5, 1.75 / 2**halvings, halvings, cut))
+    assert n_bounds > 1000
+    assert n_met > 50

@@ -68,16 +68,30 @@ def test_units_are_a_power_of_two_and_fill_62_bits(weights):
     assert TOP // 4 < total_weight < TOP
 
 
-def test_units_are_the_same_in_every_library(backend: Backend):
+def test_integers_are_the_same_in_every_library(backend: Backend):
+    """Units, weights rounded up, and weights that a step has changed."""
     rng = np.random.default_rng(0)
+
+    def here(function, *given) -> list[float]:
+        own = [backend.asarray(x) for x in given]
+        with arrays.computing_on(own[0]):
+            found = function(*own)
+            return backend.to_numpy(getattr(found, "values", found)).tolist()
+
     # The last: whether a product that XLA flushes to zero counts as 0 or 1 decides on the unit.
     narrow = np.asarray([(2.0**53 - 1) * 2.0**16, 63 * 2.0**10, 2.0**-1022])
     wide = 10.0 ** rng.uniform(-300, 300, size=50)
     for w in (np.ones(50), rng.uniform(size=50), wide, narrow):
-        x = backend.asarray(w)
-        with arrays.computing_on(x):
-            scaled = in_units(x)
-        assert backend.to_numpy(scaled).tolist() == in_units(w).tolist()
+        assert here(in_units, w) == in_units(w).tolist()
+    halves = [0.5, 1.5, 2.5, 0.49999999999999994, 4503599627370495.5, 2.0**61, 2.0**-900]
+    y = np.asarray([1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0])
+    expected = [1, 2, -3, 1, 4503599627370496, -(2**61), 1]
+    assert here(signed, np.asarray(halves), y) == expected
+    weights, wrong = in_units(10.0 ** rng.uniform(-200, 200, size=50)), rng.random(50) < 0.3
+    for odds in ("2.718281828459045", "1e-40", "1e4000", "1e-4000"):
+        grown, halvings = grown_factor(Decimal(odds), 2**61, 2**60, n_samples=50)
+        factors = np.where(wrong, grown, 2.0**-halvings)
+        assert here(reweighted, weights, factors) == reweighted(weights, factors).tolist()
 
 
 @settings(max_examples=300)
@@ -93,19 +107,6 @@ def test_signed_weights_are_rounded_up(pairs):
     assert sums.values.tolist() == expected
     assert sums.values.dtype == np.int64
     assert (sums.total, sums.weight) == (sum(expected), sum(map(abs, expected)))
-
-
-def test_weights_are_rounded_up_in_every_library(backend: Backend):
-    given_weights = np.asarray(
-        [0.5, 1.5, 2.5, 0.49999999999999994, 4503599627370495.5, 2.0**61, 2.0**-900]
-    )
-    y = np.asarray([1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0])
-    w, signs = backend.asarray(given_weights), backend.asarray(y)
-    with arrays.computing_on(w):
-        sums = signed(w, signs)
-    expected = [1, 2, -3, 1, 4503599627370496, -(2**61), 1]
-    assert backend.to_numpy(sums.values).tolist() == expected
-    assert sums.weight == sum(map(abs, expected))
 
 
 @settings(max_examples=200)
@@ -139,30 +140,8 @@ def test_reweighting_multiplies_the_wrong_ones_by_the_odds(pairs, vote):
     assert len(scales) <= 1
 
 
-def test_reweighting_is_the_same_in_every_library(backend: Backend):
-    rng = np.random.default_rng(1)
-    weights = in_units(10.0 ** rng.uniform(-200, 200, size=40))
-    wrong = rng.random(40) < 0.3
-    for odds in ("2.718281828459045", "1e-40", "1e4000", "1e-4000"):
-        grown, halvings = grown_factor(Decimal(odds), 2**61, 2**60, n_samples=40)
-        factors = np.where(wrong, grown, 2.0**-halvings)
-        w, by = backend.asarray(weights), backend.asarray(factors)
-        with arrays.computing_on(w):
-            new = reweighted(w, by)
-        expected = reweighted(weights, factors)
-        assert backend.to_numpy(new).tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("n_samples", [1, 2, 3, 1000])
-def test_equal_weights_fill_the_bits(n_samples):
-    sums = signed(in_units(np.full(n_samples, 0.1)), np.ones(n_samples))
-    assert len(set(sums.values.tolist())) == 1
-    assert TOP // 4 < sums.weight < TOP
-
-
 EXTREME = (
-    (1, 1), (1, 1000), (2, 3), (3, 1000), (50, 11), (1000, 1), (1000, 1000), (100_000, 1),
-    (100_000, 7), (100_000, 1000),
+    (1, 1), (2, 3), (3, 1000), (1000, 1000), (30_000, 7),
 )  # fmt: skip
 """Numbers of samples and of outputs."""
 
@@ -230,7 +209,7 @@ def seconds(state) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", ["real", "newton", "shared discrete", "shared real"])
-@pytest.mark.parametrize("n_samples", [6, 3000])
+@pytest.mark.parametrize("n_samples", [6, 500])
 def test_totals_of_all_outputs_stay_below_2_to_62_in_every_round(kind, n_samples):
     """Of the second integers; the first ones' sizes are not larger, but for Newton votes."""
     for seed, weights in enumerate(extreme_weights(n_samples, 5)):

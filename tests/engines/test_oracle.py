@@ -25,8 +25,8 @@ FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 WORKING = {"int32": "float64", "uint32": "float64", "int64": "float64", "uint64": "float64"}
 WORKING |= dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "float32")
-EXAMPLES = {"numpy-sorted": 100, "numpy-coded": 100, "jax": 8}
-"""How many problems are drawn where every library is tried; 50 for the others.
+EXAMPLES = {"numpy-sorted": 60, "numpy-coded": 60, "jax": 6}
+"""How many problems are drawn where every library is tried; 30 for the others.
 
 NumPy has tests of its own here, and the conformance suite compares the others with it.
 """
@@ -123,7 +123,7 @@ def check(
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=300)
 @given(problems(FLOATS), st.sampled_from([None, 1, 200, 1000]))
 @example((np.asarray([[5e-324], [0.0]]), [1, -1], None), None)
 @example((np.asarray([[-5e-324], [0.0], [-0.0]]), [1, -1, -1], None), 1)
@@ -135,7 +135,7 @@ def test_stump_on_floats_is_the_oracles(problem, block_bytes):
     check(NUMPY, *problem, block_bytes=block_bytes)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(problems(FLOATS), st.sampled_from([None, 1, 200, 1000]))
 @example((np.asarray([[-np.inf], [-1e308], [np.inf], [np.nan]]), [1, -1, 1, -1], None), None)
 @example((np.asarray([[5e-324], [0.0], [-5e-324]]), [1, -1, 1], None), 1)
@@ -143,7 +143,7 @@ def test_interval_on_floats_is_the_oracles(problem, block_bytes):
     check(NUMPY, *problem, find=fit_interval, block_bytes=block_bytes)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(problems((*INTEGERS, "bool")), st.sampled_from([None, 1, 200, 1000]))
 @example((np.asarray([[2**53], [2**53 + 1]]), [1, -1], None), None)  # one float, so no split
 @example((np.asarray([[2**64 - 1], [2**63]], dtype=np.uint64), [1, -1], None), None)
@@ -151,35 +151,26 @@ def test_stump_on_integers_is_the_oracles(problem, block_bytes):
     check(NUMPY, *problem, block_bytes=block_bytes)
 
 
-def check_on(
-    backend: Backend,
-    dtypes: tuple[str, ...],
-    find: Callable[..., Stump | Interval] = fit_stump,
-    share: float = 1.0,
-) -> None:
-    """Draw problems of one shape (JAX compiles anew for every shape) and check them."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dtypes", "find", "share"),
+    [
+        pytest.param(FLOATS, fit_stump, 1.0, id="floats"),
+        pytest.param(
+            ("bool", "int8", "uint8", "int16", "int32", "int64"), fit_stump, 0.6, id="integers"
+        ),
+        pytest.param((*FLOATS, "int8", "int64"), fit_interval, 1 / 3, id="intervals"),
+    ],
+)
+def test_what_is_found_is_the_oracles_in_every_library(backend: Backend, dtypes, find, share):
+    """Problems of one shape, as JAX compiles anew for every shape."""
 
-    @settings(max_examples=int(share * EXAMPLES.get(backend.name, 50)))
+    @settings(max_examples=int(share * EXAMPLES.get(backend.name, 30)))
     @given(problems(tuple(d for d in dtypes if d not in backend.lacks), shape=(7, 3)))
     def what_is_found_is_the_oracles(problem):
         check(backend, *problem, find=find)
 
     what_is_found_is_the_oracles()
-
-
-@pytest.mark.slow
-def test_stump_on_floats_is_the_oracles_in_every_library(backend: Backend):
-    check_on(backend, FLOATS)
-
-
-@pytest.mark.slow
-def test_stump_on_integers_is_the_oracles_in_every_library(backend: Backend):
-    check_on(backend, ("bool", "int8", "uint8", "int16", "int32", "int64"))
-
-
-@pytest.mark.slow
-def test_interval_is_the_oracles_in_every_library(backend: Backend):
-    check_on(backend, (*FLOATS, "int8", "int64"), find=fit_interval, share=1 / 3)
 
 
 @pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
@@ -190,7 +181,7 @@ def test_wide_unsigned_integers_are_accepted_by_every_library(backend: Backend, 
         check(backend, X, [1, -1, 1, -1], w)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     problems(("float64", "int8"), shape=(8, 2)),
     st.sampled_from([1.0, 0.5]),

@@ -46,7 +46,7 @@ def found(problem: Problem, search: Search, block_bytes: int | None = None) -> C
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
 def test_the_chosen_cut_is_the_best_by_the_defined_score(search):
-    @hypothesis_settings(max_examples=60)
+    @hypothesis_settings(max_examples=40)
     @given(DRAWS, st.sampled_from([None, 1, 700]))
     def cut_is_the_oracles(draw, block_bytes):
         problem = problem_of(draw, search)
@@ -95,7 +95,7 @@ def test_the_drawn_problems_hold_scores_that_differ_in_the_last_bit(votes):
     score = score_of(votes)
     exact = exact_score_of(votes)
     n_neighbours = n_rounded_alike = n_ties = 0
-    for seed in range(300):
+    for seed in range(200):
         problem = problem_of(Draw(seed, 6, 3, 54), search)
         known = [(score(c.regions), exact(c.regions)) for c in candidates(problem)]
         for number, (one, exactly) in enumerate(known):
@@ -103,8 +103,8 @@ def test_the_drawn_problems_hold_scores_that_differ_in_the_last_bit(votes):
                 n_ties += exactly == other_exactly
                 n_neighbours += one != other and abs(one - other) <= 1.5 * math.ulp(one)
                 n_rounded_alike += one == other and exactly != other_exactly
-    assert min(n_ties, n_rounded_alike) > 30
-    assert n_neighbours >= 8
+    assert min(n_ties, n_rounded_alike) > 20
+    assert n_neighbours >= 5
 
 
 def test_of_scores_that_differ_in_the_last_bits_the_larger_wins_whatever_the_order_of_features():

@@ -51,75 +51,15 @@ def with_missing(X: np.ndarray, rng: np.random.Generator, share: float = 0.3) ->
 
 
 @data
-def float64(rng):
-    return noisy(table(rng), rng)
-
-
-@data
-def float32(rng):
-    return noisy(table(rng).astype(np.float32), rng)
-
-
-@data
-def float16(rng):
-    return noisy(table(rng).astype(np.float16), rng)
-
-
-@data
 def float16_with_missing_and_infinite(rng):
     X = with_missing(table(rng).astype(np.float16), rng)
     return noisy(np.where(X > 1.5, np.float16(np.inf), X), rng)
 
 
 @data
-def int8(rng):
-    return noisy(rng.integers(-128, 128, size=(96, 5), dtype=np.int8), rng)
-
-
-@data
-def uint8(rng):
-    return noisy(rng.integers(0, 256, size=(96, 5), dtype=np.uint8), rng)
-
-
-@data
-def int16(rng):
-    return noisy(rng.integers(-(2**15), 2**15, size=(96, 5), dtype=np.int16), rng)
-
-
-@data
-def int32(rng):
-    return noisy(rng.integers(-(2**31), 2**31, size=(96, 5), dtype=np.int32), rng)
-
-
-@data
-def int64_beyond_2_to_53(rng):
-    return noisy(2**53 + rng.integers(-20, 20, size=(96, 5), dtype=np.int64), rng)
-
-
-@data
 def booleans(rng):
     X = rng.random((96, 5)) < 0.4
     return Data(X, np.where(X[:, 0] ^ (rng.random(96) < 0.3), 1, -1))
-
-
-@data
-def one_feature(rng):
-    return noisy(table(rng, (96, 1)), rng)
-
-
-@data
-def two_samples(rng):
-    return Data(table(rng, (2, 5)), np.asarray([1, -1]))
-
-
-@data
-def more_features_than_samples(rng):
-    return Data(table(rng, (10, 70)), np.resize([1, 1, -1, 1, -1], 10))
-
-
-@data
-def full_of_ties(rng):
-    return noisy(rng.integers(0, 3, size=(96, 5)).astype(np.float64), rng)
 
 
 @data
@@ -133,11 +73,6 @@ def constant_features(rng):
     X = table(rng)
     X[:, [0, 2, 4]] = [3.0, -0.0, np.inf]
     return noisy(X, rng)
-
-
-@data
-def only_constant_features(rng):
-    return Data(np.ones((96, 5)), np.where(np.arange(96) < 60, 1, -1))
 
 
 @data
@@ -162,11 +97,6 @@ def sorted_up(rng):
 def sorted_down(rng):
     X = np.sort(table(rng), axis=0)[::-1]
     return Data(X, labels(X, rng, noise=3.0))
-
-
-@data
-def missing(rng):
-    return noisy(with_missing(table(rng), rng), rng)
 
 
 @data
@@ -197,24 +127,9 @@ def infinities(rng):
 
 
 @data
-def infinities_only(rng):
-    return noisy(np.where(rng.random((96, 5)) < 0.5, np.inf, -np.inf), rng)
-
-
-@data
-def subnormal(rng):
-    return noisy(rng.integers(-6, 7, size=(96, 5)) * 5e-324, rng)
-
-
-@data
 def subnormal_float32(rng):
     smallest = np.finfo(np.float32).smallest_subnormal
     return noisy(rng.integers(-6, 7, size=(96, 5)).astype(np.float32) * smallest, rng)
-
-
-@data
-def near_overflow(rng):
-    return noisy(rng.uniform(-1.7, 1.7, size=(96, 5)) * 1e308, rng)
 
 
 @data
@@ -230,31 +145,6 @@ def both_zeros(rng):
 
 
 @data
-def weights_over_12_orders_of_magnitude(rng):
-    return noisy(table(rng), rng, sample_weight=10.0 ** rng.uniform(-6, 6, size=96))
-
-
-@data
-def weights_over_600_orders_of_magnitude(rng):
-    return noisy(table(rng), rng, sample_weight=10.0 ** rng.uniform(-300, 300, size=96))
-
-
-@data
-def one_dominating_sample(rng):
-    return noisy(table(rng), rng, sample_weight=np.where(np.arange(96) == 17, 1e15, 1.0))
-
-
-@data
-def weights_near_overflow(rng):
-    return noisy(table(rng), rng, sample_weight=rng.uniform(1.0, 1.7, size=96) * 1e308)
-
-
-@data
-def weights_near_underflow(rng):
-    return noisy(table(rng), rng, sample_weight=rng.uniform(0.0, 4.0, size=96) * 2.0**-1022)
-
-
-@data
 def weights_whose_scaled_values_are_subnormal(rng):
     weights = np.asarray([(2.0**53 - 1) * 2.0**16, 63 * 2.0**10, 2.0**-1022])
     return Data(np.asarray([[0.0], [1.0], [0.0]]), np.asarray([1, -1, -1]), weights)
@@ -267,30 +157,10 @@ def zero_weights(rng):
 
 
 @data
-def float32_weights(rng):
-    return noisy(table(rng), rng, sample_weight=rng.uniform(size=96).astype(np.float32))
-
-
-@data
 def subnormal_float32_weights(rng):
     """They count as zero, since some libraries flush them."""
     weights = rng.choice([1e-40, 1e-37, 3e-38], size=96).astype(np.float32)
     return noisy(table(rng), rng, sample_weight=weights)
-
-
-@data
-def integer_weights(rng):
-    return noisy(table(rng), rng, sample_weight=rng.integers(0, 5, size=96))
-
-
-@data
-def learning_rate_one_half(rng):
-    return noisy(table(rng), rng, learning_rate=0.5)
-
-
-@data
-def learning_rate_three(rng):
-    return noisy(table(rng), rng, learning_rate=3.0)
 
 
 @data
@@ -299,17 +169,61 @@ def separable(rng):
     return Data(X, np.where(X[:, 2] > 0.1, 1, -1))
 
 
-@data
-def no_edge_at_all(rng):
-    return Data(
+DATA |= {
+    "float64": lambda rng: noisy(table(rng), rng),
+    "float32": lambda rng: noisy(table(rng).astype(np.float32), rng),
+    "float16": lambda rng: noisy(table(rng).astype(np.float16), rng),
+    "int8": lambda rng: noisy(rng.integers(-128, 128, size=(96, 5), dtype=np.int8), rng),
+    "uint8": lambda rng: noisy(rng.integers(0, 256, size=(96, 5), dtype=np.uint8), rng),
+    "int16": lambda rng: noisy(rng.integers(-(2**15), 2**15, size=(96, 5), dtype=np.int16), rng),
+    "int32": lambda rng: noisy(rng.integers(-(2**31), 2**31, size=(96, 5), dtype=np.int32), rng),
+    "int64_beyond_2_to_53": lambda rng: noisy(
+        2**53 + rng.integers(-20, 20, size=(96, 5), dtype=np.int64), rng
+    ),
+    "one_feature": lambda rng: noisy(table(rng, (96, 1)), rng),
+    "two_samples": lambda rng: Data(table(rng, (2, 5)), np.asarray([1, -1])),
+    "more_features_than_samples": lambda rng: Data(
+        table(rng, (10, 70)), np.resize([1, 1, -1, 1, -1], 10)
+    ),
+    "full_of_ties": lambda rng: noisy(rng.integers(0, 3, size=(96, 5)).astype(np.float64), rng),
+    "only_constant_features": lambda rng: Data(
+        np.ones((96, 5)), np.where(np.arange(96) < 60, 1, -1)
+    ),
+    "missing": lambda rng: noisy(with_missing(table(rng), rng), rng),
+    "infinities_only": lambda rng: noisy(np.where(rng.random((96, 5)) < 0.5, np.inf, -np.inf), rng),
+    "subnormal": lambda rng: noisy(rng.integers(-6, 7, size=(96, 5)) * 5e-324, rng),
+    "near_overflow": lambda rng: noisy(rng.uniform(-1.7, 1.7, size=(96, 5)) * 1e308, rng),
+    "weights_over_12_orders_of_magnitude": lambda rng: noisy(
+        table(rng), rng, sample_weight=10.0 ** rng.uniform(-6, 6, size=96)
+    ),
+    "weights_over_600_orders_of_magnitude": lambda rng: noisy(
+        table(rng), rng, sample_weight=10.0 ** rng.uniform(-300, 300, size=96)
+    ),
+    "one_dominating_sample": lambda rng: noisy(
+        table(rng), rng, sample_weight=np.where(np.arange(96) == 17, 1e15, 1.0)
+    ),
+    "weights_near_overflow": lambda rng: noisy(
+        table(rng), rng, sample_weight=rng.uniform(1.0, 1.7, size=96) * 1e308
+    ),
+    "weights_near_underflow": lambda rng: noisy(
+        table(rng), rng, sample_weight=rng.uniform(0.0, 4.0, size=96) * 2.0**-1022
+    ),
+    "float32_weights": lambda rng: noisy(
+        table(rng), rng, sample_weight=rng.uniform(size=96).astype(np.float32)
+    ),
+    "integer_weights": lambda rng: noisy(
+        table(rng), rng, sample_weight=rng.integers(0, 5, size=96)
+    ),
+    "learning_rate_one_half": lambda rng: noisy(table(rng), rng, learning_rate=0.5),
+    "learning_rate_three": lambda rng: noisy(table(rng), rng, learning_rate=3.0),
+    "no_edge_at_all": lambda rng: Data(
         np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (8, 1)),
         np.resize([1, -1, -1, 1], 32),
-    )
-
-
-@data
-def many_samples_of_few_kinds(rng):
-    return noisy(rng.integers(0, 2, size=(500, 3), dtype=np.int8), rng)
+    ),
+    "many_samples_of_few_kinds": lambda rng: noisy(
+        rng.integers(0, 2, size=(500, 3), dtype=np.int8), rng
+    ),
+}
 
 
 @functools.cache

@@ -1,9 +1,8 @@
 """Every engine, and every way in which it can prepare a table, in one list.
 
 A new engine is compared with the reference on everything once it has an entry in `ENGINES`:
-tests/engines/test_conformance.py runs all its ways over all cases, with the votes that the entry
-names. The first way of an entry is the one that the route takes. With GPUSTUMP_TESTED_WAYS=first,
-it is the only one that is tested.
+tests/engines/test_conformance.py runs all its ways over all cases. The first way of an entry is the
+one that the route takes. With GPUSTUMP_TESTED_WAYS=first, it is the only one that is tested.
 """
 
 from __future__ import annotations
@@ -33,6 +32,14 @@ FIRST_WAY_ONLY = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
 
 Rows = np.ndarray | None
 
+ALL_KINDS = ("interval", *KINDS)
+"""Kinds of votes, for stumps and splits; "interval" is discrete votes for intervals."""
+
+
+def learner_of(kind: str) -> Learner:
+    """What votes of a kind are for, but for signs and regions."""
+    return "interval" if kind == "interval" else "stump"
+
 
 @dataclass(frozen=True)
 class EngineUnderTest:
@@ -42,13 +49,11 @@ class EngineUnderTest:
     ----------
     name : str
     make : callable
-        From a table and rows, on NumPy, to each way in turn.
+        From a table, rows and categorical features, on NumPy, to each way in turn.
     reason : callable
         Why it cannot be used here; None if it can.
-    learners : tuple of str
-        What it knows, with discrete votes.
-    votes : tuple of str
-        Which of `rounds.KINDS` it knows.
+    kinds : tuple of str
+        Which of `ALL_KINDS` it knows.
     backend : Backend or None
         The array library that its tables and labels are of; None for NumPy.
     compiles_for_every_shape : bool
@@ -58,10 +63,9 @@ class EngineUnderTest:
     """
 
     name: str
-    make: Callable[[np.ndarray, Rows], Iterator[Way]]
+    make: Callable[[np.ndarray, Rows, tuple[int, ...]], Iterator[Way]]
     reason: Callable[[], str | None] = lambda: None
-    learners: tuple[Learner, ...] = ("stump", "interval")
-    votes: tuple[str, ...] = ("discrete",)
+    kinds: tuple[str, ...] = ALL_KINDS
     backend: Backend | None = None
     compiles_for_every_shape: bool = False
     n_ways_of_intervals: int | None = None
@@ -76,9 +80,11 @@ class EngineUnderTest:
     def has_many_ways(self) -> bool:
         return self.name in ("cluster", "coded", "cuda") and not FIRST_WAY_ONLY
 
-    def ways(self, X: np.ndarray, rows: Rows = None) -> Iterator[Way]:
+    def ways(
+        self, X: np.ndarray, rows: Rows = None, categorical: tuple[int, ...] = ()
+    ) -> Iterator[Way]:
         """The ways that are to be tested. A way must be done with before the next one is taken."""
-        return itertools.islice(self.make(X, rows), 1 if FIRST_WAY_ONLY else None)
+        return itertools.islice(self.make(X, rows, categorical), 1 if FIRST_WAY_ONLY else None)
 
     def asarray(self, x: np.ndarray) -> Any:
         return x if self.backend is None else self.backend.asarray(x)
@@ -89,7 +95,7 @@ class EngineUnderTest:
     def check(
         self,
         case: Case,
-        learner: Learner = "stump",
+        kind: str = "discrete",
         n_ways: int | None = None,
         third: int | None = None,
     ) -> None:
@@ -98,16 +104,18 @@ class EngineUnderTest:
         With `n_ways` only the first ways are checked; with `third`, for an engine of many ways,
         every third one from that number on.
         """
+        learner = learner_of(kind)
         if learner == "interval" and n_ways is None:
             n_ways = self.n_ways_of_intervals
         facts = facts_of(case, learner)
         y, weights = self.asarray(case.y), self.asarray(case.weights)
         search = case.votes_of_run().search(learner)
         first, step = (0, 1) if third is None or not self.has_many_ways else (third % 3, 3)
-        for way in itertools.islice(self.ways(case.X, case.rows), first, n_ways, step):
+        ways = self.ways(case.X, case.rows, case.categorical)
+        for name, table in itertools.islice(ways, first, n_ways, step):
             with arrays.computing_on(y):
                 run = (y, weights, search, case.beginning(self.asarray))
-                check_facts(facts, way, run, self.to_numpy)
+                check_facts(facts, (name, case.with_sets(table)), run, self.to_numpy)
 
     def skip_if_unusable(self, dtype: str = "float64") -> None:
         if reason := self.reason():
@@ -131,7 +139,9 @@ def as_routed(
     return engine.prepare(task, rows, Resources(n_jobs=n_jobs))
 
 
-def on_arrays(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
+def on_arrays(
+    X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = (), *, backend: Backend
+) -> Iterator[Way]:
     """The reference on one array library, in blocks of several sizes.
 
     An element takes 48 bytes. Small tables are taken in blocks of ten samples, too, and the
@@ -147,15 +157,15 @@ def on_arrays(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
     elif backend.name != "numpy":
         sizes = [5000]  # slower, and where a block ends is decided on the host
     with arrays.computing_on(x):
-        table = as_routed(REFERENCE, x, index)
+        table = as_routed(REFERENCE, x, index, categorical=categorical)
     yield backend.name, table
     for size in sizes:
         with arrays.computing_on(x):
-            table = reference.prepare(x, rows=index, block_bytes=size)
+            table = reference.prepare(x, rows=index, block_bytes=size, categorical=categorical)
         yield f"{backend.name} in blocks of {size} bytes", table
 
 
-def sorted_whole(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+def sorted_whole(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
     """Scanned whole, in one piece or in many; in bins, some or all of which hold several values."""
     from gpustump.engines.cpu import sorted as sorted_run
     from gpustump.engines.cpu.engine import SORTED
@@ -163,21 +173,21 @@ def sorted_whole(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     from gpustump.engines.cpu.table import sorted_table
     from gpustump.engines.threads import Team
 
-    yield "scanned", as_routed(SORTED, X, rows, n_jobs=1)
-    prepare = sorted_table.prepare
-    yield "in bins", prepare(X, rows, Team(1), most_bins=254)
+    yield "scanned", as_routed(SORTED, X, rows, 1, categorical)
+    prepare = functools.partial(sorted_table.prepare, X, rows, categorical=categorical)
+    yield "in bins", prepare(Team(1), most_bins=254)
     with pytest.MonkeyPatch.context() as patch:
         for own in (sorted_run, sorted_table, sorted_intervals):
             patch.setattr(own, "ELEMENTS_AT_ONCE", 64)
         patch.setattr(sorted_splits, "_ELEMENTS_AT_ONCE", 64)
-        yield "scanned, 3 threads", prepare(X, rows, Team(3))
+        yield "scanned, 3 threads", prepare(Team(3))
         patch.setattr(sorted_splits, "_ADDITIONS_AT_ONCE", 1)
-        yield "small bins, 3 threads", prepare(X, rows, Team(3), most_bins=254, per_bin=1)
-        yield "3 bins, 2 threads", prepare(X, rows, Team(2), most_bins=3)
-    yield "2 bins", prepare(X, rows, Team(1), most_bins=2)
+        yield "small bins, 3 threads", prepare(Team(3), most_bins=254, per_bin=1)
+        yield "3 bins, 2 threads", prepare(Team(2), most_bins=3)
+    yield "2 bins", prepare(Team(1), most_bins=2)
 
 
-def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
     """With many bins and with few, with and without the second byte, with nothing kept."""
     from gpustump.engines.cpu.engine import CODED
     from gpustump.engines.cpu.table import codes
@@ -185,15 +195,16 @@ def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 
     coarsely = codes.Room(finely=False, parted=False)
     sparingly = codes.Room(parted=False, sorted_bytes=0)
-    yield "coded", as_routed(CODED, X, rows, n_jobs=1)
+    yield "coded", as_routed(CODED, X, rows, 1, categorical)
+    prepare = functools.partial(codes.prepare, X, rows, categorical=categorical)
     at_once = codes.Room(patience=0)
-    yield "coded, 3 threads", codes.prepare(X, rows, Team(3), room=at_once, max_cuts=16)
-    yield "8 cuts", codes.prepare(X, rows, Team(1), room=at_once, max_cuts=8)
-    yield "coarsely", codes.prepare(X, rows, Team(2), room=coarsely, max_cuts=32)
-    yield "3 cuts", codes.prepare(X, rows, Team(2), max_cuts=3)
-    yield "one cut, coarsely", codes.prepare(X, rows, Team(1), room=coarsely, max_cuts=1)
-    yield "nothing kept", codes.prepare(X, rows, Team(2), room=sparingly, max_cuts=16)
-    yield "wide positions", with_wide_positions(codes.prepare(X, rows, Team(1), max_cuts=64))
+    yield "coded, 3 threads", prepare(Team(3), room=at_once, max_cuts=16)
+    yield "8 cuts", prepare(Team(1), room=at_once, max_cuts=8)
+    yield "coarsely", prepare(Team(2), room=coarsely, max_cuts=32)
+    yield "3 cuts", prepare(Team(2), max_cuts=3)
+    yield "one cut, coarsely", prepare(Team(1), room=coarsely, max_cuts=1)
+    yield "nothing kept", prepare(Team(2), room=sparingly, max_cuts=16)
+    yield "wide positions", with_wide_positions(prepare(Team(1), max_cuts=64))
 
 
 def with_wide_positions(made: Any) -> PreparedTable:
@@ -255,7 +266,9 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
         yield way("streamed in blocks", OnCpu(), host, max_memory=least)
 
 
-def cuda_on_gpu(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
+def cuda_on_gpu(
+    X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = (), *, backend: Backend
+) -> Iterator[Way]:
     """On a GPU: the table there, on the host, and streamed from the host in every round."""
     from gpustump.engines.cuda import device_memory, table
     from gpustump.engines.cuda.device import device_of
@@ -265,16 +278,16 @@ def cuda_on_gpu(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]
     device = device_of(there)
     assert device is not None
     own = None if rows is None else backend.asarray(rows)
-    yield "on the GPU", as_routed(CudaEngine(device), there, own)
-    yield "host table", as_routed(CudaEngine(device), X, rows)
+    yield "on the GPU", as_routed(CudaEngine(device), there, own, None, categorical)
+    yield "host table", as_routed(CudaEngine(device), X, rows, None, categorical)
     shape = (len(X) if rows is None else len(rows), X.shape[1])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device_memory, "_LEAST_BUFFER", 1024)
         least = Resources(max_memory=device_memory.least_bytes(*shape, Search()))
-        yield "streamed", table.prepare(X, rows, device, least)
+        yield "streamed", table.prepare(X, rows, device, least, categorical=categorical)
 
 
-def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+def spread_out(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
     """Rows spread over shards of both kinds, in bins and units of several sizes."""
     from gpustump.engines.cluster import state, sums_source
     from gpustump.engines.cpu.table import codes
@@ -282,7 +295,7 @@ def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     kernels, mixed = ("kernels",) * 3, ("kernels", "arrays", "kernels")
 
     def way(name: str, *kinds: str, **how: Any) -> Way:
-        return name, SpreadTable(X, rows, Spread(kinds, **how))
+        return name, SpreadTable(X, rows, Spread(kinds, **how), categorical)
 
     yield way("three shards", *kernels)
     with pytest.MonkeyPatch.context() as patch:
@@ -295,6 +308,7 @@ def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
         patch.setattr(state, "_LARGEST_MINORITY", 1.0)
         yield way("steps followed", *mixed, max_cuts=5)
     yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
+    yield way("shared values", *mixed, shares_values=True)
 
 
 def no_numba() -> str | None:
@@ -306,7 +320,6 @@ def on_library(backend: Backend) -> EngineUnderTest:
         f"reference on {backend.name}",
         functools.partial(on_arrays, backend=backend),
         lambda: backend.reason,
-        votes=tuple(KINDS),
         backend=backend,
         compiles_for_every_shape=backend.name.startswith("jax"),
     )
@@ -317,16 +330,15 @@ def kernels_on(backend: Backend) -> EngineUnderTest:
         f"kernels on {backend.name.partition('-')[0]}",
         functools.partial(cuda_on_gpu, backend=backend),
         lambda: backend.reason,
-        votes=tuple(KINDS),
         backend=backend,
     )
 
 
 ENGINES = (
     *(on_library(backend) for backend in TESTED if backend.kernels == "reference"),
-    EngineUnderTest("sorted", sorted_whole, no_numba, votes=tuple(KINDS)),
-    EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
-    EngineUnderTest("cluster", spread_out, no_numba, ("stump",), tuple(KINDS)),
-    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS), n_ways_of_intervals=5),
+    EngineUnderTest("sorted", sorted_whole, no_numba),
+    EngineUnderTest("coded", coded, no_numba),
+    EngineUnderTest("cluster", spread_out, no_numba, tuple(KINDS)),
+    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, n_ways_of_intervals=5),
     *(kernels_on(backend) for backend in TESTED if backend.name == "cupy-kernels"),
 )

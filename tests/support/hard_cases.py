@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
-from awkward_tables import ABOUT_LIBRARIES, DATA, made
+from awkward_tables import DATA, made
 from rounds import (
     Case,
     signs,
@@ -29,11 +30,24 @@ def large(make: Callable[[], Case]) -> Callable[[], Case]:
     return make
 
 
+L2 = {"newton": 0.5, "shared newton": 1.0}
+"""Lambda of the cases with Newton votes; it is 0 where cases are drawn."""
+
+
+WITH_SIGNS = ("discrete", "interval")
+"""Kinds whose hypotheses have signs; "interval" is discrete votes for intervals."""
+
+
+def voting(case: Case, kind: str) -> Case:
+    """A case with votes of a kind."""
+    return case if kind in WITH_SIGNS else case.voting(kind, L2.get(kind, 0.0))
+
+
 @functools.cache
-def small_case(name: str, kind: str = "discrete", l2: float = 0.0) -> Case:
+def small_case(name: str, kind: str = "discrete") -> Case:
     """An awkward table, for votes of some kind; samples without weight are left out by `rows`."""
     if kind != "discrete":
-        return small_case(name).voting(kind, l2)
+        return voting(small_case(name), kind)
     data = made(name)
     weights, rows = check_weights(data.sample_weight, data.X)
     y = np.asarray(data.y, dtype=np.float64)
@@ -42,12 +56,12 @@ def small_case(name: str, kind: str = "discrete", l2: float = 0.0) -> Case:
 
 
 @functools.cache
-def large_case(name: str, kind: str = "discrete", l2: float = 0.0) -> Case:
-    return LARGE[name]() if kind == "discrete" else large_case(name).voting(kind, l2)
+def large_case(name: str, kind: str = "discrete") -> Case:
+    """A larger one."""
+    return LARGE[name]() if kind == "discrete" else voting(large_case(name), kind)
 
 
 SMALL = tuple(DATA)
-__all__ = ["ABOUT_LIBRARIES", "LARGE", "SMALL", "large_case", "small_case"]
 
 
 @large
@@ -177,11 +191,12 @@ def _heavy(at: int, label: float, noise: bool) -> Case:
 
 # A heavy sample may stand anywhere in its bin: its weight alone may be most of all 62 bits, with
 # the best cut right behind it.
-for _at in (0, 61, 62, 63, 100, 499, 500, 999):
-    for _label in (-1.0, 1.0):
-        for _noise in (False, True):
-            _name = f"heavy_sample_{_label:+.0f}_at_{_at}{'_with_noise' if _noise else ''}"
-            LARGE[_name] = functools.partial(_heavy, _at, _label, _noise)
+for _number, _at in enumerate((0, 61, 62, 63, 100, 499, 500, 999)):
+    for _noise in (False, True):
+        _label = (-1.0) ** (_number + _noise)
+        LARGE[f"heavy_sample_at_{_at}{'_with_noise' if _noise else ''}"] = functools.partial(
+            _heavy, _at, _label, _noise
+        )
 
 
 def _features(n_features: int) -> Case:
@@ -191,5 +206,57 @@ def _features(n_features: int) -> Case:
 
 
 # Engines take features in groups.
-for _n in (1, 2, 3, 9, 20, 32, 33, 70):
+for _n in (1, 3, 9, 32, 33, 70):
     LARGE[f"{_n}_features"] = functools.partial(_features, _n)
+
+
+def _with_categories(seed: int, n_samples: int = 700) -> Case:
+    """Numbers and categories: many, two, rare ones; unused numbers; values missing and negative."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, 6)).astype(np.float32)
+    X[:, 1] = 2 * random.integers(0, 9, n_samples)
+    X[:, 2] = random.integers(0, 2, n_samples)
+    X[:, 4] = np.minimum(random.geometric(0.2, n_samples), 60)
+    X[random.random(X.shape) < 0.1] = np.nan
+    X[random.random(n_samples) < 0.05, 4] = -1
+    effect = random.normal(size=32)
+    score = X[:, 0] + effect[np.nan_to_num(X[:, 1]).astype(int)] + (X[:, 2] > 0)
+    noisy = np.nan_to_num(score) + random.normal(size=n_samples)
+    y = np.where(noisy > np.median(noisy), 1.0, -1.0)
+    weights = random.integers(1, 5, n_samples).astype(np.float64)
+    return Case(X, y, weights, None, 0.5, 6, categorical=(1, 2, 4))
+
+
+def _of_one_column(x: np.ndarray) -> Case:
+    y = np.resize([1.0, 1.0, -1.0, -1.0, 1.0], len(x))
+    return Case(x[:, np.newaxis], y, np.ones(len(x)), n_rounds=3, categorical=(0,))
+
+
+_TABLES = [_with_categories(seed) for seed in range(4)]
+WITH_CATEGORIES = {
+    "numbers and categories": _TABLES[0],
+    "some rows": replace(
+        _TABLES[1],
+        rows=np.arange(0, 700, 2),
+        y=_TABLES[1].y[::2],
+        weights=_TABLES[1].weights[::2],
+    ),
+    "nothing but categories": replace(
+        _TABLES[2], X=np.ascontiguousarray(_TABLES[2].X[:, [1, 4]]), categorical=(0, 1)
+    ),
+    "whole numbers": replace(_TABLES[3], X=np.nan_to_num(_TABLES[3].X).astype(np.int32)),
+    "negative and missing ones": _of_one_column(np.resize([np.nan, -2.0, -1.0, 0.0, -1.0], 60)),
+    "a single one": _of_one_column(np.full(60, 5.0)),
+}
+"""Cases with categorical features."""
+
+
+@functools.cache
+def with_categories(name: str, kind: str) -> Case:
+    """One of them with votes of a kind; intervals stand beside sets where numbers call for them."""
+    case = WITH_CATEGORIES[name]
+    if kind == "interval" and name == "numbers and categories":
+        x = np.nan_to_num(case.X)
+        y = np.where((np.abs(x[:, 0]) < 0.5) ^ (x[:, 1] > 8), 1.0, -1.0)
+        case = replace(case, y=y, n_rounds=12)
+    return voting(case, kind)

@@ -86,12 +86,3 @@ def rows(random: np.random.Generator, n_samples: int, n_features: int, dtype: st
         X[random.random(X.shape) < 0.05] = np.inf
         return X.astype(dtype)
     return np.abs(X).clip(0, 100).astype(dtype)
-
-
-def reference_scores(one: Member, X: np.ndarray) -> np.ndarray:
-    """F(x) as the reference adds it up."""
-    constant, tables = one.tables
-    scores = np.full(len(X), constant)
-    for table in tables:
-        scores = scores + table.look_up(X[:, table.feature])
-    return scores

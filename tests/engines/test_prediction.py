@@ -1,0 +1,316 @@
+"""Scores by arrays, by the CPU's kernels and by CUDA's: sums of step functions, bit for bit.
+
+Those of whole models, those that grow term by term, and what early stopping watches.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+
+import cuda_on_cpu
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from cuda_on_cpu import OnCpu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_up_models import member, region_member, rows
+
+from gpustump import Interval, Member, Split, Stump, StumpEnsemble
+from gpustump.boosting.held_out.samples import HeldOut, HeldOutClasses, Watched
+from gpustump.boosting.held_out.scores import scorer
+from gpustump.data.parameters import SCORINGS
+from gpustump.engines.cpu.predict import held_out_sums, prediction, running_scores
+from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
+from gpustump.engines.cuda import prediction as on_cuda
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.engines.reference import prediction as on_arrays
+from gpustump.engines.reference import running_scores as arrays_running
+from gpustump.learners.hypothesis import Partition
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable, StepTables
+from gpustump.model.members import added_up
+
+DTYPES = ["float16", "float32", "float64", "bool", "int8", "uint8", "int16", "uint16", "int32"]
+DTYPES += ["uint32", "int64", "uint64"]
+SEEDS = st.integers(0, 10**6)
+
+needs_cuda = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
+
+
+def by_cuda(X, constant, tables, threads=2):
+    device = OnCpu(threads)
+    found = on_cuda.scores(X, constant, tables, device)
+    several = "" if len(constant) == 1 else "outputs_"
+    assert device.launched == ([f"predict_{several}{X.dtype}"] if tables else [])
+    return found
+
+
+each_predictor = pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param(lambda X, constant, tables, threads=1: on_arrays.scores(X, constant, tables),
+                     id="arrays"),
+        pytest.param(lambda *about, threads=2: prediction.scores(*about, threads), id="cpu"),
+        pytest.param(by_cuda, marks=needs_cuda, id="cuda"),
+    ],
+)  # fmt: skip
+
+
+def looked_up(X: np.ndarray, constant: np.ndarray, tables: StepTables) -> np.ndarray:
+    """F(x), a look-up for each feature."""
+    scores = np.tile(constant, (len(X), 1))
+    for table in tables:
+        scores = scores + table.look_up(X[:, table.feature])
+    return scores
+
+
+@each_predictor
+@settings(max_examples=120)
+@given(
+    SEEDS,
+    st.sampled_from([0, 1, 3, 40, 300]),
+    st.sampled_from(DTYPES),
+    st.sampled_from([1, 2, 3, 5, 8]),
+    st.sampled_from([1.0, 0.9, 0.0]),
+    st.integers(1, 3),
+)
+def test_scores_are_sums_of_step_functions_bit_for_bit(
+    scores: Callable[..., np.ndarray], seed, n_splits, dtype, n_outputs, exact, threads
+):
+    random = np.random.default_rng(seed)
+    n_samples, n_features = int(random.integers(1, 900)), int(random.integers(1, 6))
+    one = region_member(random, n_splits, n_features, n_outputs, exact=exact)
+    if n_outputs == 1 and seed % 2:
+        one = member(random, n_splits, n_features, exact=exact)
+    constant, tables = added_up([one]).tables
+    X = rows(random, n_samples, n_features, dtype)
+    found = scores(X, constant, tables, threads=threads)
+    assert found.shape == (n_samples, n_outputs)
+    assert found.tobytes() == looked_up(X, constant, tables).tobytes()
+
+
+@each_predictor
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_extremes_of_a_dtype_are_ordinary_values(scores, dtype):
+    info = np.finfo(dtype)
+    values = [0.0, -0.0, info.tiny, -info.tiny, info.smallest_subnormal, -info.smallest_subnormal]
+    values += [info.max, info.min, np.inf, -np.inf, np.nan]
+    X = np.asarray(values, dtype=dtype)[:, np.newaxis]
+    for threshold in (0.0, 5e-324, -5e-324, float(info.max), float(info.smallest_subnormal), -1.0):
+        steps = np.asarray([threshold, np.inf])
+        table = StepTable(0, steps, np.asarray([[1.0], [-1.0]]), np.asarray([0.5]))
+        found = scores(X, np.zeros(1), [table])
+        expected = [0.5 if np.isnan(x) else 1.0 if float(x) <= threshold else -1.0 for x in X[:, 0]]
+        assert found[:, 0].tolist() == expected
+
+
+@each_predictor
+def test_neither_layout_nor_pieces_of_the_rows_matter(scores, monkeypatch):
+    monkeypatch.setattr(on_arrays, "_AT_ONCE", 256)
+    monkeypatch.setattr(prediction, "_PIECE", 70)
+    random = np.random.default_rng(1)
+    X = rows(random, 300, 4, "float32")
+    for n_outputs in (1, 3):
+        constant, tables = added_up([region_member(random, 30, 4, n_outputs)]).tables
+        expected = looked_up(X, constant, tables)
+        for own in (
+            np.asfortranarray(X),
+            np.repeat(X, 2, axis=0)[::2],
+            np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+            np.concatenate([X, X], axis=1)[:, :4],
+        ):
+            assert (scores(own, constant, tables, threads=3) == expected).all()
+
+
+def test_a_constant_that_is_no_multiple_of_the_unit_is_added_first_too():
+    inf = np.inf
+    stumps = (Stump(0, inf, 1, 1, 0.25), Stump(0, 0.0, 1, 1, 0.25), Stump(1, 0.0, -1, 1, 0.25))
+    constant, tables = added_up([Member(stumps, (0.1, 1.0, 1.0))]).tables
+    found = prediction.scores(np.asarray([[-1.0, -1.0]]), constant, tables, 1)
+    assert found.tolist() == [[(0.1 + 1.0) - 1.0]]
+
+
+def test_features_are_looked_up_together_only_where_sums_are_exact():
+    random = np.random.default_rng(0)
+    for exact in (True, False):
+        tables = added_up([member(random, 60, 8, exact=exact)]).tables
+        layout = prediction._layout(*tables, "float32")
+        assert (len(layout.groups) - 1 < len(layout.features)) == exact
+
+
+def test_layouts_are_kept_for_each_dtype_and_missing_values_are_noted():
+    random = np.random.default_rng(2)
+    constant, tables = added_up([region_member(random, 40, 6, 2)]).tables
+    layouts: dict = {}
+    for dtype in ("float64", "float32", "float64"):
+        X = rows(random, 12, 6, dtype)
+        X[:, 1:3] = np.nan_to_num(X[:, 1:3])
+        lacking = np.zeros(len(tables), dtype=bool)
+        found = on_arrays.scores(X, constant, tables, layouts, lacking)
+        assert found.tobytes() == looked_up(X, constant, tables).tobytes()
+        missing = np.isnan(X).any(axis=0)
+        assert lacking.tolist() == [missing[table.feature] for table in tables]
+    assert len(layouts) == 2
+
+
+@needs_cuda
+def test_a_models_tables_are_brought_to_the_device_once_for_a_dtype():
+    random = np.random.default_rng(2)
+    constant, tables = added_up([region_member(random, 20, 3, 2)]).tables
+    device, layouts = OnCpu(), {}
+    for dtype in ("float32", "float32", "float64"):
+        on_cuda.scores(rows(random, 10, 3, dtype), constant, tables, device, layouts)
+    assert sorted(layouts) == ["float32 on cuda:0", "float64 on cuda:0"]
+    assert device.n_transfers == 2  # waiting for the tables to arrive
+
+
+@pytest.mark.parametrize("copied", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
+@pytest.mark.parametrize("kernels", ["reference", pytest.param("cuda", marks=needs_cuda)])
+def test_a_copy_of_a_model_that_has_predicted_holds_nothing_of_that(monkeypatch, copied, kernels):
+    random = np.random.default_rng(1)
+    model = StumpEnsemble((region_member(random, 30, 4),), 4)
+    X = rows(random, 50, 4, "float32")
+    with monkeypatch.context() as patch:
+        patch.setenv("GPUSTUMP_KERNELS", kernels)
+        if kernels == "cuda":
+            patch.setattr("gpustump.engines.cuda.device.device_of", lambda x: OnCpu())
+        expected = model.decision_function(X)
+    assert [name.split()[0] for name in model.additive._layouts] == ["float32"]
+    again = copied(model)
+    assert again == model
+    assert set(vars(again.additive)) == {"parts"}  # what follows from them is made anew
+    assert (again.decision_function(X) == expected).all()
+    assert (
+        again.truncated(3).decision_function(X) == model.truncated(3).decision_function(X)
+    ).all()
+
+
+def test_torch_rows_are_answered_in_torch(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "coded")
+    random = np.random.default_rng(2)
+    model = StumpEnsemble((member(random, 30, 4, exact=True),), 4)
+    X = random.normal(size=(50, 4))
+    found = model.decision_function(torch.asarray(X))
+    assert isinstance(found, torch.Tensor)
+    assert found.tolist() == model.decision_function(X).tolist()
+
+
+def partition(random: np.random.Generator, n_features: int) -> Partition:
+    """Any stump, split or interval; some ends are values that the rows have."""
+    feature = int(random.integers(n_features))
+    tiny = random.choice([5e-324, 1e-46, -1e-46, 3.5e38, -3.5e38])  # none of them a float32
+    low = random.choice([random.normal(), np.round(random.normal()), -np.inf, 0.0, -0.0, tiny])
+    high = low + random.exponential() if np.isfinite(low) else random.normal()
+    high = max(high, np.nextafter(low, np.inf))
+    kind = random.integers(3)
+    if kind == 0:
+        return Interval(feature, low, high, 1, -1, 0.25)
+    threshold = random.choice([low, high, np.inf])
+    return Stump(feature, threshold, -1, 1, 0.25) if kind == 1 else Split(feature, threshold)
+
+
+@settings(max_examples=150)
+@given(
+    SEEDS,
+    st.sampled_from(DTYPES),
+    st.sampled_from(["C", "F", "every second row"]),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_running_scores_of_kernels_and_arrays_have_the_same_bits(
+    seed, dtype, order, all_rows, threads
+):
+    random = np.random.default_rng(seed)
+    n_samples, n_features = int(random.integers(1, 1400)), int(random.choice([1, 2, 4, 70]))
+    X = rows(random, n_samples, n_features, dtype)
+    X = np.repeat(X, 2, axis=0)[::2] if order == "every second row" else np.asarray(X, order=order)
+    some = np.flatnonzero(random.random(n_samples) < 0.4)
+    chosen = None if all_rows or not len(some) else some
+    constant = random.normal(size=int(random.integers(1, 5))).tolist()
+    keeps_values = bool(random.random() < 0.8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running_scores, "_PIECE", 500)
+        ours = running_scores.RunningScores(X, chosen, constant, threads, keeps_values=keeps_values)
+        theirs = arrays_running.RunningScores(X, chosen, constant)
+        for _ in range(6):
+            first = int(random.integers(len(constant)))
+            n_outputs = int(random.integers(1, len(constant) - first + 1))
+            votes = np.rint(random.normal(size=(3, n_outputs)) / VOTE_UNIT) * VOTE_UNIT
+            votes[:, random.random(n_outputs) < 0.2] = 0.0  # none for some outputs
+            term = partition(random, min(n_features, 3))
+            copies = [own.copy() for own in (ours, theirs)]
+            before = [own.tolist() for own in copies]
+            ours.add(term, votes, first)
+            theirs.add(term, votes, first)
+            assert ours.now().tobytes() == theirs.now().tobytes()
+            assert [own.tolist() for own in copies] == before  # a copy stays as it was
+
+
+def test_values_are_kept_only_where_rows_are_wide_and_only_within_their_limit(monkeypatch):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(1000, 40))
+    monkeypatch.setattr(running_scores, "_KEPT_BYTES", 2 * X[:, 0].nbytes)
+    kept = []
+    for table, keeps_values in ((X, True), (np.asfortranarray(X), True), (X, False)):
+        ours = running_scores.RunningScores(table, None, [0.0], keeps_values=keeps_values)
+        theirs = arrays_running.RunningScores(table, None, [0.0])
+        for feature in (0, 7, 9, 0, 9, 30):
+            for scores in (ours, theirs):
+                scores.add(Split(feature, 0.1), np.array([[0.5], [-0.25], [0.0]]))
+            assert (ours.now() == theirs.now()).all()
+        kept.append(sorted(ours._kept))
+    assert kept == [[0, 7], [], []]
+
+
+def watched(random: np.random.Generator, n_samples: int, n_outputs: int) -> list[Watched]:
+    """Held-out samples, every class among them: without kernels, and with them."""
+    n_classes = max(2, n_outputs)
+    classes = random.integers(n_classes, size=n_samples)
+    classes[:n_classes] = range(n_classes)
+    spread = random.choice([0.0, 9.0])
+    weights = IntegerWeights.of(np.exp(random.normal(scale=spread, size=n_samples)))
+    found: list[Watched] = []
+    for sums in (None, HeldOutSums(classes, weights.values, n_classes, 2)):
+        if n_outputs == 1:
+            found.append(HeldOut(np.where(classes == 1, 1.0, -1.0), weights, sums=sums))
+        else:
+            found.append(HeldOutClasses(classes, weights, n_classes, sums=sums))
+    return found
+
+
+def any_scores(random: np.random.Generator, n_samples: int, n_outputs: int) -> np.ndarray:
+    """Scores of any size that occur, with ties, zeros and the largest ones."""
+    scale = random.choice([1e-9, 0.1, 3.0, 5e4])
+    scores = np.rint(random.normal(size=(n_samples, n_outputs)) * scale / VOTE_UNIT) * VOTE_UNIT
+    scores = np.clip(scores, VOTE_UNIT - VOTES_LIMIT, VOTES_LIMIT - VOTE_UNIT)
+    scores[random.random(n_samples) < 0.2] = scores[0]
+    scores[random.random(n_samples) < 0.1] = 0.0
+    scores[-1] = VOTES_LIMIT - VOTE_UNIT
+    return scores[:, 0] if n_outputs == 1 else scores
+
+
+@settings(max_examples=100)
+@given(
+    SEEDS,
+    st.sampled_from([1, 3, 6]),
+    st.sampled_from(SCORINGS),
+    st.sampled_from(["logistic", "softmax"]),
+    st.sampled_from([held_out_sums._PIECE, 100]),
+)
+def test_scores_and_errors_of_held_out_samples_are_those_of_array_operations(
+    seed, n_outputs, scoring, link, piece
+):
+    random = np.random.default_rng(seed)
+    n_samples = int(random.integers(6, 300))
+    link = "logistic" if n_outputs == 1 else link
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(held_out_sums, "_PIECE", piece)
+        expected, found = watched(random, n_samples, n_outputs)
+        scores = any_scores(random, n_samples, n_outputs)
+        assert found.error(scores) == expected.error(scores)
+        assert scorer(scoring, found, link)(scores) == scorer(scoring, expected, link)(scores)
