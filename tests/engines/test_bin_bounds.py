@@ -286,7 +286,7 @@ def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, is_constrain
         case = case.voting(kind, l2=float(seed))
         case = case.constrained(*directions) if is_constrained else case
         watched = Watched(case, max_cuts, seed, where)
-        boosted(watched, n_rounds=12)
+        boosted(watched, n_rounds=16)
         n_compared += watched.n_compared
         n_estimated += watched.n_estimated
     assert n_compared > 200
