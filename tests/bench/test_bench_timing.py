@@ -30,7 +30,7 @@ from bench.tables import (
     whole_fit,
 )
 from bench.timing import planned, take_turns
-from bench.worker import NOT_YET, Entry, WithdrawnError, Worker
+from bench.worker import Entry, WithdrawnError, Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,10 +65,10 @@ def test_players_warm_up_first_then_take_turns_until_they_withdraw_or_are_too_sl
     players = [
         Player("a", heard),
         Player("b", heard, withdraws=2),
-        Player("c", heard, pause=0.06),
+        Player("c", heard, pause=0.6),
         Player("d", heard, withdraws=0),
     ]
-    results = take_turns(players, 3, 0.05, found.append)
+    results = take_turns(players, 3, 0.5, found.append)
     turns = ["a0", "b0", "c0", "d0", "a1", "judge a", "b1", "judge b", "c1", "judge c"]
     assert heard == [*turns, "a2", "b2", "a3"]
     done = [(own.contender, own.n_turns, own.reason) for own in results]
@@ -293,12 +293,11 @@ def played(data, estimator: str, limit: float = 60.0, **how) -> Result:
 
 
 def test_a_worker_measures_two_fits_and_the_model(data):
-    own = played(data, "Sleeper", preparing=0.05, a_round=0.02, predicting=0.0)
+    own = played(data, "Sleeper", preparing=0.05, a_round=0.05, predicting=0.0)
     assert own.reason is None
-    assert per_round(own)[0] == pytest.approx(0.02, rel=0.5)
-    assert preparation(own)[0] > 0.0
+    assert 0.02 < per_round(own)[0] < 0.2
     assert 0 <= own.facts["accuracy"] <= 1
-    assert own.facts["first_fit"] > 0.07
+    assert own.facts["first_fit"] > 0.1
     assert own.facts["load"] > 0
 
 
@@ -325,14 +324,6 @@ def test_a_worker_is_held_to_its_cores_and_tells_the_library(data):
     before = os.environ.get("OMP_NUM_THREADS")
     assert played(data, "Onlooker", threads="n_jobs").reason is None
     assert os.environ.get("OMP_NUM_THREADS") == before
-
-
-def test_who_is_not_installed_or_was_not_reached_says_so(data):
-    nobody = Contender("x", ("no_such_module",), "X")
-    worker = Worker("one", Entry(nobody, lambda: None, (1, 6), 1), data)
-    (found,) = take_turns([worker], 1, 60.0)
-    assert found.reason == "no_such_module is not installed"
-    assert worker.result([], None).reason == NOT_YET
 
 
 def test_a_worker_starts_without_the_libraries_whose_loading_it_times():

@@ -40,7 +40,7 @@ STAGED_BYTES = 4 * (512 + 128)
 
 _SAMPLES_OF_BLOCK = 1024
 """The fewest samples for another block, whose table must be cleared and added up. A guess, not
-measured yet: `python -m bench profile --shapes` measures it on a small table."""
+measured yet."""
 
 SIGNED_PIECE = 2048
 """The fewest samples of a bin's piece in the searches for classic stumps and intervals. A block
