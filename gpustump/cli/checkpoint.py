@@ -112,7 +112,7 @@ def telling_of_the_rounds(arguments: argparse.Namespace) -> Iterator[None]:
     if arguments.checkpoint is None:
         yield
         return
-    from gpustump.boosting.checkpoints.termination import ending_in_order
+    from gpustump.boosting.checkpoints.writing import ending_in_order
 
     def last_words() -> None:
         with contextlib.suppress(OSError):

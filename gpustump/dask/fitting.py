@@ -21,7 +21,7 @@ import numpy as np
 
 from gpustump.boosting.pairs.learning import LearntPairs
 from gpustump.boosting.rounds.bags import Share, train_each
-from gpustump.boosting.rounds.finished import in_unit_of_target
+from gpustump.boosting.rounds.batches import in_unit_of_target
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.smoothing import sampled_rows
 from gpustump.boosting.rounds.training import Run, Samples, Settings, Trained, run_all

@@ -102,7 +102,7 @@ class WatchedLoss(NamedTuple):
     targets : ndarray (n_held_out,) of float64
         Of a quantity, otherwise empty. For Poisson and gamma loss the amounts that stay.
     exponentials : ndarray (n_places,) of float64
-        For Poisson and gamma loss the table of `boosting.held_out.deviances`; otherwise empty.
+        For Poisson and gamma loss the table of `boosting.held_out.losses`; otherwise empty.
     most : float
         For these losses the bound of an amount.
     """

@@ -24,8 +24,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_bags
-from gpustump.boosting.rounds.batches import terms_of
-from gpustump.boosting.rounds.finished import in_unit_of_target, link_of, member_of
+from gpustump.boosting.rounds.batches import in_unit_of_target, link_of, member_of, terms_of
 from gpustump.boosting.rounds.training import Samples, Settings, Trained
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from gpustump.boosting.rounds.observing import SoFar
-from gpustump.boosting.rounds.training import Trained
+from gpustump.boosting.rounds.training import SoFar, Trained
 
 __all__ = ["CallbackSupportMixin", "FitTasks", "TaskData", "tasks_of", "with_callbacks"]
 
@@ -59,7 +58,7 @@ def tasks_of(estimator: Any, data: TaskData, attributes: Attributes) -> FitTasks
 
 
 class FitTasks:
-    """An observer that tells scikit-learn's callbacks; see `boosting.rounds.observing.Observer`.
+    """An observer that tells scikit-learn's callbacks; see `boosting.rounds.training.Observer`.
 
     Parameters
     ----------

@@ -26,8 +26,7 @@ from gpustump.boosting.checkpoints.file import (
     is_there,
     read,
 )
-from gpustump.boosting.checkpoints.termination import ending_in_order
-from gpustump.boosting.checkpoints.writing import Checkpoint, CheckpointWriter
+from gpustump.boosting.checkpoints.writing import Checkpoint, CheckpointWriter, ending_in_order
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.training import Settings

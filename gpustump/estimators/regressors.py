@@ -15,9 +15,9 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.boosting import Callback
 from gpustump.boosting.rounds.training import Samples, Settings
+from gpustump.boosting.votes.newton import SquaredVotes
 from gpustump.boosting.votes.ratio import deviance_of_mean
 from gpustump.boosting.votes.settings import VoteSettings
-from gpustump.boosting.votes.squared import SquaredVotes
 from gpustump.boosting.votes.votes import AnyRound, RegionRound
 from gpustump.data.labels import check_targets
 from gpustump.data.parameters import (

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpustump.boosting.rounds.batches import Batch, Columns, Rounds, joined, terms_of
-from gpustump.boosting.rounds.made_rounds import MadeSplits
+from gpustump.boosting.rounds.batches import Batch, Columns, MadeSplits, Rounds, joined, terms_of
 from gpustump.boosting.votes.votes import RegionRound
 from gpustump.engines.ahead import MadeRounds
 from gpustump.learners.category_split import CategorySplit

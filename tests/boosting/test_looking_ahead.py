@@ -19,7 +19,7 @@ from trainers import trainer
 pytest.importorskip("numba")
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.boosting.rounds import looking_ahead, made_rounds
+from gpustump.boosting.rounds import batches, looking_ahead
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.looking_ahead import LookingAhead
 from gpustump.boosting.votes.discrete import DiscreteVotes
@@ -312,7 +312,7 @@ def test_no_record_is_made_before_it_is_read(monkeypatch):
 
     X, y = table()
     with monkeypatch.context() as patch:
-        patch.setattr(made_rounds, "RegionRound", refuse)
+        patch.setattr(batches, "RegionRound", refuse)
         found = LogitBoostClassifier(n_bags=2, n_estimators=40, device="cpu", **STOPPING).fit(X, y)
         with pytest.raises(AssertionError, match="a record"):
             repr(found.rounds_)

@@ -17,20 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump.boosting.votes import discrete as discrete_votes
+from gpustump.boosting.votes import exact_numbers
 from gpustump.boosting.votes import exponential as exponential_votes
 from gpustump.boosting.votes import newton as newton_votes
-from gpustump.boosting.votes import quick_exponentials
-from gpustump.boosting.votes.exact_numbers import exact_newton_vote
-from gpustump.boosting.votes.newton import LARGEST_STEP, NewtonVotes, exact_factors_of, factors_of
-from gpustump.boosting.votes.quick_exponentials import (
+from gpustump.boosting.votes.exact_numbers import (
     BITS,
     LARGEST,
     ONE,
     DoubtError,
     certain_power,
     certain_quotient,
+    exact_newton_vote,
     exponentials,
 )
+from gpustump.boosting.votes.newton import LARGEST_STEP, NewtonVotes, exact_factors_of, factors_of
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.integer_weights import TOP
@@ -114,9 +114,9 @@ def without_weight(taken: Taken) -> bool:
     return not any(second for own in taken.sums for _, second in own)
 
 
-@pytest.mark.parametrize("doubt_bits", [50, 56, quick_exponentials._DOUBT_BITS])
+@pytest.mark.parametrize("doubt_bits", [50, 56, exact_numbers._DOUBT_BITS])
 def test_factors_and_z_are_those_of_decimals_however_much_is_in_doubt(doubt_bits, monkeypatch):
-    monkeypatch.setattr(quick_exponentials, "_DOUBT_BITS", doubt_bits)
+    monkeypatch.setattr(exact_numbers, "_DOUBT_BITS", doubt_bits)
 
     @settings(max_examples=100)
     @given(taken_splits())
@@ -128,9 +128,9 @@ def test_factors_and_z_are_those_of_decimals_however_much_is_in_doubt(doubt_bits
     check()
 
 
-@pytest.mark.parametrize("doubt_bits", [50, 56, quick_exponentials._DOUBT_BITS])
+@pytest.mark.parametrize("doubt_bits", [50, 56, exact_numbers._DOUBT_BITS])
 def test_discrete_factors_and_z_are_those_of_decimals_too(doubt_bits, monkeypatch):
-    monkeypatch.setattr(quick_exponentials, "_DOUBT_BITS", doubt_bits)
+    monkeypatch.setattr(exact_numbers, "_DOUBT_BITS", doubt_bits)
 
     @settings(max_examples=100)
     @given(WEIGHTS, WEIGHTS, st.integers(1, 10**6), VOTES)

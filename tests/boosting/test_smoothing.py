@@ -15,8 +15,8 @@ from scipy.stats import chisquare
 from trainers import trainer
 
 from gpustump import LogitBoostClassifier, audit
+from gpustump.boosting.rounds.batches import splits_of
 from gpustump.boosting.rounds.boosting import Boosting
-from gpustump.boosting.rounds.made_rounds import splits_of
 from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Groups

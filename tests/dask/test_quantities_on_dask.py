@@ -14,7 +14,7 @@ from lost_workers import lose_one, sent_through
 from partitioned_tables import cut, sizes_of, spread
 
 from gpustump import GlassBoxRegressor, StumpBoostingRegressor, audit, dask
-from gpustump.boosting.held_out.deviances import NegativeDeviance
+from gpustump.boosting.held_out.losses import NegativeDeviance
 from gpustump.boosting.held_out.samples import HeldOutTargets
 from gpustump.boosting.held_out.scores import value_of
 from gpustump.dask.conversation import Conversation

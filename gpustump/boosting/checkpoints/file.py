@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpustump.boosting.held_out.judging import Judgement
-from gpustump.boosting.rounds.batches import Terms
-from gpustump.boosting.rounds.finished import member_of
+from gpustump.boosting.rounds.batches import Terms, member_of
 from gpustump.boosting.rounds.logs import LoggedRound, RunLog
 from gpustump.boosting.votes.votes import Vote
 from gpustump.data.readable import shown

@@ -15,8 +15,11 @@ from typing import NamedTuple, Protocol, get_args
 import numpy as np
 
 from gpustump.arrays import Array
-from gpustump.boosting.held_out.deviances import NegativeDeviance
-from gpustump.boosting.held_out.losses import NegativeLogLoss, NegativeSquaredError
+from gpustump.boosting.held_out.losses import (
+    NegativeDeviance,
+    NegativeLogLoss,
+    NegativeSquaredError,
+)
 from gpustump.boosting.held_out.samples import HeldOutTargets, Watched, error_of, weight_of
 from gpustump.boosting.held_out.scores import AdditiveScorer, Scorer, check_classes, value_of
 from gpustump.data.parameters import QuantityScoring, Scoring

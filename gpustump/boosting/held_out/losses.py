@@ -1,9 +1,12 @@
-"""Mean losses of held-out samples, negated: logistic, log-loss, exponential, and squared error.
+"""Mean losses of held-out samples, negated: logarithmic, exponential, squared errors, deviances.
 
-A sample's loss comes from a table (`loss_tables`). Sums of losses are sums of integers, so they do
+A sample's loss comes from a table (`tables`). Sums of losses are sums of integers, so they do
 not depend on their order, and each mean is rounded once. The unit of these integers is fixed: it
 does not depend on the samples. So the sums over groups of samples add up to the sum over all
 samples.
+
+For Poisson and gamma deviance (`votes.ratio`) exp(F) is a product of entries of tables, too; the
+logarithms of targets are computed on the host by additions, products and quotients only.
 """
 
 from __future__ import annotations
@@ -24,9 +27,25 @@ from gpustump.boosting.held_out.samples import (
     Watched,
     weight_of,
 )
-from gpustump.boosting.held_out.tables import BAND_BITS, LOSS_BITS, ExponentialTable, LogisticTable
-from gpustump.engines.ahead import LARGEST_SQUARE, LOW_BITS, WatchedLoss
+from gpustump.boosting.held_out.tables import (
+    BAND_BITS,
+    EXPONENT_LIMIT,
+    LOSS_BITS,
+    ExponentialTable,
+    LogisticTable,
+    exponential_table,
+)
+from gpustump.boosting.votes.ratio import saturated
+from gpustump.engines.ahead import (
+    LARGEST_EXPONENT,
+    LARGEST_SCORE,
+    LARGEST_SQUARE,
+    LOW_BITS,
+    PLACE_BITS,
+    WatchedLoss,
+)
 from gpustump.engines.held_out import HeldOutSums
+from gpustump.learners.step_table import VOTE_UNIT
 
 
 class Losses(Protocol):
@@ -375,3 +394,110 @@ def _as_floats(held_out: Watched) -> Array:
     values = held_out.weights.values
     xp = arrays.namespace_of(values)
     return xp.astype(values, xp.float64)
+
+
+_SPARE_BITS_OF_AMOUNTS = 17
+"""The sum of the weights is below 2**62, so that of weights over 2**17 is below 2**45."""
+
+
+@functools.cache
+def exponentials() -> np.ndarray:
+    """The tables of exp(x): for whole x from -`LARGEST_EXPONENT` to it; then for the binary places
+    of x in three groups of 12."""
+    _, whole, *parts = exponential_table()
+    middle = whole[EXPONENT_LIMIT - LARGEST_EXPONENT : EXPONENT_LIMIT + LARGEST_EXPONENT + 1]
+    return np.concatenate([middle, *parts])
+
+
+@dataclass(frozen=True)
+class NegativeDeviance:
+    """Minus the mean deviance of held-out samples; an `AdditiveScorer`.
+
+    Scores beyond +-`LARGEST_EXPONENT` count as these numbers in exponentials. A sample's amount is
+    bounded so that no sum overflows: it may be 2**18 times the mean of a thousand samples.
+
+    Attributes
+    ----------
+    held_out : HeldOutTargets
+    loss : "poisson" or "gamma"
+    """
+
+    held_out: HeldOutTargets
+    loss: Literal["poisson", "gamma"]
+
+    is_additive: ClassVar[Literal[True]] = True
+
+    def __call__(self, scores: Array) -> float:
+        return self.value(self.parts(scores), self.totals)
+
+    @functools.cached_property
+    def totals(self) -> list[int]:
+        """The integer weight, and the part of the deviance that no score changes."""
+        with arrays.computing_on(self._weights):
+            least = saturated(self.held_out.targets, self._weights, self.loss)
+        return [weight_of(self.held_out), least]
+
+    @functools.cached_property
+    def _weights(self) -> Array:
+        """The weights, (n_held_out,) of float64, with a sum below 2**45."""
+        values = self.held_out.weights.values
+        return arrays.namespace_of(values).astype(values, arrays.namespace_of(values).float64) * (
+            2.0**-_SPARE_BITS_OF_AMOUNTS
+        )
+
+    @property
+    def _amounts(self) -> tuple[Array, Array]:
+        """The amounts that move, for a score of 0, and those that stay."""
+        weighted = self._weights * self.held_out.targets
+        return (self._weights, weighted) if self.loss == "poisson" else (weighted, self._weights)
+
+    @property
+    def _most(self) -> float:
+        """The bound of a sample's amounts and products."""
+        return math.ldexp(1.0, 61 - self.held_out.n_samples.bit_length())
+
+    @property
+    def watched(self) -> WatchedLoss:
+        """The loss for engines that make rounds ahead, on the host."""
+        moving, fixed = (arrays.to_host(own) for own in self._amounts)
+        nodes = np.zeros(0, dtype=np.int64)
+        return WatchedLoss(
+            self.loss, moving, (nodes, nodes, 0), 0, fixed, exponentials(), self._most
+        )
+
+    def parts(self, scores: Array) -> list[int]:
+        """The sum of the amounts that move, and that of the other amounts times the scores."""
+        with arrays.computing_on(scores):
+            xp = arrays.namespace_of(scores)
+            moving, fixed = self._amounts
+            most = arrays.scalar(self._most, scores)
+            amounts = xp.minimum(moving * self._exponentials(scores), most)
+            limit = arrays.scalar(LARGEST_SCORE, scores)
+            products = fixed * xp.maximum(xp.minimum(scores, limit), -limit)
+            products = xp.maximum(xp.minimum(products, most), -most)
+            sums = [xp.sum(xp.astype(xp.round(part), xp.int64)) for part in (amounts, products)]
+            amount, product = arrays.integers(xp.stack(sums))
+            return [amount, product if self.loss == "poisson" else -product]
+
+    def _exponentials(self, scores: Array) -> Array:
+        """exp(F) for Poisson loss, exp(-F) for gamma loss."""
+        xp, device = arrays.namespace_of(scores), arrays.device_of(scores)
+        table = xp.asarray(exponentials(), device=device)
+        limit = LARGEST_EXPONENT << UNIT_BITS
+        units = xp.astype(scores / VOTE_UNIT, xp.int64)
+        falling = -units if self.loss == "poisson" else units  # the table's entries fall
+        places = xp.where(falling < limit, falling, limit)
+        places = xp.where(places > -limit, places, -limit) + limit
+        found = xp.take(table, places >> UNIT_BITS, axis=0)
+        start, mask = 2 * LARGEST_EXPONENT + 1, (1 << PLACE_BITS) - 1
+        for number in (1, 2, 3):
+            place = (places >> (UNIT_BITS - number * PLACE_BITS)) & mask
+            found = found * xp.take(table, start + place, axis=0)
+            start += 1 << PLACE_BITS
+        return found
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (amount, product), (weight, least) = parts, totals
+        return -(((2 * (amount - product) + least) << _SPARE_BITS_OF_AMOUNTS) / weight)

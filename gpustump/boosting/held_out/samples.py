@@ -4,7 +4,7 @@ Both kinds answer the same questions, so a score is defined once for both. Score
 float64, whole multiples of `VOTE_UNIT` with an absolute value of at most `VOTES_LIMIT`. They are
 turned into integers, in that unit, before anything is computed from them.
 
-The held-out samples may be split into groups, each in a place of its own; see `held_out_scores`.
+The held-out samples may be split into groups, each in a place of its own; see `scores`.
 """
 
 from __future__ import annotations

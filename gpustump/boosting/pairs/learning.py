@@ -29,8 +29,7 @@ from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
 from gpustump.boosting.pairs.turns import PairOffers, TurnLimits, Turns, added_up
 from gpustump.boosting.rounds.bags import Share
-from gpustump.boosting.rounds.batches import terms_of
-from gpustump.boosting.rounds.finished import link_of, member_of
+from gpustump.boosting.rounds.batches import link_of, member_of, terms_of
 from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.rounds.smoothing import mixed
 from gpustump.boosting.rounds.training import Samples, Settings, Target, Trained

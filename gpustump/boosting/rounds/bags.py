@@ -32,9 +32,16 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.rounds.boosting import Callback
 from gpustump.boosting.rounds.logs import RunLog
-from gpustump.boosting.rounds.observing import Unobserved
 from gpustump.boosting.rounds.progress import Bar
-from gpustump.boosting.rounds.training import HeldOutRows, Run, Samples, Settings, Trained, train
+from gpustump.boosting.rounds.training import (
+    HeldOutRows,
+    Run,
+    Samples,
+    Settings,
+    Trained,
+    Unobserved,
+    train,
+)
 from gpustump.boosting.votes.votes import AnyRound
 from gpustump.engines.contract import Task
 from gpustump.engines.route import asked_for, kernels_will_train, why_not_on_gpu

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.rounds.batches import Batch, Terms, joined
-from gpustump.boosting.rounds.finished import link_of, member_of
+from gpustump.boosting.rounds.batches import Batch, Terms, joined, link_of, member_of
 from gpustump.boosting.rounds.known_scores import beginning_of
 from gpustump.boosting.rounds.looking_ahead import LookingAhead, Standing, Watcher
 from gpustump.boosting.rounds.smoothing import Offers

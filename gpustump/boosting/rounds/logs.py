@@ -1,7 +1,7 @@
 """The rounds of a run so far: enough to make them again without a search.
 
 `training` notes each round in the log of its run. If a log holds rounds already, it makes these
-first. A checkpoint is the logs of all runs in a file; see `checkpoints`.
+first. A checkpoint is the logs of all runs in a file; see `boosting.checkpoints`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gpustump.boosting.rounds.batches import Batch, Columns, Kind
-from gpustump.boosting.rounds.made_rounds import PlainVotes, kind_of
+from gpustump.boosting.rounds.batches import Batch, Columns, Kind, PlainVotes, kind_of
 from gpustump.boosting.rounds.smoothing import Offers
 from gpustump.boosting.votes.votes import Votes
 from gpustump.engines.ahead import NEWTON, NO_CUTS, Ahead, WatchedSamples

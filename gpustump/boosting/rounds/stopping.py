@@ -2,8 +2,8 @@
 
 Held-out samples may also be watched without stopping, for their scores and errors by round.
 
-A judge (`judging`) computes the scores from integers. So they are the same numbers on every device,
-and a run stops at the same round.
+A judge (`held_out.judging`) computes the scores from integers. So they are the same numbers on
+every device, and a run stops at the same round.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 """From class numbers to rounds: one run for two classes; for more, one per class or one for all.
 
 All runs share one prepared table. This is the whole of training as the estimators and the command
-line see it; what a round does is in `rounds`.
+line see it; what a round does is in `boosting`.
+
+A callback of `Settings` gets the record of each round. An observer is told more: when runs and
+rounds begin and end, and, if it asks, the model so far.
 """
 
 from __future__ import annotations
@@ -32,7 +35,6 @@ from gpustump.boosting.rounds.boosting import Boosting, Callback
 from gpustump.boosting.rounds.known_scores import reweighted
 from gpustump.boosting.rounds.logs import LoggedRound, RunLog
 from gpustump.boosting.rounds.looking_ahead import Watcher
-from gpustump.boosting.rounds.observing import Observer, SoFar, Unobserved
 from gpustump.boosting.rounds.progress import Bar
 from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
@@ -46,6 +48,62 @@ from gpustump.engines.contract import PreparedTable, Resources, Search, Task, Tr
 from gpustump.engines.held_out import held_out_sums, watched_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route, prepared
+
+SoFar = Callable[[], "Trained"]
+"""What training would return if it stopped now."""
+
+
+class Observer(Protocol):
+    """An object that is told of each task of training when it begins and when it ends.
+
+    With several bags there is a training for each of them, one after the other. If a device fails
+    before the first round of a training, that training begins once more on another device.
+    """
+
+    def bags_begin(self, n_bags: int) -> None:
+        """There will be `n_bags` trainings. Not called for a single training."""
+
+    def bags_end(self) -> None:
+        """All trainings are done."""
+
+    def training_begins(self, n_rounds: Sequence[int]) -> None:
+        """A training begins; `n_rounds` says for each run how many rounds there may be."""
+
+    def run_begins(self, number: int) -> None:
+        """A run begins; runs are numbered from 0."""
+
+    def round_begins(self, so_far: SoFar) -> None:
+        """A round is about to begin. It may turn out that the run has no more rounds."""
+
+    def round_ends(self, so_far: SoFar) -> bool:
+        """A round is done. Returns whether to end its run."""
+
+    def run_ends(self, so_far: SoFar) -> None:
+        """There are no more rounds of this run."""
+
+    def training_ends(self, so_far: SoFar) -> None:
+        """All runs are done."""
+
+
+class Unobserved:
+    """An observer that does nothing."""
+
+    def bags_begin(self, n_bags: int) -> None: ...
+
+    def bags_end(self) -> None: ...
+
+    def training_begins(self, n_rounds: Sequence[int]) -> None: ...
+
+    def run_begins(self, number: int) -> None: ...
+
+    def round_begins(self, so_far: SoFar) -> None: ...
+
+    def round_ends(self, so_far: SoFar) -> bool:
+        return False
+
+    def run_ends(self, so_far: SoFar) -> None: ...
+
+    def training_ends(self, so_far: SoFar) -> None: ...
 
 
 @dataclass(frozen=True)

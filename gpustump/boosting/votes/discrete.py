@@ -13,15 +13,17 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from gpustump.arrays import Array
-from gpustump.boosting.votes.exact_numbers import EXACT, exponential, vote_of
-from gpustump.boosting.votes.quick_exponentials import (
+from gpustump.boosting.votes.exact_numbers import (
     BITS,
+    EXACT,
     LARGEST,
     DoubtError,
     certain_halvings,
     certain_power,
     certain_quotient,
+    exponential,
     exponentials,
+    vote_of,
 )
 from gpustump.boosting.votes.votes import Change, Round, SoFar, Taken
 from gpustump.data.parameters import Learner
@@ -62,7 +64,7 @@ class DiscreteVotes:
 
     @property
     def largest_size(self) -> float:
-        """See `split_votes.Rule`: with larger votes no round is made ahead."""
+        """See `splits.Rule`: with larger votes no round is made ahead."""
         return float(LARGEST)
 
     def search(self, learner: Learner) -> Search:

@@ -17,15 +17,17 @@ from fractions import Fraction
 from typing import NamedTuple, Self
 
 from gpustump.arrays import Array
-from gpustump.boosting.votes.exact_numbers import EXACT, exponential, vote_of
-from gpustump.boosting.votes.quick_exponentials import (
+from gpustump.boosting.votes.exact_numbers import (
     BITS,
+    EXACT,
     LARGEST,
     DoubtError,
     certain_halvings,
     certain_power,
     certain_quotient,
+    exponential,
     exponentials,
+    vote_of,
 )
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, REAL, VoteRule
@@ -45,7 +47,7 @@ from gpustump.learners.step_table import VOTE_UNIT
 
 @dataclass(frozen=True)
 class _ExponentialVotes:
-    """What both rules share; see `split_votes.Rule`.
+    """What both rules share; see `splits.Rule`.
 
     Attributes
     ----------
@@ -59,7 +61,7 @@ class _ExponentialVotes:
 
     @property
     def largest_size(self) -> float:
-        """See `split_votes.Rule`: with larger votes no round is made ahead."""
+        """See `splits.Rule`: with larger votes no round is made ahead."""
         return 2.0 * LARGEST
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:

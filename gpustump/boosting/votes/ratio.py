@@ -164,7 +164,7 @@ class RatioScale:
 
 @dataclass(frozen=True)
 class RatioVotes(NewtonVotes):
-    """Newton votes of Poisson or gamma loss; see `split_votes.Rule`.
+    """Newton votes of Poisson or gamma loss; see `splits.Rule`.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class RatioVotes(NewtonVotes):
 
     @property
     def largest_size(self) -> float:
-        """See `split_votes.Rule`."""
+        """See `splits.Rule`."""
         return 4 * self.learning_rate + VOTE_UNIT
 
     @functools.cached_property

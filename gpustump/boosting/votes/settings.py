@@ -11,10 +11,9 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.exponential import RealVotes, SharedDiscreteVotes
-from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.newton import NewtonVotes, SquaredVotes
 from gpustump.boosting.votes.ratio import RatioVotes
 from gpustump.boosting.votes.splits import SplitVotes
-from gpustump.boosting.votes.squared import SquaredVotes
 from gpustump.boosting.votes.votes import Votes
 from gpustump.data.parameters import (
     L2_OF_ONE_OUTPUT,

@@ -187,7 +187,7 @@ def add_squared(scores, targets, weights, sums):  # type: ignore[no-untyped-def]
 
 @inner("float64(int64, float64[::1])")
 def _exponential(falling, table):  # type: ignore[no-untyped-def]
-    """exp(-x) for x = falling * VOTE_UNIT, as `boosting.held_out.deviances` defines it."""
+    """exp(-x) for x = falling * VOTE_UNIT, as `boosting.held_out.losses` defines it."""
     limit = LARGEST_EXPONENT << _UNIT_BITS
     place = np.uint64(max(-limit, min(limit, falling)) + limit)
     found = table[place >> np.uint64(_UNIT_BITS)]
@@ -202,7 +202,7 @@ def _exponential(falling, table):  # type: ignore[no-untyped-def]
     "void(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64, int64, int64[::1])"
 )
 def add_ratio(scores, moving, fixed, table, most, sign, sums):  # type: ignore[no-untyped-def]
-    """Add the amounts that move, and the others times the scores: `boosting.held_out.deviances`."""
+    """Add the amounts that move, and the others times the scores: `boosting.held_out.losses`."""
     amounts, products = 0, 0
     for i in range(len(scores)):
         score = scores[i, 0]
