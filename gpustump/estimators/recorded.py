@@ -235,19 +235,9 @@ def _wrong(problem: str) -> ValueError:
 
 
 def _classes() -> tuple[type, ...]:
-    from gpustump.estimators import (
-        AdaBoostClassifier,
-        DecisionStumpClassifier,
-        GlassBoxClassifier,
-        GlassBoxRegressor,
-        LogitBoostClassifier,
-        StumpBoostingRegressor,
-    )
+    from gpustump import estimators
 
-    return (
-        AdaBoostClassifier, DecisionStumpClassifier, GlassBoxClassifier, LogitBoostClassifier,
-        GlassBoxRegressor, StumpBoostingRegressor,
-    )  # fmt: skip
+    return tuple(getattr(estimators, name) for name in estimators.__all__)
 
 
 def _recorded_class(own: type) -> type | None:

@@ -64,17 +64,6 @@ def test_every_number_of_threads_and_every_library_gives_the_same_model(backend:
     assert backend.owns(high)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 5, None])
-def test_bags_side_by_side_are_those_of_one_thread(monkeypatch, n_jobs):
-    monkeypatch.setattr(bagging, "_SMALL", 0)
-    monkeypatch.setattr(bagging, "_MEDIUM", 0)
-    X, y = drawn(n_samples=300)
-    one = LogitBoostClassifier(**HOW, n_bags=5, random_state=0, n_jobs=1).fit(X, y)
-    other = LogitBoostClassifier(**HOW, n_bags=5, random_state=0, n_jobs=n_jobs).fit(X, y)
-    assert other.model_.digest() == one.model_.digest()
-    assert other.rounds_ == one.rounds_
-
-
 @pytest.mark.parametrize(
     ("kind", "kernels", "shape", "is_side_by_side"),
     [

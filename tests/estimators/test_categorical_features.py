@@ -5,7 +5,6 @@ That the best sets are found is proved in tests/engines/test_categories.py.
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
@@ -18,7 +17,6 @@ from gpustump import (
     AdaBoostClassifier,
     DecisionStumpClassifier,
     LogitBoostClassifier,
-    StumpEnsemble,
 )
 from gpustump.learners.kinds import OfCategories
 
@@ -171,23 +169,6 @@ def test_a_category_of_samples_without_weight_is_unknown():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert_array_equal(one.decision_function(X[~kept]), one.decision_function(lacking))
-
-
-@EVERY_KIND
-def test_a_model_with_categories_survives_files_pickles_and_clones(kind, tmp_path):
-    X, y = drawn(3)
-    frame = frame_of(X)
-    classifier = KINDS[kind](n_estimators=6, categorical_features="from_dtype").fit(frame, y)
-    scores = classifier.decision_function(frame)
-    classifier.model_.save(tmp_path / "model.json")
-    model = StumpEnsemble.load(tmp_path / "model.json")
-    assert model.digest() == classifier.model_.digest()
-    assert_array_equal(model.decision_function(frame.iloc[:, ::-1]), scores)  # found by name
-    assert_array_equal(pickle.loads(pickle.dumps(classifier)).decision_function(frame), scores)
-    again = clone(classifier).fit(frame, y)
-    assert again.model_ == classifier.model_
-    parts = classifier.explain(frame)
-    assert_array_equal(parts.sum(axis=-1), scores)
 
 
 def test_rows_to_watch_are_numbered_as_those_to_train_on():

@@ -1,5 +1,4 @@
-"""The results of every kind of classifier, whatever its votes: scores, contributions, copies,
-frames.
+"""Laws for the results of every kind of fit: scores, contributions, copies, weights, frames.
 
 The models are tested elsewhere; here each result is compared with another one that must be the same
 number.
@@ -7,12 +6,14 @@ number.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import pickle
 
 import joblib
 import numpy as np
 import pytest
+from audited_fits import FITS, facts_of
 from backends import Backend
 from classifiers import CASES, KINDS, SHARED, TWO_CLASSES, drawn
 from numpy.testing import assert_array_equal
@@ -23,32 +24,52 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from gpustump import StumpEnsemble
 from gpustump.learners.step_table import VOTES_LIMIT
 
+EVERY_FIT = pytest.mark.parametrize("name", FITS)
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 EVERY_CASE = pytest.mark.parametrize(("kind", "n_classes"), CASES)
 
 
-@EVERY_CASE
-def test_contributions_add_up_to_the_score_bit_for_bit(kind, n_classes):
-    X, y = drawn(n_classes, missing=0.1)
-    classifier = KINDS[kind](n_estimators=15).fit(X, y)
-    parts, scores = classifier.explain(X), classifier.decision_function(X)
-    assert parts.shape == (*scores.shape, 5)
+@functools.cache
+def fitted(name: str):
+    """The estimator of one of the fits; with a fixed seed, so that its copies draw alike."""
+    recipe = FITS[name]
+    return recipe.fitted(random_state=recipe.unfitted().random_state or 0).classifier
+
+
+@EVERY_FIT
+def test_contributions_add_up_bit_for_bit_and_are_the_shape_functions(name):
+    estimator, model, X = fitted(name), fitted(name).model_, FITS[name].data[0]
+    parts, scores = estimator.explain(X), model.decision_function(X)
+    assert parts.shape == (*scores.shape, 5 + len(model.pairs))
     assert_array_equal(parts.sum(axis=-1), scores)
     assert_array_equal(parts[..., ::-1].cumsum(axis=-1)[..., -1], scores)  # in any order
-
-
-@EVERY_CASE
-def test_shape_functions_are_the_contributions(kind, n_classes):
-    X, y = drawn(n_classes, missing=0.1)
-    words = np.asarray(["low", "middle", "top"])[y]
-    classifier = KINDS[kind](n_estimators=15).fit(X, words)
-    parts = classifier.explain(X)
-    labels = classifier.classes_ if n_classes > 2 else [None]
-    for number, label in enumerate(labels):
-        own = parts if n_classes == 2 else parts[:, number]
+    for number, label in enumerate(estimator.classes_ if parts.ndim == 3 else [None]):
+        own = parts if parts.ndim == 2 else parts[:, number]
         for feature in range(4):
-            shape = classifier.shape_function(feature, label=label)
+            shape = estimator.shape_function(feature, label=label)
             assert_array_equal(shape.look_up(X[:, feature]), own[:, feature])
+        for at, pair in enumerate(model.pairs):
+            assert_array_equal(pair.look_up(X)[:, number], own[:, 4 + at])
+
+
+@EVERY_FIT
+def test_copies_are_the_same_estimator(name, tmp_path):
+    estimator, recipe = fitted(name), FITS[name]
+    joblib.dump(estimator, tmp_path / "estimator")
+    estimator.model_.save(tmp_path / "model.json")
+    for copied in (
+        pickle.loads(pickle.dumps(estimator)),
+        joblib.load(tmp_path / "estimator"),
+        clone(estimator).fit(*recipe.data, **recipe.more),
+        type(estimator)(**estimator.get_params()).fit(*recipe.data, **recipe.more),
+    ):
+        assert copied.get_params() == estimator.get_params()
+        assert facts_of(copied) == facts_of(estimator)
+        assert_array_equal(copied.predict(recipe.data[0]), estimator.predict(recipe.data[0]))
+    loaded = StumpEnsemble.load(tmp_path / "model.json")
+    assert loaded == estimator.model_
+    assert loaded.digest() == estimator.model_.digest()
+    assert_array_equal(loaded.predict(recipe.data[0]), estimator.predict(recipe.data[0]))
 
 
 @EVERY_CASE
@@ -116,26 +137,6 @@ def test_every_library_gets_the_same_model_and_answers_in_kind(backend: Backend,
         found = getattr(classifier, answer)(there)
         assert backend.owns(found)
         assert_array_equal(backend.to_numpy(found), getattr(plain, answer)(X))
-
-
-@EVERY_KIND
-def test_copies_are_the_same_classifier(kind, tmp_path):
-    X, y = drawn(3)
-    make = KINDS[kind]
-    classifier = make(n_estimators=5, learning_rate=0.5).fit(X, y)
-    joblib.dump(classifier, tmp_path / "classifier")
-    classifier.model_.save(tmp_path / "model.json")
-    for copied in (
-        pickle.loads(pickle.dumps(classifier)),
-        joblib.load(tmp_path / "classifier"),
-        clone(classifier).fit(X, y),
-        make().set_params(**classifier.get_params()).fit(X, y),
-    ):
-        assert copied.get_params() == classifier.get_params()
-        assert copied.model_.digest() == classifier.model_.digest()
-        assert copied.rounds_ == classifier.rounds_
-        assert_array_equal(copied.predict_proba(X), classifier.predict_proba(X))
-    assert StumpEnsemble.load(tmp_path / "model.json") == classifier.model_
 
 
 @EVERY_KIND
