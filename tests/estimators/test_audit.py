@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from audited_fits import FITS, Fit
 from backends import Backend
-from classifiers import drawn
+from classifiers import KINDS, drawn
 from forged_files import forged
 
 from gpustump import (
@@ -225,6 +225,16 @@ def test_rounds_after_the_end_are_found():
     found = audited(fit, whole.model_, estimator=fit.classifier).difference
     assert found.what.startswith(f"round {n_kept + 1}, which the data do not give")
     assert "'early'" in found.what
+
+
+@pytest.mark.filterwarnings("ignore:votes became too large")
+@pytest.mark.parametrize("how", [{}, {"n_iter_no_change": 150}, {"n_bags": 2}], ids=str)
+@pytest.mark.parametrize(("kind", "n_classes"), [("discrete", 2), ("real", 3), ("newton", 3)])
+def test_an_end_by_votes_that_are_too_large_is_no_difference(kind, n_classes, how):
+    X, y = drawn(n_classes)
+    fitted = KINDS[kind](n_estimators=200, learning_rate=9000.0, random_state=0, **how).fit(X, y)
+    assert "large votes" in fitted.stop_reasons_
+    assert audit(fitted.model_, X, y).same
 
 
 def test_a_fit_with_a_checkpoint_records_the_fingerprint_that_it_knows(tmp_path):

@@ -12,15 +12,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.known_scores import exponential_of, in_vote_units
 from gpustump.boosting.rounds.training import Samples
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.engines.contract import Resources, Task
-from gpustump.engines.route import CHOICES, prepared
+from gpustump.engines.route import prepared
 
-ENGINES = tuple(name for name in CHOICES if name in ("reference", "sorted", "coded"))
 N_CLASSES = (2, 3)
 
 each_number_of_classes = pytest.mark.parametrize("n_classes", N_CLASSES)
@@ -125,20 +124,6 @@ def test_each_class_against_the_rest_has_known_scores_of_its_own():
         for number, member in enumerate(members):
             alone = asked.fit(X, y == number, init_score=known[:, number]).model_
             assert member == alone.members[0]
-
-
-@each_number_of_classes
-def test_every_engine_and_bag_gives_the_same_model(n_classes, monkeypatch):
-    X, y, known = drawn(n_classes, n_samples=900)
-    X[::7, 2] = np.nan
-    asked = GlassBoxClassifier(n_estimators=60, n_bags=3, random_state=1)
-    found = set()
-    for engine in ENGINES:
-        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
-        clf = asked.fit(X, y, init_score=known)
-        assert clf.route_.engine == engine
-        found.add((clf.model_.digest(), clf.held_out_scores_, clf.held_out_errors_))
-    assert len(found) == 1
 
 
 @each_number_of_classes
