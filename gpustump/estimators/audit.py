@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -290,7 +291,9 @@ def audit_with(
     ready, is_rounded = _in_dtype(estimator._prepared(fit, settings), known.dtype)
     if why_no_end is not None:
         ready = ready._replace(interactions=Interactions(0))
-    estimator._train(ready, fit)
+    with warnings.catch_warnings():  # the fit warned of its end, of odd classes and small weights
+        warnings.simplefilter("ignore")
+        estimator._train(ready, fit)
     derived, differences = estimator.model_, None
     if before is not None:
         now = fingerprint_with(ready.X, data.y, weights, data.offset, ready.target)
