@@ -343,6 +343,10 @@ def test_text_labels_may_go_with_a_table_on_a_device():
     assert classifier.model_ == AdaBoostClassifier(n_estimators=5).fit(X, names).model_
     assert classifier.predict(there).tolist() == classifier.predict(X).tolist()
     assert classifier.score(there, names) == classifier.score(X, names)
+    numbers = AdaBoostClassifier(n_estimators=5).fit(there, y.tolist())
+    weights = strict.asarray(np.arange(120.0), device=there.device)
+    assert numbers.score(there, y.tolist()) == numbers.score(X, y)
+    assert numbers.score(there, y.tolist(), weights) == numbers.score(X, y, np.arange(120.0))
 
 
 def test_unsigned_labels_are_answered_in_every_library(backend: Backend):
