@@ -32,19 +32,6 @@ from bench.tables import disagreement, page
 from bench.timing import BENCHMARKS, Found, UsageError
 from gpustump.model.whole_file import whole_file
 
-HOW_TO_READ = """\
-Contenders took turns on one machine, each in a process of its own. A cell is the median of the
-turns, with the least and the greatest in brackets. The cost of a round is the slope between a short
-and a long fit; preparation is what that line leaves at zero rounds. Ratios are formed within a
-turn; the fastest peer is the one with the least median. Load: importing the libraries in a fresh
-process; first fit: what that takes beyond a later one, to compile mostly. Memory: by how much a
-short fit raises the peak of its process; runs before version 0.2 leave out what it loads. Two
-yardsticks tell what part of the memory's speed is reached: a byte an element and 16 a sample, moved
-as fast as a copy reads and writes; and a gather of 8 bytes an element, in random order. Workers of
-a cluster are processes of one machine; bytes are those that a worker sends and is sent in a round,
-as gpustump counts them, and as what passed the loopback between any processes. Times of `accuracy`
-are those of one process that fits all contenders."""
-
 TITLES = {  # in this order
     "panel": "Of the fastest peer's time",
     "peers": "Beside other libraries",
@@ -123,7 +110,7 @@ def write_report(folder: Path) -> Path:
     reports = {file: records.read(file) for file in sorted(folder.glob("*.json"))}
     if not reports:
         raise UsageError(f"there is no JSON file of a benchmark in {folder}")
-    parts = ["# What gpustump costs", HOW_TO_READ]
+    parts = [Path(__file__).with_name("how_to_read.md").read_text().strip()]
     for benchmark, title in TITLES.items():
         for file, report in reports.items():
             if report.benchmark == benchmark:
@@ -152,8 +139,9 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(name: str, about: object, run: Callable[..., object]) -> argparse.ArgumentParser:
         words = about if isinstance(about, str) else inspect.getdoc(about) or ""
-        summary = words.partition("\n")[0]
-        command = commands.add_parser(name, help=summary, description=words, allow_abbrev=False)
+        command = commands.add_parser(
+            name, help=words.partition("\n")[0], description=words, allow_abbrev=False
+        )
         command.set_defaults(run=run, benchmark=name)
         return command
 

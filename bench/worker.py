@@ -71,11 +71,6 @@ class Process:
         self._process: Any = None
         self._pipe: Any = None
 
-    @property
-    def is_running(self) -> bool:
-        """Whether it was started and has not been closed."""
-        return self._process is not None
-
     def start(self, threads: int, stage: Callable[..., Any], *arguments: Any) -> None:
         """Start the process, held to so many cores. The stage is made there: its methods are the
         orders."""

@@ -11,14 +11,13 @@ import pytest
 from fake_estimators import Slow
 from made_up import cells, report, scored
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import AdaBoostClassifier
 from sklearn.metrics import brier_score_loss, log_loss, mean_gamma_deviance, mean_poisson_deviance
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from bench.__main__ import main
 from bench.accuracy import Stopped, class_scores, estimator, number_scores, on_table, splits
 from bench.accuracy_tables import TOGETHER, kinds
-from bench.contenders import GROUPS, SHARE, Contender, stumps_made
+from bench.contenders import GROUPS, SHARE, Contender
 from bench.data import MissingDataError
 from bench.real_tables import TABLES, Table, encoded
 from bench.tables import page
@@ -175,13 +174,6 @@ def test_the_samples_that_are_watched_are_a_stratified_share():
     ((_, watched),) = seen["eval_set"]
     assert np.bincount(watched).tolist() == [round(100 * SHARE)] * 3
     assert len(seen["y"]) + len(watched) == 300
-
-
-def test_stumps_are_trees_with_a_split():
-    X = np.asarray([[0.0], [1.0], [2.0]])
-    model = AdaBoostClassifier(n_estimators=5).fit(X, [0, 1, 0])
-    assert stumps_made(model) == sum(tree.tree_.node_count > 1 for tree in model.estimators_)
-    assert stumps_made(DummyClassifier()) is None
 
 
 # ---- tables ----

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from made_up import absent, cells, report, run
 
 from bench import memory_speed, records
 from bench.__main__ import _parser
-from bench.contenders import GROUPS, VOTES, Contender, is_ours, on_host, voting
+from bench.contenders import GROUPS, VOTES, Contender, is_ours, voting
 from bench.data import FAMILIES, load, store
 from bench.records import FormatError, Result
 from bench.tables import (
@@ -112,18 +111,6 @@ def test_the_panel_shows_shares_of_the_fastest_peer_case_by_case():
     assert "ms per round" not in page(report("panel", *early), only_means=True)
 
 
-def test_a_table_has_the_columns_that_say_something():
-    text = page(report("peers", run((0.2, 1.2, 0.05), (0.4, 1.6, 0.05), contender="a"), absent()))
-    titles, row = cells(text, "drawn")
-    assert dict(zip(titles, row, strict=True)) == {
-        "": "a", "exact": "yes", "ms per round": "110 (100..120)", "ns per element": "13750",
-        "x a": "1.00", "prepare, s": "0.0800 (0..0.160)",
-        "12 rounds, s": "1.40 (1.20..1.60)",
-        "predict, ms": "50.0 (50.0..50.0)", "load, s": "1.00", "first fit, +s": "1.70",
-        "accuracy": "1.0000", "AUC": "1.0000",
-    } | {"prepare, s": dict(zip(titles, row, strict=True))["prepare, s"]}  # fmt: skip
-
-
 def test_limit_compares_rounds_with_the_memory_s_speed():
     speed = Result(case="memory", contender="cpu", data="a vector", samples=9, features=1,
                    facts={"copied": 24_000, "gathered": 8_000},
@@ -152,13 +139,6 @@ def test_a_cluster_s_table_has_messages_bytes_and_models():
     assert (found["bytes a worker and round"], found["on the loopback"]) == ("50000", "10.0")
     assert disagreement(both) is None
     assert disagreement((*both, fits(4, "b" * 64))).endswith(": bbbbbbbbbbbb")
-
-
-def test_growth_ends_with_an_exponent_for_each_contender():
-    runs = [run((0.5, 0.5 + m), case="samples", samples=m, rounds=(1, 2)) for m in (10, 1000)]
-    rows = cells(page(report("growth", *runs)), "Over samples")
-    assert [row[1] for row in rows[1:]] == ["10", "1000", "exponent"]
-    assert rows[-1][2] == "1.00 (1.00..1.00)"
 
 
 def test_different_models_of_the_same_job_are_a_failure():
@@ -237,16 +217,6 @@ def test_contenders_have_names_of_their_own_and_votes_add_to_them():
     assert newton.arrays == real.arrays == "cupy"
     assert [each.name for each in GROUPS["peers"][:3]] == [each.name for each in VOTES]
     assert all(is_ours(each.name) for each in VOTES)
-
-
-@pytest.mark.parametrize("library", ["torch", "jax"])
-def test_data_are_placed_in_the_library_that_is_measured(library):
-    module = pytest.importorskip(library)
-    (contender,) = (each for each in GROUPS["backends"] if each.name == f"gpustump {library}")
-    x = np.arange(3, dtype=np.float32)
-    placed = contender.placed(x)
-    assert isinstance(placed, module.Tensor if library == "torch" else module.Array)
-    assert np.array_equal(on_host(placed), x)
 
 
 TRIAL = """\
@@ -353,18 +323,3 @@ def test_the_host_copies_and_gathers_as_much_as_it_says(threads, monkeypatch):
     assert len(fetched) * 1000 == own.facts["gathered"] >= 2_500
     assert own.facts["copied"] == 2 * (1 << 16)
     assert min(own.values["copy"] + own.values["gather"]) > 0
-
-
-def test_a_gpu_is_measured_through_cupy_if_that_works(monkeypatch, capsys):
-    assert memory_speed.gpus() or memory_speed.gpu_probe(1000) is None
-    monkeypatch.setattr(memory_speed, "gpus", lambda: ("a GPU",))
-    monkeypatch.setattr(memory_speed, "synchronise", lambda: None)
-    monkeypatch.setitem(sys.modules, "cupy", np)  # NumPy has the same names
-    probe = memory_speed.gpu_probe(1000, 1 << 16)
-    probe.measure()
-    own = probe.result()
-    assert (own.contender, own.facts["copied"]) == ("cuda:0", 2 << 16)
-    assert own.facts["gathered"] >= 1 << 24
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(__spec__=object()))
-    assert memory_speed.gpu_probe(1000, 1 << 16) is None
-    assert "cannot be measured by CuPy" in capsys.readouterr().err
