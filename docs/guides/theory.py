@@ -92,22 +92,17 @@ plt.show()
 # %%
 # The same threshold is no better than chance in the second round: AdaBoost chooses the new weights
 # so that the last stump has an error of one half. The best stump is another one, here on the other
-# feature. The arrows point to the side where a stump says +1; rings show the new weights.
+# feature. The arrows point to the side where a stump says +1; points are as large as the weights.
 
 assert first.feature != second.feature
 error = reweighted[wrong].sum() / reweighted.sum()
 assert np.isclose(error, 0.5)
 
-fig, ax = plt.subplots(figsize=(6, 5), layout="constrained")
-plots.stump_lines(
-    [first, second],
-    X,
-    y,
-    sample_weights=[None, reweighted],
-    labels=["first round", "second round"],
-    ax=ax,
-)
-ax.set(xlabel="worst smoothness", ylabel="worst radius")
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
+plots.stump_lines(first, X, y, ax=axes[0])
+plots.stump_lines(second, X, y, sample_weight=reweighted, ax=axes[1])
+for ax in axes:
+    ax.set(xlabel="worst smoothness", ylabel="worst radius")
 plt.show()
 
 # %%

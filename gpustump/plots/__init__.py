@@ -1,29 +1,22 @@
 """Pictures of boosted stumps.
 
     shapes         what each feature adds to the score
-    panels         one panel of it: steps, or the bars of a category
-    columns        features, categories whose values are features, and pairs of features
+    panels         one panel of it: the steps of a feature, or the bars of categories
     pairs          what a pair of features adds to the score
-    cells          the cells of a pair: what they add, and the samples in them
     importances    shares of votes and contributions
+    one_row        what each term adds to the score of one row
     rounds         errors, bounds, edges and the log-loss by round
     margins        the distribution of margins
-    predictions    true values and residuals over the predictions of a quantity
     regions        decision regions over two features
-    lines          stumps as lines in the plane of two features
-    explanation    what each feature and each pair adds to the score of one row
-    waterfall      the same one after the other, from the intercept to the score
-    one_row        what both draw: a row, its score, and what the terms add
-    spread         how far the bags of a model differ: bands, and lines at bars
-    loss_curve     a split over its threshold: its weighted error, its normaliser Z or its gain
+    lines          stumps as lines, and a split's loss or gain over its threshold
     page           a model on one page
-    model_rounds   the rounds of a model on that page
-    inputs         models, tables, weights and features as arguments
-    limits         the limits and units of an axis
-    style          colours, lines, legends
+    terms          models and tables as arguments; features, categories and pairs, their names
+    axis           limits, units and ticks of a feature's axis
+    style          colours, lines, text, legends
 
-How well a classifier does on held-out samples is drawn by scikit-learn, whose `RocCurveDisplay`,
-`PrecisionRecallDisplay`, `ConfusionMatrixDisplay` and `CalibrationDisplay` take these estimators.
+How well a model does on held-out samples is drawn by scikit-learn, whose `RocCurveDisplay`,
+`PrecisionRecallDisplay`, `ConfusionMatrixDisplay`, `CalibrationDisplay` and, for quantities,
+`PredictionErrorDisplay` take these estimators.
 
 A model is a sum of step functions, so pictures of it are exact: steps and regions are drawn from
 their corners, not from a grid of points. Each picture is a function that draws on `ax`, or on a new
@@ -43,18 +36,15 @@ picture.
 
 from __future__ import annotations
 
-from gpustump.plots.explanation import explanation
 from gpustump.plots.importances import importances
-from gpustump.plots.lines import stump_lines
-from gpustump.plots.loss_curve import weighted_loss
+from gpustump.plots.lines import stump_lines, weighted_loss
 from gpustump.plots.margins import margin_distribution
+from gpustump.plots.one_row import explanation
 from gpustump.plots.page import overview
 from gpustump.plots.pairs import pair
-from gpustump.plots.predictions import residuals, true_over_predicted
 from gpustump.plots.regions import decision_regions
 from gpustump.plots.rounds import error_curve
 from gpustump.plots.shapes import shape_function, shape_functions
-from gpustump.plots.waterfall import waterfall
 
 __all__ = [
     "decision_regions",
@@ -64,12 +54,9 @@ __all__ = [
     "margin_distribution",
     "overview",
     "pair",
-    "residuals",
     "shape_function",
     "shape_functions",
     "stump_lines",
-    "true_over_predicted",
-    "waterfall",
     "weighted_loss",
 ]
 

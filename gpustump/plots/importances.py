@@ -3,59 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import StumpEnsemble, model_of
-from gpustump.plots import inputs, spread, style
-from gpustump.plots.columns import (
-    Groups,
-    Pair,
-    Term,
-    counted_terms,
-    name_of,
-    shares_of,
-    terms_of,
-)
-from gpustump.plots.panels import percent
+from gpustump.plots import style, terms
 from gpustump.plots.shapes import contributions_of, largest
+from gpustump.plots.terms import Pair, Samples, Term
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-class Contributions(NamedTuple):
-    """The shares of features and pairs in the contributions over some samples."""
-
-    shares: np.ndarray
-    samples: inputs.Samples
-
-
-class _Kind(NamedTuple):
-    """The terms' shares of one kind, and their standard deviations over the bags; 0 without bags.
-
-    Both are ndarrays (n_terms,) of float64. A share is NaN if a term can have none of this kind.
-    """
-
-    shares: np.ndarray
-    deviations: np.ndarray
-
-    @classmethod
-    def of(cls, shares: np.ndarray, bags: np.ndarray | None, terms: Sequence[Term]) -> _Kind:
-        """From the shares of features and pairs, and from those that each bag gives."""
-        found = shares_of(shares, terms)
-        return cls(found, np.zeros_like(found) if bags is None else spread.of_terms(bags, terms))
-
-    def without_pairs(self, terms: Sequence[Term]) -> _Kind:
-        """The same where pairs have no share."""
-        is_pair = np.asarray([isinstance(term, Pair) for term in terms], dtype=bool)
-        return _Kind(np.where(is_pair, np.nan, self.shares), self.deviations)
-
-    def picked(self, chosen: list[int]) -> _Kind:
-        """Some of the terms, in this order."""
-        return _Kind(self.shares[chosen], self.deviations[chosen])
 
 
 def importances(
@@ -64,14 +23,13 @@ def importances(
     *,
     sample_weight: Any = None,
     n_features: int = 10,
-    groups: Groups | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the shares of features, and of pairs of features, as bars, the largest on top.
 
     Parameters
     ----------
-    model : StumpEnsemble or fitted classifier
+    model : StumpEnsemble or fitted estimator
     X : array or frame (n_samples, n_features), optional
         With it, shares of the contributions over its samples are drawn beside the shares of the
         votes, and order the features. If contributions are the same in all rows, a text says so.
@@ -79,8 +37,6 @@ def importances(
         The weights of the samples.
     n_features : int
         How many features and pairs have bars; a text below gives the share of the others.
-    groups : mapping, optional
-        Categories, as for `shape_functions`. One has the sum of its features' shares.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -100,7 +56,8 @@ def importances(
     `StumpEnsemble.feature_importances`: a feature's share of the absolute votes.
     `StumpEnsemble.contribution_importances`: its share of the mean absolute deviation of
     contributions. Votes may cancel out, or concern few samples; contributions show their effect.
-    A pair of features has a share of the contributions, and no votes.
+    A pair of features has a share of the contributions, and no votes. A column of text that is one
+    feature for each value has the sum of their shares.
 
     For a bagged model, a line at the end of each bar reaches one standard deviation over the bags
     to both sides.
@@ -116,89 +73,83 @@ def importances(
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")
-    terms = terms_of(ensemble, groups)
-    samples = inputs.samples_of(model, X, sample_weight)
+    samples = terms.samples_of(model, X, sample_weight)
     contributions = contributions_of(ensemble, samples)
-    ranking = contributions if contributions.any() else spread.votes_of_terms(ensemble)
-    n_bars = len(largest(shares_of(ranking, terms), n_features))
+    n_bars = min(n_features, len(ensemble.used_features) + len(ensemble.pairs))
     ax = style.tidy_axes(ax, height=1.3 + 0.3 * max(n_bars, 2))
-    over = None if samples is None else Contributions(contributions, samples)
-    draw_shares(ax, ensemble, over, terms, n_features)
+    draw_shares(ax, ensemble, contributions, samples, n_features)
     return style.make_current(ax)
 
 
 def draw_shares(
     ax: Axes,
     model: StumpEnsemble,
-    contributions: Contributions | None,
-    terms: Sequence[Term],
-    n_terms: int,
+    contributions: np.ndarray,
+    samples: Samples | None,
+    limit: int,
 ) -> None:
-    """Draw bars for the terms' shares; `contributions` is None if there are no samples."""
-    kinds = _kinds(model, contributions, terms)
-    ranking = np.nan_to_num(next(iter(kinds.values())).shares)
-    chosen = largest(ranking, n_terms)
+    """Draw bars for the largest shares of terms."""
+    of_votes = terms.votes_of_terms
+    kinds = {"votes": (of_votes(model), [of_votes(bag) for bag in model.bag_models])}
+    if samples is not None and contributions.any():
+        of_bags = [contributions_of(bag, samples) for bag in model.bag_models]
+        kinds = {"contributions": (contributions, of_bags), **kinds}
+    every = terms.terms_of(model)
+    ranking = terms.shares_of(next(iter(kinds.values()))[0], every)
+    chosen = largest(ranking, limit)
     if not chosen:
         style.leave_empty(ax, "no feature has votes" if model.pairs else "no feature is used")
         return
-    _bars(ax, {name: kind.picked(chosen) for name, kind in kinds.items()})
-    names = [name_of(model, terms[k]) for k in chosen]
-    ax.set_yticks(range(len(chosen)), names)
-    ax.set_ylim(max(len(chosen), 3) - 0.45, -0.55)
+    shown = [every[k] for k in chosen]
+    _draw_bars(ax, kinds, shown)
+    ax.set_yticks(range(len(shown)), [terms.name_of(model, term) for term in shown])
+    ax.set_ylim(max(len(shown), 3) - 0.45, -0.55)
     ax.tick_params(axis="y", length=0)
     ax.spines["bottom"].set_visible(False)
     of = "" if model.has_one_score else ", all classes"
     what = f"share of the votes{of}" if len(kinds) == 1 else f"share{of}"
-    rest = _rest(ranking, chosen, terms)
+    rest = _rest(ranking, chosen, every)
     if model.pairs:  # a line is too short for all of it
         what, rest = f"{what} (pairs have no votes)", rest.replace("; ", "\n", 1)
-    if contributions is not None and len(kinds) == 1:
+    if samples is not None and len(kinds) == 1:
         style.legend_above(ax, [], [], title="contributions are the same in all rows")
-    lines = f"\nlines: {spread.caption(model.n_bags)}" if model.n_bags > 1 else ""
+    lines = f"\nlines: {style.bag_text(model.n_bags)}" if model.n_bags > 1 else ""
     ax.set(xticks=[], xlabel=what + rest + lines)
 
 
-def _kinds(
-    model: StumpEnsemble, contributions: Contributions | None, terms: Sequence[Term]
-) -> dict[str, _Kind]:
-    """What is drawn: shares of the contributions, if any differ, and shares of the votes."""
-    votes = _Kind.of(spread.votes_of_terms(model), spread.vote_shares(model), terms)
-    kinds = {"votes": votes.without_pairs(terms)}
-    if contributions is None or not contributions.shares.any():
-        return kinds
-    shares, samples = contributions
-    of_bags = spread.contribution_shares(model, samples.X, samples.sample_weight)
-    return {"contributions": _Kind.of(shares, of_bags, terms), **kinds}
-
-
-def _bars(ax: Axes, kinds: dict[str, _Kind]) -> None:
-    """A bar for each feature and kind of share, with its number."""
+def _draw_bars(
+    ax: Axes, kinds: dict[str, tuple[np.ndarray, list[np.ndarray]]], shown: Sequence[Term]
+) -> None:
+    """A bar for each term and kind of share, with its number; pairs have no votes."""
     looks: dict[str, Any] = {
         "contributions": {"facecolor": style.BLUE, "edgecolor": style.BLUE},
         "votes": {"facecolor": style.tint(style.ORANGE, 0.78), "edgecolor": "#8a6000"},
     }
-    height = 0.72 / len(kinds)
-    is_alone = np.isnan([kind.shares for kind in kinds.values()]).any(axis=0)
-    for k, (name, (shares, deviations)) in enumerate(kinds.items()):
+    height, top = 0.72 / len(kinds), 0.0
+    is_pair = np.asarray([isinstance(term, Pair) for term in shown])
+    for k, (name, (own, bags)) in enumerate(kinds.items()):
+        shares = terms.shares_of(own, shown)
+        shares = np.where(is_pair, np.nan, shares) if name == "votes" else shares
         shift = (k - (len(kinds) - 1) / 2) * height
-        rows = np.arange(len(shares)) + np.where(is_alone, 0.0, shift)
-        look = {"label": name, "linewidth": 0.6, **looks[name]}
-        if deviations.any():
-            look |= {"xerr": deviations, **spread.line_look()}
+        rows = np.arange(len(shown)) + np.where(is_pair, 0.0, shift)
+        look, deviations = {"label": name, "linewidth": 0.6, **looks[name]}, np.zeros(len(shown))
+        if bags:
+            deviations = np.std([terms.shares_of(one, shown) for one in bags], axis=0, ddof=1)
+            look |= {"xerr": deviations, **style.bag_lines()}
         bars = ax.barh(rows, shares, 0.9 * height, **look)
-        texts = ["" if np.isnan(share) else percent(share) for share in shares]
+        texts = ["" if np.isnan(share) else style.percent(share) for share in shares]
         ax.bar_label(bars, texts, padding=3, fontsize="x-small")
-    ends = np.concatenate([kind.shares + kind.deviations for kind in kinds.values()])
-    ax.set_xlim(0, 1.12 * np.nanmax(ends))
+        top = max(top, float(np.nan_to_num(shares + deviations).max()))
+    ax.set_xlim(0, 1.12 * top)
     if len(kinds) > 1:
         style.legend_above(ax, *ax.get_legend_handles_labels())
 
 
-def _rest(ranking: np.ndarray, chosen: list[int], terms: Sequence[Term]) -> str:
+def _rest(ranking: np.ndarray, chosen: list[int], every: Sequence[Term]) -> str:
     """The share of the features and pairs without a bar, as text."""
     rest = {*np.flatnonzero(ranking > 0).tolist()} - {*chosen}
     if not rest:
         return ""
-    left = percent(float(1 - ranking[chosen].sum()))
-    what = counted_terms([terms[k] for k in rest]).removeprefix("other ")
+    left = style.percent(float(1 - ranking[chosen].sum()))
+    what = terms.counted_terms([every[k] for k in rest]).removeprefix("other ")
     return f"; {len(rest)} more {what} {'have' if len(rest) > 1 else 'has'} {left}"

@@ -1,28 +1,28 @@
-"""One stump or several as lines in the plane of two features, with the weighted samples."""
+"""The theory in pictures: stumps as lines in the plane of two features, and the curve that a round
+minimises, or for Newton votes maximises, over the thresholds of one feature."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.data.labels import check_signs
-from gpustump.data.parameters import check_count
+from gpustump.data.parameters import VoteKind, check_count, check_real, check_vote_kind
 from gpustump.data.tables import check_table
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.interval import Interval
 from gpustump.learners.kinds import condition
 from gpustump.learners.stump import Stump
-from gpustump.plots import inputs, limits, style
+from gpustump.plots import axis, style, terms
+from gpustump.theory import Losses, SplitScores, split_scores, weighted_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = (style.BLACK, style.VERMILION, style.GREEN, style.PURPLE, style.BLUE)
 _SHAPES: dict[int, tuple[str, Any]] = {
     1: ("o", style.BLUE),
     -1: ("s", style.tint(style.ORANGE, 0.8)),
@@ -30,36 +30,13 @@ _SHAPES: dict[int, tuple[str, Any]] = {
 _ARROW = 0.055
 """The length of an arrow to the side of +1, as a share of the axes' width."""
 
-_MEAN, _SMALLEST, _LARGEST = 28.0, 2.0, 400.0
-"""Areas of points, in square points: for the mean weight, and the limits."""
+_MOST = 5
+"""The most stumps in one picture."""
 
-
-@dataclass(frozen=True)
-class _Samples:
-    """The samples in the plane of two features.
-
-    Attributes
-    ----------
-    points : ndarray (2, n_samples) of float64
-        Each sample's two values.
-    labels : ndarray (n_samples,) of float64
-        -1.0 or 1.0.
-    areas : list of ndarray (n_samples,)
-        The points' areas under each weighting; empty if no weights are given.
-    """
-
-    points: np.ndarray
-    labels: np.ndarray
-    areas: list[np.ndarray]
-
-
-@dataclass(frozen=True)
-class _Plane:
-    """The axes of two features, and the units that they are drawn in."""
-
-    ax: Axes
-    pair: tuple[int, int]
-    units: tuple[float, float]
+_LOOKS: tuple[dict[str, Any], ...] = (
+    {"color": style.BLUE, "linestyle": style.DASHES[0], "linewidth": 1.6},
+    {"color": style.VERMILION, "linestyle": style.DASHES[1], "linewidth": 1.6},
+)
 
 
 def stump_lines(
@@ -67,12 +44,11 @@ def stump_lines(
     X: Any = None,
     y: Any = None,
     *,
-    sample_weights: Any = None,
+    sample_weight: Any = None,
     features: Iterable[int] = (0, 1),
-    labels: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the thresholds of stumps in the plane of two features, and the samples.
+    """Draw the thresholds of stumps in the plane of two features, and the weighted samples.
 
     Parameters
     ----------
@@ -81,14 +57,10 @@ def stump_lines(
     X : array (n_samples, n_features), optional
     y : array (n_samples,), optional
         Labels -1 and +1; given with X.
-    sample_weights : array (n_samples,), or a sequence of these, optional
-        The areas of the points. None in a sequence stands for equal weights. The weights after the
-        first, up to one for each stump, are drawn as rings around the points, with the stump's
-        colour and dashes.
+    sample_weight : array (n_samples,), optional
+        The areas of the points. Several weightings are pictures side by side, each on its own `ax`.
     features : two ints
         On the x axis and on the y axis.
-    labels : sequence of str, optional
-        The stumps' names; by default their rules.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -107,8 +79,7 @@ def stump_lines(
     -----
     A stump is a line at a right angle to its feature's axis [Shalev-Shwartz and Ben-David 2014,
     Understanding Machine Learning, 10.1.1]. Schapire and Freund (2012), Boosting: Foundations and
-    Algorithms, chapter 1, draw weak learners under several weightings in this way. Values too large
-    or too small for Matplotlib are drawn in units of a power of ten, which the axis names.
+    Algorithms, chapter 1, draw weak learners under several weightings in this way.
 
     Examples
     --------
@@ -119,36 +90,41 @@ def stump_lines(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['−1 where $x_{0}$ ≤ 2.5', '−1 where $x_{0}$ ≤ 4.5', 'label +1', 'label −1']
     """
-    drawn = _listed(stumps)
-    pair = inputs.feature_pair(features, lambda feature: check_count(feature, "features", least=0))
-    names = _checked_names(drawn, pair, labels)
-    samples = _checked_samples(X, y, sample_weights, pair, len(drawn))
-    plane = _plane_of(style.tidy_axes(ax, 5.2, 4.6), pair, drawn, samples)
-    if samples is not None:
-        _draw_samples(plane, samples)
-    handles, texts = ([], []) if samples is None else _point_handles()
+    drawn = [stumps] if isinstance(stumps, Stump | Interval) else terms.several(stumps)
+    pair = terms.two_features(features, lambda feature: check_count(feature, "features", least=0))
+    _check_stumps(drawn, pair)
+    if (X is None) != (y is None) or (X is None and sample_weight is not None):
+        raise ValueError("X and y must be given together, and sample_weight with them.")
+    points = np.zeros((2, 0))
+    if X is not None:
+        X = check_table(X, min_features=max(pair) + 1)
+        with arrays.computing_on(X):
+            labels = arrays.to_host(check_signs(y, X))
+        weights = terms.weights_of(sample_weight, X).values
+        points = np.stack([terms.column_of(X, feature) for feature in pair])
+    ax = style.tidy_axes(ax, 5.2, 4.6)
+    for k, feature in enumerate(pair):
+        cuts = [at for stump in drawn if stump.feature == feature for at in stump.thresholds]
+        known = np.concatenate([np.asarray(cuts, dtype=np.float64), points[k]])
+        view = axis.span(known, 0.15 if X is None else 0.07)
+        of_axis = ax.yaxis if k else ax.xaxis
+        (ax.set_ylim if k else ax.set_xlim)(view.low, view.high)
+        axis.set_ticks(of_axis, "number", 6, is_whole=axis.is_whole(points[k], view))
+        of_axis.set_label_text(f"feature {feature}")
+    samples = ([], []) if X is None else _draw_samples(ax, points, labels, weights)
     shifts = [(0.03 + 0.05 * k, 0.97 - 0.05 * (len(drawn) - 1 - k)) for k in range(len(drawn))]
-    lines = [_draw_stump(plane, k, *of) for k, of in enumerate(zip(drawn, shifts, strict=True))]
-    style.legend_above(plane.ax, lines + handles, names + texts, ncols=2)
-    return style.make_current(plane.ax)
+    looks = style.line_looks(_MOST)
+    lines = [
+        _draw_stump(ax, stump, pair, along, look)
+        for stump, along, look in zip(drawn, shifts, looks, strict=False)
+    ]
+    style.legend_above(ax, lines + samples[0], [*map(_rule, drawn), *samples[1]], ncols=2)
+    return style.make_current(ax)
 
 
-def _listed(stumps: Any) -> list[Any]:
-    if isinstance(stumps, Stump | Interval):
-        return [stumps]
-    if not isinstance(stumps, Iterable):
-        raise TypeError(
-            f"stumps must be a Stump, an Interval, or an iterable of them; got {stumps!r}."
-        )
-    return list(stumps)
-
-
-def _checked_names(
-    stumps: list[Any], pair: tuple[int, int], labels: Sequence[str] | None
-) -> list[str]:
-    """The stumps' names, after checking that the stumps can be drawn."""
-    if not 1 <= len(stumps) <= len(_COLOURS):
-        raise ValueError(f"stumps must be 1 to {len(_COLOURS)}; got {len(stumps)}.")
+def _check_stumps(stumps: list[Any], pair: tuple[int, int]) -> None:
+    if not 1 <= len(stumps) <= _MOST:
+        raise ValueError(f"stumps must be 1 to {_MOST}; got {len(stumps)}.")
     for k, stump in enumerate(stumps):
         if not isinstance(stump, Stump | Interval):
             raise TypeError(f"stumps[{k}] must be a Stump or an Interval; got {stump!r}.")
@@ -156,11 +132,6 @@ def _checked_names(
             raise ValueError(
                 f"stumps[{k}] is on feature {stump.feature}, which is none of the features {pair}."
             )
-    if labels is None:
-        return [_rule(stump) for stump in stumps]
-    if isinstance(labels, str) or len(labels) != len(stumps):
-        raise ValueError(f"labels must be {len(stumps)}, one for each stump; got {labels!r}.")
-    return [style.words(label, 60) for label in labels]
 
 
 def _rule(stump: Stump | Interval) -> str:
@@ -172,155 +143,210 @@ def _rule(stump: Stump | Interval) -> str:
     return f"{stump.polarity:+d} where ".replace("-", "−") + where
 
 
-def _checked_samples(
-    X: Any, y: Any, sample_weights: Any, pair: tuple[int, int], n_stumps: int
-) -> _Samples | None:
-    """The samples to draw; None if none are given."""
-    if (X is None) != (y is None):
-        raise ValueError("X and y must be given together: the samples and their labels.")
-    if X is None:
-        if sample_weights is not None:
-            raise ValueError("sample_weights is given without X; give both, or neither.")
-        return None
-    X = check_table(X, min_features=max(pair) + 1)
-    with arrays.computing_on(X):
-        labels = arrays.to_host(check_signs(y, X))
-    points = np.stack([inputs.column_of(X, feature) for feature in pair])
-    weightings = [] if sample_weights is None else _weightings(sample_weights)
-    if len(weightings) > n_stumps:
-        raise ValueError(
-            f"sample_weights must be at most {n_stumps}, one for each stump; got {len(weightings)}."
-        )
-    return _Samples(points, labels, [_areas(one, points[0]) for one in weightings])
-
-
-def _weightings(given: Any) -> list[Any]:
-    """A list of weight vectors, from one vector or a sequence of them."""
-    if isinstance(given, list | tuple) and len(given) > 0:
-        host = [_on_host(one) for one in given]
-        is_one = all(one is not None and np.ndim(one) == 0 for one in host)
-        return [host] if is_one else host
-    host = _on_host(given)
-    return [host] if np.ndim(host) < 2 else list(host)
-
-
-def _on_host(values: Any) -> Any:
-    return arrays.to_host(values) if arrays.is_array(values) else values
-
-
-def _areas(sample_weight: Any, values: np.ndarray) -> np.ndarray:
-    """Areas of points, proportional to the weights between the limits."""
-    weights = inputs.weights_of(sample_weight, values).values
-    areas: np.ndarray = np.clip(_MEAN * weights / weights.mean(), _SMALLEST, _LARGEST)
-    return areas
-
-
-def _plane_of(
-    ax: Axes, pair: tuple[int, int], stumps: list[Stump | Interval], samples: _Samples | None
-) -> _Plane:
-    """Axes with all samples and all thresholds in view."""
-    units = []
-    for k, feature in enumerate(pair):
-        cuts = [at for stump in stumps if stump.feature == feature for at in stump.thresholds]
-        known = np.asarray(cuts, dtype=np.float64)
-        if samples is not None:
-            known = np.concatenate([known, samples.points[k]])
-        unit = limits.unit(known)
-        view = limits.span(limits.in_unit(known, unit), 0.15 if samples is None else 0.07)
-        (ax.set_ylim if k else ax.set_xlim)(*view)
-        (ax.set_ylabel if k else ax.set_xlabel)(f"feature {feature}{limits.unit_text(unit)}")
-        if samples is not None:
-            axis = ax.yaxis if k else ax.xaxis
-            style.whole_ticks(axis, is_whole=limits.is_whole(samples.points[k], view))
-        units.append(unit)
-    return _Plane(ax, pair, (units[0], units[1]))
-
-
-def _draw_samples(plane: _Plane, samples: _Samples) -> None:
-    """A point for each sample with a shape for its label, and a ring for each further weighting."""
-    points = np.stack([limits.in_unit(samples.points[k], plane.units[k]) for k in (0, 1)])
-    n_samples = len(samples.labels)
-    areas = samples.areas or [np.full(n_samples, style.point_area(n_samples))]
-    for sign, (marker, face) in _SHAPES.items():
-        here = samples.labels == sign
-        x, y = points[:, here]
-        edge: Any = {"edgecolor": style.ink(), "linewidth": 0.5}
-        plane.ax.scatter(x, y, areas[0][here], marker=marker, facecolor=face, zorder=3, **edge)
-        for k, more in enumerate(areas[1:], start=1):
-            ring: Any = {"edgecolor": _COLOURS[k], "linestyle": style.DASHES[k], "linewidth": 0.8}
-            plane.ax.scatter(x, y, more[here], marker=marker, facecolor="none", zorder=4, **ring)
-
-
-def _point_handles() -> tuple[list[Any], list[str]]:
-    """Legend entries for the labels, of one size for all weights."""
+def _draw_samples(
+    ax: Axes, points: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> tuple[list[Any], list[str]]:
+    """A point for each sample, with a shape for its label; entries for the legend."""
     from matplotlib.lines import Line2D
 
+    usual = style.point_area(len(labels))
+    areas = np.clip(usual * weights / weights.mean(), 2.0, 400.0)
+    edge: Any = {"edgecolor": style.ink(), "linewidth": 0.5}
     look: Any = {"linestyle": "", "markeredgecolor": style.ink(), "markeredgewidth": 0.5}
-    handles = [
-        Line2D([], [], marker=marker, markerfacecolor=face, markersize=6, **look)
-        for marker, face in _SHAPES.values()
-    ]
+    handles = []
+    for sign, (marker, face) in _SHAPES.items():
+        here = (labels == sign) & np.isfinite(points).all(axis=0)
+        x, z = points[:, here]
+        ax.scatter(x, z, areas[here], marker=marker, facecolor=face, zorder=3, **edge)
+        handles.append(Line2D([], [], marker=marker, markerfacecolor=face, markersize=6, **look))
     return handles, ["label +1", "label −1"]
 
 
-def _draw_stump(plane: _Plane, k: int, stump: Stump | Interval, places: tuple[float, float]) -> Any:
-    """The lines of stump k, and arrows at some places along them; returns its legend entry."""
+def _draw_stump(
+    ax: Axes,
+    stump: Stump | Interval,
+    pair: tuple[int, int],
+    along: tuple[float, float],
+    look: dict[str, Any],
+) -> Any:
+    """The lines of a stump, and arrows at some places along them; returns its legend entry."""
     from matplotlib.lines import Line2D
 
-    look = style.seen({"color": _COLOURS[k], "linestyle": style.DASHES[k], "linewidth": 1.7})
     if stump.is_constant:
         return Line2D([], [], linestyle="")
-    axis = plane.pair.index(stump.feature)
-    draw = plane.ax.axhline if axis else plane.ax.axvline
+    is_level = stump.feature == pair[1]
+    low, high = ax.get_ylim() if is_level else ax.get_xlim()
     sides = pairwise(signs(stump)[region] for region in stump.slices)
-    for at, (below, above) in zip(stump.thresholds, sides, strict=True):
-        cut = float(limits.in_unit(np.asarray(at), plane.units[axis]))
+    paper = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
+    for cut, (below, above) in zip(stump.thresholds, sides, strict=True):
         if not np.isfinite(cut):
             continue
-        draw(cut, zorder=5, gid=f"stump {k}", **look)
-        for along in places:
-            arrow = _Arrow(axis, cut, along, goes_up=below < above)
-            arrow.draw(plane.ax, look["color"])
+        (ax.axhline if is_level else ax.axvline)(cut, zorder=5, gid="stump", **look)
+        start, way = (cut - low) / (high - low), 1 if below < above else -1
+        arrow = {"arrowstyle": "<|-", "color": look["color"], "linewidth": 1.1, "shrinkB": 0}
+        how: Any = {"ha": "center", "va": "bottom" if way > 0 else "top"}
+        if not is_level:
+            how = {"ha": "left" if way > 0 else "right", "va": "center"}
+        how |= {"xycoords": "axes fraction", "fontsize": "x-small", "color": look["color"]}
+        for place in along:
+            ends = [
+                (place, at) if is_level else (at, place) for at in (start, start + way * _ARROW)
+            ]
+            text: Any = {"xytext": ends[1], "arrowprops": arrow, "bbox": paper, "zorder": 5}
+            ax.annotate("+1", ends[0], **text, **how)
     return Line2D([], [], **look)
 
 
-@dataclass(frozen=True)
-class _Arrow:
-    """An arrow from a line to its side of +1.
+class _Drawn(NamedTuple):
+    """A curve over a feature's values.
 
     Attributes
     ----------
-    axis : int
-        0 for the x axis, which an upright line crosses; 1 for the y axis.
-    cut : float
-        Where the line crosses the axis.
-    along : float
-        The arrow's place on the line, as a share of the axes' size.
-    goes_up : bool
-        Whether it points to larger values.
+    name : str
+        Of the y axis.
+    values : ndarray (k,) of float64
+        The distinct values.
+    curves : dict of str to ndarray (k + 1,)
+        The height between each two values, by the name in the legend.
+    threshold, height : float
+        Of the best split.
+    text : str
+        What the legend says of it.
+    level, level_text : float and str
+        A line to compare with: chance, or no split.
+    view : (float, float)
+        The limits of the y axis.
     """
 
-    axis: int
-    cut: float
-    along: float
-    goes_up: bool
+    name: str
+    values: np.ndarray
+    curves: dict[str, np.ndarray]
+    threshold: float
+    height: float
+    text: str
+    level: float
+    level_text: str
+    view: tuple[float, float]
 
-    def draw(self, ax: Axes, colour: str) -> None:
-        low, high = ax.get_ylim() if self.axis else ax.get_xlim()
-        start = (self.cut - low) / (high - low)
-        way = 1 if self.goes_up else -1
-        look: Any = {"xycoords": "axes fraction", "zorder": 5}
-        head = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.1, "shrinkA": 0}
-        end = start + way * _ARROW
-        ax.annotate("", xy=self._point(end), xytext=self._point(start), arrowprops=head, **look)
-        paper = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
-        if self.axis:
-            aligned = {"ha": "center", "va": "bottom" if self.goes_up else "top"}
-        else:
-            aligned = {"ha": "left" if self.goes_up else "right", "va": "center"}
-        look |= {"color": colour, "fontsize": "x-small", "bbox": paper, **aligned}
-        ax.annotate("+1", self._point(end + way * 0.005), **look)
 
-    def _point(self, across: float) -> tuple[float, float]:
-        """A point beside the line, in shares of the axes' width and height."""
-        return (self.along, across) if self.axis else (across, self.along)
+def weighted_loss(
+    X: Any,
+    y: Any,
+    feature: int,
+    *,
+    sample_weight: Any = None,
+    votes: VoteKind = "discrete",
+    l2_regularization: float = 0.0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the error, normaliser or gain of a split of a feature as a function of its threshold.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+        Of any array library; NaN means missing.
+    y : array (n_samples,)
+        Labels -1 and +1, both present.
+    feature : int
+        The split's column of X, from 0.
+    sample_weight : array (n_samples,), optional
+        As for `fit_stump`.
+    votes : "discrete", "real" or "newton"
+        What the regions vote, as for `fit_stump`. "discrete": a stump's weighted error is drawn,
+        for both polarities. "real": the normaliser Z. "newton": the gain, whose maximum training
+        takes.
+    l2_regularization : float
+        For Newton votes, as for `fit_stump`.
+    ax : matplotlib Axes, optional
+        A new figure's by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described.
+    ImportError
+        If Matplotlib is missing.
+
+    Notes
+    -----
+    F_j(b) of Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, 10.1.1, from
+    `gpustump.theory.weighted_losses`; Z and the gain are those of `gpustump.theory.split_scores`.
+    The curve is exact, with steps at the values of the samples. Long tails are cut off, and a text
+    counts the values there. The mark is the split that training chooses on this feature. If all
+    values are on one side of it, or it is out of view, the mark is at the edge. For real and Newton
+    votes the legend says what its regions vote.
+
+    Examples
+    --------
+    >>> from gpustump import plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [-1, -1, 1, -1, 1]
+    >>> ax = plots.weighted_loss(X, y, feature=0)
+    >>> ax.get_legend().get_texts()[-1].get_text()
+    'minimum: 0.2, at b = 2.5, polarity −1'
+    """
+    X = check_table(X)
+    index = check_count(feature, "feature", least=0)
+    if index >= X.shape[1]:
+        raise ValueError(f"feature must be below {X.shape[1]}, the width of X; got {feature!r}.")
+    l2 = check_real(l2_regularization, "l2_regularization", least=0.0)
+    column = X[:, index]
+    if check_vote_kind(votes) == "discrete":
+        drawn = _of_signs(weighted_losses(column, y, sample_weight))
+    else:
+        drawn = _of_votes(split_scores(column, y, sample_weight, votes=votes, l2_regularization=l2))
+    ax = style.tidy_axes(ax)
+    view = axis.bulk(drawn.values, 0.08)
+    level: Any = {"color": style.GREY, "linestyle": style.DASHES[2], "linewidth": 1.2, "zorder": 1}
+    ax.axhline(drawn.level, gid="level", label=drawn.level_text, **level)
+    for (name, heights), look in zip(drawn.curves.items(), _LOOKS, strict=False):
+        ax.plot(*style.corners(drawn.values, heights, (view.low, view.high)), label=name, **look)
+    ax.set(xlim=(view.low, view.high), ylim=drawn.view, ylabel=drawn.name)
+    at = float(np.clip(drawn.threshold, view.low, view.high))
+    mark: Any = {"color": style.ink(), "linestyle": "", "clip_on": False, "zorder": 5}
+    ax.plot([at], [drawn.height], marker="o", label=drawn.text, gid="best", **mark)
+    axis.set_ticks(ax.xaxis, "number", 6, is_whole=axis.is_whole(drawn.values, view))
+    ax.set_xlabel(f"threshold b on feature {index}")
+    if beyond := int((~view.shows(drawn.values)).sum()):
+        text = f"{beyond} value{'s' * (beyond > 1)} beyond"
+        style.note(ax, text, x=1.0, y=1.01, ha="right", va="bottom", fontsize="x-small")
+    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
+    return style.make_current(ax)
+
+
+def _of_signs(found: Losses) -> _Drawn:
+    """The weighted errors of stumps with both polarities."""
+    threshold, polarity, error = found.least()
+    text = f"minimum: {error:.4g}, {_place(threshold)}, polarity {polarity:+d}".replace("-", "−")
+    curves = {
+        "polarity +1: predicts +1 where x ≤ b": found.errors,
+        "polarity −1: predicts −1 where x ≤ b": found.opposite_errors,
+    }
+    best = threshold, error, text
+    return _Drawn("weighted error", found.values, curves, *best, 0.5, "chance", (0.0, 1.0))
+
+
+def _of_votes(found: SplitScores) -> _Drawn:
+    """The normaliser of real votes, or the gain of Newton votes."""
+    is_real, best = found.kind == "real", found.best
+    factor = -2.0 if is_real else 1.0
+    heights, level = factor * found.scores, factor * found.constant
+    left, right, missing = best.votes
+    text = f"{'minimum' if is_real else 'maximum'}: {factor * best.score:.4g}, "
+    text += f"{_place(best.threshold)};\nvotes {left:+.3g} at b or below, {right:+.3g} above"
+    text += f", {missing:+.3g} missing" if missing else ""
+    if best.is_constant:
+        text = f"best without a split; vote {left:+.3g}"
+    name = "normaliser $Z$ of real votes" if is_real else "gain of Newton votes"
+    low, high = float(heights.min()), max(float(heights.max()), level)
+    room = 0.1 * (high - low) or 0.1
+    view = (max(0.0, low - 3 * room) if is_real else 0.0), high + room
+    mark = best.threshold, factor * best.score, text.replace("-", "−")
+    return _Drawn(name, found.values, {name: heights}, *mark, level, "without a split", view)
+
+
+def _place(threshold: float) -> str:
+    return f"at b = {threshold:.6g}" if np.isfinite(threshold) else "constant"

@@ -14,7 +14,7 @@ from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_count
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
-from gpustump.plots import inputs, style
+from gpustump.plots import style, terms
 from gpustump.theory import class_margins, normalised_margins
 
 if TYPE_CHECKING:
@@ -23,13 +23,8 @@ if TYPE_CHECKING:
 _ROUNDS = (5, 100)
 """Margins are drawn after these rounds and after all, as by Schapire et al. (1998)."""
 
-_LOOKS = (
-    {"color": style.BLUE, "linestyle": style.DASHES[0], "linewidth": 1.8},
-    {"color": style.VERMILION, "linestyle": style.DASHES[1], "linewidth": 1.6},
-    {"color": style.BLACK, "linestyle": style.DASHES[2], "linewidth": 1.6},
-    {"color": style.GREEN, "linestyle": style.DASHES[3], "linewidth": 1.4},
-    {"color": style.PURPLE, "linestyle": style.DASHES[4], "linewidth": 1.4},
-)
+_MOST = 5
+"""The most curves in one picture."""
 
 
 def margin_distribution(
@@ -90,36 +85,30 @@ def margin_distribution(
     """
     ensemble = model_of(model)
     ensemble.refuse_quantity()
-    _check_label(ensemble, label)
+    if label is not None and ensemble.link == "softmax":
+        raise ValueError(
+            "label must be left out, as scores of a softmax have margins among all classes only; "
+            f"got {label!r}."
+        )
+    if label is not None:
+        ensemble.output_index(label)
     chosen = _chosen(rounds, ensemble, label)
-    X = inputs.table_of(model, X)
-    weights = inputs.weights_of(sample_weight, X)
+    X = terms.table_of(model, X)
+    weights = terms.weights_of(sample_weight, X)
     margins_of = _margins_of(ensemble, label, X, y)
     ax = style.tidy_axes(ax)
     ax.axvline(0.0, color=style.GREY, linewidth=0.8)
-    for count, look in reversed(list(zip(chosen[::-1], _LOOKS, strict=False))):
+    for count, look in zip(chosen, style.line_looks(len(chosen))[::-1], strict=True):
         margins = arrays.to_host(margins_of(count))
         rounds_text = f"{count} round{'s' * (count != 1)}"
         if ensemble.pairs and count >= _n_rounds(ensemble, label):
             rounds_text += " and pairs"
-        ax.plot(*_corners(margins, weights), label=rounds_text, **style.seen(look))
+        ax.plot(*_corners(margins, weights), label=rounds_text, **look)
     of = "the samples" if sample_weight is None else "the weight"
     ax.set(xlim=(-1.01, 1.01), ylim=(0, 1.01), ylabel=f"share of {of} with that margin or less")
     ax.set_xlabel(f"normalised margin{_whose(ensemble, label)}")
     ax.legend(frameon=False, fontsize="small", loc="upper left")
     return style.make_current(ax)
-
-
-def _check_label(model: StumpEnsemble, label: Label | None) -> None:
-    """Refuse a class that does not exist, or that has no margins against the rest."""
-    if label is None:
-        return
-    model.output_index(label)
-    if model.link == "softmax":
-        raise ValueError(
-            "label must be left out, as scores of a softmax have margins among all classes only; "
-            f"got {label!r}."
-        )
 
 
 def _margins_of(
@@ -129,7 +118,8 @@ def _margins_of(
     if label is None and not model.is_binary:
         return lambda count: class_margins(model.truncated(count), X, y)
     number = model.output_index(label)
-    one, signs = inputs.alone(model, number), _signs(model, number, y, X)
+    own = class_numbers(model.classes, y, X) == (1 if model.is_binary else number)
+    one, signs = terms.alone(model, number), moved_to_device_of(np.where(own, 1, -1), X)
     return lambda count: normalised_margins(one.truncated(count), X, signs)
 
 
@@ -138,13 +128,7 @@ def _whose(model: StumpEnsemble, label: Label | None) -> str:
         return ""
     if label is None:
         return f", among all {len(model.classes)} classes"
-    return f", {inputs.score_name(model, label)} against rest"
-
-
-def _signs(model: StumpEnsemble, number: int, y: Any, X: Array) -> Array:
-    """+1 for the samples of the output's class, -1 for the rest, in X's library."""
-    own = class_numbers(model.classes, y, X) == (1 if model.is_binary else number)
-    return moved_to_device_of(np.where(own, 1, -1), X)
+    return f", {terms.score_name(model, label)} against rest"
 
 
 def _chosen(
@@ -154,9 +138,9 @@ def _chosen(
     n_rounds = _n_rounds(model, label)
     if rounds is None:
         return sorted({min(count, n_rounds) for count in (*_ROUNDS, n_rounds)})
-    chosen = sorted({check_count(count, "rounds", least=0) for count in inputs.several(rounds)})
-    if not 1 <= len(chosen) <= len(_LOOKS):
-        raise ValueError(f"rounds must be 1 to {len(_LOOKS)} numbers; got {len(chosen)}.")
+    chosen = sorted({check_count(count, "rounds", least=0) for count in terms.several(rounds)})
+    if not 1 <= len(chosen) <= _MOST:
+        raise ValueError(f"rounds must be 1 to {_MOST} numbers; got {len(chosen)}.")
     if chosen[-1] > n_rounds:
         raise ValueError(
             f"rounds must be at most {n_rounds}, the model's number; got {chosen[-1]}."
@@ -178,5 +162,4 @@ def _corners(margins: np.ndarray, weights: IntegerWeights) -> tuple[np.ndarray, 
     at_margin = np.zeros(len(values), dtype=np.int64)
     np.add.at(at_margin, at, weights.values[has_weight])
     shares = [0.0, *(up_to / weights.total for up_to in np.cumsum(at_margin).tolist())]
-    edges = np.concatenate([[-1.0], values, [1.0]])
-    return style.corners(edges, shares)
+    return style.corners(values, shares, (-1.01, 1.01))

@@ -1,7 +1,7 @@
-"""One row of a table: its scores, and what each term adds to one of them.
+"""An explanation of one row: what each term adds to its score, the largest first.
 
-The pictures of a row and the text of the command line show the same numbers, so they are computed
-here, as a value. A term is a feature, a category whose values are features, or a pair of features.
+The picture and the text of the command line show the same numbers, which are computed here, as a
+value.
 """
 
 from __future__ import annotations
@@ -15,29 +15,15 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.data.parameters import check_count
 from gpustump.data.readable import temporal_text
-from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.model.explanation import categories_of
-from gpustump.plots import inputs, style
-from gpustump.plots.columns import (
-    Category,
-    Column,
-    Pair,
-    Term,
-    counted_terms,
-    name_of,
-    places_of,
-)
-from gpustump.plots.numbered import value_name
+from gpustump.plots import style, terms
+from gpustump.plots.terms import Category, Column, Pair, Term, counted_terms, name_of, places_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MISSING = "missing"
-"""In place of a value that is missing."""
-
-OTHER = "(other)"
-"""In place of a category's value that has no feature."""
 
 UNITS = {
     "logistic": "half the log-odds",
@@ -51,8 +37,8 @@ _VALUE = 18
 _BREAKS = (", half", ",\nhalf"), ("deviation over", "deviation\nover")
 """Where the lines below the axes may be broken."""
 
-_CHARACTER = 0.07
-"""The mean width of a character in labels, in inches."""
+_AMOUNT = 0.6
+"""The room for an amount beside its bar, in inches."""
 
 
 class Amount(NamedTuple):
@@ -74,13 +60,6 @@ class Addend(NamedTuple):
     """A term, and what it adds to the score."""
 
     term: Term
-    amount: Amount
-
-
-class Bar(NamedTuple):
-    """A bar in a picture: its name, and what it adds."""
-
-    name: str
     amount: Amount
 
 
@@ -138,13 +117,15 @@ class RowScore:
         if not isinstance(column, Category):
             value, kind = float(self.values[column]), self.model.encoding.origin(column).column.kind
             names = categories_of(self.model, column)
+            if names is not None and not np.isnan(value) and value >= 0:
+                return [names.get(int(value), "(other)") if value.is_integer() else "(other)"]
             if names is not None:
-                return [value_name(names, value)]
+                return ["missing"]
             return [_known_text(value, kind) or number(value)]
         own = self.values[list(column.features)]
         if np.isnan(own).all():
-            return [MISSING]
-        return [column.values[k] for k in np.flatnonzero(own == 1.0)] or [OTHER]
+            return ["missing"]
+        return [column.values[k] for k in np.flatnonzero(own == 1.0)] or ["(other)"]
 
 
 def total(addends: Sequence[Addend]) -> Amount:
@@ -170,7 +151,7 @@ def table_of_row(model: Any, row: Any) -> Array:
         row = row[None, :] if row.ndim == 1 else row
     if len(row.shape) != 2 or row.shape[0] != 1:
         raise ValueError(f"row must be one row of a table; got shape {tuple(row.shape)}.")
-    return inputs.table_of(model, row)
+    return terms.table_of(model, row)
 
 
 def known_score(model: StumpEnsemble, init_score: Any, exposure: Any) -> np.ndarray:
@@ -198,7 +179,6 @@ def known_score(model: StumpEnsemble, init_score: Any, exposure: Any) -> np.ndar
 def row_score(
     model: StumpEnsemble,
     table: Array,
-    terms: Sequence[Term],
     label: Label | None,
     known: np.ndarray,
 ) -> RowScore:
@@ -208,8 +188,6 @@ def row_score(
     ----------
     model : StumpEnsemble
     table : array (1, n_features)
-    terms : sequence of int, Category or Pair
-        All features and pairs, each once.
     label : label or None
         The class whose score it is. None for the only score, or that of the class predicted.
     known : ndarray (n_outputs,) of float64
@@ -224,6 +202,7 @@ def row_score(
     if model.bag_models:
         of_bags = np.stack([_parts(bag, table) for bag in model.bag_models])
     parts, of_bags_here = _parts(model, table)[number], of_bags[:, number]
+    every = terms.terms_of(model)
     scores_of_bags = of_bags.sum(axis=-1) + known
     probabilities = of_their_own = np.zeros((0, 0))
     if not model.is_regression:
@@ -235,8 +214,8 @@ def row_score(
         model,
         _values(table),
         label,
-        _ranked(parts, of_bags_here, terms),
-        tuple(term for term in terms if parts[list(places_of(term))].sum() == 0.0),
+        _ranked(parts, of_bags_here, every),
+        tuple(term for term in every if parts[places_of(term)].sum() == 0.0),
         Amount(float(parts[-1]), of_bags_here[:, -1]),
         Amount(float(known[number]), np.full(len(of_bags), known[number])) if known.any() else None,
         Amount(float(scores.reshape(model.n_outputs)[number]), scores_of_bags[:, number]),
@@ -266,11 +245,11 @@ def _values(table: Array) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _ranked(parts: np.ndarray, of_bags: np.ndarray, terms: Sequence[Term]) -> tuple[Addend, ...]:
+def _ranked(parts: np.ndarray, of_bags: np.ndarray, every: Sequence[Term]) -> tuple[Addend, ...]:
     """The terms with what they add, those that add 0 left out, the largest first."""
     found = []
-    for term in terms:
-        own = list(places_of(term))
+    for term in every:
+        own = places_of(term)
         found.append(Addend(term, Amount(float(parts[own].sum()), of_bags[:, own].sum(axis=1))))
     order = sorted(found, key=lambda addend: -abs(addend.amount.value))
     return tuple(addend for addend in order if addend.amount.value != 0.0)
@@ -279,7 +258,7 @@ def _ranked(parts: np.ndarray, of_bags: np.ndarray, terms: Sequence[Term]) -> tu
 def _known_text(value: float, kind: str) -> str | None:
     """A value that is not written as a number; None if it is."""
     if math.isnan(value):
-        return MISSING
+        return "missing"
     if kind == "boolean" and value in (0.0, 1.0):
         return "true" if value else "false"
     if kind == "duration" and abs(value) < 60:
@@ -287,22 +266,117 @@ def _known_text(value: float, kind: str) -> str | None:
     return temporal_text(round(value) if kind == "duration" else value, kind)
 
 
-def name_of_score(row: RowScore) -> str:
-    """What the sum of all bars is called."""
-    return inputs.PREDICTIONS.get(row.model.link, "score")
+def explanation(
+    model: Any,
+    row: Any,
+    *,
+    n_features: int = 10,
+    label: Label | None = None,
+    init_score: Any = None,
+    exposure: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what each feature adds to the score of one row, as bars from 0, the largest on top.
+
+    Parameters
+    ----------
+    model : StumpEnsemble or fitted estimator
+    row : array (n_features,) or (1, n_features)
+        Of any array library; NaN means missing. Also a frame of one row, or a row of a pandas
+        frame, in which the features are found by name.
+    n_features : int
+        How many features, and pairs of features, have a bar of their own: those that add or take
+        away most. The others that contribute are summed in one bar. Beside the name of a pair stand
+        the values of both features.
+    label : bool, int, float or str, optional
+        With more than two classes, the class whose score it is; by default the one predicted.
+    init_score : float or array (n_classes,), optional
+    exposure : float, optional
+        What is known of the row beforehand, as `predict` takes it. It has a bar of its own.
+    ax : matplotlib Axes, optional
+        A new figure's by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described.
+    ImportError
+        If Matplotlib is missing.
+
+    Notes
+    -----
+    The local explanation of a generalised additive model, as Explainable Boosting Machines draw it
+    [Nori, Jenkins, Koch and Caruana 2019]. All bars begin at 0, so their lengths compare, as those
+    of a waterfall do not. A feature's contribution is the sum of its votes,
+    `StumpEnsemble.explain`. The widths of the bars, with that of the intercept, add up to the score
+    that stands below them: `decision_function` bit for bit, if nothing is known beforehand. For a
+    bagged model, a line at the end of each bar reaches one standard deviation over the bags to both
+    sides.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> ax = plots.explanation(clf, X[2])
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['feature 0 = 3', 'feature 1 = 8', 'intercept', 'score']
+    """
+    ensemble = model_of(model)
+    check_count(n_features, "n_features")
+    if label is not None:
+        ensemble.output_index(label)  # refused before the row is read
+    known = known_score(ensemble, init_score, exposure)
+    found = row_score(ensemble, table_of_row(model, row), label, known)
+    return draw_row(found, n_features, ax)
 
 
-def bars_of(row: RowScore, limit: int) -> list[Bar]:
+def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
+    """Draw a row whose score is known, on `ax` or on a new figure."""
+    bars = [*_bars_of(row, n_features), ("intercept", row.intercept)]
+    names = [*(name for name, _ in bars), terms.PREDICTIONS.get(row.model.link, "score")]
+    ax = style.tidy_axes(ax, 6.4, 1.3 + 0.3 * len(names))
+    ax.axvline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
+    ends = []
+    for k, (name, amount) in enumerate(bars):
+        colour = style.BLUE if amount.value > 0 else style.VERMILION
+        look: Any = {"color": style.GREY if name == "intercept" else colour, "linewidth": 0.0}
+        look |= {"hatch": "////"} if amount.value < 0 else {}
+        look |= {"xerr": amount.deviation, **style.bag_lines()} if amount.bags.size else {}
+        ax.barh(k, amount.value, 0.66, gid="contribution", edgecolor=ax.get_facecolor(), **look)
+        ends.append(amount.value + math.copysign(amount.deviation, amount.value))
+        _write(ax, (ends[-1], k), amount.value)
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    room = min(0.4, _AMOUNT / (0.55 * style.width_of(ax))) * (high - low) or 1.0
+    ax.set_xlim(low - room if low < 0 else -0.02 * high, high + room)
+    ax.axhline(len(bars) - 0.5, color=style.ink(), linewidth=0.8, gid="sum")
+    _write(ax, (0.0, len(bars)), row.score.value, fontsize="small", fontweight="bold", ha="left")
+    ax.set_yticks(range(len(names)), names)
+    ax.get_yticklabels()[-1].set_fontweight("bold")
+    ax.set_ylim(len(bars) + 0.5, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    lines = f"\nlines: {style.bag_text(row.model.n_bags)}" if row.model.n_bags > 1 else ""
+    _name_axis(ax, f"contribution to the {_score_text(row)}{lines}", max(map(len, names)))
+    _write_prediction(ax, row)
+    return style.make_current(ax)
+
+
+def _bars_of(row: RowScore, limit: int) -> list[tuple[str, Amount]]:
     """The terms that add or take away most, the sum of the others, and what is known."""
     shown, others = row.split(limit)
     bars = [
-        Bar(f"{name_of(row.model, term)} = {_drawn_value(row, term)}", amount)
+        (f"{name_of(row.model, term)} = {_drawn_value(row, term)}", amount)
         for term, amount in shown
     ]
     if others:
         what = counted_terms([addend.term for addend in others])
-        bars.append(Bar(f"{len(others):,} {what}", total(others)))
-    return bars if row.known is None else [*bars, Bar("known beforehand", row.known)]
+        bars.append((f"{len(others):,} {what}", total(others)))
+    return bars if row.known is None else [*bars, ("known beforehand", row.known)]
 
 
 def _drawn_value(row: RowScore, term: Term) -> str:
@@ -319,35 +393,34 @@ def _drawn_value(row: RowScore, term: Term) -> str:
     return " + ".join(values)
 
 
-def amount_text(amount: float) -> str:
+def _amount_text(amount: float) -> str:
     """What is added, in a picture: three digits, or a whole number from 1000 to a million."""
     is_short = 1000 <= abs(amount) < 1e6
     text = f"{amount:+.0f}" if is_short else f"{amount:+.3g}"
     return text.replace("-", "−") if amount else "0"
 
 
-def score_text(row: RowScore) -> str:
+def _score_text(row: RowScore) -> str:
     """Whose score it is, and in which unit."""
     if row.model.is_regression:
-        return inputs.PREDICTIONS[row.model.link]
-    return f"score of {inputs.score_name(row.model, row.label)}, {UNITS[row.model.link]}"
+        return terms.PREDICTIONS[row.model.link]
+    return f"score of {terms.score_name(row.model, row.label)}, {UNITS[row.model.link]}"
 
 
-def name_axis(ax: Axes, text: str) -> None:
+def _name_axis(ax: Axes, text: str, longest: int) -> None:
     """The label of the x axis; parts of it stand in lines of their own if one would be too wide.
 
-    The names beside the bars take a part of the axes' width.
+    The names beside the bars, with so many characters, take a part of the axes' width.
     """
-    longest = max(len(name.get_text()) for name in ax.get_yticklabels())
-    room = 1.25 * style.width(ax) - _CHARACTER * longest
+    room = 1.25 * style.width_of(ax) - 0.07 * longest
     lines = [
-        line.replace(*parts) if _CHARACTER * len(line) > room else line
+        line.replace(*parts) if 0.07 * len(line) > room else line
         for line, parts in zip(text.split("\n"), _BREAKS, strict=False)
     ]
     ax.set_xlabel("\n".join(lines))
 
 
-def write_prediction(ax: Axes, row: RowScore) -> None:
+def _write_prediction(ax: Axes, row: RowScore) -> None:
     """Write above the axes what is predicted: a quantity, or a class and its probability."""
     if row.predicted is None:
         predicted = row.model.quantities_of(np.asarray([row.score.value]))
@@ -356,7 +429,15 @@ def write_prediction(ax: Axes, row: RowScore) -> None:
         return
     probability = float(row.probabilities[row.model.classes.index(row.predicted)])
     share = f"{probability:.3f}" if probability < 0.9995 else "> 0.999"
-    text = f"predicted: {inputs.class_name(row.predicted)}, probability {share}"
-    if 0.085 * len(text) > style.width(ax):
+    text = f"predicted: {terms.class_name(row.predicted)}, probability {share}"
+    if 0.085 * len(text) > style.width_of(ax):
         text = text.replace(", ", ",\n")
     style.legend_above(ax, [], [], title=text)
+
+
+def _write(ax: Axes, place: tuple[float, int], amount: float, **how: Any) -> None:
+    """An amount as text at the end of its bar."""
+    look: dict[str, Any] = {"ha": "left" if amount >= 0 else "right", "fontsize": "x-small"} | how
+    shift = (4 if look["ha"] == "left" else -4, 0)
+    look |= {"va": "center", "color": style.ink(), "textcoords": "offset points"}
+    ax.annotate(_amount_text(amount), place, xytext=shift, **look)

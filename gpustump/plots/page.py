@@ -6,11 +6,10 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
-from gpustump.plots import inputs, style
-from gpustump.plots.columns import Groups, columns_of, pairs_of
-from gpustump.plots.importances import Contributions, draw_shares
-from gpustump.plots.model_rounds import draw_rounds
+from gpustump.plots import style, terms
+from gpustump.plots.importances import draw_shares
 from gpustump.plots.pairs import draw_pairs, top_pairs
+from gpustump.plots.rounds import draw_rounds
 from gpustump.plots.shapes import (
     contributions_of,
     draw_panels,
@@ -37,7 +36,6 @@ def overview(
     X: Any = None,
     *,
     sample_weight: Any = None,
-    groups: Groups | None = None,
     label: Label | None = None,
     figure: Figure | None = None,
 ) -> Figure:
@@ -45,15 +43,12 @@ def overview(
 
     Parameters
     ----------
-    model : StumpEnsemble or fitted classifier
+    model : StumpEnsemble or fitted estimator
         Also a model from a file: `StumpEnsemble.load(path)`.
     X : array or frame (n_samples, n_features), optional
         Samples, for the histograms below the shape functions and for the contributions.
     sample_weight : array (n_samples,), optional
         The weights of the samples.
-    groups : mapping, optional
-        Categories that were given to the model as one feature for each value, as for
-        `shape_functions`.
     label : bool, int, float or str, optional
         With more than two classes, the class whose shape functions and rounds are drawn. By
         default, those of all classes are drawn; if there are more than 6, those whose functions
@@ -79,19 +74,17 @@ def overview(
     their contributions over X, or else over the samples of the training. `pair` draws a pair in
     full.
 
-    Below are the importances, and for each round the weighted error of its stump and the bound on
-    the training error that follows from the errors and votes so far:
-    `gpustump.theory.training_bounds` [Schapire and Singer 1999]. Of several classes only the bounds
-    are drawn.
+    Below are the importances, and for each round the bound on the training error that follows from
+    the errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer 1999].
 
-    Where regions have votes of their own, a model does not store these errors. Then the training
-    error by round is drawn for a classifier, and the bound if it is AdaBoost; for a model alone,
-    the size of each round's votes: half the difference between the largest and the smallest, over
-    all classes.
+    Where regions have votes of their own, a model does not store these errors. Then a fitted
+    estimator has the bound if it is AdaBoost, or else the training error by round; of a model alone
+    the size of each round's votes is drawn: half the difference between the largest and the
+    smallest, over all classes.
 
-    For a bagged model that is the median of the bags, with a band from the least to the largest; of
-    bags of different lengths, those take part that have the round. Its shape functions and
-    importances show how far the bags differ, as for `shape_function` and `importances`.
+    For a bagged model that is the median of the bags, with a band from the least to the largest.
+    Its shape functions and importances show how far the bags differ, as for `shape_function` and
+    `importances`.
 
     Examples
     --------
@@ -104,8 +97,8 @@ def overview(
     """
     ensemble = model_of(model)
     output_indices(ensemble, label)
-    columns = columns_of(ensemble, groups)
-    samples = inputs.samples_of(model, X, sample_weight)
+    columns = terms.columns_of(ensemble)
+    samples = terms.samples_of(model, X, sample_weight)
     contributions = contributions_of(ensemble, samples)
     one = ranked_model(ensemble, label)
     of_one = contributions if one is ensemble else contributions_of(one, samples)
@@ -125,9 +118,7 @@ def overview(
     if pairs:
         draw_pairs(ensemble, pairs, scores, samples, parts[1])
     left, right = (style.tidy_axes(ax) for ax in parts[-1].subplots(1, 2))
-    over = None if samples is None else Contributions(contributions, samples)
-    terms = [*columns, *pairs_of(ensemble)]
-    draw_shares(left, ensemble, over, terms, 8 if samples is None else 6)
+    draw_shares(left, ensemble, contributions, samples, 8 if samples is None else 6)
     draw_rounds(right, ensemble, scores, getattr(model, "rounds_", None))
     return figure
 

@@ -8,17 +8,22 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpustump import arrays
+from gpustump.data.readable import listed, shown, suggestion, temporal_text
+from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
+from gpustump.model.explanation import categories_of
 from gpustump.model.pairs import shares_of_pairs, strength_of
-from gpustump.plots import inputs, spread, style
-from gpustump.plots.cells import CellAxis, Cells, cells_of, pair_index
-from gpustump.plots.columns import Pair, pairs_of
-from gpustump.plots.panels import DrawnScore, percent
+from gpustump.plots import style, terms
+from gpustump.plots.axis import DATES, unit_of, value_text
+from gpustump.plots.panels import DrawnScore
 from gpustump.plots.shapes import drawn_scores, output_indices, score_text
+from gpustump.plots.terms import Pair, Samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,17 +35,23 @@ _MIDDLE = "#f7f7f7"
 _HATCH, _PALE = "#a6a6a6", 0.35
 """Cells without samples in training have lines of this colour, and so much of their own colour."""
 
+_GAP = 0.35
+"""The room between the other cells and those of missing values, in widths of a cell."""
+
 _LINES = 3
 """How many parts of the second feature have lines of their own."""
 
 _TICKS = 6
 """The most ticks at thresholds."""
 
-_CHARACTER, _LINE = 0.075, 0.17
-"""The mean width of a character and the height of a line of tick labels, in inches."""
+_LINE = 0.17
+"""The height of a line of tick labels, in inches."""
 
 _KEPT = 0.8
 """About which share of the length of axes a layout leaves."""
+
+_VALUE = 16
+"""The middle of a category's name with more characters is cut out."""
 
 SMALL = 3
 """How many pairs stand beside each other."""
@@ -118,12 +129,12 @@ def pair(
     ('feature 0', 'feature 1')
     """
     ensemble = model_of(model)
-    number, is_turned = pair_index(ensemble, pair)
+    number, is_turned = _pair_index(ensemble, pair)
     chosen = output_indices(ensemble, label)
-    samples = inputs.samples_of(model, X, sample_weight)
+    samples = terms.samples_of(model, X, sample_weight)
     (output,) = chosen if len(chosen) == 1 else [_strongest(ensemble, number, chosen)]
     (score,) = drawn_scores(ensemble, _label_of(ensemble, output), [])
-    cells = cells_of(ensemble, number, output, samples, is_turned=is_turned)
+    cells = _cells_of(ensemble, number, output, samples, is_turned=is_turned)
     if figure is None:
         figure = style.new_figure(9.6, 4.6)
     left, right = figure.subfigures(1, 2, width_ratios=[1.3, 1.0], squeeze=False)[0]
@@ -137,7 +148,8 @@ def pair(
     _draw_density(density, cells, "training samples" if samples is None else "samples of X")
     style.under(lines, density)
     if cells.bags is not None:
-        density.set_xlabel(f"{cells.axes[0].name}\n{_bands(density, ensemble.n_bags)}")
+        bands = f"bands: {style.bag_text(ensemble.n_bags)}"
+        density.set_xlabel(f"{cells.axes[0].name}\n{textwrap.fill(bands, 30)}")
     style.make_current(table)
     return figure
 
@@ -146,7 +158,7 @@ def draw_pairs(
     model: StumpEnsemble,
     pairs: Sequence[Pair],
     scores: Sequence[DrawnScore],
-    samples: inputs.Samples | None,
+    samples: Samples | None,
     figure: Figure | SubFigure,
 ) -> None:
     """The tables of some pairs beside each other, with one scale of colours.
@@ -157,7 +169,7 @@ def draw_pairs(
     names = dict(zip(outputs, (one.name for one in scores), strict=True))
     strongest = [_strongest(model, own.number, outputs) for own in pairs]
     drawn = [
-        cells_of(model, own.number, output, samples)
+        _cells_of(model, own.number, output, samples)
         for own, output in zip(pairs, strongest, strict=True)
     ]
     largest = max(cells.largest for cells in drawn)
@@ -189,7 +201,7 @@ def top_pairs(model: StumpEnsemble, contributions: np.ndarray, limit: int = SMAL
     if not shares.any():
         shares = shares_of_pairs(model.pairs)
     order = np.argsort(-shares, kind="stable")[:limit].tolist()
-    pairs = pairs_of(model)
+    pairs = terms.pairs_of(model)
     return [pairs[k] for k in order if shares[k] > 0]
 
 
@@ -202,7 +214,242 @@ def _label_of(model: StumpEnsemble, output: int) -> Label | None:
     return None if model.has_one_score else model.classes[output]
 
 
-def _draw_cells(ax: Axes, cells: Cells, largest: float) -> Any:
+@dataclass(frozen=True)
+class _CellAxis:
+    """The bins of one feature of a pair, drawn with equal widths.
+
+    Attributes
+    ----------
+    name : str
+        With the unit that its values are drawn in.
+    limits : tuple of str
+        Where one bin ends and the next one begins, as text; empty for categories.
+    bins : tuple of str
+        What each bin holds, as text.
+    has_missing : bool
+        Whether the last bin is that of missing values.
+    """
+
+    name: str
+    limits: tuple[str, ...]
+    bins: tuple[str, ...]
+    has_missing: bool
+
+    @property
+    def edges(self) -> np.ndarray:
+        """The left edges of all bins and the right edge of the last one, with a gap before the bin
+        of missing values, which is an own cell: (n_bins + 1,), or (n_bins + 2,) with a gap."""
+        n_bins = len(self.bins)
+        if not self.has_missing:
+            return np.arange(n_bins + 1.0)
+        end = n_bins - 1 + _GAP
+        return np.append(np.arange(float(n_bins)), [end, end + 1.0])
+
+    @property
+    def n_values(self) -> int:
+        """How many bins there are beside that of missing values."""
+        return len(self.bins) - self.has_missing
+
+    def middle(self, number: int) -> float:
+        """Where the middle of a bin is drawn."""
+        return number + 0.5 + (_GAP if self.has_missing and number == self.n_values else 0.0)
+
+    def name_of(self, first: int, last: int) -> str:
+        """What some neighbouring bins of numbers hold, such as "2 to 5"."""
+        low = self.limits[first - 1] if first else ""
+        high = self.limits[last] if last < len(self.limits) else ""
+        if low and high:
+            return f"{low} to {high}"
+        return f"above {low}" if low else f"up to {high}" if high else "all"
+
+    @property
+    def tick_texts(self) -> tuple[str, ...]:
+        """The limits, or else what each bin holds, without that of missing values."""
+        return self.limits or self.bins[: self.n_values]
+
+    def ticks(self, cell: float, least: float) -> tuple[list[float], list[str]]:
+        """Places and labels of ticks, one for missing values among them.
+
+        `cell` is the length of a cell, `least` the least distance of two ticks.
+        """
+        places = [k + 1.0 if self.limits else self.middle(k) for k in range(len(self.tick_texts))]
+        step = max(1, math.ceil(least / cell), math.ceil(len(places) / _TICKS) * bool(self.limits))
+        chosen = range((len(places) - 1) % step // 2, len(places), step)
+        found = [(places[k], self.tick_texts[k]) for k in chosen]
+        if self.has_missing:
+            at = self.middle(self.n_values)
+            found = [own for own in found if (at - own[0]) * cell >= least] + [(at, "missing")]
+        return [place for place, _ in found], [text for _, text in found]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """What a pair adds to one score.
+
+    Attributes
+    ----------
+    axes : (_CellAxis, _CellAxis)
+        Along x and along y.
+    values : ndarray (k, m) of float64
+        What is added in each cell.
+    bags : ndarray (n_bags, k, m) of float64, or None
+        For a bagged model what each bag adds there.
+    weights : ndarray (k, m) of float64
+        The share of the weight of the training samples in each cell.
+    shares : ndarray (k, m) of float64
+        The same of the samples that are shown: those of the training, or of a table.
+    """
+
+    axes: tuple[_CellAxis, _CellAxis]
+    values: np.ndarray
+    bags: np.ndarray | None
+    weights: np.ndarray
+    shares: np.ndarray
+
+    @property
+    def is_learnt(self) -> np.ndarray:
+        """Whether any sample of the training lay in a cell, (k, m) of bool."""
+        return self.weights > 0.0
+
+    @property
+    def largest(self) -> float:
+        """The largest size of a value that was learnt."""
+        return float(np.abs(self.values[self.is_learnt]).max(initial=0.0))
+
+    def mean_over(self, bins: Sequence[int]) -> tuple[np.ndarray, np.ndarray | None]:
+        """What the first feature adds on average beside some bins of the second one.
+
+        Returns
+        -------
+        ndarray (k,) of float64
+            The mean over the training samples in these bins; NaN where there are none.
+        ndarray (k,) of float64, or None
+            The standard deviation of that mean over the bags.
+        """
+        own = self.weights[:, bins]
+        total = own.sum(axis=1)
+        total = np.where(total > 0.0, total, np.nan)
+        mean = (own * self.values[:, bins]).sum(axis=1) / total
+        if self.bags is None:
+            return mean, None
+        return mean, np.std((own * self.bags[:, :, bins]).sum(axis=2) / total, axis=0, ddof=1)
+
+
+def _pair_index(model: StumpEnsemble, pair: Any) -> tuple[int, bool]:
+    """The number of a pair among those of a model, and whether its features are named in turn."""
+    names = model.term_names[model.n_features :]
+    if not names:
+        raise ValueError(
+            f"pair is {shown(pair)}, but the model has no pairs of features; train with "
+            "interactions='auto', as GlassBoxClassifier and GlassBoxRegressor do."
+        )
+    known: dict[Any, tuple[int, bool]] = {}
+    for k, own in enumerate(model.pairs):
+        for features, is_turned in ((own.features[::-1], True), (own.features, False)):
+            name = " x ".join(model.term_names[feature] for feature in features)
+            known[features] = known[name] = k, is_turned
+            known.setdefault(k, (k, False))
+    is_two = isinstance(pair, Sequence) and not isinstance(pair, str)
+    key = tuple(map(model.feature_index, pair)) if is_two else pair
+    if not isinstance(key, bool) and key in known:
+        return known[key]
+    named = [one for one in known if isinstance(one, str)]
+    hint = suggestion(pair, named) if isinstance(pair, str) else ""
+    raise ValueError(
+        f"pair is {shown(pair)}, which is none of the model's pairs, {listed(names, 3)}, and no "
+        f"number below {len(names)}.{hint}"
+    )
+
+
+def _cells_of(
+    model: StumpEnsemble,
+    number: int,
+    output: int,
+    samples: Samples | None,
+    *,
+    is_turned: bool = False,
+) -> _Cells:
+    """What a pair adds to one output; the first feature is drawn along x, unless it is turned.
+
+    The shares that are shown are those of samples, or for None of the samples of the training.
+    """
+    pair, axes = model.pairs[number], model.pairs[number].axes
+    table = pair.output(output)
+    shares = table.weights if samples is None else _shares(pair, samples)
+    own = [table.values, table.weights, shares, *(() if table.bags is None else table.bags)]
+    if is_turned:
+        axes, own = axes[::-1], [one.T for one in own]
+    total = own[1] + own[2]
+    x = _cell_axis(model, axes[0], has_missing=bool(total[-1].any()))
+    y = _cell_axis(model, axes[1], has_missing=bool(total[:, -1].any()))
+    values, weights, shares, *bags = (one[: len(x.bins), : len(y.bins)] for one in own)
+    return _Cells((x, y), values, np.stack(bags) if bags else None, weights, shares)
+
+
+def _shares(pair: PairTable, samples: Samples) -> np.ndarray:
+    """The share of the samples' weight in each cell."""
+    weights = samples.weights
+    with arrays.computing_on(samples.X):
+        first, second = map(arrays.to_host, pair.bins_of(samples.X))
+    found = np.zeros(pair.weights.shape)
+    np.add.at(found, (first, second), weights.values / weights.total)
+    return found
+
+
+def _cell_axis(model: StumpEnsemble, axis: PairAxis, *, has_missing: bool) -> _CellAxis:
+    name = terms.feature_name(model, axis.feature)
+    missing = ("missing",) * has_missing
+    if axis.groups:
+        names = categories_of(model, axis.feature) or {}
+        texts = [[names.get(number, str(number)) for number in own] for own in axis.groups]
+        short = style.different_words([_some(own) for own in texts], _VALUE)
+        return _CellAxis(name, (), (*short, *missing), has_missing)
+    origin = model.encoding.origin(axis.feature)
+    thresholds, kind = axis.thresholds[:-1], origin.column.kind
+    is_flag = len(thresholds) == 1 and 0.0 <= thresholds[0] < 1.0
+    if is_flag and kind == "boolean":
+        return _CellAxis(name, (), ("false", "true", *missing), has_missing)
+    if is_flag and kind == "category":
+        return _CellAxis(name, (), ("no", "yes", *missing), has_missing)
+    unit, note = unit_of(thresholds, kind)
+    ends = tuple(_texts(thresholds / unit, kind))
+    bare = _CellAxis(name + note, ends, (), has_missing)
+    bins = (bare.name_of(k, k) for k in range(len(ends) + 1))
+    return replace(bare, bins=(*bins, *missing))
+
+
+def _some(names: Sequence[str]) -> str:
+    """The categories of one bin: all of them if there is room, or else the first one."""
+    text = ", ".join(names)
+    if len(names) == 1 or len(text) <= _VALUE:
+        return text
+    more = f" + {len(names) - 1} more"
+    return style.words(names[0], _VALUE - len(more)) + more
+
+
+def _texts(values: np.ndarray, kind: str) -> list[str]:
+    """Increasing values with as few digits as tell them apart, three at least."""
+    if kind in DATES:
+        found = [value_text(value, kind) for value in values.tolist()]
+        if kind != "datetime" or len({*found}) == len(found):
+            return found
+        seconds = (temporal_text(86400.0 * value, kind) for value in values.tolist())
+        return [text or short for text, short in zip(seconds, found, strict=True)]
+    texts: list[str] = []
+    for digits in range(3, 18):
+        texts = [_number(value, digits) for value in values.tolist()]
+        if len({*texts}) == len(texts):
+            break
+    return texts
+
+
+def _number(value: float, digits: int) -> str:
+    """A number with so many significant digits; those before the decimal point in full."""
+    n_whole = len(f"{abs(value):.0f}") if abs(value) < 1e6 else 0
+    return f"{value:.{max(digits, n_whole)}g}".replace("-", "−")
+
+
+def _draw_cells(ax: Axes, cells: _Cells, largest: float) -> Any:
     """The table in colours, from -largest to largest; cells that were not learnt are pale, hatched.
 
     Each cell has an edge in its own colour: without, programs that show vector graphics leave gaps
@@ -214,13 +461,14 @@ def _draw_cells(ax: Axes, cells: Cells, largest: float) -> Any:
     pale = _PALE * colours + (1 - _PALE) * colours[1]
     strong, weak = (LinearSegmentedColormap.from_list("pairs", [*own]) for own in (colours, pale))
     look: Any = {"norm": Normalize(-(largest or 1.0), largest or 1.0)}
-    _mesh(ax, cells, np.where(cells.is_learnt, np.nan, cells.values), look | {"cmap": weak})
+    not_learnt = np.where(cells.is_learnt, np.nan, cells.values)
+    _mesh(ax, cells, not_learnt, look | {"cmap": weak})
     _hatch(ax, cells)
-    shown = np.where(cells.is_learnt, cells.values, np.nan)
-    return _mesh(ax, cells, shown, look | {"cmap": strong, "gid": "cells"})
+    seen = np.where(cells.is_learnt, cells.values, np.nan)
+    return _mesh(ax, cells, seen, look | {"cmap": strong, "gid": "cells"})
 
 
-def _mesh(ax: Axes, cells: Cells, values: np.ndarray, look: dict[str, Any]) -> Any:
+def _mesh(ax: Axes, cells: _Cells, values: np.ndarray, look: dict[str, Any]) -> Any:
     """Values (k, m) in the places of the cells, with gaps before the missing ones."""
     x, y = cells.axes
     for at, axis in enumerate(cells.axes):
@@ -233,7 +481,7 @@ def _mesh(ax: Axes, cells: Cells, values: np.ndarray, look: dict[str, Any]) -> A
     return mesh
 
 
-def _hatch(ax: Axes, cells: Cells) -> None:
+def _hatch(ax: Axes, cells: _Cells) -> None:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
@@ -254,57 +502,23 @@ def _hatch(ax: Axes, cells: Cells) -> None:
         ax.add_collection(hatched)
 
 
-def _name_axes(ax: Axes, cells: Cells) -> None:
-    """Ticks at some thresholds, or at categories, and the names of the features."""
-    x, y = cells.axes
-    _name_x(ax, x)
-    height = ax.bbox.height / ax.figure.dpi
-    room = _value_room(y, height)
-    most = int(room / _LINE)
-    places, texts = y.ticks(min(most, _TICKS) if y.limits else most)
-    ax.set_yticks(*_apart(y, places, texts, _LINE * y.n_values / room))
-    n_lines = math.ceil(_CHARACTER * len(y.name) / (_KEPT * height))
-    ax.set_ylabel(textwrap.fill(y.name, len(y.name) // n_lines + 4))
+def _name_axes(ax: Axes, cells: _Cells) -> None:
+    """Ticks at some thresholds, or at categories, and the names of the features.
 
-
-def _name_x(ax: Axes, x: CellAxis) -> None:
-    """The same along x; categories have no order, so each is named, at an angle if need be."""
-    room, longest = _value_room(x, style.width(ax)), max(map(len, x.tick_texts), default=0)
-    width = _CHARACTER * (longest + 2)
-    if x.limits:
-        places, texts = x.ticks(min(int(room / width), _TICKS))
-        between = _CHARACTER * (longest + len("missing") + 2) / 2
-        ax.set_xticks(*_apart(x, places, texts, between * x.n_values / room))
-    elif room / width >= x.n_values:
-        ax.set_xticks(*x.ticks(x.n_values))
-    else:
-        look: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-        ax.set_xticks(*x.ticks(int(room / _LINE)), **look)
-    ax.set_xlabel(x.name)
-
-
-def _apart(
-    axis: CellAxis, places: list[float], texts: list[str], least: float
-) -> tuple[list[float], list[str]]:
-    """Ticks without the last one before that of missing values, if both would touch."""
-    if axis.limits and axis.has_missing and len(places) > 1 and places[-1] - places[-2] < least:
-        return [*places[:-2], places[-1]], [*texts[:-2], texts[-1]]
-    return places, texts
-
-
-def _value_room(axis: CellAxis, length: float) -> float:
-    """The part of an axis, in inches, that does not belong to missing values.
-
-    The layout, which comes later, takes some of its length for the labels beside it.
+    Categories have no order, so as many are named as there is room for; below x at an angle.
     """
-    return float(_KEPT * length * axis.n_values / axis.edges[-1])
-
-
-def _bands(ax: Axes, n_bags: int) -> str:
-    """What bands are, in two lines below narrow axes."""
-    text = f"bands: {spread.caption(n_bags)}"
-    is_long = _CHARACTER * len(text) > style.width(ax)
-    return text.replace("deviation over", "deviation\nover") if is_long else text
+    x, y = cells.axes
+    height = ax.bbox.height / ax.figure.dpi
+    width = style.CHARACTER * (max(map(len, x.tick_texts), default=0) + 2)
+    room = _KEPT * style.width_of(ax) / x.edges[-1]  # of a cell
+    fits = room >= width
+    ax.set_xticks(*x.ticks(room, width if x.limits or fits else _LINE))
+    if not x.limits and not fits:
+        for text in ax.get_xticklabels():
+            text.set(rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_xlabel(x.name)
+    ax.set_yticks(*y.ticks(_KEPT * height / y.edges[-1], _LINE))
+    ax.set_ylabel(textwrap.fill(y.name, max(12, int(_KEPT * height / style.CHARACTER))))
 
 
 def _name_bar(bar: Any, text: str) -> None:
@@ -317,29 +531,29 @@ def _name_bar(bar: Any, text: str) -> None:
     bar.outline.set_visible(False)
 
 
-def _draw_lines(ax: Axes, cells: Cells) -> None:
+def _draw_lines(ax: Axes, cells: _Cells) -> None:
     """What the first feature adds beside low, middle and high values of the second one."""
     x, y = cells.axes
     ax.axhline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
     edges = np.asarray([[x.middle(k) - 0.5, x.middle(k) + 0.5] for k in range(len(x.bins))])
     handles, parts = [], _parts(cells)
-    for (name, bins), look in zip(parts.items(), style.class_looks(len(parts)), strict=True):
+    for (name, bins), look in zip(parts.items(), style.line_looks(len(parts)), strict=True):
         values, deviations = cells.mean_over(bins)
         places, heights = _steps(x, edges, values)
         if deviations is not None:
-            ends = [_steps(x, edges, values + side * deviations)[1] for side in (-1, 1)]
-            spread.fill_band(ax, places, (ends[0], ends[1]), look)
+            low, high = (_steps(x, edges, values + off)[1] for off in (-deviations, deviations))
+            style.fill_band(ax, places, low, high, look["color"])
         (line,) = ax.plot(places, heights, gid=f"line of {name}", **look)
         handles.append(line)
     ax.set_xlim(0, x.edges[-1])
     ax.set_ylabel("adds", fontsize="small")
-    room = style.width(ax) / (_CHARACTER * (max(map(len, parts)) + 7))
-    look = {"ncols": max(1, min(int(room), len(parts))), "alignment": "left"}
-    look |= {"title": f"beside {y.name}", "handlelength": 1.8, "columnspacing": 1.2}
+    room = style.width_of(ax) / (style.CHARACTER * (max(map(len, parts)) + 7))
+    look = {"ncols": max(1, min(int(room), len(parts))), "handlelength": 1.8}
+    look |= {"title": f"beside {y.name}", "columnspacing": 1.2}
     style.legend_above(ax, handles, [*parts], **look)
 
 
-def _parts(cells: Cells) -> dict[str, list[int]]:
+def _parts(cells: _Cells) -> dict[str, list[int]]:
     """The parts of the second feature that have lines: their names, and the bins in them."""
     y, own = cells.axes[1], cells.weights.sum(axis=0)
     missing = {"missing": [y.n_values]} if y.has_missing and own[-1] > 0.0 else {}
@@ -353,7 +567,7 @@ def _parts(cells: Cells) -> dict[str, list[int]]:
     return {y.name_of(bins[0], bins[-1]): bins for bins in found if bins} | missing
 
 
-def _steps(x: CellAxis, edges: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _steps(x: _CellAxis, edges: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The corners of a line over bins; categories and missing values are apart from the others."""
     places, heights = [], []
     for k, (own, value) in enumerate(zip(edges.tolist(), values.tolist(), strict=True)):
@@ -363,11 +577,11 @@ def _steps(x: CellAxis, edges: np.ndarray, values: np.ndarray) -> tuple[np.ndarr
     return np.asarray(places), np.asarray(heights)
 
 
-def _draw_density(ax: Axes, cells: Cells, whose: str) -> None:
+def _draw_density(ax: Axes, cells: _Cells, whose: str) -> None:
     """The shares of the samples in the cells, in greys."""
     most = float(cells.shares.max())
     look: Any = {"cmap": "Greys", "vmin": 0.0, "vmax": most or 1.0, "gid": "samples"}
     _mesh(ax, cells, cells.shares, look)
     _name_axes(ax, cells)
     ax.yaxis.label.set_fontsize("small")
-    ax.set_title(f"{whose}, up to {percent(most)} in a cell", fontsize="small", loc="left")
+    ax.set_title(f"{whose}, up to {style.percent(most)} in a cell", fontsize="small", loc="left")

@@ -9,17 +9,18 @@ here as well.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gpustump import arrays
+from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import class_numbers
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.model.explanation import categories_of
-from gpustump.plots import inputs, limits, style
+from gpustump.plots import axis, style, terms
+from gpustump.plots.axis import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,9 +76,7 @@ def decision_regions(
     -----
     Pictures of this kind are in Schapire and Freund (2012), Boosting: Foundations and Algorithms,
     chapter 1, and in scikit-learn's AdaBoost examples. A boundary belongs to the cell on its left,
-    or below. If thresholds are closer than 1/2000 of the axis, only one of them is drawn. Values
-    too large or too small for Matplotlib are drawn in units of a power of ten, which the axis
-    names.
+    or below. If thresholds are closer than 1/2000 of the axis, only one of them is drawn.
 
     Examples
     --------
@@ -90,12 +89,12 @@ def decision_regions(
     """
     ensemble = model_of(model)
     ensemble.refuse_quantity()
-    pair = inputs.feature_pair(features, ensemble.feature_index)
+    pair = terms.two_features(features, ensemble.feature_index)
     if X is None and y is not None:
         raise ValueError("y is given without X; give both, or X alone.")
-    table = None if X is None else inputs.table_of(model, X)
+    table = None if X is None else terms.table_of(model, X)
     held = _held(ensemble, pair, table, at)
-    points = None if table is None else [inputs.column_of(table, feature) for feature in pair]
+    points = None if table is None else [terms.column_of(table, feature) for feature in pair]
     numbers = None if y is None else class_numbers(ensemble.classes, y, table)
     ax = style.tidy_axes(ax, 5.2, 4.6)
     first, second = (
@@ -104,66 +103,62 @@ def decision_regions(
     )
     response = _response(ensemble, pair, (first.ends, second.ends), held)
     _draw_cells(ax, first.edges, second.edges, response, len(ensemble.classes))
+    for drawn, of_axis in ((first, ax.xaxis), (second, ax.yaxis)):
+        note = axis.set_ticks(of_axis, drawn.kind, 6, is_whole=drawn.is_whole)
+        of_axis.set_label_text(drawn.name + note)
     if points is not None:
-        shown = [limits.in_unit(points[k], axis.unit) for k, axis in enumerate((first, second))]
-        _draw_points(ax, shown, numbers)
+        _draw_points(ax, points[0] / first.unit, points[1] / second.unit, numbers)
     _label(ax, ensemble, numbers)
-    for axis, drawn in ((ax.xaxis, first), (ax.yaxis, second)):
-        note = style.temporal_ticks(axis, drawn.kind, 6)
-        if note is None:
-            style.whole_ticks(axis, is_whole=drawn.is_whole)
-        axis.set_label_text(drawn.name + (note or ""))
     return style.make_current(ax)
 
 
-@dataclass(frozen=True)
-class _Axis:
+class _Axis(NamedTuple):
     """A feature's axis.
 
     Attributes
     ----------
     name : str
         The label of the axis.
+    kind : str
+        Of the feature's column, such as "date".
     unit : float
-        What values are divided by: a power of ten, or a unit of time.
+        What values are divided by.
     edges : ndarray (n_cells + 1,) of float64
         The edges of the cells, in that unit.
     ends : ndarray (n_cells,) of float64
         The upper ends of the cells, in the model's own unit.
     is_whole : bool
         Whether the values are whole numbers.
-    kind : str
-        Of the feature's column, such as "date".
     """
 
     name: str
+    kind: str
     unit: float
     edges: np.ndarray
     ends: np.ndarray
     is_whole: bool
-    kind: str
-
-
-def _uses_others(model: StumpEnsemble, pair: tuple[int, int]) -> bool:
-    return not model.used_features <= set(pair)
 
 
 def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.ndarray:
     """A row (n_features,) with the values of the features outside the pair."""
+    others, row = model.used_features - set(pair), np.zeros(model.n_features)
     if at is not None:
-        return inputs.host_row(at, "at", model.n_features)
-    if X is None:
-        if _uses_others(model, pair):
+        host = arrays.to_host(as_array(at, "at"))
+        if host.shape != row.shape or host.dtype.kind not in "biuf":
             raise ValueError(
-                "the model uses other features than these two: give X, for their medians, or at, a "
-                "row with their values."
+                f"at must hold {len(row)} numbers, one for each feature; got shape {host.shape} of "
+                f"{host.dtype}."
             )
-        return np.zeros(model.n_features)
-    row = np.zeros(model.n_features)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a column of NaN, whose median is NaN
-        for feature in model.used_features - set(pair):
-            row[feature] = np.nanmedian(inputs.column_of(X, feature))
+        return host.astype(np.float64)
+    if X is None and others:
+        raise ValueError(
+            "the model uses other features than these two: give X, for their medians, or at, a "
+            "row with their values."
+        )
+    for feature in others:
+        values = terms.column_of(X, feature)
+        present = values[~np.isnan(values)]
+        row[feature] = np.median(present) if present.size else np.nan
     return row
 
 
@@ -173,41 +168,34 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     A category has a cell that is 1 wide, around its number.
     """
     _, tables = model.additive.tables
-    categories = categories_of(model, feature)
+    categories, kind = categories_of(model, feature), terms.kind_of(model, feature)
     if categories is None:
         found = [table.thresholds for table in tables if table.feature == feature]
-        axes = (axis for own in model.pairs for axis in own.axes)
-        found += [axis.thresholds[:-1] for axis in axes if axis.feature == feature]
+        axes = (own for pair in model.pairs for own in pair.axes)
+        found += [own.thresholds for own in axes if own.feature == feature]
     else:
         numbers = np.asarray([*categories], dtype=np.float64)
         found = [numbers - 0.5, numbers + 0.5]
     thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
-    known, pad = (thresholds, 0.15) if values is None else (values, 0.04)
-    kind = inputs.kind_of(model, feature)
-    unit, text = limits.unit_of_kind(known, kind)
-    view = limits.span if values is None else limits.bulk
-    seen = limits.in_unit(known, unit)
-    low, high = view(seen, pad)
-    drawn = limits.in_unit(thresholds, unit)
-    is_inside = (drawn > low) & (drawn < high)
-    kept = _apart(drawn[is_inside], (high - low) / _CELLS)
-    edges = np.concatenate([[low], drawn[is_inside][kept], [high]])
-    with np.errstate(over="ignore"):  # near the largest float, the last end is infinite
-        ends = np.append(thresholds[is_inside][kept], high * unit)
+    unit, text = axis.unit_of(thresholds if values is None else values, kind)
+    cuts = thresholds / unit
+    shown = cuts[np.isfinite(cuts)] if values is None else values / unit
+    view = axis.span(shown, 0.15) if values is None else axis.bulk(shown, 0.04)
+    inside = (cuts > view.low) & (cuts < view.high)
+    places = (cuts[inside] - view.low) * (_CELLS / (view.high - view.low))
+    _, kept = np.unique(np.floor(places), return_index=True)
+    ends = np.append(thresholds[inside][kept], view.high * unit)
     if categories is not None:
         ends = np.ceil(ends - 0.5)
-    whole = limits.are_between_whole if values is None else limits.is_whole
-    name = inputs.feature_name(model, feature) + text
-    return _Axis(name, unit, edges, ends, whole(seen, (low, high)), kind)
-
-
-def _apart(values: np.ndarray, least: float) -> list[int]:
-    """The indices of increasing values that are at least so far apart."""
-    kept, at = [], 0
-    while at < len(values):
-        kept.append(at)
-        at = max(at + 1, int(np.searchsorted(values, values[at] + least)))
-    return kept
+    is_whole = axis.are_between_whole if values is None else axis.is_whole
+    return _Axis(
+        terms.feature_name(model, feature) + text,
+        kind,
+        unit,
+        np.concatenate([[view.low], cuts[inside][kept], [view.high]]),
+        ends,
+        is_whole(shown, View(view.low, view.high)),
+    )
 
 
 def _response(
@@ -216,18 +204,13 @@ def _response(
     """The class number of each cell, (cells along x1, cells along x0).
 
     Each cell is evaluated at its upper end, as a threshold belongs to the left. Sums of votes are
-    exact in any order, so these are the model's own predictions. If scores are equal, the first
-    class is taken.
+    exact in any order, so these are the model's own predictions.
     """
-    best = _scores(model, 0, pair, ends, row)
+    scores = [_scores(model, number, pair, ends, row) for number in range(model.n_outputs)]
     if model.is_binary:
-        return (best > 0).astype(np.int64)
-    numbers = np.zeros(best.shape, dtype=np.int64)
-    for number in range(1, model.n_outputs):
-        score = _scores(model, number, pair, ends, row)
-        numbers[score > best] = number
-        np.maximum(best, score, out=best)
-    return numbers
+        return (scores[0] > 0).astype(np.int64)
+    best: np.ndarray = np.argmax(scores, axis=0)
+    return best
 
 
 def _scores(
@@ -299,39 +282,24 @@ def _boundaries(xx0: np.ndarray, xx1: np.ndarray, response: np.ndarray) -> np.nd
     return np.concatenate([np.moveaxis(np.asarray(part), 2, 0) for part in (upright, level)])
 
 
-def _draw_points(ax: Axes, points: list[np.ndarray], numbers: np.ndarray | None) -> None:
-    """The samples with finite values of both features, with a shape for each class."""
-    is_finite = np.isfinite(points[0]) & np.isfinite(points[1])
+def _draw_points(ax: Axes, x: np.ndarray, y: np.ndarray, numbers: np.ndarray | None) -> None:
+    """The samples in view, with a shape for each class, and the number of the others."""
+    is_finite = np.isfinite(x) & np.isfinite(y)
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    is_shown = is_finite & (left <= points[0]) & (points[0] <= right)
-    is_shown &= (bottom <= points[1]) & (points[1] <= top)
-    area = style.point_area(int(is_shown.sum()))
+    shown = is_finite & (left <= x) & (x <= right) & (bottom <= y) & (y <= top)
+    area = style.point_area(int(shown.sum()))
+    look: Any = {"s": area, "edgecolor": "black", "linewidth": 0.4 if area > 8 else 0.2}
     for number in [None] if numbers is None else np.unique(numbers).tolist():
-        here = is_shown if number is None else is_shown & (numbers == number)
-        ax.scatter(
-            points[0][here],
-            points[1][here],
-            s=area,
-            marker="o" if number is None else style.MARKERS[number % len(style.MARKERS)],
-            facecolor=style.GREY if number is None else _colour(number),
-            edgecolor="black",
-            linewidth=0.4 if area > 8 else 0.2,
-            zorder=3,
-        )
-    texts = []
-    for hidden, why in ((~is_finite, "without finite values"), (is_finite & ~is_shown, "beyond")):
-        if count := int(hidden.sum()):
-            texts.append(f"{count} sample{'s' * (count > 1)} {why}")
+        here = shown if number is None else shown & (numbers == number)
+        marker = "o" if number is None else style.MARKERS[number % len(style.MARKERS)]
+        face = style.GREY if number is None else _colour(number)
+        ax.scatter(x[here], y[here], marker=marker, facecolor=face, zorder=3, **look)
+    hidden = (~is_finite, "without finite values"), (is_finite & ~shown, "beyond")
+    counts = [(int(own.sum()), why) for own, why in hidden if own.any()]
+    texts = [f"{count} sample{'s' * (count > 1)} {why}" for count, why in counts]
     if texts:
-        style.note(
-            ax,
-            f"{', '.join(texts)} not shown",
-            x=1.0,
-            y=1.01,
-            ha="right",
-            va="bottom",
-            fontsize="x-small",
-        )
+        where: Any = {"x": 1.0, "y": 1.01, "ha": "right", "va": "bottom", "fontsize": "x-small"}
+        style.note(ax, f"{', '.join(texts)} not shown", **where)
 
 
 def _label(ax: Axes, model: StumpEnsemble, numbers: np.ndarray | None) -> None:
@@ -340,22 +308,15 @@ def _label(ax: Axes, model: StumpEnsemble, numbers: np.ndarray | None) -> None:
     from matplotlib.patches import Patch
 
     handles: list[Any] = []
+    look: Any = {"linestyle": "", "markeredgecolor": "black", "markersize": 5}
     for k in range(len(model.classes)):
-        face = _tint(k)
-        patch = Patch(facecolor=face, edgecolor="#333333", linewidth=0.6)
-        point = Line2D(
-            [],
-            [],
-            linestyle="",
-            marker=style.MARKERS[k % len(style.MARKERS)],
-            markerfacecolor=_colour(k),
-            markeredgecolor="black",
-            markersize=5,
-        )
+        patch = Patch(facecolor=_tint(k), edgecolor="#333333", linewidth=0.6)
+        marker = style.MARKERS[k % len(style.MARKERS)]
+        point = Line2D([], [], marker=marker, markerfacecolor=_colour(k), **look)
         handles.append(patch if numbers is None else (patch, point))
-    names = [inputs.class_name(label) for label in model.classes]
+    names = [terms.class_name(label) for label in model.classes]
     title = "predicted" if numbers is None else "predicted (area), true (point)"
-    style.legend_above(ax, handles, names, title=title, alignment="left")
+    style.legend_above(ax, handles, names, title=title)
 
 
 def _colour(number: int) -> str:

@@ -1,14 +1,13 @@
-"""The rounds of boosting: errors, their bounds, and below them edges, normalisers or the log-loss.
+"""The rounds of boosting: errors with their bounds, and below them edges, normalisers or losses.
 
 What is drawn below the errors depends on the votes: AdaBoost's stumps have edges, its other votes
 normalisers, and LogitBoost lowers the log-loss. The errors of a quantity are its losses, and below
-them are the scores of the splits.
+them are the scores of the splits. The last part is the panel of `overview`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,10 +18,11 @@ from gpustump.boosting.votes.votes import AnyRound, RegionRound, Round
 from gpustump.data.labels import check_targets
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
-from gpustump.plots import inputs, style
-from gpustump.theory import edge_bounds
-from gpustump.theory.round_losses import (
-    Run,
+from gpustump.model.members import Member, RegionMember
+from gpustump.plots import style, terms
+from gpustump.plots.panels import DrawnScore
+from gpustump.theory import edge_bounds, training_bounds
+from gpustump.theory.losses import (
     errors_of,
     losses_of,
     run_number,
@@ -33,27 +33,23 @@ from gpustump.theory.round_losses import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-@dataclass(frozen=True)
-class _Curve:
-    """The error after each round, with its name and its look."""
-
-    name: str
-    values: np.ndarray
-    look: dict[str, Any]
-
-
 _TRAINING = {"color": style.BLUE, "linestyle": style.DASHES[1], "linewidth": 1.6, "zorder": 4}
 _HELD_OUT = {"color": style.VERMILION, "linestyle": style.DASHES[0], "linewidth": 1.8}
 _LOG_LOSS = {"color": style.GREEN, "linestyle": style.DASHES[0], "linewidth": 1.8}
-_BOUND = {"color": style.BLACK, "linestyle": style.DASHES[2], "linewidth": 1.4}
+_BOUND = {"linestyle": style.DASHES[2], "linewidth": 1.4}
 _BY_EDGES = {"color": style.GREY, "linestyle": style.DASHES[3], "linewidth": 0.9}
 
 _LOW, _TALL = 0.26, 0.42
 """The height of the strip below, as a share of the axes': of edges, and of the log-loss."""
 
-_MARKERS = {"training": "o", "held-out": "s", "bound": "^", "by edges": "v", "log-loss": "D"}
-"""Markers of curves with few rounds: a line through one point cannot be seen."""
+_SIZE = "half the range of the round's votes"
+
+
+class _HeldOut(NamedTuple):
+    """Losses on held-out samples after each round, (n_rounds,); without rounds if unknown."""
+
+    errors: np.ndarray
+    log_losses: np.ndarray
 
 
 def error_curve(
@@ -144,50 +140,29 @@ def error_curve(
             f"X and y are needed: the model is the average of {model.n_bags} bags, and only the "
             "errors on samples are those of the average. overview draws the rounds of the bags."
         )
-    if X is None:
-        inputs.check_no_weights(sample_weight)
-        held_out = _watched(estimator, number)
-    else:
-        table = inputs.table_of(estimator, X)
-        weights = inputs.weights_of(sample_weight, table)
-        if model.is_regression:
-            held_out = _HeldOut(_losses_of_quantity(estimator, table, y, weights), np.zeros(0))
-        else:
-            held_out = _on_samples(run_of(model, number, table, y), table, weights, estimator)
+    held_out = _held_out(estimator, number, terms.samples_of(estimator, X, sample_weight), y)
     is_whole = number is None or model.n_bags > 1
     rounds = () if number is None or is_whole else estimator.rounds_[number]
-    has_curves = held_out.errors.size > 0 if is_whole else len(rounds) > 0
-    is_tall = has_curves and held_out.log_losses.size > 0
-    ax = style.tidy_axes(ax, 6.0, 1.6 if not has_curves else 5.2 if is_tall else 4.6)
-    if not has_curves:
+    curves = {"training": np.asarray([one.training_error for one in rounds])}
+    curves |= {"held-out": held_out.errors}
+    curves = {name: values for name, values in curves.items() if len(values)}
+    has_losses = held_out.log_losses.size > 0
+    ax = style.tidy_axes(ax, 6.0, 1.6 if not curves else 5.2 if has_losses else 4.6)
+    if not curves:
         nothing = "lowers the loss" if model.is_regression else "is better than chance"
         style.leave_empty(ax, f"no stump {nothing}")
-    elif not _are_finite(rounds, held_out):
+    elif not all(np.isfinite(values).all() for values in curves.values()):
         style.leave_empty(ax, "losses that are too large to be drawn")
-    elif is_whole:
-        _draw_whole(ax, held_out, is_share=not model.is_regression)
-        every = f"error, all {len(model.classes)} classes"
-        is_all = number is None and not model.is_regression
-        ax.set_ylabel(every if is_all else _error_of(model, label))
+    else:
+        _draw(ax, curves, held_out.log_losses, rounds, is_share=not model.is_regression)
+        name = f", all {len(model.classes)} classes"
+        if number is not None and not model.is_shared:
+            class_ = "" if model.is_regression else terms.score_name(model, label)
+            name = "" if model.has_one_score else f",\n{class_} against the rest"
+        ax.set_ylabel(terms.ERRORS.get(model.link, f"error{name}"))
         if model.n_bags > 1:
             ax.figure.axes[-1].set_xlabel(f"round, {model.n_bags} bags in turns")
-    else:
-        _draw_run(ax, rounds, held_out, is_share=not model.is_regression)
-        ax.set_ylabel(_error_of(model, label))
     return style.make_current(ax)
-
-
-def _are_finite(rounds: Sequence[AnyRound], held_out: _HeldOut) -> bool:
-    """Whether all errors are: squares of a quantity may be infinite."""
-    errors = [one.training_error for one in rounds]
-    return bool(np.isfinite(errors).all() and np.isfinite(held_out.errors).all())
-
-
-class _HeldOut(NamedTuple):
-    """Losses on held-out samples after each round, (n_rounds,); without rounds if unknown."""
-
-    errors: np.ndarray
-    log_losses: np.ndarray
 
 
 def _number(model: StumpEnsemble, label: Label | None, *, has_samples: bool) -> int | None:
@@ -204,19 +179,26 @@ def _number(model: StumpEnsemble, label: Label | None, *, has_samples: bool) -> 
     return None if has_samples else model.member_index(label)
 
 
-def _watched(estimator: Any, number: int | None) -> _HeldOut:
-    """What early stopping watched; it kept the log-loss if that was its score."""
-    errors = np.asarray(estimator.held_out_errors_[number])
-    is_log_loss = getattr(estimator, "scoring", "") == "neg_log_loss" and _lowers_log_loss(
-        estimator
-    )
-    scores = estimator.held_out_scores_[number] if is_log_loss else ()
-    return _HeldOut(errors, 0.0 - np.asarray(scores))
+def _held_out(
+    estimator: Any, number: int | None, samples: terms.Samples | None, y: Any
+) -> _HeldOut:
+    """The losses on samples, or those that early stopping watched.
 
-
-def _on_samples(run: Run, X: Array, weights: IntegerWeights, estimator: Any) -> _HeldOut:
-    """The losses on samples; the log-loss only where boosting lowers it."""
-    if not _lowers_log_loss(estimator):
+    The log-loss is known only where boosting lowers it, as Newton steps do, which have no
+    normaliser; of early stopping, if it was the score.
+    """
+    model = estimator.model_
+    first = next((one for rounds in estimator.rounds_ for one in rounds), None)
+    is_newton = first is not None and first.normaliser is None
+    if samples is None:
+        is_watched = is_newton and getattr(estimator, "scoring", "") == "neg_log_loss"
+        scores = estimator.held_out_scores_[number] if is_watched else ()
+        return _HeldOut(np.asarray(estimator.held_out_errors_[number]), 0.0 - np.asarray(scores))
+    X, _, weights = samples
+    if model.is_regression:
+        return _HeldOut(_losses_of_quantity(estimator, X, y, weights), np.zeros(0))
+    run = run_of(model, number, X, y)
+    if not is_newton:
         return _HeldOut(errors_of(run, X, weights), np.zeros(0))
     found = losses_of(run, X, weights)
     return _HeldOut(found.errors, found.log_losses)
@@ -224,16 +206,12 @@ def _on_samples(run: Run, X: Array, weights: IntegerWeights, estimator: Any) -> 
 
 def _losses_of_quantity(regressor: Any, X: Array, y: Any, weights: IntegerWeights) -> np.ndarray:
     """The mean squared error or the mean deviance after each round, (n_rounds,)."""
-    from sklearn.metrics import (
-        mean_gamma_deviance,
-        mean_poisson_deviance,
-        mean_squared_error,
-    )
+    from sklearn import metrics
 
     losses = {
-        "squared_error": mean_squared_error,
-        "poisson": mean_poisson_deviance,
-        "gamma": mean_gamma_deviance,
+        "squared_error": metrics.mean_squared_error,
+        "poisson": metrics.mean_poisson_deviance,
+        "gamma": metrics.mean_gamma_deviance,
     }
     loss, model, counts = losses[regressor.loss], regressor.model_, weights.values > 0
     with arrays.computing_on(X):
@@ -244,153 +222,85 @@ def _losses_of_quantity(regressor: Any, X: Array, y: Any, weights: IntegerWeight
         return np.asarray([loss(true, predicted, sample_weight=own) for predicted in staged])
 
 
-def _lowers_log_loss(estimator: Any) -> bool:
-    """Whether the votes are Newton steps: these rounds have no normaliser."""
-    first = next((one for rounds in estimator.rounds_ for one in rounds), None)
-    return first is not None and first.normaliser is None
+def _draw(
+    ax: Axes,
+    curves: dict[str, np.ndarray],
+    log_losses: np.ndarray,
+    rounds: Sequence[AnyRound],
+    *,
+    is_share: bool,
+) -> None:
+    """Errors and bounds, and the strip below them; without rounds there are errors only.
 
-
-def _error_of(model: StumpEnsemble, label: Label | None) -> str:
-    """Whose error is drawn."""
-    if model.is_regression:
-        return inputs.ERRORS[model.link]
-    if model.is_shared:
-        return f"error, all {len(model.classes)} classes"
-    name = inputs.score_name(model, label)
-    return "error" if model.is_binary else f"error,\n{name} against the rest"
-
-
-def _draw_whole(ax: Axes, held_out: _HeldOut, *, is_share: bool) -> None:
-    """The losses of a model of several runs."""
-    curves = [_Curve("held-out", held_out.errors, _HELD_OUT)]
-    strip = style.strip_below(ax, _TALL) if held_out.log_losses.size else None
-    _draw_errors([ax] if strip is None else [ax, strip], curves)
-    _set_top(ax, curves, is_share=is_share)
-    handles = ax.get_legend_handles_labels()
-    if strip is not None:
-        _draw_log_loss(strip, ax, held_out.log_losses)
-        handles = _with(handles, strip)
-    style.legend_above(ax, *handles, ncols=1)
-    style.rounds_axis(strip or ax, len(held_out.errors))
-
-
-def _draw_run(ax: Axes, rounds: Sequence[AnyRound], held_out: _HeldOut, *, is_share: bool) -> None:
-    """A run's errors and bounds, and the strip below them."""
-    curves = [_Curve("training", np.asarray([one.training_error for one in rounds]), _TRAINING)]
-    if held_out.errors.size:
-        curves.append(_Curve("held-out", held_out.errors, _HELD_OUT))
-    has_log_loss = held_out.log_losses.size > 0
-    strip = style.strip_below(ax, _TALL if has_log_loss else _LOW)
-    _draw_errors([ax, strip], curves)
+    `is_share` says that errors are shares of the samples, not losses of a quantity.
+    """
+    strip = None
+    if log_losses.size or rounds:
+        strip = style.strip_below(ax, _TALL if log_losses.size else _LOW)
+    looks = {"training": (_TRAINING, "o", 9), "held-out": (_HELD_OUT, "s", 6)}
+    for name, values in curves.items():
+        look, marker, size = looks[name]  # one mark does not hide the other
+        _draw_curve(ax, values, f"{name} error", look, marker, size)
     bounds = _draw_bounds(ax, rounds)
-    _set_top(ax, curves, float(bounds.min()) if bounds.size else 0.0, is_share=is_share)
-    handles = ax.get_legend_handles_labels()
-    if has_log_loss:
-        _draw_log_loss(strip, ax, held_out.log_losses)
-        handles = _with(handles, strip)
-    else:
-        _draw_by_votes(strip, rounds)
-    style.legend_above(ax, *handles, ncols=1)
-    style.rounds_axis(strip, max(len(curve.values) for curve in curves))
+    _set_top(ax, np.concatenate([*curves.values()]), bounds, is_share=is_share)
+    handles, names = ax.get_legend_handles_labels()
+    if strip is not None and log_losses.size:
+        _draw_curve(strip, log_losses, "held-out log-loss", _LOG_LOSS, "D", 6)
+        strip.set(ylim=(0, 1.08 * float(log_losses.max())), ylabel="log-loss")
+        more = strip.get_legend_handles_labels()
+        handles, names = handles + more[0], names + more[1]
+    elif strip is not None:
+        numbers, text = _by_votes(rounds)
+        style.plot_rounds(strip, numbers, color=style.ink(), linewidth=0.9)
+        # Below -1 a round more than doubles the bound; how much more may be infinite.
+        low, high = max(-1.0, min(0.0, *numbers)), max(0.0, *numbers)
+        strip.set(ylim=(1.1 * low, 1.1 * high or 0.1), ylabel=text)
+    style.legend_above(ax, handles, names, ncols=1)
+    style.rounds_axis(strip or ax, max(map(len, curves.values())))
 
 
-def _with(handles: tuple[list[Any], list[str]], strip: Axes) -> tuple[list[Any], list[str]]:
-    """The legend's entries, and those of the strip."""
-    lines, names = strip.get_legend_handles_labels()
-    return handles[0] + lines, handles[1] + names
-
-
-def _draw_log_loss(strip: Axes, ax: Axes, losses: np.ndarray) -> None:
-    """The log-loss below the errors, with its minimum marked in both."""
-    at = int(np.argmin(losses))
-    text = f"held-out log-loss: last {losses[-1]:.3g}, lowest {losses[at]:.3g} in round {at + 1}"
-    _draw_by_round(strip, losses, "log-loss", label=text, **_LOG_LOSS)
-    look: Any = {"color": style.GREEN, "mec": ax.get_facecolor(), "clip_on": False}
-    strip.plot([at + 1], [losses[at]], _MARKERS["log-loss"], ms=6, zorder=6, **look)
-    for one in (ax, strip):
-        one.axvline(at + 1, color=style.GREEN, linestyle=style.DASHES[3], linewidth=0.7)
-    strip.set_ylim(0, 1.08 * float(losses.max()))
-    strip.set_ylabel("log-loss")
-
-
-def _draw_errors(axes: Sequence[Axes], curves: Sequence[_Curve]) -> None:
-    """Curves of errors with marks at their minima, and lines at the minima on all axes."""
-    ax = axes[0]
-    for curve, size in zip(curves, (9, 6), strict=False):  # one mark does not hide the other
-        at = int(np.argmin(curve.values))
-        lowest, last = float(curve.values[at]), float(curve.values[-1])
-        _draw_by_round(
-            ax,
-            curve.values,
-            curve.name,
-            label=f"{curve.name} error: last {last:.3g}, lowest {lowest:.3g} in round {at + 1}",
-            **curve.look,
-        )
-        look: Any = {"color": curve.look["color"], "mec": ax.get_facecolor(), "clip_on": False}
-        ax.plot([at + 1], [lowest], _MARKERS[curve.name], ms=size, zorder=6, **look)
-        for one in axes:
-            look = {"color": curve.look["color"], "linestyle": curve.look["linestyle"]}
-            one.axvline(at + 1, linewidth=0.7, **look)
+def _draw_curve(
+    ax: Axes, values: np.ndarray, name: str, look: dict[str, Any], marker: str, size: int
+) -> None:
+    """A curve with a mark at its first minimum."""
+    at = int(np.argmin(values))
+    text = f"{name}: last {values[-1]:.3g}, lowest {values[at]:.3g} in round {at + 1}"
+    style.plot_rounds(ax, values, marker=marker, label=text, **look)
+    own: Any = {"color": look["color"], "mec": ax.get_facecolor(), "clip_on": False, "zorder": 6}
+    ax.plot([at + 1], [values[at]], marker, ms=size, **own)
 
 
 def _draw_bounds(ax: Axes, rounds: Sequence[AnyRound]) -> np.ndarray:
     """The bound on the training error by round, if there is one, and the weaker one if it holds."""
-    if any(one.training_bound is None for one in rounds):
+    found = [one.training_bound for one in rounds if one.training_bound is not None]
+    if not found or len(found) < len(rounds):
         return np.zeros(0)
-    bounds = np.asarray([one.training_bound for one in rounds], dtype=np.float64)
-    text = f"{_product_text(rounds[0])}: a bound on the training error"
-    _draw_by_round(ax, bounds, "bound", label=text, **style.seen(_BOUND))
+    bounds, first = np.asarray(found), rounds[0]
+    n_outputs = len(first.votes[0]) if isinstance(first, RegionRound) else 1
+    times = "" if n_outputs == 1 else f"{n_outputs / 2:g} times the "
+    text = rf"{times}product of the normalisers, $\prod Z_t$: a bound on the training error"
+    style.plot_rounds(ax, bounds, marker="^", label=text, color=style.ink(), **_BOUND)
     errors = [one.error for one in rounds if isinstance(one, Round)]
     weaker = edge_bounds(errors)
     if errors and (bounds <= weaker * (1 + 1e-9)).all():  # not so with every learning rate
         text = r"from the edges only, $\exp(-2 \sum g_t^2)$: a weaker bound"
-        _draw_by_round(ax, weaker, "by edges", label=text, **_BY_EDGES)
+        style.plot_rounds(ax, weaker, marker="v", label=text, **_BY_EDGES)
     return bounds
 
 
-def _product_text(first: AnyRound) -> str:
-    """What the bound is; with K outputs K/2 times the product."""
-    n_outputs = len(first.votes[0]) if isinstance(first, RegionRound) else 1
-    times = "" if n_outputs == 1 else f"{n_outputs / 2:g} times the "
-    return rf"{times}product of the normalisers, $\prod Z_t$"
-
-
-def _draw_by_round(ax: Axes, values: np.ndarray, kind: str, **look: Any) -> None:
-    marker = _MARKERS[kind] if len(values) < style.LONG else ""
-    ax.plot(np.arange(1, len(values) + 1), values, marker=marker, ms=3, **look)
-
-
-def _set_top(
-    ax: Axes, curves: Sequence[_Curve], bound: float = 0.0, *, is_share: bool = True
-) -> None:
-    """Set the y axis for the errors, with the lowest value of the bound in view.
-
-    `is_share` says that errors are shares of the samples, not losses of a quantity.
-    """
-    highest = max(float(curve.values.max()) for curve in curves)
+def _set_top(ax: Axes, errors: np.ndarray, bounds: np.ndarray, *, is_share: bool) -> None:
+    """Set the y axis for the errors, with the lowest value of the bound in view."""
+    low, high = float(errors.min()), float(errors.max())
     if is_share:
-        top = max(2.2 * highest, 1.1 * bound, 0.01)
+        top = max(2.2 * high, 1.1 * float(bounds.min(initial=1.0)) * bool(bounds.size), 0.01)
         ax.set_ylim(0, top if top < 0.6 else 1.0)
     else:
-        lowest = min(float(curve.values.min()) for curve in curves)
-        is_far = lowest > 0.5 * highest
-        bottom = max(0.0, lowest - 0.3 * (highest - lowest)) if is_far else 0.0
-        ax.set_ylim(bottom, highest + 0.08 * (highest - bottom) or 1.0)
-
-
-def _draw_by_votes(strip: Axes, rounds: Sequence[AnyRound]) -> None:
-    """Draw a number for each round: its edge, 1 - Z, or the score of its split."""
-    values, name = _by_votes(rounds)
-    marker = _marker(len(values))
-    numbers = np.arange(1, len(values) + 1)
-    strip.plot(numbers, values, color=style.ink(), linewidth=0.9, marker=marker, markersize=3)
-    # Below -1 a round more than doubles the bound; how much more may be infinite.
-    low, high = max(-1.0, min(0.0, *values)), max(0.0, *values)
-    strip.set_ylim(1.1 * low, 1.1 * high or 0.1)
-    strip.set_ylabel(name)
+        bottom = max(0.0, low - 0.3 * (high - low)) if low > 0.5 * high else 0.0
+        ax.set_ylim(bottom, high + 0.08 * (high - bottom) or 1.0)
 
 
 def _by_votes(rounds: Sequence[AnyRound]) -> tuple[list[float], str]:
+    """A number for each round, and its name: its edge, 1 - Z, or the score of its split."""
     edges = [one.edge for one in rounds if isinstance(one, Round)]
     if edges:
         return edges, "edge $g_t$"
@@ -400,6 +310,75 @@ def _by_votes(rounds: Sequence[AnyRound]) -> tuple[list[float], str]:
     return [one.score for one in rounds if isinstance(one, RegionRound)], "score of\nthe split"
 
 
-def _marker(n_rounds: int) -> str:
-    """The marker of a curve: points if the rounds are few."""
-    return "o" if n_rounds < style.LONG else ""
+def draw_rounds(
+    ax: Axes,
+    model: StumpEnsemble,
+    scores: Sequence[DrawnScore],
+    records: Sequence[Sequence[AnyRound]] | None,
+) -> None:
+    """Draw a number for each round: a line for each run, on the page of `overview`.
+
+    A model of discrete votes stores each stump's error, from which the bound on the training error
+    follows. Where regions have votes of their own, a model stores the votes only; the records of a
+    classifier's rounds, its `rounds_`, have the training error and, with AdaBoost's votes, the
+    bound. The average of bags has no rounds of its own: drawn are the median of the bags, and a
+    band from the least to the largest, of those bags that have the round. Their records stand bag
+    after bag.
+    """
+    drawn = {0: scores[0]} if model.is_shared else {model.member_index(s.label): s for s in scores}
+    bags = model.bag_models or (model,)
+    what, n_rounds = "", 0
+    for number, score in drawn.items():
+        found = []
+        for bag, own in enumerate(bags):
+            run = None if records is None else records[bag * len(model.members) + number]
+            values, name = _of_rounds(own.members[number], run, model.link)
+            if len(values):
+                found.append(np.asarray(values, dtype=np.float64))
+                what = name
+        if found:
+            n_rounds = max(n_rounds, *map(len, found))
+            look = {**score.look, "label": score.name}
+            _draw_bags(ax, found, look if len(drawn) > 1 else look | {"color": style.BLUE})
+    if not what:
+        style.leave_empty(ax, "no stump is better than chance")
+        return
+    ax.set_ylim(0, 1.0 if what.startswith("bound") else None)
+    whose = "" if model.has_one_score else ",\neach class against the rest"
+    if model.is_shared:
+        whose = f",\nall {len(model.classes)} classes"
+    elif len(drawn) == 1 and whose:
+        whose = f",\n{scores[0].name} against rest"
+    of_bags = f",\nmedian and range of {len(bags)} bags" if len(bags) > 1 else ""
+    ax.set_ylabel(f"{what}{whose}{of_bags}", fontsize="small" if whose and of_bags else None)
+    if len(drawn) > 1:
+        style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=3)
+    style.rounds_axis(ax, n_rounds)
+
+
+def _of_rounds(
+    member: Member | RegionMember, run: Sequence[AnyRound] | None, link: str
+) -> tuple[Any, str]:
+    """What is drawn of one run, and its name."""
+    if isinstance(member, Member):
+        errors = [stump.error for stump in member.stumps]  # 1 in a model made by hand
+        is_bounded = bool(errors) and max(errors) < 1
+        found = training_bounds(errors, member.votes) if is_bounded else ()
+        return found, "bound on the training error"
+    if not run:
+        return member.term_importances, _SIZE
+    bounds = [one.training_bound for one in run if one.training_bound is not None]
+    if bounds:
+        return bounds, "bound on the training error"
+    return [one.training_error for one in run], terms.ERRORS.get(link, "training error")
+
+
+def _draw_bags(ax: Axes, runs: Sequence[np.ndarray], look: dict[str, Any]) -> None:
+    """One run as a line, or the median of several with a band."""
+    by_round = np.full((len(runs), max(map(len, runs))), np.nan)
+    for row, own in zip(by_round, runs, strict=True):
+        row[: len(own)] = own
+    if len(runs) > 1:
+        low, high = np.nanmin(by_round, axis=0), np.nanmax(by_round, axis=0)
+        style.fill_band(ax, np.arange(1, len(low) + 1), low, high, look["color"])
+    style.plot_rounds(ax, np.nanmedian(by_round, axis=0), **look)

@@ -13,24 +13,9 @@ import numpy as np
 
 from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
-from gpustump.plots import inputs, spread, style
-from gpustump.plots.columns import (
-    Column,
-    Groups,
-    chosen_columns,
-    columns_of,
-    features_of,
-    shares_of,
-)
-from gpustump.plots.panels import (
-    DrawnScore,
-    Panel,
-    StepPanel,
-    draw_panel,
-    keep_room,
-    panel_of,
-    turn_texts_inwards,
-)
+from gpustump.plots import style, terms
+from gpustump.plots.panels import DrawnScore, Panel, keep_room, turn_texts_inwards
+from gpustump.plots.terms import Category, Column, Samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +39,7 @@ def shape_function(
 
     Parameters
     ----------
-    model : StumpEnsemble or fitted classifier
+    model : StumpEnsemble or fitted estimator
     feature : int or str
         Its index, or its name if the model has names.
     X : array (n_samples, n_features), optional
@@ -88,17 +73,19 @@ def shape_function(
     the log-probability up to a number that all classes share.
 
     The x axis covers the finite values of X, or without X the thresholds. Long tails are cut off,
-    and texts at the edge count the steps there, and say which share of the samples lies there and
-    how far it reaches. Where half of the values would still stand in a tenth of the axis, it is
-    logarithmic, and says so. Dates and times of a model that knows them are drawn as such, and
-    durations in a unit that the axis names. The vote for missing values is drawn to the right:
-    without X if it is not 0 and was learnt from missing values, with X if a value is missing.
-    Values too large or too small for Matplotlib are drawn in units of a power of ten, which the
-    axis names. A categorical feature has bars.
+    and texts at the edges count the steps there, and say which share of the samples lies there.
+    Where half of positive values would stand at the very left of the axis, it is logarithmic. Dates
+    and times of a model that knows them are drawn as such, and durations in a unit that the axis
+    names.
+    The vote for missing values is drawn to the right: without X if it is not 0 and was learnt from
+    missing values, with X if a value is missing. A categorical feature has bars, and so has a
+    column of text that the command line gave the model as one feature for each value. If it has
+    many categories, the most frequent ones are drawn, or without X those that differ most;
+    "(other)" is a value that the model does not know, drawn if X has one.
 
-    A bagged model has a band around the function: one standard deviation over the bags to both
-    sides, as Explainable Boosting Machines draw it [Nori, Jenkins, Koch and Caruana 2019]. The vote
-    for missing values has a line of the same length.
+    A bagged model has a band around the function, or lines at the ends of bars: one standard
+    deviation over the bags to both sides, as Explainable Boosting Machines draw it [Nori, Jenkins,
+    Koch and Caruana 2019].
 
     Examples
     --------
@@ -112,18 +99,18 @@ def shape_function(
     ensemble = model_of(model)
     index = ensemble.feature_index(feature)
     scores = drawn_scores(ensemble, label, [index])  # refused before a table is read
-    samples = inputs.samples_of(model, X, sample_weight)
-    panel = panel_of(ensemble, index, scores, samples)
+    samples = terms.samples_of(model, X, sample_weight)
     ax = style.tidy_axes(ax, height=3.6 if samples is None else 4.2)
-    draw_panel(ax, None if samples is None else style.strip_below(ax, _STRIP), panel)
-    if panel.shows_missing:
+    strip = None if samples is None else style.strip_below(ax, _STRIP)
+    if Panel(ax, strip, ensemble, index, scores, samples).draw():
         keep_room(ax)
-    _say_what(ax, score_text(scores))
-    handles, names = _entries(ensemble, [panel])
+        turn_texts_inwards(ax)
+    text = f"contribution to the {score_text(scores)}"
+    is_long = 0.09 * len(text) > 1.15 * ax.bbox.height / ax.figure.dpi
+    ax.set_ylabel(text.replace(" to the", " to\nthe", 1) if is_long else text)
+    handles, names = _entries(ensemble, [index], scores)
     if handles:
-        title = _classes_shown(ensemble, scores)
-        style.legend_above(ax, handles, names, title=title, alignment="left")
-    turn_texts_inwards(ax)
+        style.legend_above(ax, handles, names, title=_classes_shown(ensemble, scores))
     return style.make_current(ax)
 
 
@@ -134,7 +121,6 @@ def shape_functions(
     sample_weight: Any = None,
     features: int | str | Iterable[int | str] | None = None,
     n_features: int = 6,
-    groups: Groups | None = None,
     label: Label | Iterable[Label] | None = None,
     figure: Figure | SubFigure | None = None,
 ) -> np.ndarray:
@@ -145,16 +131,11 @@ def shape_functions(
     model, X, sample_weight
         As for `shape_function`.
     features : int, str, or an iterable of these, optional
-        Which ones, in this order; also names of groups. By default those with the largest
-        `StumpEnsemble.contribution_importances` over X, or without X the largest
-        `StumpEnsemble.feature_importances`.
+        Which ones, in this order; also names of columns of text that are one feature for each
+        value. By default those with the largest `StumpEnsemble.contribution_importances` over X, or
+        without X the largest `StumpEnsemble.feature_importances`.
     n_features : int
         How many, if `features` is not given; fewer if the model uses fewer.
-    groups : mapping, optional
-        Categories that were given to the model as one feature for each value: 1 where a row has
-        the value, else 0. For each category a mapping from its values to their features, such as
-        ``{"colour": {"red": 0, "blue": 1}}``. A category has one panel. By default the text columns
-        of a model that the command line trained; {} for a panel for each feature.
     label : bool, int, float or str, or an iterable of these, optional
         As for `shape_function`. If there are more than 6 classes, those whose functions rise and
         fall most in the panels are drawn.
@@ -164,27 +145,19 @@ def shape_functions(
     Returns
     -------
     ndarray of matplotlib Axes
-        One for each feature or category.
+        One for each feature; all have the same y axis.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such feature or class, or an argument is not as described. In X, a row of a
-        category must have 1 for one value and 0 for the others, or all 0, or all NaN.
+        If there is no such feature or class, or an argument is not as described.
     ImportError
         If Matplotlib is missing.
 
     Notes
     -----
-    Sources and limits as for `shape_function`. All panels have the same y axis. If contributions
-    are the same in all rows of X, the features with the most votes are drawn.
-
-    A category has a bar for each value, from 0 to what the category adds to the score of a row with
-    that value: the sum over all its features, of which one is 1 and the others are 0. It is the sum
-    of their columns in `StumpEnsemble.explain`. "(other)" is a value that has no feature, drawn if
-    X has one. If a category has many values, the most frequent ones are drawn, or without X those
-    whose sums differ most. The share of a category is the sum of its features' shares. For a bagged
-    model, lines at the bars' ends reach one standard deviation over the bags to both sides.
+    Sources and limits as for `shape_function`. If contributions are the same in all rows of X, the
+    features with the most votes are drawn.
 
     Examples
     --------
@@ -198,13 +171,9 @@ def shape_functions(
     ensemble = model_of(model)
     output_indices(ensemble, label)
     check_count(n_features, "n_features")
-    columns = columns_of(ensemble, groups)
-    chosen = (
-        None if features is None else chosen_columns(ensemble, columns, inputs.several(features))
-    )
-    if chosen == []:
-        raise ValueError("features is empty; name one at least, or leave it out.")
-    samples = inputs.samples_of(model, X, sample_weight)
+    columns = terms.columns_of(ensemble)
+    chosen = None if features is None else _named_columns(ensemble, columns, features)
+    samples = terms.samples_of(model, X, sample_weight)
     if chosen is None:
         one = ranked_model(ensemble, label)
         chosen = top(one, contributions_of(one, samples), columns, n_features)
@@ -216,27 +185,31 @@ def draw_panels(
     model: StumpEnsemble,
     columns: Sequence[Column],
     scores: Sequence[DrawnScore],
-    samples: inputs.Samples | None,
+    samples: Samples | None,
     figure: Figure | SubFigure | None,
 ) -> np.ndarray:
     """The shape functions of some columns; of the first feature if there are none."""
     columns = columns or [0]
-    panels = [panel_of(model, column, scores, samples) for column in columns]
-    grid, strips = _grid(figure, len(panels), has_strip=samples is not None)
-    has_missing = any(panel.shows_missing for panel in panels)
-    for ax, strip, panel in zip(grid, strips, panels, strict=True):
-        draw_panel(ax, strip, panel)
-        if has_missing:
+    grid, strips = _grid(figure, len(columns), has_strip=samples is not None)
+    panels = zip(grid, strips, columns, strict=True)
+    missing = [Panel(ax, strip, model, one, scores, samples).draw() for ax, strip, one in panels]
+    if any(missing):
+        for ax in grid:
             keep_room(ax)
     _share_scale(grid)
     for ax in grid:
         turn_texts_inwards(ax)
     line = "\n" if len(columns) <= _COLUMNS else " "  # one row has little height for the label
-    text = f"contribution to{line}the {score_text(scores)}"
-    grid[0].figure.supylabel(text, fontsize="medium")
-    _legend_of_all(grid[0].figure, model, panels)
+    whole = grid[0].figure
+    whole.supylabel(f"contribution to{line}the {score_text(scores)}", fontsize="medium")
+    handles, names = _entries(model, columns, scores)
+    if handles:
+        look: Any = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
+        look |= {"ncols": 6 if sum(map(len, names)) < 80 else 3, "alignment": "left"}
+        title = _classes_shown(model, scores)
+        whole.legend(handles, names, loc="outside upper left", title=title, **look)
     style.make_current(grid[0])
-    return grid
+    return np.asarray(grid)
 
 
 def drawn_scores(
@@ -251,16 +224,15 @@ def drawn_scores(
     """
     numbers = output_indices(model, label)
     if model.is_regression:
-        return [DrawnScore(None, inputs.PREDICTIONS[model.link], style.class_looks(1)[0])]
+        return [DrawnScore(None, terms.PREDICTIONS[model.link], style.line_looks(1)[0])]
     if model.is_binary:
-        name = inputs.class_name(model.classes[1])
-        return [DrawnScore(None, name, style.class_looks(1)[0])]
+        return [DrawnScore(None, terms.class_name(model.classes[1]), style.line_looks(1)[0])]
     if len(numbers) > style.CLASSES:
         numbers = _most_different(model, numbers, {*features})
-    looks = style.class_looks(len(numbers))
+    looks = style.line_looks(len(numbers))
     labels = [model.classes[number] for number in numbers]
     return [
-        DrawnScore(one, inputs.class_name(one), look)
+        DrawnScore(one, terms.class_name(one), look)
         for one, look in zip(labels, looks, strict=True)
     ]
 
@@ -275,7 +247,7 @@ def output_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) 
     """
     if label is None:
         return list(range(model.n_outputs))
-    numbers = list(dict.fromkeys(model.output_index(one) for one in inputs.several(label)))
+    numbers = list(dict.fromkeys(model.output_index(one) for one in terms.several(label)))
     if not 1 <= len(numbers) <= style.CLASSES:
         raise ValueError(f"label must be 1 to {style.CLASSES} labels; got {len(numbers)}.")
     return numbers
@@ -284,73 +256,16 @@ def output_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) 
 def ranked_model(model: StumpEnsemble, label: Label | Iterable[Label] | None) -> StumpEnsemble:
     """The model whose shares choose the features: of one class, or of all."""
     numbers = output_indices(model, label)
-    return inputs.alone(model, numbers[0]) if len(numbers) == 1 else model
+    return terms.alone(model, numbers[0]) if len(numbers) == 1 else model
 
 
 def score_text(scores: Sequence[DrawnScore]) -> str:
     """What the contributions add up to."""
     name = scores[0].name if len(scores) == 1 else "each class"
-    return name if name in inputs.PREDICTIONS.values() else f"score of {name}"
+    return name if name in terms.PREDICTIONS.values() else f"score of {name}"
 
 
-def _most_different(model: StumpEnsemble, numbers: list[int], features: set[int]) -> list[int]:
-    """The outputs whose functions of some features have the largest ranges, in their order."""
-    ranges = [
-        sum(
-            float(np.ptp(t.values)) for t in model.output_tables(number)[1] if t.feature in features
-        )
-        for number in numbers
-    ]
-    best = np.argsort(-np.asarray(ranges), kind="stable")[: style.CLASSES]
-    return sorted(numbers[k] for k in best.tolist())
-
-
-def _entries(model: StumpEnsemble, panels: Sequence[Panel]) -> tuple[list[Any], list[str]]:
-    """What the legend explains: the classes if there are several, and the spread of the bags."""
-    from matplotlib.lines import Line2D
-
-    scores = panels[0].scores
-    shown = scores if len(scores) > 1 else ()
-    handles: list[Any] = [Line2D([], [], **score.look) for score in shown]
-    names = [score.name for score in shown]
-    if model.n_bags > 1:
-        colour = style.GREY if shown else scores[0].look["color"]
-        is_band = any(isinstance(panel, StepPanel) for panel in panels)
-        handles.append(spread.handle(colour, is_band=is_band))
-        names.append(spread.caption(model.n_bags))
-    return handles, names
-
-
-def _classes_shown(model: StumpEnsemble, scores: Sequence[DrawnScore]) -> str | None:
-    """What the legend says if not all classes are drawn."""
-    n_classes = len(model.classes)
-    if len(scores) in (1, n_classes):
-        return None
-    return f"the {len(scores)} of {n_classes} classes whose functions rise and fall most"
-
-
-def _legend_of_all(
-    figure: Figure | SubFigure, model: StumpEnsemble, panels: Sequence[Panel]
-) -> None:
-    """One legend for all panels, above them."""
-    handles, names = _entries(model, panels)
-    if not handles:
-        return
-    look: Any = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
-    title = _classes_shown(model, panels[0].scores)
-    n_columns = 6 if sum(map(len, names)) < 80 else 3
-    figure.legend(
-        handles,
-        names,
-        loc="outside upper left",
-        ncols=n_columns,
-        title=title,
-        alignment="left",
-        **look,
-    )
-
-
-def contributions_of(model: StumpEnsemble, samples: inputs.Samples | None) -> np.ndarray:
+def contributions_of(model: StumpEnsemble, samples: Samples | None) -> np.ndarray:
     """The share of each feature and pair in the contributions, (n_features + n_pairs,).
 
     All are 0 if there are no samples, or if all samples have the same score.
@@ -364,8 +279,8 @@ def top(
     model: StumpEnsemble, contributions: np.ndarray, columns: Sequence[Column], limit: int
 ) -> list[Column]:
     """The columns with the largest shares of contributions, or of votes if all those are 0."""
-    shares = contributions if contributions.any() else spread.votes_of_terms(model)
-    return [columns[k] for k in largest(shares_of(shares, columns), limit)]
+    shares = contributions if contributions.any() else terms.votes_of_terms(model)
+    return [columns[k] for k in largest(terms.shares_of(shares, columns), limit)]
 
 
 def largest(shares: np.ndarray, limit: int) -> list[int]:
@@ -376,58 +291,84 @@ def largest(shares: np.ndarray, limit: int) -> list[int]:
 
 def features_in(columns: Iterable[Column]) -> list[int]:
     """The features of some columns."""
-    return [feature for column in columns for feature in features_of(column)]
+    return [feature for column in columns for feature in terms.features_of(column)]
 
 
-def _say_what(ax: Axes, score: str) -> None:
-    """The label of the y axis, in two lines if the axes are low."""
-    text = f"contribution to the {score}"
-    ax.set_ylabel(text)
-    length = 0.5 * float(ax.yaxis.label.get_fontsize()) * len(text) / 72
-    if (
-        length > 1.15 * ax.bbox.height / ax.figure.dpi
-    ):  # a margin, as the layout will make the axes higher
-        ax.set_ylabel(text.replace(" to the", " to\nthe", 1))
+def _named_columns(model: StumpEnsemble, columns: Sequence[Column], features: Any) -> list[Column]:
+    """The categories and features that a caller names; a category's name comes first."""
+    categories = {column.name: column for column in columns if isinstance(column, Category)}
+    given = terms.several(features)
+    if not given:
+        raise ValueError("features is empty; name one at least, or leave it out.")
+    return [
+        categories[one] if isinstance(one, str) and one in categories else model.feature_index(one)
+        for one in given
+    ]
+
+
+def _most_different(model: StumpEnsemble, numbers: list[int], features: set[int]) -> list[int]:
+    """The outputs whose functions of some features have the largest ranges, in their order."""
+    ranges = [
+        sum(np.ptp(own.values) for own in model.output_tables(k)[1] if own.feature in features)
+        for k in numbers
+    ]
+    best = np.argsort(-np.asarray(ranges), kind="stable")[: style.CLASSES]
+    return sorted(numbers[k] for k in best.tolist())
+
+
+def _entries(
+    model: StumpEnsemble, columns: Sequence[Column], scores: Sequence[DrawnScore]
+) -> tuple[list[Any], list[str]]:
+    """What the legend explains: the classes if there are several, and the spread of the bags."""
+    from matplotlib.lines import Line2D
+
+    shown = scores if len(scores) > 1 else ()
+    handles: list[Any] = [Line2D([], [], **score.look) for score in shown]
+    names = [score.name for score in shown]
+    if model.n_bags > 1:
+        colour = style.GREY if shown else scores[0].look["color"]
+        is_band = any(terms.values_of(model, column) is None for column in columns)
+        handles.append(style.bag_handle(colour, is_band=is_band))
+        names.append(style.bag_text(model.n_bags))
+    return handles, names
+
+
+def _classes_shown(model: StumpEnsemble, scores: Sequence[DrawnScore]) -> str | None:
+    """What the legend says if not all classes are drawn."""
+    if len(scores) in (1, len(model.classes)):
+        return None
+    return f"the {len(scores)} of {len(model.classes)} classes whose functions rise and fall most"
 
 
 def _grid(
     figure: Figure | SubFigure | None, n_panels: int, *, has_strip: bool
-) -> tuple[np.ndarray, list[Axes | None]]:
-    """Axes for the panels, three in a row, and the strips below them."""
+) -> tuple[list[Axes], list[Axes | None]]:
+    """Axes for the panels, three in a row, and the strips below them.
+
+    The panels of a row share a grid, so that their edges are aligned.
+    """
     columns = 2 if n_panels == 4 else min(n_panels, _COLUMNS)
     rows = -(-n_panels // columns)
     if figure is None:
         figure = style.new_figure(0.5 + 2.9 * columns, (2.5 if has_strip else 2.1) * rows)
-    if has_strip:
-        return _grid_of_strips(figure, n_panels, columns, rows)
-    grid = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-    for ax in grid[n_panels:]:
-        ax.remove()
-    return np.asarray([style.tidy_axes(ax) for ax in grid[:n_panels]]), [None] * n_panels
-
-
-def _grid_of_strips(
-    figure: Figure | SubFigure, n_panels: int, columns: int, rows: int
-) -> tuple[np.ndarray, list[Axes | None]]:
-    """Panels with strips; those of a row share a grid, so that their edges are aligned."""
     gap = None if figure.get_layout_engine() else 0.35  # without a layout, room for the names
     outer = figure.add_gridspec(rows, 1, hspace=gap)
-    look: Any = {"height_ratios": [1 - _STRIP, _STRIP], "hspace": 0.06}
+    ratios = [1 - _STRIP, _STRIP] if has_strip else [1]
     grid: list[Axes] = []
     strips: list[Axes | None] = []
     for k in range(n_panels):
         row, column = divmod(k, columns)
         if column == 0:
-            inner = outer[row].subgridspec(2, columns, **look)
+            inner = outer[row].subgridspec(len(ratios), columns, height_ratios=ratios, hspace=0.06)
         ax = figure.add_subplot(inner[0, column], sharey=grid[0] if grid else None)
-        strip = figure.add_subplot(inner[1, column], sharex=ax)
         ax.tick_params(labelleft=column == 0)
         grid.append(style.tidy_axes(ax))
-        strips.append(style.under(ax, style.tidy_axes(strip)))
-    return np.asarray(grid), strips
+        strip = figure.add_subplot(inner[1, column], sharex=ax) if has_strip else None
+        strips.append(strip if strip is None else style.under(ax, style.tidy_axes(strip)))
+    return grid, strips
 
 
-def _share_scale(grid: np.ndarray) -> None:
+def _share_scale(grid: Sequence[Axes]) -> None:
     """Set one scale of y for all panels, with room for the largest values.
 
     The number of ticks does not depend on the height of the axes: the layout would otherwise change

@@ -1,6 +1,6 @@
 """Margins of samples, and the share of samples below a margin.
 
-Margins are measured on samples; `generalisation` has the bounds that use them. They need only
+Margins are measured on samples; `bounds` has the bounds that use them. They need only
 elementwise arithmetic and sums of integers, so they are the same numbers in every array library.
 """
 

@@ -12,7 +12,7 @@ the weight on each region, no stump has an edge above 1/6.
 
 Other functions are out of reach: the sign of the product of two features is one. With a quarter of
 the weight on each quadrant, every stump has an error of 1/2, while the product of two stumps is the
-function itself; see `growth.product_growth`.
+function itself; see `bounds.product_growth`.
 """
 
 from __future__ import annotations

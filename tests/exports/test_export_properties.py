@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpustump import RegionMember, Split, StumpEnsemble
-from gpustump.exports.sql_dialects import DIALECTS, number
+from gpustump.exports.sql import DIALECTS, number
 from gpustump.exports.tables import export_tables
 from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.model.encoding import Encoding, InputColumn

@@ -78,7 +78,7 @@ def test_pictures_find_columns_by_name(named):
     assert limits[0] == limits[1]
     row = frame.iloc[5]
     shown = [
-        [label.get_text() for label in plots.waterfall(named, one).get_yticklabels()]
+        [label.get_text() for label in plots.explanation(named, one).get_yticklabels()]
         for one in (row.to_numpy(), row, row[::-1])
     ]
     assert shown[0] == shown[1] == shown[2]
@@ -317,8 +317,6 @@ def test_pictures_show_a_text_column_as_one(mixed):
     frame["since"] = pd.to_datetime(frame["since"])
     panels = plots.shape_functions(mixed, X=frame)
     assert {ax.get_xlabel() for ax in panels[0].figure.axes} >= {"colour", "size", "member"}
-    for ax in (plots.importances(mixed), plots.waterfall(mixed, frame.iloc[3])):
+    for ax in (plots.importances(mixed), plots.explanation(mixed, frame.iloc[3])):
         names = [label.get_text() for label in ax.get_yticklabels()]
         assert sum(name.startswith("colour") for name in names) == 1
-    apart = [label.get_text() for label in plots.importances(mixed, groups={}).get_yticklabels()]
-    assert {"colour=blue", "colour=green"} <= {*apart}

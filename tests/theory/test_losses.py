@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gpustump import fit_stump
-from gpustump.theory.loss_curve import weighted_losses
+from gpustump.theory.losses import weighted_losses
 
 VALUES = st.one_of(
     st.integers(-3, 3).map(float),
@@ -84,27 +84,6 @@ def test_the_least_is_the_stump_that_training_chooses_in_every_tie(kind: str):
         stump = fit_stump(x[:, np.newaxis], y, weights)
         least = weighted_losses(x, y, weights).least()
         assert least == (stump.threshold, stump.polarity, stump.error)
-
-
-def test_losses_are_the_same_numbers_as_the_training_errors_of_a_large_table():
-    random = np.random.default_rng(0)
-    x = np.round(random.normal(size=3000), 2)
-    y = np.where(x + random.normal(size=3000) > 0, 1, -1)
-    weights = random.exponential(size=3000)
-    found = weighted_losses(x, y, weights)
-    assert min(found.errors.min(), found.opposite_errors.min()) == (
-        fit_stump(x[:, None], y, weights).error
-    )
-    for i in (0, 1, 100, len(found.values)):
-        says = np.where(x <= found.thresholds[i], 1, -1)
-        share = math.fsum(weights[says != y]) / math.fsum(weights)
-        assert found.errors[i] == pytest.approx(share, rel=1e-13)
-
-
-def test_the_extremes_are_all_right_and_all_left():
-    found = weighted_losses([3.0, 1.0, 2.0], [1, 1, -1], [1.0, 2.0, 5.0])
-    assert found.errors[[0, -1]].tolist() == [3 / 8, 5 / 8]
-    assert found.thresholds[[0, -1]].tolist() == [-math.inf, math.inf]
 
 
 def test_thresholds_are_those_of_the_columns_dtype():

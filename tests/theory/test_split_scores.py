@@ -65,29 +65,6 @@ def test_the_best_split_is_the_one_that_training_finds_in_every_tie(kind, l2, dt
         assert best.score == stump.score
 
 
-def test_the_best_split_of_a_large_column_has_the_largest_score_and_trainings_votes():
-    random = np.random.default_rng(2)
-    x = np.round(random.normal(size=3000), 2)
-    y = np.where(x + random.normal(size=3000) > 0, 1, -1)
-    weights = random.exponential(size=3000)
-    for kind, l2 in KINDS:
-        found = split_scores(x, y, weights, votes=kind, l2_regularization=l2)
-        stump = fit_stump(x[:, None], y, weights, votes=kind, l2_regularization=l2)
-        assert found.best[:3] == (stump.split.threshold, stump.score, stump.votes)
-        assert found.best.score == found.scores.max()
-        assert found.thresholds[np.argmax(found.scores)] == stump.split.threshold
-
-
-def test_real_votes_halve_the_log_odds_and_newton_votes_are_a_step():
-    x, y = np.repeat([0.0, 1.0], 1000), np.tile([1, 1, 1, -1, -1, -1, 1, -1], 250)
-    y[:1000] = np.tile([1, 1, 1, -1], 250)
-    left = y[:1000]
-    real = split_scores(x, y, votes="real").best
-    assert real.votes[0] == pytest.approx(0.5 * math.log(3), abs=1e-3)  # but for the smoothing
-    newton = split_scores(x, y, votes="newton").best
-    assert newton.votes[0] == pytest.approx(0.5 * (left / 2).sum() / (len(left) / 4), abs=1e-9)
-
-
 def test_a_newton_score_is_twice_the_decrease_of_the_loss_to_second_order():
     random = np.random.default_rng(3)
     x, y, weights = random_column(random, 40)

@@ -26,7 +26,6 @@ from gpustump.cli.write.pictures import (
 )
 from gpustump.data.readable import counted, listed, quoted, suggestion
 from gpustump.model.ensemble import Label, StumpEnsemble
-from gpustump.plots.columns import terms_of
 from gpustump.plots.one_row import RowScore, known_score, row_score
 
 if TYPE_CHECKING:
@@ -132,12 +131,12 @@ def _explained(
     """How the score of a table's only row comes about; a text column counts as one."""
     model, encoding = loaded
     named = replace(model, feature_names=encoding.shown_names)
-    return row_score(named, table, terms_of(named, encoding.groups), label, known)
+    return row_score(named, table, label, known)
 
 
 def _drawn(row: RowScore, limit: int, path: str) -> bytes:
     with default_matplotlib():
-        from gpustump.plots.explanation import draw_row
+        from gpustump.plots.one_row import draw_row
 
         figure = draw_row(row, limit, None).figure
         return picture(cast("Figure", figure), path)  # never a SubFigure: no axes were given

@@ -24,7 +24,7 @@ from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
 from gpustump.model.pairs import shares_of_pairs
-from gpustump.plots.inputs import PREDICTIONS
+from gpustump.plots.terms import PREDICTIONS
 
 _STARTS = 6
 """The number of classes for which the header shows what their scores start from."""
@@ -54,7 +54,7 @@ def _overview(loaded: LoadedModel, X: np.ndarray | None, path: str) -> bytes:
         from gpustump import plots
 
         drawn = DrawnModel.of(*loaded)
-        return picture(plots.overview(drawn.model, X, groups=drawn.groups), path)
+        return picture(plots.overview(drawn.model, X), path)
 
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from gpustump.cli.wording import label_text
 from gpustump.data.labels import class_numbers
 from gpustump.data.readable import counted
 from gpustump.engines.integer_weights import IntegerWeights
-from gpustump.theory.proportions import effective_size, wilson_interval
+from gpustump.theory.bounds import effective_size, wilson_interval
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble

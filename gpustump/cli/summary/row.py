@@ -12,9 +12,8 @@ from gpustump.cli.summary.region_rules import decimals_for, signed
 from gpustump.cli.summary.text_bars import BarStyle, bars
 from gpustump.cli.wording import label_text, number_text
 from gpustump.data.readable import counted, shortened, thousands
-from gpustump.plots.columns import Category, Pair, Term, counted_terms
-from gpustump.plots.inputs import PREDICTIONS
 from gpustump.plots.one_row import UNITS, Amount, RowScore, total
+from gpustump.plots.terms import PREDICTIONS, Category, Pair, Term, counted_terms
 
 _CLASSES = 6
 """The classes whose probabilities are shown, the most probable ones."""

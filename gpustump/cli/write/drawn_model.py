@@ -16,15 +16,12 @@ class DrawnModel:
     ----------
     model : StumpEnsemble
         With the features' names as pictures show them.
-    groups : dict of str to dict of str to int
-        For each text column its values, and the feature that each value became.
     """
 
     model: StumpEnsemble
-    groups: dict[str, dict[str, int]]
 
     @classmethod
     def of(cls, model: StumpEnsemble, encoding: Encoding) -> DrawnModel:
         """A model whose table was encoded like this."""
         named = replace(model, feature_names=encoding.shown_names)
-        return cls(named, encoding.groups)
+        return cls(named)

@@ -30,9 +30,9 @@ from gpustump.cli.write.drawn_model import DrawnModel
 from gpustump.cli.write.pictures import as_bytes, check_matplotlib, default_matplotlib, new_figure
 from gpustump.data.parameters import VoteKind, check_quantity_loss
 from gpustump.data.readable import shortened, thousands
-from gpustump.plots.inputs import PREDICTIONS
 from gpustump.plots.pairs import SMALL
 from gpustump.plots.style import words
+from gpustump.plots.terms import PREDICTIONS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -223,23 +223,41 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
 
 def _quality(drawing: _Drawing) -> Iterator[Picture]:
     """How good the model is on the rows held out."""
-    from gpustump import plots
-
     drawn = drawing.drawn.model
     if drawing.held_out is None or not (drawn.n_rounds or drawn.pairs):
         return
-    model, rows = drawing.drawn.model, drawing.held_out.given()
-    if model.is_regression:
-        rows |= drawing.held_out.offsets._asdict()
-        for picture, title in (
-            (plots.true_over_predicted, "True values over predictions of the held-out rows"),
-            (plots.residuals, "What predictions of the held-out rows miss"),
-        ):
-            figure = new_figure(6.0, 5.2)
-            picture(model, **rows, ax=figure.add_subplot())
-            yield _picture(figure, title)
+    if drawn.is_regression:
+        yield from _quality_of_quantity(drawing, drawing.held_out)
         return
     yield from _quality_of_classes(drawing, drawing.held_out)
+
+
+def _quality_of_quantity(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture]:
+    """True values, and what predictions of them miss, by scikit-learn; of rates with exposures."""
+    from sklearn.metrics import PredictionErrorDisplay
+
+    model, true = drawing.drawn.model, rows.y
+    predicted = model.quantities_of(np.asarray(model.decision_function(rows.X)))
+    if rows.offsets.exposure is None:
+        predicted = rows.offsets.applied(predicted, model)
+    else:
+        true = rows.without_offsets(drawing.method.loss)["y"]
+    what = "value" if rows.offsets.exposure is None else "rate"
+    for kind, title, name in (
+        (
+            "actual_vs_predicted",
+            "True values over predictions of the held-out rows",
+            f"true {what}",
+        ),
+        ("residual_vs_predicted", "What predictions of the held-out rows miss", "true − predicted"),
+    ):
+        figure = new_figure(6.0, 5.2)
+        ax = figure.add_subplot()
+        PredictionErrorDisplay.from_predictions(
+            true, predicted, kind=kind, ax=ax, random_state=0, scatter_kwargs={"s": 9}
+        )
+        ax.set(xlabel=f"predicted {what}", ylabel=name)
+        yield _picture(figure, title)
 
 
 def _quality_of_classes(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture]:
@@ -321,12 +339,12 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
 def _shapes(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
-    model, groups, (X, _, weights, _) = drawing.drawn.model, drawing.drawn.groups, drawing.trained
+    model, (X, _, weights, _) = drawing.drawn.model, drawing.trained
     for label, title in drawing.scores:
         n_panels = min(6, max(1, _n_columns(drawing.drawn, label)))
         figure = new_figure(0.5 + 3.1 * min(n_panels, 3), 2.7 * (1 if n_panels <= 3 else 2))
         rows: dict[str, Any] = {"X": X, "sample_weight": weights}
-        plots.shape_functions(model, **rows, groups=groups, label=label, figure=figure)
+        plots.shape_functions(model, **rows, label=label, figure=figure)
         what = PREDICTIONS.get(model.link, "score")
         yield _picture(figure, f"What the features add to the {what}{title}")
 
@@ -350,7 +368,11 @@ def _pairs(drawing: _Drawing) -> Iterator[Picture]:
 def _n_columns(drawn: DrawnModel, label: Any) -> int:
     """How many columns a score uses."""
     _, tables = drawn.model.output_tables(drawn.model.output_index(label))
-    of = {feature: name for name, values in drawn.groups.items() for feature in values.values()}
+    of = {
+        feature: name
+        for name, values in drawn.model.encoding.groups.items()
+        for feature in values.values()
+    }
     return len({of.get(table.feature, table.feature) for table in tables})
 
 
@@ -360,7 +382,7 @@ def _importances(drawing: _Drawing) -> Picture:
     X, _, weights, _ = drawing.trained
     figure = new_figure(7.0, 3.9)
     drawn, ax = drawing.drawn, figure.add_subplot()
-    plots.importances(drawn.model, X, sample_weight=weights, groups=drawn.groups, ax=ax)
+    plots.importances(drawn.model, X, sample_weight=weights, ax=ax)
     terms = "features and pairs" if drawn.model.pairs else "features"
     return _picture(figure, f"Shares of the {terms} in the contributions and in the votes")
 

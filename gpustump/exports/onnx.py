@@ -19,11 +19,45 @@ import numpy as np
 
 from gpustump.arrays.devices import how_to_install
 from gpustump.data.readable import quoted, shown
-from gpustump.exports.header_lines import VERSION, header_lines
-from gpustump.exports.onnx_nodes import IR_VERSION, ML_OPSET, OPSET, Nodes
-from gpustump.exports.tables import Column, ExportTables, Steps, export_tables
+from gpustump.exports.tables import (
+    VERSION,
+    Column,
+    ExportTables,
+    Steps,
+    export_tables,
+    header_lines,
+)
 from gpustump.learners.thresholds import rounded_down
 from gpustump.model.classes import label_array
+
+OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
+"""Versions of ONNX that runtimes since 2022 know (ONNX 1.12, ONNX Runtime 1.12)."""
+
+
+class Nodes:
+    """The nodes and constants of a graph, in order."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, values: Any, dtype: Any = None) -> str:
+        """A constant; text in an array of objects."""
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(values, dtype=dtype), name))
+        return name
+
+    def add(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """A node with one output."""
+        from onnx import helper
+
+        name = output or f"{kind.lower()}_{len(self.nodes)}"
+        domain = "ai.onnx.ml" if kind == "LabelEncoder" else ""
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], domain=domain, **attributes))
+        return name
+
 
 DTYPES = ("float32", "float64")
 """The dtypes that a graph can take its numbers in."""

@@ -1,0 +1,315 @@
+"""What pictures are given, and what adds to a score.
+
+A model is an estimator or a `StumpEnsemble`; a table is an array of any library or, for estimators,
+a frame. Pictures are drawn on the host, and copy one column of an array at a time.
+
+What adds to a score is a term: a feature, a category, or a pair of features. The command line gives
+a model a column of text as one feature for each value: 1 where the row has that value, else 0. In a
+picture such a category is one column again: one panel, one bar, one share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.model.explanation import categories_of, step_table_of
+from gpustump.plots import style
+from gpustump.theory.arguments import weights_of as weights_of
+
+PREDICTIONS = {"identity": "prediction", "log": "log of the prediction"}
+"""What the score of a quantity is called, by the model's link."""
+
+ERRORS = {"identity": "mean squared error", "log": "mean deviance"}
+"""What its training error is called."""
+
+_PAIR = 30
+"""The most characters of both names of a pair, if they can be shortened."""
+
+
+class Samples(NamedTuple):
+    """A table, the weights of its samples as the caller gave them, and the same on the host."""
+
+    X: Array
+    sample_weight: Any
+    weights: IntegerWeights
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of text whose values are features.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple of str
+    features : tuple of int
+        The feature of each value.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    features: tuple[int, ...]
+
+
+Column = int | Category
+"""A feature's index, or a category."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair of features.
+
+    Attributes
+    ----------
+    number : int
+        In `StumpEnsemble.pairs`.
+    place : int
+        Of its column in `StumpEnsemble.explain`, behind those of all features.
+    features : (int, int)
+    """
+
+    number: int
+    place: int
+    features: tuple[int, int]
+
+
+Term = Column | Pair
+
+
+class Bars(NamedTuple):
+    """What a column with categories adds to a score.
+
+    Attributes
+    ----------
+    values : ndarray (n_values,) of float64
+        In a row with each value.
+    other, missing : float
+        In a row with another value, and in a row without a value.
+    deviations : ndarray (n_values + 2,) of float64, or None
+        For a bagged model the standard deviations of these numbers over the bags.
+    """
+
+    values: np.ndarray
+    other: float
+    missing: float
+    deviations: np.ndarray | None
+
+
+class Shares(NamedTuple):
+    """The shares of the weight of the samples with each category, with another and without one."""
+
+    values: np.ndarray
+    other: float
+    missing: float
+
+
+def samples_of(model: Any, X: Any, sample_weight: Any) -> Samples | None:
+    """The samples to draw beside a model; None if no table is given.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are weights without samples, or one of them is not valid.
+    """
+    if X is None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight is given without X; give both, or neither.")
+        return None
+    X = table_of(model, X)
+    return Samples(X, sample_weight, weights_of(sample_weight, X))
+
+
+def table_of(model: Any, X: Any) -> Array:
+    """A table with the model's features, as an array; estimators accept frames."""
+    if isinstance(model, StumpEnsemble):
+        return model.checked(X)
+    table: Array = model._table(X, reset=False)
+    return table
+
+
+def column_of(X: Array, feature: int) -> np.ndarray:
+    """One column of a table on the host, float64 (n_samples,)."""
+    with arrays.computing_on(X):
+        column = arrays.to_host(arrays.as_working(X[:, feature]))
+    return column.astype(np.float64)
+
+
+def alone(model: StumpEnsemble, output: int) -> StumpEnsemble:
+    """A model of one output, for two classes or a quantity, without its bags."""
+    if model.is_regression:
+        return replace(model, bags=None)
+    pairs = tuple(
+        replace(own, values=own.values[..., output : output + 1], bags=None) for own in model.pairs
+    )
+    if model.is_shared:
+        moved = tuple(own.of_output(output) for own in model.moved)
+    else:
+        moved = model.moved[output : output + 1]
+    of_one: dict[str, Any] = {"members": (model.output_member(output),), "moved": moved}
+    return replace(model, **of_one, pairs=pairs, classes=(-1, 1), link="logistic", bags=None)
+
+
+def several(given: Any) -> list[Any]:
+    """A list of what is given: of its items, or of one number or name."""
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    return [given] if is_one else list(given)
+
+
+def two_features(features: Any, index: Callable[[Any], int]) -> tuple[int, int]:
+    """The indices of two different features; `index` gives the index of one."""
+    given = [index(feature) for feature in several(features)]
+    if len(set(given)) != 2 or len(given) != 2:
+        raise ValueError(f"features must be two different ones, such as (0, 1); got {features!r}.")
+    return given[0], given[1]
+
+
+def class_name(label: Label) -> str:
+    """A class's name in a sentence."""
+    return style.words(label, 20) if isinstance(label, str) else f"class {label}".replace("-", "−")
+
+
+def score_name(model: StumpEnsemble, label: Label | None) -> str:
+    """The class that a member's score is for: the second of two, or the one with this label."""
+    return class_name(model.classes[1 if model.is_binary else model.output_index(label)])
+
+
+def columns_of(model: StumpEnsemble) -> list[Column]:
+    """All features and categories; a category stands at the place of its first feature."""
+    groups = model.encoding.groups if "encoding" in model.details else {}
+    place: dict[int, Column] = {feature: feature for feature in range(model.n_features)}
+    for name, values in groups.items():
+        category = Category(name, tuple(values), tuple(values.values()))
+        for feature in category.features:
+            del place[feature]
+        place[min(category.features)] = category
+    return [place[feature] for feature in sorted(place)]
+
+
+def pairs_of(model: StumpEnsemble) -> list[Pair]:
+    """All pairs of features of a model."""
+    return [Pair(k, model.n_features + k, own.features) for k, own in enumerate(model.pairs)]
+
+
+def terms_of(model: StumpEnsemble) -> list[Term]:
+    """All columns, then all pairs of features."""
+    return [*columns_of(model), *pairs_of(model)]
+
+
+def features_of(column: Column) -> tuple[int, ...]:
+    """The features of a column."""
+    return column.features if isinstance(column, Category) else (column,)
+
+
+def places_of(term: Term) -> list[int]:
+    """The columns of `StumpEnsemble.explain` that hold what a term adds."""
+    return [term.place] if isinstance(term, Pair) else [*features_of(term)]
+
+
+def shares_of(shares: np.ndarray, terms: Sequence[Term]) -> np.ndarray:
+    """The shares of terms (..., n_terms), from those of all features and pairs."""
+    return np.stack([shares[..., places_of(term)].sum(axis=-1) for term in terms], axis=-1)
+
+
+def votes_of_terms(model: StumpEnsemble) -> np.ndarray:
+    """The `feature_importances`, and 0 for each pair, as pairs have no stumps."""
+    return np.append(model.feature_importances(), np.zeros(len(model.pairs)))
+
+
+def feature_name(model: StumpEnsemble, feature: int, limit: int = style.NAME) -> str:
+    """A feature's name in a picture; with its index if the shortened name is not unique."""
+    names = model.feature_names
+    if names is None:
+        return f"feature {feature}"
+    short = style.words(names[feature], limit)
+    if short != names[feature] and sum(style.words(name, limit) == short for name in names) > 1:
+        return style.words(f"{feature}: {names[feature]}", limit)
+    return short
+
+
+def pair_name(model: StumpEnsemble, features: tuple[int, int]) -> str:
+    """The name of a pair in a picture; of long names each feature has half of the room."""
+    names = [feature_name(model, feature) for feature in features]
+    if sum(map(len, names)) > _PAIR:
+        names = [feature_name(model, feature, _PAIR // 2) for feature in features]
+    return " x ".join(names)
+
+
+def name_of(model: StumpEnsemble, term: Term) -> str:
+    """The name of a term in a picture."""
+    if isinstance(term, Pair):
+        return pair_name(model, term.features)
+    return style.words(term.name) if isinstance(term, Category) else feature_name(model, term)
+
+
+def counted_terms(terms: Sequence[Term]) -> str:
+    """How many terms there are, such as "3 other features and pairs", without the number 3."""
+    n_pairs = sum(isinstance(term, Pair) for term in terms)
+    if 0 < n_pairs < len(terms):
+        return "other features and pairs"
+    return f"other {'pair' if n_pairs else 'feature'}{'s' * (len(terms) != 1)}"
+
+
+def kind_of(model: StumpEnsemble, feature: int) -> str:
+    """The kind of the column that a feature comes from, such as "date"; "number" if unknown."""
+    return model.encoding.origin(feature).column.kind
+
+
+def values_of(model: StumpEnsemble, column: Column) -> tuple[str, ...] | None:
+    """The names of a column's categories; None for a feature with numbers."""
+    if isinstance(column, Category):
+        return column.values
+    names = categories_of(model, column)
+    return None if names is None else tuple(names.values())
+
+
+def bars_of(model: StumpEnsemble, column: Column, label: Label | None) -> Bars:
+    """What a column with categories adds to the score of a class.
+
+    Votes are whole multiples of a power of two, so sums of them are exact in any order: these are
+    those of `StumpEnsemble.explain`, to the last bit.
+    """
+    n_bags = len(model.bag_models)
+    if isinstance(column, Category):
+        tables: list[Any] = [step_table_of(model, feature, label) for feature in column.features]
+    else:
+        tables = [model.shape_function(column, label=label)]
+    found = [_with_bags(table, n_bags) for table in tables]  # (1 + n_bags, k + 1) each
+    if isinstance(column, Category):
+        at = [table.steps_of(np.asarray([0.0, 1.0, np.nan])) for table in tables]
+        own = np.stack([one[:, steps] for one, steps in zip(found, at, strict=True)], axis=2)
+        at_0, at_1, missing = own[:, 0], own[:, 1], own[:, 2].sum(axis=1, keepdims=True)
+        other = at_0.sum(axis=1, keepdims=True)
+        rows = np.hstack([other - at_0 + at_1, other, missing])
+    else:  # an unknown category counts as a missing value
+        rows = np.hstack([found[0], found[0][:, -1:]])
+    deviations = rows[1:].std(axis=0, ddof=1) if n_bags else None
+    return Bars(rows[0, :-2], float(rows[0, -2]), float(rows[0, -1]), deviations)
+
+
+def _with_bags(table: Any, n_bags: int) -> np.ndarray:
+    """The outcomes of a table, and below them those of each bag."""
+    bags = np.tile(table.outcomes, (n_bags, 1)) if table.bags is None else table.bags
+    return np.vstack([table.outcomes, bags])
+
+
+def rows_of(model: StumpEnsemble, samples: Samples, column: Column) -> Shares:
+    """The shares of the samples with each category of a column."""
+    share = samples.weights.share
+    if isinstance(column, Category):
+        own = np.stack([column_of(samples.X, feature) for feature in column.features], axis=1)
+        is_value, is_missing = own == 1.0, np.isnan(own).all(axis=1)
+    else:
+        own = column_of(samples.X, column)
+        is_value = own[:, np.newaxis] == np.asarray([*(categories_of(model, column) or {})])
+        is_missing = np.isnan(own) | (own < 0)
+    is_other = ~is_value.any(axis=1) & ~is_missing
+    values = np.asarray([share(is_one) for is_one in is_value.T])
+    return Shares(values, share(is_other), share(is_missing))

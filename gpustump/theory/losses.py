@@ -1,0 +1,659 @@
+"""The losses that boosting lowers: of a cut, by its threshold, and of a model, by round.
+
+The curves of a cut are computed as in training, from the same integers and by the same operations.
+So the least error is, bit for bit, that of the stump that training finds, and the largest score
+that of the split that `fit_stump` returns for this column alone.
+
+AdaBoost lowers the exponential loss by rounds, LogitBoost the log-loss; neither lowers the error
+directly. The mean exponential loss on the training samples is the product of the normalisers Z, so
+it also gives the bound on the training error where only a model and its training samples are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.splits import SplitVotes, together
+from gpustump.data.input_arrays import as_array
+from gpustump.data.labels import class_numbers
+from gpustump.data.parameters import Link, VoteKind, check_real, check_vote_kind
+from gpustump.data.tables import check_table
+from gpustump.data.weights import check_weighted_signs
+from gpustump.engines.contract import RegionSums, Totals, sign_of
+from gpustump.engines.integer_weights import IntegerWeights, in_units, signed
+from gpustump.engines.reference.integers import second_of
+from gpustump.engines.reference.state import loss_of
+from gpustump.engines.worth import Sums, worth_of
+from gpustump.learners.hypothesis import regions
+from gpustump.learners.step_table import StepTable
+from gpustump.learners.thresholds import midpoints
+from gpustump.model.additive import AdditiveModel, Term
+from gpustump.model.classes import class_indices, log_probabilities
+from gpustump.model.ensemble import Label, StumpEnsemble, model_of
+from gpustump.model.members import added_up
+from gpustump.theory.arguments import weights_of
+
+
+class Cuts(NamedTuple):
+    """The cuts of a feature with k distinct values, from below all of them to above all.
+
+    Attributes
+    ----------
+    values : ndarray (k,)
+        The distinct values, increasing, in the column's dtype.
+    thresholds : ndarray (k + 1,) of float64
+        -inf, the midpoints, and +inf; +inf alone if all values are missing.
+    present, missing : ndarray of int64
+        Indices of the samples with a value, in increasing order of it, and of those without.
+    is_last : ndarray (n_present,) of bool
+        Whether a sample is the last one of its value, in the order of `present`.
+    """
+
+    values: np.ndarray
+    thresholds: np.ndarray
+    present: np.ndarray
+    missing: np.ndarray
+    is_last: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> Cuts:
+        """The cuts of a column (n_samples,) of floats on the host; NaN means missing."""
+        with np.errstate(all="ignore"):
+            keys = arrays.order_keys(x)
+        order = np.argsort(keys, kind="stable")
+        is_there = keys[order] != arrays.missing_key(arrays.dtype_name(x))
+        present = order[is_there]
+        is_last = np.append(keys[present][1:] != keys[present][:-1], True)[: len(present)]
+        values = x[present][is_last]
+        ends = np.concatenate([[-math.inf], midpoints(values), [math.inf]])
+        thresholds = ends if len(values) else ends[-1:]
+        return cls(values, thresholds, present, order[~is_there], is_last)
+
+    def sums_left(self, integers: np.ndarray) -> np.ndarray:
+        """The sums over the samples on the left of each cut, from 0 to all present: (k + 1,)."""
+        running = np.cumsum(integers[self.present])
+        return np.append(np.zeros(1, dtype=np.int64), running[self.is_last])
+
+
+def checked_column(x: Any) -> Array:
+    """One feature's values, with the errors of `check_table`."""
+    x = as_array(x, "x")
+    if x.ndim != 1:
+        raise ValueError(
+            f"x must have one dimension, (n_samples,), but its shape is {tuple(x.shape)}; pass one "
+            "column, X[:, j], at a time."
+        )
+    return check_table(x[:, None], name="x")[:, 0]
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The weighted errors of all stumps on one feature with k distinct values.
+
+    Attributes
+    ----------
+    values : ndarray (k,) of float64
+        The distinct values, increasing. The loss has a step at each.
+    thresholds : ndarray (k + 1,) of float64
+        The candidates: -inf for a threshold below every value, the midpoints, and +inf. The loss is
+        constant on [values[i - 1], values[i]), where thresholds[i] lies. (If a value is -inf, the
+        first candidate still stands for a threshold below it.)
+    wrong, opposite_wrong : ndarray (k + 1,) of int64
+        The integer weight that the stump with this threshold gets wrong: with polarity +1, which
+        predicts +1 where x <= threshold, and with polarity -1.
+    total_weight : int
+        The integer weight of all samples.
+    heavier : int
+        The label of larger total weight, +1 or -1; +1 if both have the same.
+
+    Examples
+    --------
+    >>> from gpustump.theory import weighted_losses
+    >>> found = weighted_losses([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1])
+    >>> found.values.tolist()
+    [1.0, 2.0, 4.0, 5.0]
+    >>> found.errors.tolist()
+    [0.75, 0.5, 0.25, 0.5, 0.25]
+    >>> found.opposite_errors.tolist()
+    [0.25, 0.5, 0.75, 0.5, 0.75]
+    """
+
+    values: np.ndarray
+    thresholds: np.ndarray
+    wrong: np.ndarray
+    opposite_wrong: np.ndarray
+    total_weight: int
+    heavier: int
+
+    @property
+    def errors(self) -> np.ndarray:
+        """The loss with polarity +1, (k + 1,) of float64."""
+        return _shares(self.wrong, self.total_weight)
+
+    @property
+    def opposite_errors(self) -> np.ndarray:
+        """The loss with polarity -1, (k + 1,): 1 - errors, unless values are missing."""
+        return _shares(self.opposite_wrong, self.total_weight)
+
+    def least(self) -> tuple[float, int, float]:
+        """Threshold, polarity and error of the stump that training chooses.
+
+        Among equally good stumps it is the one with the lowest threshold. A stump with all values
+        on one side is chosen only if it is strictly better than every threshold between two values.
+        If both of its polarities are equally good, it predicts the label of larger total weight.
+
+        Examples
+        --------
+        >>> from gpustump.theory import weighted_losses
+        >>> weighted_losses([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1]).least()
+        (3.0, 1, 0.25)
+        """
+        wrong = np.stack([self.wrong, self.opposite_wrong], axis=1)
+        inside, above_all = wrong[1:-1], wrong[-1]  # wrong[0] holds the same two numbers
+        if inside.size and inside.min() <= above_all.min():
+            at, side = divmod(int(np.argmin(inside)), 2)
+            threshold, polarity = float(self.thresholds[at + 1]), 1 - 2 * side
+            return threshold, polarity, int(inside.min()) / self.total_weight
+        polarity = self.heavier
+        if above_all[0] != above_all[1]:
+            polarity = 1 - 2 * int(np.argmin(above_all))
+        return math.inf, polarity, int(above_all.min()) / self.total_weight
+
+
+def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> Losses:
+    """The weighted error of every stump on one feature.
+
+    Parameters
+    ----------
+    x : array (n_samples,)
+        The feature's values: booleans, integers or floats of any array library; NaN means missing.
+    y : array (n_samples,)
+        Labels -1 and +1, both present.
+    sample_weight : array (n_samples,), optional
+        As for `fit_stump`.
+
+    Returns
+    -------
+    Losses
+        On the host.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described; the message names it and what was found.
+
+    Notes
+    -----
+    With polarity +1 the error is F_j(b), the sum of the weights D_i over the i with
+    y_i != sign(b - x_ij) [Shalev-Shwartz and Ben-David 2014, Understanding Machine Learning,
+    10.1.1]; with polarity -1 it is 1 - F_j(b). In the order of x, F_j changes by y_i * D_i from one
+    sample to the next, so one cumulative sum gives all values.
+
+    Samples without a value are predicted to have the label of larger total weight among them, as in
+    training. They add the smaller of their two total weights to every loss.
+
+    Examples
+    --------
+    >>> found = weighted_losses([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1])
+    >>> found.thresholds.tolist()
+    [-inf, 1.5, 3.0, 4.5, inf]
+    >>> found.errors.tolist()
+    [0.75, 0.5, 0.25, 0.5, 0.25]
+    >>> found.least()
+    (3.0, 1, 0.25)
+    """
+    x = checked_column(x)
+    with arrays.computing_on(x):
+        labels, weights, rows = check_weighted_signs(y, sample_weight, x)
+        parts = signed(in_units(weights), labels)
+        values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
+        return _losses(values, arrays.to_host(parts.values), parts.weight, sign_of(parts.total))
+
+
+def _losses(x: np.ndarray, signed_weights: np.ndarray, total_weight: int, heavier: int) -> Losses:
+    """The losses of values (n_samples,) with integer weights, each with the sign of its label."""
+    cuts = Cuts.of(x)
+    sum_left = cuts.sums_left(signed_weights)
+    agreement = 2 * sum_left - sum_left[-1]  # of polarity +1, over the present samples
+    missing = signed_weights[cuts.missing]
+    weight_missing = int(np.abs(missing).sum())
+    wrong_missing = (weight_missing - abs(int(missing.sum()))) // 2
+    weight_present = total_weight - weight_missing
+    return Losses(
+        cuts.values.astype(np.float64),
+        cuts.thresholds,
+        (weight_present - agreement) // 2 + wrong_missing,
+        (weight_present + agreement) // 2 + wrong_missing,
+        total_weight,
+        heavier,
+    )
+
+
+def _shares(weights: np.ndarray, total_weight: int) -> np.ndarray:
+    """Each integer weight as a share of the total, rounded once."""
+    return np.asarray([weight / total_weight for weight in weights.tolist()])
+
+
+class VotedCut(NamedTuple):
+    """A split of one feature, its score, and what its regions vote.
+
+    Attributes
+    ----------
+    threshold : float
+        Infinite if it separates no two values.
+    score : float
+        As in `SplitScores.scores`.
+    votes : (float, float, float)
+        Of the left region, of the right one and of missing values.
+    is_constant : bool
+        Whether all samples are one region, also those without a value.
+    """
+
+    threshold: float
+    score: float
+    votes: tuple[float, float, float]
+    is_constant: bool
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """The scores of all splits of one feature with k distinct values.
+
+    Attributes
+    ----------
+    values : ndarray (k,) of float64
+        The distinct values, increasing. The score has a step at each.
+    thresholds : ndarray (k + 1,) of float64
+        As for `Losses`. The first and the last separate the values that are present from missing
+        ones, and nothing else.
+    scores : ndarray (k + 1,) of float64
+        The score of each split; see `RegionRound.score`. Real votes: -Z/2. Newton votes: the sum
+        over the regions of A**2 / (B + lambda).
+    constant : float
+        The score without any split.
+    kind : "real" or "newton"
+    best : VotedCut
+        The split that training chooses on this feature.
+
+    Examples
+    --------
+    >>> from gpustump.theory import split_scores
+    >>> found = split_scores([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1], votes="newton")
+    >>> found.thresholds.tolist()
+    [-inf, 1.5, 3.0, 4.5, inf]
+    >>> found.scores.round(4).tolist()
+    [1.0, 1.3333, 2.0, 1.3333, 1.0]
+    >>> found.best.threshold, round(found.best.score, 4)
+    (3.0, 2.0)
+    """
+
+    values: np.ndarray
+    thresholds: np.ndarray
+    scores: np.ndarray
+    constant: float
+    kind: VoteKind
+    best: VotedCut
+
+
+def split_scores(
+    x: Array,
+    y: Array,
+    sample_weight: Array | None = None,
+    *,
+    votes: VoteKind = "real",
+    l2_regularization: float = 0.0,
+) -> SplitScores:
+    """The score of every split of one feature, in the first round of boosting from scores of 0.
+
+    Parameters
+    ----------
+    x : array (n_samples,)
+        The feature's values: booleans, integers or floats of any array library; NaN means missing.
+    y : array (n_samples,)
+        Labels -1 and +1, both present.
+    sample_weight : array (n_samples,), optional
+        As for `fit_stump`.
+    votes : "real" or "newton"
+        See `weighted_losses` for discrete votes.
+    l2_regularization : float
+        As for `fit_stump`; for Newton votes.
+
+    Returns
+    -------
+    SplitScores
+        On the host.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described; the message names it and what was found.
+
+    Notes
+    -----
+    Real votes: Z is twice the sum over the regions of sqrt(P * N), where P and N are the shares of
+    the weight that are in the region and have the label +1 or -1. It is the sum of the next weights
+    if every region votes 1/2 ln(P / N) [Schapire and Singer 1999, section 4.1]. Newton votes: A is
+    the region's sum of weight * y / 2 and B that of weight / 4; the score is twice the decrease of
+    the loss ln(1 + exp(-2 * y * F)) in a Newton step, to second order [Friedman, Hastie and
+    Tibshirani 2000, section 4.3].
+
+    Examples
+    --------
+    >>> found = split_scores([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1])
+    >>> [round(-2 * score, 4) for score in found.scores.tolist()]
+    [0.866, 0.7071, 0.5, 0.7071, 0.866]
+    >>> found.best.threshold, [round(vote, 4) for vote in found.best.votes]
+    (3.0, [0.8047, 0.0, 0.0])
+    """
+    kind = check_vote_kind(votes, ("real", "newton"))
+    l2 = check_real(l2_regularization, "l2_regularization", least=0.0)
+    x = checked_column(x)
+    with arrays.computing_on(x):
+        y, weights, rows = check_weighted_signs(y, sample_weight, x)
+        values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
+    labels, weights = arrays.to_host(y), arrays.to_host(weights)
+    found = VoteSettings(kind, l2_regularization=l2).votes(weights)
+    assert isinstance(found, SplitVotes)
+    search = found.rule.search
+    units = in_units(weights, search.n_copies)
+    (own,) = loss_of(labels, units, search).integers().outputs
+    return _scores(Cuts.of(values), Sums(own.first, second_of(own)), found)
+
+
+def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
+    """The scores of a feature's cuts, and the best of them, in the order of ties of training."""
+    search = votes.rule.search
+    left = Sums(*map(cuts.sums_left, integers))
+    right = Sums(*(part[-1] - part for part in left))
+    missing = Sums(*(part[cuts.missing].sum(keepdims=True) for part in integers))
+    nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
+    total = Sums(*(part.sum(keepdims=True) for part in integers))
+    worth = worth_of(search)
+    scores = np.asarray(worth(left, right, missing))
+    constant = float(worth(total, nothing, nothing)[0])
+    at = _place_of_best(scores, constant, has_missing=len(cuts.missing) > 0)
+    sums = _region_sums(left, right, missing, len(scores) - 1 if at is None else at)
+    totals = Totals(int(total.first[0]), int(total.second[0]), 0, 1, len(integers.first))
+    regions = votes.rule.votes_of(together(sums) if at is None else sums, totals)
+    (first,), (second,), (of_missing,) = regions
+    best = VotedCut(
+        math.inf if at is None else float(cuts.thresholds[at]),
+        votes.rule.recorded(constant if at is None else float(scores[at]), totals.weight),
+        (first, first, first) if at is None else (first, second, of_missing),
+        at is None,
+    )
+    return SplitScores(
+        cuts.values.astype(np.float64),
+        cuts.thresholds,
+        np.asarray([votes.rule.recorded(score, totals.weight) for score in scores.tolist()]),
+        votes.rule.recorded(constant, totals.weight),
+        search.votes,
+        best,
+    )
+
+
+def _place_of_best(scores: np.ndarray, constant: float, *, has_missing: bool) -> int | None:
+    """The place of the cut that training takes; None for the constant.
+
+    It is the lowest of the best cuts between two values, unless the constant is better. The last
+    place separates present values from missing ones, if there are any of both; it is taken only if
+    it is better than all others.
+    """
+    between = scores[1:-1]
+    best = float(between.max()) if between.size else -math.inf
+    if has_missing and len(scores) > 1 and scores[-1] > max(best, constant):
+        return len(scores) - 1
+    return None if constant > best else 1 + int(np.argmax(between))
+
+
+def _region_sums(left: Sums, right: Sums, missing: Sums, at: int) -> RegionSums:
+    """The sums over the three regions of a cut, as Python's integers."""
+    regions = [(left, at), (right, at), (missing, 0)]
+    return [[(int(sums.first[place]), int(sums.second[place]))] for sums, place in regions]
+
+
+@dataclass(frozen=True)
+class RoundLosses:
+    """Losses after each round.
+
+    Attributes
+    ----------
+    errors : ndarray (n_rounds,) of float64
+        The share of the weight that is misclassified: a ratio of two integers, rounded once.
+    log_losses : ndarray (n_rounds,) of float64
+        The mean of -ln P, where P is the probability of the sample's own class.
+    exponential_losses : ndarray (n_rounds,) of float64
+        The mean over samples and outputs of exp(-y * F), y = +1 for the output's class and -1 for
+        others; infinite where it overflows.
+    n_outputs : int
+        1 for two classes.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.theory import losses_by_round
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> found = losses_by_round(clf, X, y)
+    >>> found.errors.tolist()
+    [0.2, 0.2, 0.0]
+    >>> found.log_losses.round(3).tolist()
+    [0.5, 0.314, 0.181]
+    >>> found.bounds.round(3).tolist()
+    [0.8, 0.529, 0.434]
+    """
+
+    errors: np.ndarray
+    log_losses: np.ndarray
+    exponential_losses: np.ndarray
+    n_outputs: int
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """A bound on each error, (n_rounds,): the exponential loss, times K/2 for K > 2 outputs.
+
+        It holds for any scores and samples. On the samples that AdaBoost was trained on, it is the
+        bound by the product of the normalisers, `bounds_of_rounds`, up to the rounding of weights.
+
+        Notes
+        -----
+        With one output, a misclassified sample has exp(-y * F) of at least 1 [Schapire and Singer
+        1999, theorem 1]. With more, one whose class k does not have the largest score has F_k <=
+        F_l for another class l, so exp(-F_k) + exp(F_l) >= 2 * exp((F_l - F_k) / 2) >= 2.
+        """
+        return bound_of(self.exponential_losses, self.n_outputs)
+
+
+def bound_of(losses: np.ndarray, n_outputs: int) -> np.ndarray:
+    """Bounds on errors from mean exponential losses, or from products of normalisers."""
+    return losses if n_outputs == 1 else n_outputs / 2 * losses
+
+
+def losses_by_round(
+    model: Any,
+    X: Array,
+    y: Array,
+    sample_weight: Array | None = None,
+    *,
+    label: Label | None = None,
+) -> RoundLosses:
+    """The losses on samples after 1, 2, ... rounds.
+
+    Parameters
+    ----------
+    model : StumpEnsemble or fitted classifier
+        With any votes.
+    X : array or frame (n_samples, n_features)
+        As for `StumpEnsemble.decision_function`.
+    y : array (n_samples,)
+        Labels of the model's classes.
+    sample_weight : array (n_samples,), optional
+        As for `fit_stump`.
+    label : bool, int, float or str, optional
+        With one class against the rest: the class whose own losses, against the rest, are wanted.
+        By default those of the whole model.
+
+    Returns
+    -------
+    RoundLosses
+        On the host. A run with fewer rounds than others stays as it is after its last one. Pairs of
+        features are learnt after the last round and take no part in these losses.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described; also if a label is given for a model whose stumps all
+        classes share.
+
+    Examples
+    --------
+    >>> from gpustump import Member, Stump, StumpEnsemble
+    >>> stumps = Stump(0, 0.5, -1, 1, 0.1), Stump(0, 1.5, -1, 1, 0.2)
+    >>> model = StumpEnsemble((Member(stumps, (0.5, 0.25)),), 1)
+    >>> found = losses_by_round(model, [[0], [1], [2]], [-1, 1, -1])
+    >>> [round(loss, 4) for loss in found.errors.tolist()]
+    [0.3333, 0.3333]
+    >>> [round(loss, 4) for loss in found.log_losses.tolist()]
+    [0.6466, 0.7923]
+    """
+    ensemble = model_of(model)
+    number = run_number(ensemble, label)
+    X = ensemble.checked(X)
+    run = run_of(ensemble, number, X, y)
+    return losses_of(run, X, weights_of(sample_weight, X))
+
+
+def run_number(model: StumpEnsemble, label: Label | None) -> int | None:
+    """The member that a label stands for, whose class is judged against the rest; None for all.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class, or all classes share the stumps.
+    """
+    if label is None:
+        return None
+    if model.is_shared:
+        raise ValueError(
+            "label must be left out, as all classes share the stumps of this model and its rounds "
+            f"are rounds of all of them; got {label!r}."
+        )
+    return None if model.is_binary else model.member_index(label)
+
+
+class Run(NamedTuple):
+    """What is judged: a whole model, or one class against the rest.
+
+    Attributes
+    ----------
+    scores : AdditiveModel
+    numbers : ndarray (n_samples,) of int64
+        The class of each sample; 1 and 0 with one output.
+    link : str
+        How scores become probabilities.
+    """
+
+    scores: AdditiveModel
+    numbers: np.ndarray
+    link: Link
+
+
+def run_of(model: StumpEnsemble, number: int | None, X: Array, y: Any) -> Run:
+    """A whole model for None, else the member with this number, and the labels of samples."""
+    numbers = arrays.to_host(class_numbers(model.classes, y, X))
+    if number is None or model.is_binary or model.is_shared:
+        return Run(model.in_rounds, numbers, model.link)
+    own = (numbers == number).astype(np.int64)
+    return Run(added_up((model.members[number],)), own, "logistic")
+
+
+def errors_of(run: Run, X: Array, weights: IntegerWeights) -> np.ndarray:
+    """The error after each round, (n_rounds,), without the other losses."""
+    staged = map(_read, staged_scores(run.scores, X))
+    return np.asarray([weights.share(class_indices(read) != run.numbers) for read in staged])
+
+
+def losses_of(run: Run, X: Array, weights: IntegerWeights) -> RoundLosses:
+    """The losses after each round; samples of weight 0 take no part."""
+    counts = weights.values > 0
+    numbers, shares = run.numbers[counts], weights.values[counts] / weights.total
+    found = []
+    for scores in staged_scores(run.scores, X):
+        error = weights.share(class_indices(_read(scores)) != run.numbers)
+        own = scores[:, counts]
+        logs = log_probabilities(_read(own), run.link)[np.arange(len(numbers)), numbers]
+        found.append((error, float(-(logs @ shares)), _exponential_loss(own, numbers, shares)))
+    errors, log_losses, exponentials = np.asarray(found, dtype=np.float64).reshape(-1, 3).T
+    return RoundLosses(errors, log_losses, exponentials, run.scores.n_outputs)
+
+
+def staged_scores(model: AdditiveModel, X: Array) -> Iterator[np.ndarray]:
+    """Scores after 1, 2, ... rounds, (n_outputs, n_samples); every item is the same array.
+
+    They are added up term by term as in `AdditiveModel.staged_scores`, so they are the same to the
+    last bit.
+    """
+    columns = _coded_columns(model.terms, X)
+    scores = np.repeat(np.asarray(model.constant)[:, np.newaxis], X.shape[0], axis=1)
+    for terms in model.rounds:
+        for partition, votes in terms:
+            column = columns[partition.feature]
+            with np.errstate(all="ignore"):
+                region = regions(partition, column.ends)
+            for score, own in zip(scores, votes.T, strict=True):
+                if own.any():
+                    score += own[region][column.steps]
+        yield scores
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A feature's values as numbers of steps between a model's thresholds.
+
+    Attributes
+    ----------
+    ends : ndarray (k + 1,) of float64
+        The upper end of each step, and NaN for missing values.
+    steps : ndarray (n_samples,) of the narrowest unsigned integers that hold k
+        The step of each sample.
+    """
+
+    ends: np.ndarray
+    steps: np.ndarray
+
+
+def _coded_columns(terms: tuple[Term, ...], X: Array) -> dict[int, _Coded]:
+    """Each feature in use as steps between the thresholds of all terms."""
+    found = dict[int, list[float]]()
+    for partition, _ in terms:
+        found.setdefault(partition.feature, [np.inf]).extend(partition.thresholds)
+    return {feature: _coded(X, feature, np.asarray(of)) for feature, of in found.items()}
+
+
+def _coded(X: Array, feature: int, thresholds: np.ndarray) -> _Coded:
+    ends = np.unique(thresholds)
+    with arrays.computing_on(X), np.errstate(all="ignore"):
+        steps = arrays.to_host(
+            StepTable(feature, ends, np.zeros(len(ends)), 0.0).steps_of(X[:, feature])
+        )
+    return _Coded(np.append(ends, np.nan), steps.astype(np.min_scalar_type(len(ends))))
+
+
+def _read(scores: np.ndarray) -> np.ndarray:
+    """Scores (n_outputs, n_samples) as a model returns them: (n_samples,) for one output."""
+    return scores[0] if len(scores) == 1 else scores.T
+
+
+def _exponential_loss(scores: np.ndarray, numbers: np.ndarray, shares: np.ndarray) -> float:
+    outputs = np.arange(len(scores))[:, np.newaxis] + (len(scores) == 1)
+    with np.errstate(over="ignore"):
+        exponentials = np.exp(np.where(numbers == outputs, -scores, scores))
+    return float(np.mean(exponentials, axis=0) @ shares)

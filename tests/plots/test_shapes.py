@@ -1,0 +1,763 @@
+"""Shape functions are the model's own steps and bars, over the samples, with the spread of bags."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drawn import bars, drawn, has, legend, overlaps, saved, texts
+from made_up_models import member as made_up
+from made_up_models import region_model
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from gpustump import (
+    AdaBoostClassifier,
+    Interval,
+    LogitBoostClassifier,
+    Member,
+    Stump,
+    StumpEnsemble,
+    plots,
+)
+from gpustump.model.encoding import Encoding, InputColumn
+from gpustump.plots import axis as axes_of
+from gpustump.plots import style
+
+pd = pytest.importorskip("pandas")
+
+VALUES = ("red", "green", "blue", "ochre")
+NAMES = np.asarray(["blue", "green", "red", "violet"])
+CAPTION = "± 1 standard deviation over 4 bags"
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :10].copy()
+    X.loc[X.index[::5], "mean area"] = np.nan
+    return X, np.where(y == 0, "malignant", "benign")
+
+
+@pytest.fixture(scope="module")
+def binary(cancer):
+    X, y = cancer
+    return AdaBoostClassifier(n_estimators=60, device="cpu").fit(X[:300], y[:300])
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return AdaBoostClassifier(n_estimators=12, device="cpu").fit(X, y), X
+
+
+def says(stump, x: float) -> int:
+    """A stump's or interval's vote, from its definition."""
+    if math.isnan(x):
+        return stump.missing
+    if isinstance(stump, Interval):
+        return stump.polarity if stump.low < x <= stump.high else -stump.polarity
+    return stump.polarity if x <= stump.threshold else -stump.polarity
+
+
+def contribution(member: Member, feature: int, x: float) -> float:
+    pairs = zip(member.stumps, member.votes, strict=True)
+    return math.fsum(v * says(s, x) for s, v in pairs if s.feature == feature and not s.is_constant)
+
+
+def height_at(corners: np.ndarray, x: float) -> float:
+    """The drawn step function where it is level: x is no corner."""
+    assert x not in corners[:, 0]
+    after = int(np.searchsorted(corners[:, 0], x))
+    assert corners[after - 1, 1] == corners[after, 1]
+    return corners[after, 1]
+
+
+def assert_is_shape(ax, member: Member, feature: int) -> None:
+    corners = drawn(ax, "steps")
+    assert (np.diff(corners[:, 0]) >= 0).all()
+    edges = np.unique(corners[:, 0])
+    assert (edges[0], edges[-1]) == ax.get_xlim()
+    for x in (edges[1:] + edges[:-1]) / 2:
+        assert height_at(corners, x) == contribution(member, feature, x)
+    for edge in edges[1:-1]:  # exactly where the function changes, from one float to the next
+        here, behind = (contribution(member, feature, x) for x in (edge, np.nextafter(edge, 9e9)))
+        at = corners[corners[:, 0] == edge]
+        assert at[:, 1].tolist() == [here, behind]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_shape_function_has_the_models_steps_at_its_thresholds(seed):
+    one = made_up(np.random.default_rng(seed), 40, 3, exact=1.0)
+    model = StumpEnsemble((one,), 3)
+    for feature in range(3):
+        ax = plots.shape_function(model, feature)
+        assert_is_shape(ax, one, feature)
+        finite = [
+            s.threshold
+            for s in one.stumps
+            if s.feature == feature and math.isfinite(s.threshold) and not s.is_constant
+        ]
+        assert set(drawn(ax, "steps")[1:-1, 0]) == set(finite)
+        vote = contribution(one, feature, math.nan)
+        assert drawn(ax, "missing")[:, 1].tolist() == [vote] if vote else not has(ax, "missing")
+
+
+@pytest.mark.parametrize("how", [{"n_classes": 3}, {"n_classes": 3, "shared": True}])
+def test_the_steps_of_region_votes_are_those_of_the_class(how):
+    model = region_model(np.random.default_rng(4), 20, 2, **how)
+    for label in model.classes:
+        steps = drawn(plots.shape_function(model, 1, label=label), "steps")
+        assert_steps(steps, model, 1, label)
+
+
+def assert_steps(steps, model, feature, label=None) -> None:
+    level = steps[1:, 0] > steps[:-1, 0]
+    middles = ((steps[1:, 0] + steps[:-1, 0]) / 2)[level]
+    expected = model.shape_function(feature, label=label).look_up(middles)
+    assert_array_equal(steps[1:, 1][level], expected)
+
+
+def test_a_strip_below_shows_where_the_samples_are(binary, cancer):
+    X, _ = cancer
+    weights = np.arange(len(X), dtype=float)
+    ax = plots.shape_function(binary, "mean area", X=X, sample_weight=weights)
+    assert_is_shape(ax, binary.model_.members[0], 3)
+    strip = ax.figure.axes[-1]
+    assert strip is not ax
+    assert strip.get_xlim() == ax.get_xlim()
+    assert strip.get_xlabel() == "mean area"
+    heights, edges, _ = strip.patches[0].get_data()
+    values = X["mean area"].to_numpy()
+    expected, _ = np.histogram(values, edges, weights=weights)
+    assert_allclose(heights / heights.sum(), expected / expected.sum(), rtol=1e-12)
+    lacking = weights[np.isnan(values)].sum() / weights.sum()
+    assert f"missing ({100 * lacking:.0f} %)" in texts(ax)
+    assert not has(plots.shape_function(binary, "mean radius", X=X), "missing")
+
+
+def test_a_strip_has_a_bar_for_each_of_few_values():
+    X = np.asarray([[False, 3.0], [True, 3.0], [True, 5.0]])
+    model = StumpEnsemble((Member((Stump(0, 0.5, 1, 1, 0.2),), (1.0,)),), 2)
+    ax = plots.shape_function(model, 0, X=X > 0)
+    strip = ax.figure.axes[-1]
+    bars = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in strip.patches]
+    assert_allclose(bars, [(0, 1 / 3), (1, 2 / 3)])
+    assert [tick.get_text() for tick in strip.get_xticklabels()] == ["false", "true"]
+    ax = plots.shape_function(model, 1, X=X, sample_weight=[1, 0, 1])
+    assert_allclose([bar.get_height() for bar in ax.figure.axes[-1].patches], [0.5, 0.5])
+    assert "not used" in texts(ax)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2.5] * 4,
+        [math.nan] * 4,
+        [math.inf, -math.inf, 1.0, 2.0],
+        [1.7e308, -1.7e308, 0.0, 1.0],
+        [1e15, 1e15 + 0.125, 1e15 + 0.25, 1e15 + 0.5],
+        [5e-324, 0.0, 1e-310, 2e-310],
+        [math.inf] * 4,
+    ],
+    ids=str,
+)
+def test_odd_values_are_drawn_without_a_warning(values):
+    X = np.asarray(values)[:, None]
+    stumps = [Stump(0, t, 1, -1, 0.3) for t in (*X[:, 0], 0.0, -math.inf) if not math.isnan(t)]
+    model = StumpEnsemble((Member(tuple(stumps), (1.0,) * len(stumps)),), 1)
+    for given in (None, X):
+        ax = plots.shape_function(model, 0, X=given)
+        assert np.isfinite(ax.get_xlim()).all()
+        saved(ax.figure)
+
+
+def test_steps_beyond_the_samples_are_counted():
+    stumps = tuple(Stump(0, t, 1, 1, 0.3) for t in (-50.0, 0.5, 20.0, 30.0))
+    model = StumpEnsemble((Member(stumps, (1.0, 2.0, 4.0, 8.0)),), 1)
+    ax = plots.shape_function(model, 0, X=[[0.0], [1.0]])
+    assert texts(ax).split("\n") == ["← 1 step beyond", "2 steps beyond →"]
+    assert_is_shape(ax, model.members[0], 0)
+
+
+def test_the_text_on_missing_values_stays_within_the_picture(binary, cancer):
+    X, _ = cancer
+    for votes in ((1.0, 0.1), (0.1, 1.0), (0.5, 0.5)):
+        stumps = Stump(0, 15.0, 1, 1, 0.2), Stump(0, 20.0, 1, -1, 0.2)
+        model = StumpEnsemble((Member(stumps, votes),), 1)
+        column = np.where(np.arange(len(X)) % 6 == 0, np.nan, X["mean radius"])[:, None]
+        ax = plots.shape_function(model, 0, X=column)
+        ax.figure.canvas.draw()
+        (text,) = [text for text in ax.texts if "missing" in text.get_text()]
+        box, frame, whole = text.get_window_extent(), ax.get_window_extent(), ax.figure.bbox
+        assert frame.y0 - 1 <= box.y0 < box.y1 <= frame.y1 + 1
+        assert frame.x1 < box.x0 < box.x1 <= whole.x1
+
+
+def test_the_shape_functions_that_matter_most_share_a_scale(binary, cancer):
+    X, _ = cancer
+    votes = binary.feature_importances_
+    grid = plots.shape_functions(binary, n_features=4)
+    names = [ax.get_xlabel() for ax in grid]
+    assert names == [X.columns[j] for j in np.argsort(-votes, kind="stable")[:4]]
+    assert len({ax.get_ylim() for ax in grid}) == 1
+    low, high = grid[0].get_ylim()
+    for ax in grid:
+        assert low < drawn(ax, "steps")[:, 1].min()
+        assert high > drawn(ax, "steps")[:, 1].max()
+        assert_is_shape(ax, binary.model_.members[0], list(X.columns).index(ax.get_xlabel()))
+    shares = binary.contribution_importances(X)
+    figure = Figure(layout="constrained")
+    grid = plots.shape_functions(binary, X=X, n_features=3, figure=figure)
+    strips = [ax for ax in figure.axes if ax not in grid]
+    assert [ax.get_xlabel() for ax in strips] == [X.columns[j] for j in np.argsort(-shares)[:3]]
+    assert len(strips) == 3
+
+
+def test_all_classes_are_drawn_if_none_is_named(wine):
+    clf, X = wine
+    for given in (None, X):
+        ax = plots.shape_function(clf, 6, X=given)
+        assert legend(ax) == ["class 0", "class 1", "class 2"]
+        assert ax.get_ylabel().replace("\n", " ") == "contribution to the score of each class"
+        for k in range(3):
+            assert_steps(drawn(ax, f"steps of class {k}"), clf.model_, 6, k)
+    ax = plots.shape_function(clf, 6, label=[2, 0])
+    assert legend(ax) == ["class 2", "class 0"]
+    ax = plots.shape_function(clf, 6, label=1)
+    assert ax.get_ylabel().replace("\n", " ") == "contribution to the score of class 1"
+    assert_steps(drawn(ax, "steps"), clf.model_, 6, 1)
+    grid = plots.shape_functions(clf, X=X, n_features=3)
+    shares = clf.contribution_importances(X)
+    for ax, feature in zip(grid, np.argsort(-shares, kind="stable")[:3], strict=True):
+        for k in range(3):
+            assert_steps(drawn(ax, f"steps of class {k}"), clf.model_, int(feature), k)
+    for label in range(3):  # the features of one class are chosen by its own score
+        found = plots.shape_functions(clf, label=label, n_features=2)
+        one = clf.model_.members[label]
+        sizes = np.bincount([s.feature for s in one.stumps], np.abs(one.votes), minlength=13)
+        best = np.argsort(-sizes, kind="stable")[:2]
+        assert [ax.get_xlabel() for ax in found] == [f"feature {j}" for j in best]
+
+
+def test_of_many_classes_those_that_differ_most_are_drawn():
+    model = coloured(np.random.default_rng(0), 10)
+    ranges = [np.ptp(model.shape_function(0, label=one).values) for one in model.classes]
+    best = sorted(np.argsort(-np.asarray(ranges), kind="stable")[:6].tolist())
+    ax = plots.shape_function(model, 0)
+    assert legend(ax) == [model.classes[k] for k in best]
+    assert ax.get_legend().get_title().get_text().startswith("the 6 of 10 classes")
+    looks = {(line.get_color(), str(line._dash_pattern)) for line in ax.get_lines()[1:7]}
+    assert [len(set(own)) for own in zip(*looks, strict=True)] == [6, 6]
+    with pytest.raises(ValueError, match="label must be 1 to 6 labels; got 7"):
+        plots.shape_function(model, 0, label=model.classes[:7])
+
+
+def one_hot(numbers, n_values: int = 4) -> np.ndarray:
+    """Rows of a category: -1 is a value without a feature, -2 is missing."""
+    numbers = np.asarray(numbers)
+    X = (numbers[:, None] == np.arange(n_values)).astype(np.float64)
+    X[numbers == -2] = math.nan
+    return X
+
+
+def table(random: np.random.Generator, n_rows: int) -> np.ndarray:
+    """A number, a column of text with four values, and a number."""
+    colours = one_hot(random.integers(-2, 4, size=n_rows))
+    return np.column_stack([random.normal(size=n_rows), colours, random.normal(size=n_rows)])
+
+
+def encoded(values=VALUES) -> dict:
+    names = ("size", "number", ()), ("colour", "category", tuple(values)), ("age", "number", ())
+    columns = tuple(InputColumn(name, k, kind, own) for k, (name, kind, own) in enumerate(names))
+    return {"encoding": Encoding(columns, 3, named=True).as_details()}
+
+
+def coloured(random: np.random.Generator, n_members: int = 1, values=VALUES) -> StumpEnsemble:
+    width = 2 + len(values)
+    members = tuple(made_up(random, 80, width, exact=1.0) for _ in range(n_members))
+    classes = (-1, 1) if n_members == 1 else tuple("abcdefghij"[:n_members])
+    return StumpEnsemble(members, width, classes, details=encoded(values))
+
+
+def by_value(ax, gid: str = "bars") -> dict[str, float]:
+    """The heights of a category's bars; the names are those of the axis below."""
+    below = [other for other in ax.figure.axes if other.get_xlim() == ax.get_xlim()][-1]
+    names = [label.get_text() for label in below.get_xticklabels()]
+    return dict(zip(names, (bar.get_height() for bar in bars(ax, gid)), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bar_of_a_value_is_what_the_category_adds_to_such_a_row(seed):
+    random = np.random.default_rng(seed)
+    model, X = coloured(random), table(random, 60)
+    (ax,) = plots.shape_functions(model, X=X, features="colour")
+    found = by_value(ax)
+    assert set(found) == {*VALUES, "(other)"}
+    sums = model.explain(X)[:, 1:5].sum(axis=1)
+    for name, number in [*((value, k) for k, value in enumerate(VALUES)), ("(other)", -1)]:
+        rows = (X[:, 1:5] == one_hot([number])).all(axis=1)
+        assert rows.any()
+        assert_array_equal(sums[rows], found[name])
+    assert list(found)[:4] == sorted(VALUES, key=lambda value: -found[value])
+    lacking = np.isnan(X[:, 1])
+    assert drawn(ax, "missing")[:, 1].tolist() == [sums[lacking][0]]
+    assert f"missing ({100 * lacking.mean():.0f} %)" in texts(ax)
+    strip = ax.figure.axes[-1]
+    shares = [bar.get_height() for bar in strip.patches]
+    for name, share in zip(found, shares, strict=True):
+        number = VALUES.index(name) if name in VALUES else -1
+        assert share == np.mean((X[:, 1:5] == one_hot([number])).all(axis=1))
+    (ax,) = plots.shape_functions(model, features="colour")
+    assert by_value(ax) == {name: found[name] for name in list(found)[:4]}
+    saved(ax.figure)
+
+
+def test_a_column_of_text_is_one_panel_and_one_bar_with_the_sum_of_the_shares():
+    random = np.random.default_rng(3)
+    model, X = coloured(random), table(random, 80)
+    for given in (None, X):
+        shares = model.feature_importances() if given is None else model.contribution_importances(X)
+        expected = {"colour": shares[1:5].sum(), "feature 0": shares[0], "feature 5": shares[5]}
+        ax = plots.importances(model, given)
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        assert names == sorted(expected, key=lambda name: -expected[name])
+        widths = [bar.get_width() for bar in ax.containers[0]]
+        assert dict(zip(names, widths, strict=True)) == pytest.approx(expected)
+        for axes in (
+            plots.shape_functions(model, X=given)[0].figure.axes,
+            plots.overview(model, given).axes,
+        ):
+            assert [ax.get_xlabel() for ax in axes if ax.get_xlabel() in expected] == names
+            assert sum(len(bars(ax, "bars")) > 0 for ax in axes) == 1
+    both = plots.shape_functions(model, features=["colour", 1])
+    assert [ax.get_xlabel() for ax in both] == ["colour", "feature 1"]
+    assert has(both[1], "steps")
+
+
+def test_of_many_values_the_most_frequent_are_drawn_and_told_apart():
+    random, n_values = np.random.default_rng(0), 30
+    names = [f"city number {k} of a long list" for k in range(n_values)]
+    model = coloured(random, values=names)
+    rows = np.repeat(np.arange(n_values), np.arange(n_values) + 1)
+    X = np.zeros((len(rows), n_values + 2))
+    X[:, 1:-1] = one_hot(rows, n_values)
+    (ax,) = plots.shape_functions(model, X=X, features="colour")
+    found = by_value(ax)
+    contributions = {
+        own: model.explain(X)[rows == k, 1:-2].sum(axis=1)[0] for k, own in enumerate(names)
+    }
+    assert sorted(found.values()) == sorted([*contributions.values()][-12:])
+    assert len(found) == 12
+    assert "18 more values" in texts(ax)
+    without = plots.shape_functions(model, features="colour")[0]
+    assert len(by_value(without)) == 12
+    saved(without.figure)
+
+
+def test_votes_for_missing_values_are_drawn_for_each_class():
+    random = np.random.default_rng(2)
+    model = coloured(random, 3)
+    X = table(random, 30)
+    X[::3, 0] = math.nan
+    ax = plots.shape_function(model, 0, X=X)
+    for label in "abc":
+        vote = model.shape_function(0, label=label).missing
+        assert drawn(ax, f"missing of {label}")[:, 1].tolist() == [vote]
+    assert texts(ax).count("missing") == 1
+
+
+def test_no_vote_for_missing_values_is_drawn_that_was_not_learnt():
+    members = (made_up(np.random.default_rng(0), 60, 3, exact=1.0),)
+    X = np.random.default_rng(1).normal(size=(20, 3))
+    for known, shown in (((True, False, False), [True, False, False]), (None, [True] * 3)):
+        model = StumpEnsemble(members, 3, missing_learnt=known)
+        for feature in range(3):
+            assert has(plots.shape_function(model, feature), "missing") is shown[feature]
+            assert not has(plots.shape_function(model, feature, X=X), "missing")
+        grid = plots.shape_functions(model, features=[0, 1, 2])
+        assert [has(ax, "missing") for ax in grid] == shown
+    model = StumpEnsemble(members, 3, missing_learnt=(False, False, False))
+    ax = plots.shape_function(model, 0, X=np.where(X < -1, math.nan, X))
+    assert "not learnt" in texts(ax)  # those rows get the vote, learnt or not
+
+
+def fitted(n_classes: int = 2, cls: type = LogitBoostClassifier) -> tuple:
+    """A classifier, its frame, and the numbers of the colours; -1 where there is none."""
+    random = np.random.default_rng(0)
+    codes = random.integers(-1, 4, 200)
+    frame = pd.DataFrame({"colour": np.where(codes < 0, None, NAMES[codes])})
+    frame["size"] = random.normal(size=200)
+    score = np.asarray([1.0, -1.0, 2.0, 0.0, 0.5])[codes] + frame["size"]
+    y = np.argsort(np.argsort(score)) * n_classes // 200
+    classifier = cls(n_estimators=12, categorical_features=["colour"])
+    return classifier.fit(frame, y), frame, codes
+
+
+@pytest.mark.parametrize("cls", [AdaBoostClassifier, LogitBoostClassifier])
+def test_a_categorical_feature_has_a_bar_for_each_category_with_its_contribution(cls):
+    classifier, frame, codes = fitted(cls=cls)
+    parts = classifier.explain(frame)[:, 0]
+    for given in (None, frame):
+        ax = plots.shape_function(classifier, "colour", X=given)
+        found = by_value(ax)
+        for number, name in enumerate(NAMES):
+            assert {found[name]} == set(parts[codes == number].tolist())
+        assert list(found) == sorted(NAMES, key=lambda name: -found[name])
+        assert drawn(ax, "missing")[0, 1] == parts[codes < 0][0]
+    strip = ax.figure.axes[-1]
+    assert strip.get_xlabel() == "colour"
+    for name, bar in zip(found, strip.patches, strict=True):
+        assert bar.get_height() == np.mean(codes == NAMES.tolist().index(name))
+    assert f"missing ({100 * np.mean(codes < 0):.0f} %)" in texts(ax)
+    assert not overlaps(ax.figure)
+
+
+def test_numbers_stand_for_categories_without_names_and_others_are_drawn_as_such():
+    _, frame, codes = fitted()
+    X = np.stack([5.0 * codes + 2, frame["size"]], axis=1)
+    y = (codes > 0).astype(int)
+    classifier = AdaBoostClassifier(n_estimators=4, categorical_features=[0]).fit(X, y)
+    ax = plots.shape_function(classifier, 0)
+    assert set(by_value(ax)) == {"2", "7", "12", "17"}
+    X[:20, 0] = 30
+    strip = plots.shape_function(classifier, 0, X=X).figure.axes[-1]
+    assert "(other)" in [label.get_text() for label in strip.get_xticklabels()]
+
+
+def test_several_classes_have_bars_side_by_side_and_numbers_have_steps():
+    classifier, frame, codes = fitted(3)
+    grid = plots.shape_functions(classifier, X=frame, features=["colour", "size"])
+    parts = classifier.explain(frame)
+    for label in range(3):
+        heights = [bar.get_height() for bar in bars(grid[0], f"bars of class {label}")]
+        expected = {parts[codes == number, label, 0][0] for number in range(4)}
+        assert set(heights) == expected
+        assert has(grid[1], f"steps of class {label}")
+    plots.overview(classifier, frame)
+
+
+def bagged(X, y, kind=LogitBoostClassifier, **how):
+    options = {"n_estimators": 20, "n_bags": 4, "random_state": 0, "device": "cpu"}
+    return kind(**options | how).fit(X, y)
+
+
+def of_bags(model, rows, number=0) -> np.ndarray:
+    """What each bag's own model explains of one score, (n_bags, n_rows, n_features + 1)."""
+    shape = (len(rows), model.n_outputs, model.n_features + 1)
+    parts = [bag.explain(np.asarray(rows, dtype=float)).reshape(shape) for bag in model.bag_models]
+    return np.asarray(parts)[:, :, number]
+
+
+def band_at(ax, number, x) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and the upper end of a band at some places between its corners."""
+    band = [one for one in ax.collections if one.get_gid() == "band"][number]
+    (path,) = band.get_paths()
+    corners = path.vertices
+    half = (len(corners) - 3) // 2
+    lower, upper = corners[1 : 1 + half], corners[half + 2 : 2 * half + 2][::-1]
+    return tuple(end[np.searchsorted(end[:, 0], x), 1] for end in (lower, upper))
+
+
+def lines(ax, number=0) -> np.ndarray:
+    """The ends of the lines of some bars, (n_bars, 2)."""
+    found = [one for one in ax.collections if isinstance(one, LineCollection)][number]
+    ends = np.asarray(found.get_segments())
+    return ends[:, :, 0] if (ends[:, 0, 1] == ends[:, 1, 1]).all() else ends[:, :, 1]
+
+
+@pytest.fixture(scope="module")
+def bags_of_two():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, [0, 1, 4, 21]].copy()
+    X[::7, 1] = np.nan
+    return bagged(X, y), X
+
+
+@pytest.fixture(scope="module")
+def bags_of_three():
+    X, y = load_wine(return_X_y=True)
+    X = X[:, [0, 6, 9, 10, 12]]
+    return bagged(X, y), X
+
+
+@pytest.fixture(scope="module")
+def bags_of_colours():
+    """A model with a column of text of three values; a fourth value has no feature."""
+    random = np.random.default_rng(0)
+    colour, x = random.integers(0, 4, 300), random.normal(size=300)
+    X = np.column_stack([x, one_hot(colour, 3), random.normal(size=300)])
+    X[::9, 1:4] = np.nan
+    y = (colour % 2 + x + random.normal(size=300) > 0.5).astype(int)
+    model = bagged(X, y).model_
+    return replace(model, details={**model.details, **encoded(VALUES[:3])}), X
+
+
+@pytest.mark.parametrize("label", [None, 2])
+def test_a_band_reaches_one_standard_deviation_of_the_bags_to_both_sides(
+    bags_of_two, bags_of_three, label
+):
+    clf, X = bags_of_two if label is None else bags_of_three
+    model, feature = clf.model_, 1
+    ax = plots.shape_function(clf, feature, X=X, label=label)
+    steps = np.unique(drawn(ax, "steps")[:, 0])
+    middles = (steps[1:] + steps[:-1]) / 2
+    rows = np.zeros((len(middles), X.shape[1]))
+    rows[:, feature] = middles
+    own = of_bags(model, rows, label or 0)[:, :, feature]
+    low, high = band_at(ax, 0, middles)
+    assert_allclose(low, own.mean(axis=0) - own.std(axis=0, ddof=1), atol=1e-9)
+    assert_allclose(high, own.mean(axis=0) + own.std(axis=0, ddof=1), atol=1e-9)
+    assert (high > low).any()
+    assert legend(ax) == [CAPTION]
+    if label is None:
+        missing = of_bags(model, [[0.0, np.nan, 0.0, 0.0]])[:, 0, feature]
+        ends = drawn(ax, "spread of missing")[:, 1]
+        assert_allclose(ends, missing.mean() + missing.std(ddof=1) * np.asarray([-1, 1]), atol=1e-9)
+
+
+def test_the_lines_of_a_category_are_the_spread_of_its_sum(bags_of_colours):
+    model, X = bags_of_colours
+    ax = plots.shape_functions(model, X=X, features="colour")[0]
+    strip = ax.figure.axes[-1]
+    rows = dict(zip((*VALUES[:3], "(other)"), [*np.eye(3).tolist(), [0, 0, 0]], strict=True))
+    shown = [tick.get_text() for tick in strip.get_xticklabels()]
+    own = of_bags(model, [[0.0, *rows[name], 0.0] for name in shown])[:, :, 1:4].sum(axis=-1)
+    middle, deviation = own.mean(axis=0), own.std(axis=0, ddof=1)
+    assert_allclose(
+        lines(ax), np.stack([middle - deviation, middle + deviation], axis=1), atol=1e-9
+    )
+    missing = of_bags(model, [[0.0, np.nan, np.nan, np.nan, 0.0]])[:, 0, 1:4].sum(axis=-1)
+    low, high = drawn(ax, "spread of missing")[:, 1]
+    assert high - low == pytest.approx(2 * missing.std(ddof=1), abs=1e-9)
+    (found,) = ax.figure.legends
+    assert [text.get_text() for text in found.get_texts()] == [CAPTION]
+
+
+def test_importances_have_the_spread_of_the_bags_shares(bags_of_colours):
+    model, X = bags_of_colours
+    ax = plots.importances(model, X)
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    for number, (shares, of_bag) in enumerate(
+        [
+            (model.contribution_importances(X), lambda bag: bag.contribution_importances(X)),
+            (model.feature_importances(), lambda bag: bag.feature_importances()),
+        ]
+    ):
+        columns = {"colour": [1, 2, 3], "feature 0": [0], "feature 4": [4]}
+        own = np.asarray([of_bag(bag) for bag in model.bag_models])
+        for name, ends in zip(names, lines(ax, number), strict=True):
+            deviation = own[:, columns[name]].sum(axis=1).std(ddof=1)
+            middle = shares[columns[name]].sum()
+            assert_allclose(ends, [middle - deviation, middle + deviation], atol=1e-9)
+    assert ax.get_xlabel().endswith(f"\nlines: {CAPTION}")
+
+
+def test_the_lines_of_an_explanation_are_the_spread_of_what_the_bags_add(bags_of_three):
+    clf, X = bags_of_three
+    model, row = clf.model_, X[3]
+    ax = plots.explanation(clf, row, n_features=2, label=1)
+    own = of_bags(model, [row], 1)[:, 0]
+    order = np.argsort(-np.abs(model.explain(row[None])[0, 1, :-1]))
+    parts = [own[:, order[0]], own[:, order[1]], own[:, order[2:]].sum(axis=1), own[:, -1]]
+    for k, (bar, part) in enumerate(zip(bars(ax, "contribution"), parts, strict=True)):
+        assert bar.get_width() == pytest.approx(part.mean(), abs=1e-9)
+        low, high = lines(ax, k)[0]
+        assert high - low == pytest.approx(2 * part.std(ddof=1), abs=1e-9)
+    assert CAPTION in ax.get_xlabel()
+    assert overlaps(ax.figure) == []
+
+
+def test_a_model_without_bags_has_neither_bands_nor_lines(wine):
+    clf, X = wine
+    ax = plots.shape_function(clf, 1, X=X, label=1)
+    assert [one for one in ax.collections if one.get_gid() == "band"] == []
+    assert not has(ax, "spread of missing")
+    assert legend(ax) == []
+    for ax in (plots.importances(clf, X), plots.explanation(clf, X[0])):
+        assert [one for one in ax.collections if isinstance(one, LineCollection)] == []
+        assert "bags" not in ax.get_xlabel()
+
+
+def shows(axis) -> list[str]:
+    """The tick labels in view."""
+    axis.figure.canvas.draw()
+    low, high = axis.get_view_interval()
+    ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+    return [tick.label1.get_text().replace("$\\mathdefault{", "").rstrip("}$") for tick in ticks]
+
+
+@pytest.mark.parametrize(("first", "last"), [(2003, 2006), (1998, 1999), (17000, 18300), (-5, 5)])
+def test_whole_numbers_have_whole_ticks_written_in_full(first, last):
+    values = np.arange(first, last + 1.0)
+    X = values[np.random.default_rng(0).integers(len(values), size=200)][:, None]
+    stumps = tuple(Stump(0, float(value) + 0.5, 1, 1, 0.2) for value in values[:-1])
+    model = StumpEnsemble((Member(stumps, (1.0,) * len(stumps)),), 1)
+    shape = plots.shape_function(model, 0, X=X)
+    y = np.where(X[:, 0] > X.min(), 1, -1)
+    axes = [shape.figure.axes[-1], plots.weighted_loss(X, y, 0)]
+    if last - first > 2:
+        axes += [plots.shape_function(model, 0), plots.shape_functions(model)[0]]
+    pair = StumpEnsemble(model.members, 2)
+    both = plots.decision_regions(pair, np.c_[X, X])
+    for axis in [*(ax.xaxis for ax in axes), both.xaxis, both.yaxis]:
+        labels = shows(axis)
+        assert 1 <= len(labels) <= 12
+        for text in labels:
+            assert text.replace("−", "-").isdecimal() or int(text.replace("−", "-")) < 0
+        assert axis.get_offset_text().get_text() == ""
+
+
+def heavy(kind: str) -> np.ndarray:
+    random = np.random.default_rng(0)
+    return {
+        "lognormal": lambda: np.exp(random.normal(9, 2, 500)),
+        "cauchy": lambda: random.standard_cauchy(500),
+        "one value": lambda: np.append(random.normal(size=500), 1e9),
+        "mostly zero": lambda: np.append(np.zeros(480), np.exp(random.normal(0, 3, 40))),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", ["lognormal", "cauchy", "one value", "mostly zero"])
+def test_a_few_large_values_do_not_squeeze_the_others(kind):
+    values = heavy(kind)
+    model = StumpEnsemble((Member((Stump(0, 0.5, 1, 1, 0.2),), (1.0,)),), 1)
+    ax = plots.shape_function(model, 0, X=values[:, None])
+    strip = ax.figure.axes[-1]
+    low, high = ax.get_xlim()
+    assert np.mean((values >= low) & (values <= high)) >= 0.89
+    others = values[values != 0] if kind == "mostly zero" else values
+    first, last = np.quantile(others, [0.05, 0.95], method="nearest")
+    placed = ax.xaxis.get_transform().transform
+    assert placed(last) - placed(first) >= 0.4 * (placed(high) - placed(low))
+    assert ax.get_xscale() == ("log" if kind == "lognormal" else "linear")
+    assert ("log scale" in strip.get_xlabel()) is (kind == "lognormal")
+    left, right = np.mean(values < low), np.mean(values > high)
+    ends = [style.number_text(float(end)) for end in (values.min(), values.max())]
+    expected = [f"← {style.percent(left)}, to {ends[0]}"] * int(left > 0)
+    expected += [f"{style.percent(right)}, to {ends[1]} →"] * int(right > 0)
+    assert texts(strip).split("\n") == (expected or [""])
+    assert overlaps(ax.figure) == []
+    regions = plots.decision_regions(StumpEnsemble(model.members, 2), np.c_[values, values])
+    shown = axes_of.View(*regions.get_xlim()).shows(values)
+    assert f"{(~shown).sum()} sample{'s' * int((~shown).sum() > 1)} beyond not shown" in texts(
+        regions
+    )
+    if kind != "mostly zero":  # the loss has one step for all equal values
+        y = np.where(values > np.median(values), 1, -1)
+        loss = plots.weighted_loss(values[:, None], y, 0)
+        n_beyond = int((~axes_of.View(*loss.get_xlim()).shows(values)).sum())
+        assert f"{n_beyond} value{'s' * (n_beyond > 1)} beyond" in texts(loss)
+        saved(loss.figure)
+
+
+def test_values_without_long_tails_are_all_shown_on_a_linear_axis():
+    random = np.random.default_rng(0)
+    for values in (
+        random.normal(size=500),
+        random.exponential(size=500),
+        np.linspace(0, 1, 3),
+        np.asarray([0.0] * 99 + [1.0]),
+        np.asarray([0.0] * 50 + list(range(10))),
+        np.zeros(10),
+    ):
+        assert axes_of.readable(values, 0.02, 20) == axes_of.span(values, 0.02)
+    cut = axes_of.bulk(np.append(np.linspace(0.0, 1.0, 99), 1e6), 0.02)
+    assert -0.6 < cut.low < 0.0
+    assert 1.0 < cut.high < 2.0
+
+
+def temporal(kind: str, thresholds, values=None) -> tuple[StumpEnsemble, np.ndarray | None]:
+    """A model of one column of a kind of dates or times, and its values as a table."""
+    column = InputColumn("when", 0, kind)
+    details = {"encoding": Encoding((column,), 1, named=True).as_details()}
+    stumps = tuple(Stump(0, float(t), 1, 1, 0.3) for t in thresholds)
+    member = Member(stumps, (1.0,) * len(stumps))
+    model = StumpEnsemble((member,), 1, feature_names=("when",), details=details)
+    return model, None if values is None else np.asarray(values, dtype=float)[:, None]
+
+
+def day(text: str) -> float:
+    return float((np.datetime64(text) - np.datetime64("1970-01-01")) / np.timedelta64(1, "D"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "last", "labels", "note"),
+    [
+        ("date", "2020-01-01", "2023-12-31", {"2020", "2021", "2022", "2023", "2024"}, ""),
+        ("date", "1890-01-01", "2010-12-31", {"1900", "2000"}, ""),
+        ("date", "2024-02-01", "2024-06-01", {"Mar", "Apr", "May"}, " (2024)"),
+        ("date", "2023-11-20", "2024-02-10", {"Dec", "2024"}, ""),
+        ("datetime", "2024-05-01", "2024-05-03", {"02", "12:00"}, " (2024-May)"),
+        ("datetime", "2024-05-01T01", "2024-05-01T23", {"12:00"}, " (2024-May-01)"),
+        ("time", 0.0, 86399.0, {"00:00", "12:00"}, ""),
+        ("time", 30000.0, 30100.0, {"08:20:30", "08:21"}, ""),
+        ("duration", 0.0, 4 * 86400.0, {"0", "1", "2", "3", "4"}, " (days)"),
+    ],
+)
+def test_axes_of_dates_and_times_show_dates_and_times(kind, first, last, labels, note):
+    if isinstance(first, str):
+        scale = 86400.0 if kind == "datetime" else 1.0
+        first, last = scale * day(first), scale * day(last)
+    values = np.linspace(first, last, 300)
+    model, X = temporal(kind, values[[30, 150, 270]], values)
+    for ax in (plots.shape_function(model, 0, X=X), plots.shape_functions(model, X=X)[0]):
+        strip = ax.figure.axes[-1]
+        found = set(shows(strip.xaxis))
+        assert found & labels
+        assert strip.get_xlabel() == f"when{note}"
+        assert not any("×" in text for text in found)
+        offset = strip.xaxis.get_offset_text()
+        assert not offset.get_visible() or offset.get_text() == ""
+        assert overlaps(ax.figure) == []
+    steps = plots.shape_function(model, 0)
+    unit = 1.0 if kind == "date" else 86400.0
+    corners = drawn(steps, "steps")[:, 0]
+    assert set(values[[30, 150, 270]] / unit) <= set(corners.tolist())
+    details = {"encoding": two_of(kind)}
+    pair = StumpEnsemble(model.members, 2, feature_names=("a", "b"), details=details)
+    regions = plots.decision_regions(pair, np.c_[X, X])
+    for axis, name in ((regions.xaxis, "a"), (regions.yaxis, "b")):
+        assert axis.get_label_text().startswith(name)
+        found = set(shows(axis))
+        assert found & (labels | {"0.0"}) if kind == "duration" else found & labels
+        assert not any("×" in text for text in found)
+
+
+def two_of(kind: str) -> dict:
+    columns = tuple(InputColumn(name, k, kind) for k, name in enumerate(("a", "b")))
+    return Encoding(columns, 2, named=True).as_details()
+
+
+def test_ticks_at_dates_do_not_depend_on_the_callers_time_zone_or_epoch(monkeypatch):
+    import matplotlib
+    from matplotlib import dates
+
+    values = np.linspace(day("2020-01-01"), day("2023-12-31"), 300)
+    model, X = temporal("date", values[[30, 150]], values)
+    with matplotlib.rc_context({"timezone": "Asia/Tokyo"}):
+        ticks = plots.shape_function(model, 0, X=X).get_xticks()
+    assert day("2022-01-01") in ticks
+    monkeypatch.setattr(dates, "_epoch", "0000-12-31T00:00:00")
+    ax = plots.shape_function(model, 0, X=X)  # numbers, rather than wrong dates
+    assert "1.90" in shows(ax.figure.axes[-1].xaxis)
+    model, X = temporal("date", [5e8], np.linspace(0.0, 1e9, 300))
+    saved(plots.shape_function(model, 0, X=X).figure)  # numbers that are no dates
+
+
+def test_names_that_look_alike_are_told_apart():
+    assert style.different_words(["a", "b"], 12) == ["a", "b"]
+    found = style.different_words([f"the value {'x' * 20} {k} of the list" for k in range(3)], 12)
+    assert len(set(found)) == 3
+    assert max(map(len, found)) <= 12
+    names = (*(f"{'a' * 30}{k}{'b' * 30}" for k in range(2)), "a\x1b[31m\nb", "$x$")
+    stumps = tuple(Stump(j, 0.0, 1, 1, 0.1) for j in range(4))
+    model = StumpEnsemble((Member(stumps, (4.0, 3.0, 2.0, 1.0)),), 4, feature_names=names)
+    shown = [tick.get_text() for tick in plots.importances(model).get_yticklabels()]
+    assert [name[:3] for name in shown[:2]] == ["0: ", "1: "]
+    assert max(map(len, shown)) <= style.NAME
+    assert shown[2:] == [r"a\x1b[31m b", r"\$x\$"]
