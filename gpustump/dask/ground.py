@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.boosting.held_out.judging import Judgement, added_up, check_totals, judgement
-from gpustump.boosting.held_out.samples import HeldOut, HeldOutClasses
+from gpustump.boosting.held_out.samples import HeldOut
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.smoothing import CutPlaces, Offers
@@ -214,10 +214,8 @@ class RankingJudge:
         parts = [by_shard[name] for name in order]
         classes, units = map(np.concatenate, zip(*parts, strict=True))
         weights = IntegerWeights(units, int(units.sum()))
-        self._held_out: HeldOut | HeldOutClasses
-        if about.n_outputs > 1:
-            self._held_out = HeldOutClasses(classes, weights, about.n_outputs)
-        else:
-            self._held_out = HeldOut(np.where(classes == about.positive, 1.0, -1.0), weights)
+        if about.n_outputs == 1:
+            classes = (classes == about.positive).astype(np.int64)
+        self._held_out = HeldOut(classes, weights, about.n_outputs)
         self._scorer = scorer(about.scoring, self._held_out, about.link)
         self._order = order

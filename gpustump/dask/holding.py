@@ -22,7 +22,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out.judging import LocalJudge
-from gpustump.boosting.held_out.samples import HeldOut, HeldOutClasses, HeldOutTargets, Watched
+from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import additive_scorer, quantity_scorer
 from gpustump.dask.categories import Numbered, PlainNumbers, named, renumber
 from gpustump.dask.partitions import Part, Rows, Summary
@@ -586,14 +586,13 @@ def _leaves(block: _Block, classes: np.ndarray | None, first_row: int) -> Leaves
 
 def _watched(
     samples: Samples, weights: IntegerWeights, about: Watch, n_threads: int
-) -> Watched | HeldOutTargets:
+) -> HeldOut | HeldOutTargets:
     """Held-out samples in the form that the scores take."""
     if about.is_quantity:
         targets = samples.classes.astype(np.float64)
         return HeldOutTargets(targets, weights, n_of_all_groups=about.n_samples)
-    if about.n_outputs > 1:
-        sums = held_out_sums(samples.classes, weights.values, about.n_outputs, n_threads)
-        return HeldOutClasses(samples.classes, weights, about.n_outputs, sums=sums)
-    y = samples.labels(Search(), about.positive)
-    classes = (y > 0).astype(np.int64)
-    return HeldOut(y, weights, sums=held_out_sums(classes, weights.values, 2, n_threads))
+    classes = samples.classes
+    if about.n_outputs == 1:
+        classes = (samples.labels(Search(), about.positive) > 0).astype(np.int64)
+    sums = held_out_sums(classes, weights.values, max(2, about.n_outputs), n_threads)
+    return HeldOut(classes, weights, about.n_outputs, sums)

@@ -19,14 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 
-from gpustump.arrays import computing_on, namespace_of
+from gpustump.arrays import computing_on
 from gpustump.boosting.held_out import tables as loss_tables
 from gpustump.boosting.held_out.losses import _exact_sum
 from gpustump.boosting.held_out.samples import error_of, weight_of
 from gpustump.boosting.held_out.scores import (
     HeldOut,
-    HeldOutClasses,
-    Watched,
     additive_scorer,
     scorer,
     value_of,
@@ -66,17 +64,14 @@ def drawn(n_outputs: int, n: int = 60, scale: float = 1.0, seed: int = 0) -> Any
     return (classes, weights, scores) if n_outputs > 1 else (classes % 2, weights, scores[:, 0])
 
 
-def watched(classes, weights: IntegerWeights, n_outputs: int, has_kernels: bool = False) -> Watched:
+def watched(classes, weights: IntegerWeights, n_outputs: int, has_kernels: bool = False) -> HeldOut:
     """Held-out samples of one output or of K, added up by the CPU kernels or by arrays."""
     sums = None
     if has_kernels:
         from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
 
         sums = HeldOutSums(classes, weights.values, max(2, n_outputs))
-    if n_outputs == 1:
-        xp = namespace_of(classes)
-        return HeldOut(2.0 * xp.astype(classes == 1, xp.float64) - 1.0, weights, sums=sums)
-    return HeldOutClasses(classes, weights, n_outputs, sums=sums)
+    return HeldOut(classes, weights, n_outputs, sums)
 
 
 def score_of(scoring, classes, weights, scores, link="logistic", n_classes: int = K) -> float:

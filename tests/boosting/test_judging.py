@@ -20,8 +20,6 @@ from gpustump.boosting.held_out.judging import (
 )
 from gpustump.boosting.held_out.scores import (
     HeldOut,
-    HeldOutClasses,
-    Watched,
     additive_scorer,
     scorer,
 )
@@ -53,10 +51,8 @@ class JudgeOfGroups:
         return judgement(self._scoring, parts, self._totals)
 
 
-def watched(classes: np.ndarray, weights: IntegerWeights, n_outputs: int) -> Watched:
-    if n_outputs == 1:
-        return HeldOut(2.0 * (classes == 1) - 1.0, weights)
-    return HeldOutClasses(classes, weights, n_outputs)
+def watched(classes: np.ndarray, weights: IntegerWeights, n_outputs: int) -> HeldOut:
+    return HeldOut(classes, weights, n_outputs)
 
 
 def judges(random: np.random.Generator, n_outputs: int, scoring: Scoring, n_groups: int):

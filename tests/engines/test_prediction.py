@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from made_up_models import member, region_member, rows
 
 from gpustump import Interval, Member, Split, Stump, StumpEnsemble
-from gpustump.boosting.held_out.samples import HeldOut, HeldOutClasses, Watched
+from gpustump.boosting.held_out.samples import HeldOut
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.data.parameters import SCORINGS
 from gpustump.engines.cpu.predict import held_out_sums, prediction, running_scores
@@ -267,20 +267,15 @@ def test_values_are_kept_only_where_rows_are_wide_and_only_within_their_limit(mo
     assert kept == [[0, 7], [], []]
 
 
-def watched(random: np.random.Generator, n_samples: int, n_outputs: int) -> list[Watched]:
+def watched(random: np.random.Generator, n_samples: int, n_outputs: int) -> list[HeldOut]:
     """Held-out samples, every class among them: without kernels, and with them."""
     n_classes = max(2, n_outputs)
     classes = random.integers(n_classes, size=n_samples)
     classes[:n_classes] = range(n_classes)
     spread = random.choice([0.0, 9.0])
     weights = IntegerWeights.of(np.exp(random.normal(scale=spread, size=n_samples)))
-    found: list[Watched] = []
-    for sums in (None, HeldOutSums(classes, weights.values, n_classes, 2)):
-        if n_outputs == 1:
-            found.append(HeldOut(np.where(classes == 1, 1.0, -1.0), weights, sums=sums))
-        else:
-            found.append(HeldOutClasses(classes, weights, n_classes, sums=sums))
-    return found
+    kernels = HeldOutSums(classes, weights.values, n_classes, 2)
+    return [HeldOut(classes, weights, n_outputs, sums) for sums in (None, kernels)]
 
 
 def any_scores(random: np.random.Generator, n_samples: int, n_outputs: int) -> np.ndarray:

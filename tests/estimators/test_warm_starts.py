@@ -153,7 +153,7 @@ def test_an_earlier_rounds_held_out_score_is_worked_out_once():
             return super().judged()
 
     stumps = [Stump(0, float(at), 1, 1, 0.4) for at in range(8)]
-    held_out = HeldOut(np.where(NOISE, 1.0, -1.0), IntegerWeights.of(np.ones(300)))
+    held_out = HeldOut(NOISE.astype(int), IntegerWeights.of(np.ones(300)))
     judge = Counting(X, None, held_out, scorer("loss", held_out))
     watch = EarlyStopping(judge, Stopping(patience=3))
     watch.resume(stumps, [0.5] * 8)

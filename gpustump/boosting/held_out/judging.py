@@ -20,7 +20,7 @@ from gpustump.boosting.held_out.losses import (
     NegativeLogLoss,
     NegativeSquaredError,
 )
-from gpustump.boosting.held_out.samples import HeldOutTargets, Watched, error_of, weight_of
+from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets, error_of, weight_of
 from gpustump.boosting.held_out.scores import AdditiveScorer, Scorer, check_classes, value_of
 from gpustump.data.parameters import QuantityScoring, Scoring
 from gpustump.engines.ahead import WatchedSamples
@@ -78,7 +78,7 @@ class LocalJudge:
         The whole table, of which no copy is made.
     rows : array (n_held_out,) of int, or None
         The rows of X to watch; None for all.
-    held_out : Watched or HeldOutTargets
+    held_out : HeldOut or HeldOutTargets
         Their labels or targets, and weights.
     scorer : Scorer
         For these samples. If they are one group of several, it is made by `additive_scorer`.
@@ -94,7 +94,7 @@ class LocalJudge:
         self,
         X: Array,
         rows: Array | None,
-        held_out: Watched | HeldOutTargets,
+        held_out: HeldOut | HeldOutTargets,
         scorer: Scorer,
         start: Sequence[float] | Array = (0.0,),
         n_jobs: int | None = None,

@@ -23,8 +23,8 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out.samples import (
     UNIT_BITS,
+    HeldOut,
     HeldOutTargets,
-    Watched,
     weight_of,
 )
 from gpustump.boosting.held_out.tables import (
@@ -98,7 +98,7 @@ class NegativeLogLoss:
     is_additive: ClassVar[Literal[True]] = True
 
     @classmethod
-    def of(cls, held_out: Watched, losses: Losses) -> NegativeLogLoss:
+    def of(cls, held_out: HeldOut, losses: Losses) -> NegativeLogLoss:
         weights = _as_floats(held_out) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
         return cls(losses, weights, weight_of(held_out), held_out.sums)
 
@@ -145,13 +145,13 @@ class LogisticLosses:
 
     Attributes
     ----------
-    held_out : HeldOut or HeldOutClasses
+    held_out : HeldOut
     table : LogisticTable
     bits : int
         x is the margin, an integer, times 2**-bits.
     """
 
-    held_out: Watched
+    held_out: HeldOut
     table: LogisticTable
     bits: int
 
@@ -174,13 +174,13 @@ class SoftmaxLosses:
 
     Attributes
     ----------
-    held_out : HeldOutClasses
+    held_out : HeldOut
     table : LogisticTable
     bits : int
         x is the score, an integer, times 2**-bits.
     """
 
-    held_out: Watched
+    held_out: HeldOut
     table: LogisticTable
     bits: int
 
@@ -206,11 +206,11 @@ class LogisticShareLosses:
 
     Attributes
     ----------
-    held_out : HeldOutClasses
+    held_out : HeldOut
     table : LogisticTable
     """
 
-    held_out: Watched
+    held_out: HeldOut
     table: LogisticTable
 
     def __call__(self, scores: Array) -> Iterator[Array]:
@@ -229,7 +229,7 @@ class LogisticShareLosses:
             yield -self.table.loss(units, UNIT_BITS - 1)
 
 
-def log_losses(held_out: Watched, twice: bool, link: str) -> Losses:
+def log_losses(held_out: HeldOut, twice: bool, link: str) -> Losses:
     """The logistic loss, or with `twice` the log-loss of the model's probabilities."""
     table = LogisticTable.beside(held_out.classes)
     bits = UNIT_BITS - twice
@@ -240,7 +240,7 @@ def log_losses(held_out: Watched, twice: bool, link: str) -> Losses:
     return LogisticLosses(held_out, table, bits)
 
 
-def _of_own_class(held_out: Watched, terms: Iterator[Array]) -> Array:
+def _of_own_class(held_out: HeldOut, terms: Iterator[Array]) -> Array:
     """From one array (n_held_out,) for each class, for each sample the value of its own class."""
     found = next(terms)
     xp, classes = arrays.namespace_of(found), held_out.classes
@@ -262,7 +262,7 @@ class NegativeExponentialLoss:
 
     Attributes
     ----------
-    held_out : HeldOut or HeldOutClasses
+    held_out : HeldOut
     table : ExponentialTable
     weights : array (n_held_out,) of float64
         The integer weights.
@@ -270,7 +270,7 @@ class NegativeExponentialLoss:
         Their sum, before they became floats.
     """
 
-    held_out: Watched
+    held_out: HeldOut
     table: ExponentialTable
     weights: Array
     total: int
@@ -278,7 +278,7 @@ class NegativeExponentialLoss:
     is_additive: ClassVar[Literal[True]] = True
 
     @classmethod
-    def of(cls, held_out: Watched) -> NegativeExponentialLoss:
+    def of(cls, held_out: HeldOut) -> NegativeExponentialLoss:
         table = ExponentialTable.beside(held_out.classes)
         return cls(held_out, table, _as_floats(held_out), weight_of(held_out))
 
@@ -390,7 +390,7 @@ def _exact_sum(values: Array) -> int:
     return total
 
 
-def _as_floats(held_out: Watched) -> Array:
+def _as_floats(held_out: HeldOut) -> Array:
     values = held_out.weights.values
     xp = arrays.namespace_of(values)
     return xp.astype(values, xp.float64)

@@ -1,6 +1,6 @@
 """The held-out samples that early stopping watches: labels and weights, of one output or of K.
 
-Both kinds answer the same questions, so a score is defined once for both. Scores F of samples are
+Scores F of samples are
 float64, whole multiples of `VOTE_UNIT` with an absolute value of at most `VOTES_LIMIT`. They are
 turned into integers, in that unit, before anything is computed from them.
 
@@ -10,8 +10,8 @@ The held-out samples may be split into groups, each in a place of its own; see `
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from dataclasses import dataclass
+from typing import ClassVar
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -23,63 +23,20 @@ UNIT_BITS = 36
 """The binary places of a score: `VOTE_UNIT` is 2**-36."""
 
 
-class Watched(Protocol):
-    """What scores need to know of held-out samples; the interface of `HeldOut` and
-    `HeldOutClasses`."""
-
-    @property
-    def weights(self) -> IntegerWeights:
-        """Their integer weights. If the samples are one of several groups, all have one unit.
-
-        All methods here use `weights.values` only, never `weights.total`, which may be the total of
-        all groups.
-        """
-
-    @property
-    def sums(self) -> HeldOutSums | None:
-        """Kernels that add up over the samples; None for array operations."""
-
-    @property
-    def classes(self) -> Array:
-        """The class number of each sample, (n_held_out,) of int64."""
-
-    @property
-    def n_classes(self) -> int: ...
-
-    @property
-    def positives(self) -> Sequence[int]:
-        """For each output, the class that it separates from the rest."""
-
-    def outputs(self, scores: Array) -> Iterator[Array]:
-        """The scores of each output, (n_held_out,) of int64, in `VOTE_UNIT`."""
-
-    def margins(self, scores: Array) -> Iterator[Array]:
-        """For each output y * F, (n_held_out,) of int64, in `VOTE_UNIT`."""
-
-    def right(self, scores: Array) -> Array:
-        """Which samples are classified right, (n_held_out,) of bool."""
-
-    def right_weight(self, scores: Array) -> int:
-        """The integer weight that is classified right; it adds up over groups of samples."""
-
-    def error(self, scores: Array) -> float:
-        """The share of the weight that is classified wrongly."""
-
-
 def error_of(right_weight: int, weight: int) -> float:
     """The share of the weight that is classified wrongly.
 
     Parameters
     ----------
     right_weight : int
-        `Watched.right_weight`, added up over all groups of samples.
+        `HeldOut.right_weight`, added up over all groups of samples.
     weight : int
         `weight_of`, added up as well.
     """
     return (weight - right_weight) / weight
 
 
-def weight_of(held_out: Watched | HeldOutTargets) -> int:
+def weight_of(held_out: HeldOut | HeldOutTargets) -> int:
     """The integer weight of these samples; it adds up over groups of samples."""
     values = held_out.weights.values
     with arrays.computing_on(values):
@@ -88,78 +45,45 @@ def weight_of(held_out: Watched | HeldOutTargets) -> int:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Labels and weights of the held-out samples of one output, whose scores are (n_held_out,).
+    """Class numbers and weights of the held-out samples.
 
-    Attributes
-    ----------
-    y : array (n_held_out,) of float64
-        -1.0 or 1.0.
-    weights : IntegerWeights
-    sums : HeldOutSums, optional
-    """
-
-    y: Array
-    weights: IntegerWeights
-    sums: HeldOutSums | None = field(default=None, kw_only=True)
-
-    @property
-    def classes(self) -> Array:
-        """1 where y is 1.0, else 0; (n_held_out,) of int64."""
-        xp = arrays.namespace_of(self.y)
-        return xp.astype(self.y > 0, xp.int64)
-
-    @property
-    def n_classes(self) -> int:
-        return 2
-
-    @property
-    def positives(self) -> Sequence[int]:
-        return (1,)
-
-    def outputs(self, scores: Array) -> Iterator[Array]:
-        yield _in_units(scores)
-
-    def margins(self, scores: Array) -> Iterator[Array]:
-        yield _in_units(self.y * scores)
-
-    def right(self, scores: Array) -> Array:
-        return (scores > 0) == (self.y > 0)
-
-    def right_weight(self, scores: Array) -> int:
-        """The integer weight that is classified right."""
-        return _right_weight(self, scores)
-
-    def error(self, scores: Array) -> float:
-        """The share of the weight that is classified wrongly."""
-        return _error(self, scores)
-
-
-@dataclass(frozen=True)
-class HeldOutClasses:
-    """Labels and weights of the held-out samples of K outputs, whose scores are (n_held_out, K).
+    Scores are (n_held_out,) for one output, and otherwise (n_held_out, n_outputs).
 
     Attributes
     ----------
     classes : array (n_held_out,) of int64
-        Class numbers, 0 to K - 1. A class may be absent.
+        With one output 1 for the class that it separates from the rest, which is 0; with more
+        outputs their numbers. A class may be absent.
     weights : IntegerWeights
-    n_classes : int
-        K: each class has one output.
-    sums : HeldOutSums, optional
+        If the samples are one of several groups, all have one unit. Methods here use
+        `weights.values` only, never `weights.total`, which may be the total of all groups.
+    n_outputs : int
+        1, or the number of classes.
+    sums : HeldOutSums or None
+        Kernels that add up over the samples; None for array operations.
     """
 
     classes: Array
     weights: IntegerWeights
-    n_classes: int
-    sums: HeldOutSums | None = field(default=None, kw_only=True)
+    n_outputs: int = 1
+    sums: HeldOutSums | None = None
+
+    @property
+    def n_classes(self) -> int:
+        return max(2, self.n_outputs)
 
     @property
     def positives(self) -> Sequence[int]:
-        return range(self.n_classes)
+        """For each output, the class that it separates from the rest."""
+        return (1,) if self.n_outputs == 1 else range(self.n_outputs)
 
     def outputs(self, scores: Array) -> Iterator[Array]:
-        for number in self.positives:
-            yield _in_units(scores[:, number])
+        """The scores of each output, (n_held_out,) of int64, in `VOTE_UNIT`."""
+        if self.n_outputs == 1:
+            yield _in_units(scores)
+        else:
+            for number in self.positives:
+                yield _in_units(scores[:, number])
 
     def margins(self, scores: Array) -> Iterator[Array]:
         """y_l * F_l for each output l; y_l is +1 for the sample's class and -1 for the others."""
@@ -168,16 +92,22 @@ class HeldOutClasses:
             yield xp.where(self.classes == number, units, -units)
 
     def right(self, scores: Array) -> Array:
-        """Whether the class with the largest score, the first of equal ones, is the sample's."""
+        """Which samples are classified right, (n_held_out,) of bool; of equal scores the first
+        class wins."""
+        if self.n_outputs == 1:
+            return (scores > 0) == (self.classes == 1)
         return arrays.namespace_of(scores).argmax(scores, axis=1) == self.classes
 
     def right_weight(self, scores: Array) -> int:
-        """The integer weight that is classified right."""
-        return _right_weight(self, scores)
+        """The integer weight that is classified right; it adds up over groups of samples."""
+        if self.sums is not None:
+            return sum(self.sums.right_weights(scores))
+        with arrays.computing_on(scores):
+            return self.weights.weight_of(self.right(scores))
 
     def error(self, scores: Array) -> float:
         """The share of the weight that is classified wrongly."""
-        return _error(self, scores)
+        return error_of(self.right_weight(scores), weight_of(self))
 
 
 @dataclass(frozen=True)
@@ -202,17 +132,6 @@ class HeldOutTargets:
     def n_samples(self) -> int:
         """How many samples all groups have."""
         return self.n_of_all_groups or int(self.targets.shape[0])
-
-
-def _right_weight(held_out: Watched, scores: Array) -> int:
-    if held_out.sums is not None:
-        return sum(held_out.sums.right_weights(scores))
-    with arrays.computing_on(scores):
-        return held_out.weights.weight_of(held_out.right(scores))
-
-
-def _error(held_out: Watched, scores: Array) -> float:
-    return error_of(held_out.right_weight(scores), weight_of(held_out))
 
 
 def _in_units(scores: Array) -> Array:

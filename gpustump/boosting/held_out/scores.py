@@ -36,9 +36,7 @@ from gpustump.boosting.held_out.losses import (
 )
 from gpustump.boosting.held_out.samples import (
     HeldOut,
-    HeldOutClasses,
     HeldOutTargets,
-    Watched,
     weight_of,
 )
 from gpustump.data.parameters import Link, Scoring
@@ -57,18 +55,18 @@ class Accuracy:
 
     Attributes
     ----------
-    held_out : HeldOut or HeldOutClasses
+    held_out : HeldOut
     total : int
         The sum of their integer weights.
     """
 
-    held_out: Watched
+    held_out: HeldOut
     total: int
 
     is_additive: ClassVar[Literal[True]] = True
 
     @classmethod
-    def of(cls, held_out: Watched) -> Accuracy:
+    def of(cls, held_out: HeldOut) -> Accuracy:
         return cls(held_out, weight_of(held_out))
 
     def __call__(self, scores: Array) -> float:
@@ -112,7 +110,7 @@ class ByClass:
     totals: tuple[int, ...]
 
     @classmethod
-    def of(cls, held_out: Watched) -> ByClass:
+    def of(cls, held_out: HeldOut) -> ByClass:
         classes, values = held_out.classes, held_out.weights.values
         xp, device = arrays.namespace_of(values), arrays.device_of(values)
         on_host = arrays.to_host(classes)
@@ -141,7 +139,7 @@ class BalancedAccuracy:
     An `AdditiveScorer`.
     """
 
-    held_out: Watched
+    held_out: HeldOut
     by_class: ByClass
 
     is_additive: ClassVar[Literal[True]] = True
@@ -190,14 +188,14 @@ class RocAuc:
     which of them has the larger score.
     """
 
-    held_out: Watched
+    held_out: HeldOut
     samples: _Samples
     outputs: tuple[_OneAgainstRest, ...]
 
     is_additive: ClassVar[Literal[False]] = False
 
     @classmethod
-    def of(cls, held_out: Watched, by_class: ByClass) -> RocAuc:
+    def of(cls, held_out: HeldOut, by_class: ByClass) -> RocAuc:
         bits = _bits_of_classes(by_class)
         outputs = (_OneAgainstRest.of(number, by_class, bits) for number in held_out.positives)
         samples = _Samples(held_out.classes, held_out.weights.values)
@@ -299,10 +297,8 @@ def _mean(values: list[float]) -> float:
 __all__ = [
     "AdditiveScorer",
     "HeldOut",
-    "HeldOutClasses",
     "HeldOutTargets",
     "Scorer",
-    "Watched",
     "additive_scorer",
     "check_classes",
     "quantity_scorer",
@@ -343,7 +339,7 @@ Value = Callable[[Sequence[int], Sequence[int]], float]
 """A function from parts and totals to a score; see `AdditiveScorer`."""
 
 
-def scorer(scoring: Scoring, held_out: Watched | HeldOutTargets, link: Link = "logistic") -> Scorer:
+def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "logistic") -> Scorer:
     """The function that computes a score of the held-out samples.
 
     Parameters
@@ -364,8 +360,7 @@ def scorer(scoring: Scoring, held_out: Watched | HeldOutTargets, link: Link = "l
           quantity, as boosting learns it.
 
         y is 1 for the sample's class, and -1 for the others.
-    held_out : HeldOut, HeldOutClasses or HeldOutTargets
-        One output, or K, or a quantity.
+    held_out : HeldOut or HeldOutTargets
     link : str
         How scores become probabilities, "logistic" or "softmax"; one output is logistic.
 
@@ -406,7 +401,7 @@ def quantity_scorer(
     return NegativeSquaredError(held_out)
 
 
-def additive_scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> AdditiveScorer:
+def additive_scorer(scoring: Scoring, held_out: HeldOut, link: Link = "logistic") -> AdditiveScorer:
     """As `scorer`, for samples that may be one group of several, and may lack some classes.
 
     Raises
@@ -475,9 +470,9 @@ def _check_additive(scoring: Scoring) -> None:
         )
 
 
-def _check_link(held_out: Watched, link: Link) -> None:
+def _check_link(held_out: HeldOut, link: Link) -> None:
     if link == "softmax" and len(held_out.positives) == 1:
         raise ValueError(
             "link='softmax' needs one output for each class, but the held-out samples have one "
-            "output. Take link='logistic', or give HeldOutClasses."
+            "output. Take link='logistic', or give n_outputs."
         )

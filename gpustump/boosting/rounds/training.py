@@ -25,9 +25,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.scores import (
     HeldOut,
-    HeldOutClasses,
     HeldOutTargets,
-    Watched,
     scorer,
 )
 from gpustump.boosting.rounds.batches import Batch, Rounds
@@ -601,16 +599,16 @@ class Target(NamedTuple):
             return found
         return found[:, self.positive]
 
-    def watched(self, samples: Samples, n_jobs: int | None) -> Watched | HeldOutTargets:
+    def watched(self, samples: Samples, n_jobs: int | None) -> HeldOut | HeldOutTargets:
         """Held-out samples in the form that the scores take."""
-        labels, weights = self.labels(samples), IntegerWeights.of(samples.weights)
+        classes, weights = samples.classes, IntegerWeights.of(samples.weights)
         if self.is_quantity:
-            return HeldOutTargets(labels, weights)
-        if self.n_outputs > 1:
-            sums = held_out_sums(labels, weights.values, self.n_outputs, n_jobs)
-            return HeldOutClasses(labels, weights, self.n_outputs, sums=sums)
-        plain = HeldOut(labels, weights)
-        return replace(plain, sums=held_out_sums(plain.classes, weights.values, 2, n_jobs))
+            return HeldOutTargets(classes, weights)
+        if self.n_outputs == 1:
+            xp = arrays.namespace_of(classes)
+            classes = xp.astype(classes == self.positive, xp.int64)
+        sums = held_out_sums(classes, weights.values, max(2, self.n_outputs), n_jobs)
+        return HeldOut(classes, weights, self.n_outputs, sums)
 
 
 @dataclass(frozen=True)
