@@ -39,23 +39,6 @@ Asked = tuple[int, ...] | Literal["from_dtype"]
 """Which columns of a frame are categorical: these, or those whose type says so."""
 
 
-class KnownColumns(NamedTuple):
-    """What is known of a table's columns before its partitions are computed.
-
-    Attributes
-    ----------
-    asked : object
-        `categorical_features` as it was given.
-    names : sequence of str, or None
-    categories : Categories or None
-        The categorical features; None if the partitions of a frame decide which they are.
-    """
-
-    asked: Any = None
-    names: Sequence[str] | None = None
-    categories: Categories | None = Categories()
-
-
 PlainNumbers = tuple[int, str | None]
 """A categorical feature whose values are numbers already, and its name or None."""
 
@@ -93,25 +76,18 @@ class JoinedColumn(ArrayColumn):
         return "text" if len(self.values) else "empty"
 
 
-class Numbered(NamedTuple):
-    """A partition's frame as numbers.
-
-    Attributes
-    ----------
-    X : ndarray (n_rows, n_features)
-        Numbers of categories are those of the partition.
-    columns : tuple of ToldColumn
-    categories : dict of int to ndarray of str
-        The categories of the features whose columns were numbered, sorted.
-    """
-
-    X: np.ndarray
-    columns: tuple[ToldColumn, ...]
-    categories: dict[int, np.ndarray]
-
-
-def numbered(frame: ColumnTable, asked: Asked) -> Numbered:
+def numbered(
+    frame: ColumnTable, asked: Asked
+) -> tuple[np.ndarray, tuple[ToldColumn, ...], dict[int, np.ndarray]]:
     """Number the categories of a partition's frame, which has rows.
+
+    Returns
+    -------
+    ndarray (n_rows, n_features)
+        The frame as numbers; those of categories are the partition's own.
+    tuple of ToldColumn
+    dict of int to ndarray of str
+        The categories of the features whose columns were numbered, sorted.
 
     Raises
     ------
@@ -125,11 +101,11 @@ def numbered(frame: ColumnTable, asked: Asked) -> Numbered:
     categories = {j: values for j, (_, values) in own.items()}
     told = tuple(_told(column, categories.get(j)) for j, column in columns)
     if not own:
-        return Numbered(numbers_of(frame), told, {})
+        return numbers_of(frame), told, {}
     X = np.empty((frame.n_rows, len(columns)), dtype=common_dtype(others), order="F")
     for j, column in columns:
         X[:, j] = own[j][0] if j in own else column.numbers()
-    return Numbered(X, told, categories)
+    return X, told, categories
 
 
 def renumber(values: np.ndarray, own: np.ndarray, numbers: Mapping[str, int]) -> Unseen | None:

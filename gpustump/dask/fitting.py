@@ -1,152 +1,108 @@
-"""One fit on a cluster, from collections to rounds; however it ends, it leaves nothing behind.
+"""One fit on a cluster, from collections to a model; however it ends, it leaves nothing behind.
 
 bring       every partition to a worker, where it is checked and kept
-learn       the classes and their weights, the dtype, how many samples there are
+learn       the categories, the classes or the unit of the targets, the dtype
 share out   the samples that each bag leaves out or early stopping watches, drawn as on one machine
 join        each worker's partitions
-train       on each share, one after the other: a worker's part of it becomes a shard; see `ground`
+train       on each share, one after the other: a worker's part of it becomes a shard; see `rounds`
+pairs       of features are learnt here, of all rows
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
-import itertools
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gpustump.boosting.pairs.learning import LearntPairs
+from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_each
 from gpustump.boosting.rounds.batches import in_unit_of_target
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.smoothing import sampled_rows
-from gpustump.boosting.rounds.training import Run, Samples, Settings, Trained, run_all
+from gpustump.boosting.rounds.training import HeldOutRows, Run, Samples, Settings, Trained, run_all
 from gpustump.dask.categories import (
-    KnownColumns,
+    Asked,
     learnt,
     numbers_by_feature,
     plain_numbers,
     refuse_other_kinds,
     warn_of_unseen,
 )
-from gpustump.dask.classes import (
+from gpustump.dask.messages import Messages
+from gpustump.dask.partitions import (
+    ByPart,
+    Collection,
+    Reading,
+    SampleOrder,
+    Summary,
     check_watched_labels,
     check_watched_rows,
     classes_of,
-    labels_of,
+    example_of,
+    is_frame,
     union_of,
+    with_whole_rows,
 )
-from gpustump.dask.conversation import Conversation
-from gpustump.dask.ground import ClusterGround, HeldOutUnits
-from gpustump.dask.pairs import learnt_here, refuse_large
-from gpustump.dask.partitions import Collection, Summary
-from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
+from gpustump.dask.prediction import check_estimator, may_be_text
+from gpustump.dask.rounds import ClusterSamples, HeldOutUnits
+from gpustump.dask.shards import ClusterLostError, DaskShards
 from gpustump.data.fingerprint import Fingerprint, Leaves, joined
-from gpustump.data.labels import plain_labels, warn_of_odd_classes
-from gpustump.data.parameters import Interactions
+from gpustump.data.labels import plain_labels
+from gpustump.data.parameters import Interactions, check_quantity_loss
 from gpustump.data.readable import readable_bytes
-from gpustump.data.weights import ClassWeight
+from gpustump.data.weights import PRODUCT, check_class_weight, class_factors
 from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
+from gpustump.engines.contract import Resources
+from gpustump.engines.cpu.runtime.host_memory import has_room
 from gpustump.engines.route import Route
-from gpustump.estimators.categorical import Categories
+from gpustump.estimators.base import Data, Learnt
+from gpustump.estimators.boosters import BoostedEstimator
+from gpustump.estimators.callbacks import with_callbacks
+from gpustump.estimators.categorical import (
+    Categories,
+    is_by_type,
+    refuse_constrained_categories,
+    refuse_other_categories,
+)
 from gpustump.estimators.checkpointing import (
     TRAINED,
     WATCHED,
     FitCheckpoint,
     kept_shares,
     outline_of,
+    settings_of,
 )
 from gpustump.estimators.held_out import (
-    Asked,
     Earlier,
     Note,
     Population,
     Split,
+    Validation,
     Watching,
     drawn_shares,
+    naming,
 )
+from gpustump.estimators.regressors import StumpBoostingRegressor
 from gpustump.estimators.targets import Quantity, TargetDomain
 from gpustump.model.bags import averaged
 from gpustump.model.ensemble import StumpEnsemble
 
+_KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
+"""The kind of shards for each device; see `engines.cluster.shards.shard_of`."""
 
-class Kept(NamedTuple):
-    """A checkpoint, and what it must have in common with a fit.
+_SAMPLE_BYTES, _VALUE_BYTES = 64, 6
+"""About how many bytes a sample takes here while pairs are learnt, and each of its values besides
+its own bytes."""
 
-    Attributes
-    ----------
-    checkpoint : FitCheckpoint
-    settings : callable
-        From the dtype of the table's values to the settings that decide the model.
-    names : sequence of str, or None
-        Of the features.
-    """
-
-    checkpoint: FitCheckpoint
-    settings: Callable[[str], dict[str, Any]]
-    names: Sequence[str] | None
-
-
-class OfQuantity(NamedTuple):
-    """How the targets of a quantity are learnt.
-
-    Attributes
-    ----------
-    learnt : callable
-        From a `Quantity` to the samples as boosting learns them, and the scale of the targets.
-    settings : callable
-        From settings, these samples and their scale to settings that depend on them.
-    """
-
-    learnt: Callable[[Quantity], tuple[Samples, TargetDomain]]
-    settings: Callable[[Settings, Samples, TargetDomain], Settings]
-
-
-class Request(NamedTuple):
-    """What a cluster is asked to do.
-
-    Attributes
-    ----------
-    collection : Collection
-    settings : Settings
-    asked : Asked
-        What each bag leaves out, and rows to watch that are passed to the fit: the collection holds
-        them, too.
-    earlier : sequence of Earlier, or None
-        What a warm start of each bag goes on from.
-    kind : str
-        Of shards; see `engines.cluster.shards.shard_of`.
-    class_weight : None, "balanced" or mapping
-    observed : callable, optional
-        From the settings and the target to settings with an observer.
-    quantity : OfQuantity or None
-        How the targets of a quantity are learnt; None for classes.
-    kept : Kept or None
-        The checkpoint.
-    columns : KnownColumns
-    decided : callable
-        From settings and the categorical features to settings that hold them.
-    interactions : Interactions
-        Which pairs of features are learnt.
-    """
-
-    collection: Collection
-    settings: Settings
-    asked: Asked
-    earlier: Sequence[Earlier] | None
-    kind: str = "auto"
-    class_weight: ClassWeight = None
-    observed: Callable[[Settings, TargetDomain], Settings] = lambda settings, _: settings
-    quantity: OfQuantity | None = None
-    kept: Kept | None = None
-    columns: KnownColumns = KnownColumns()
-    decided: Callable[[Settings, Categories], Settings] = lambda settings, _: settings
-    interactions: Interactions = Interactions(0)
+_Estimator = TypeVar("_Estimator", bound=BoostedEstimator)
 
 
 class Use(NamedTuple):
@@ -185,56 +141,104 @@ class Use(NamedTuple):
         return f"{workers}, {readable_bytes(round(self.round_bytes))} a worker and round{lost}"
 
 
-class Fitted(NamedTuple):
-    """What a fit returns.
+@with_callbacks
+def fit(
+    estimator: _Estimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    X_val: Any = None,
+    y_val: Any = None,
+    sample_weight_val: Any = None,
+    client: Any = None,
+) -> _Estimator:
+    """Fit an estimator to a table that is spread over the workers of a cluster.
 
-    Attributes
-    ----------
-    trained : list of Trained
-        Of each bag.
-    target : TargetDomain
-    splits : tuple of Split, Provided or None
-        How the share of each bag was drawn.
-    use : Use
-    fingerprint : mapping or None
-        Of the rows that were trained on, if there is a checkpoint.
-    pairs : LearntPairs or None
-    """
+    The model is that of a fit on one machine with the same rows in the same order, byte for byte,
+    for any number of workers, and even if some of them are lost meanwhile.
 
-    trained: list[Trained]
-    target: TargetDomain
-    splits: tuple[Note, ...]
-    use: Use
-    fingerprint: Mapping[str, Any] | None = None
-    pairs: LearntPairs | None = None
-
-
-def trained_on(client: Any, request: Request) -> Fitted:
-    """Train on a cluster.
+    Rows stay where they are: a partition that a worker holds is coded there. Partitions that are
+    not computed yet are computed by the workers, one after the other, and only what the fit makes
+    of them is kept.
 
     Parameters
     ----------
-    client : distributed.Client
-    request : Request
+    estimator : AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor or a glass box
+        Its parameters mean what they do on one machine, with these exceptions. `weak_learner` must
+        be "stump". `device` says what workers compute with: the CPU's kernels with a worker's
+        threads ("auto" and "cpu"), or the array API on CuPy, on a worker's GPU ("cuda").
+        `max_memory` is what a fit may take on each worker, by default the worker's own limit;
+        values that do not fit go to files in its local directory. `n_jobs` has no effect. With
+        `scoring="roc_auc"`, which compares pairs of samples, the scores of all held-out samples are
+        sent in every round. `callback` and `checkpoint` belong to the process that calls `fit`.
+        With `interactions`, which the glass boxes have by default, pairs of features are learnt in
+        that process: all values, classes and weights are sent there after the last round. If its
+        memory is too small for them, take `interactions=0`.
+    X : dask array (n_samples, n_features) or dask frame
+        Cut into partitions of rows in any way. NaN means missing.
+    y : dask array, series or frame of one column (n_samples,)
+        Partitioned as X. Classes, of which a partition may lack some, or a quantity. Targets and
+        weights of a quantity, 16 bytes a sample, are sent to the process that calls `fit`. For
+        counts with an exposure pass counts / exposure, and weights times exposure: the model is
+        that of `fit(X, counts, weights, exposure=exposure)`.
+    sample_weight : dask array, series or frame of one column (n_samples,), optional
+        Finite, not negative, not all zero.
+    X_val, y_val, sample_weight_val : dask collections, optional
+        Rows to watch, as in `AdaBoostClassifier.fit`, with partitions of their own.
+    client : distributed.Client, optional
+        By default the current one.
+
+    Returns
+    -------
+    estimator
+        The same, fitted. Its attribute `cluster_` says how the cluster was used, as a `Use`.
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not as `estimators.fit` describes.
+        If data or a parameter is not as described; the message names it and what was found. A
+        `CheckpointError`, if the file of `checkpoint` is not of such a fit, is a ValueError.
     WorkerMemoryError
-        If a worker's memory is too small for its share.
+        If a worker's memory is too small for its share of the table.
     ClusterLostError
-        If workers or data are gone for good.
+        If there is no worker left, or if data are lost that Dask cannot compute again; its `model`
+        holds the rounds that were done.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> import gpustump.dask
+    >>> from gpustump import AdaBoostClassifier
+    >>> client = Client(n_workers=2, threads_per_worker=1)  # doctest: +SKIP
+    >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+    >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+    >>> there = AdaBoostClassifier(n_estimators=3)
+    >>> gpustump.dask.fit(there, X, y).cluster_.n_workers  # doctest: +SKIP
+    2
+    >>> here = AdaBoostClassifier(n_estimators=3).fit(X.compute(), y.compute())
+    >>> there.model_.digest() == here.model_.digest()  # doctest: +SKIP
+    True
     """
-    conversation = Conversation(client, f"gpustump-{uuid.uuid4().hex[:12]}")
-    shards = DaskShards(conversation, request.collection, request.settings.resources.max_memory)
+    check_estimator(estimator)
+    own = _Fit(
+        estimator, Data(X, y, sample_weight, estimator.device), X_val, y_val, sample_weight_val
+    )
+    client = _running(client)
+    messages = Messages(client, f"gpustump-{uuid.uuid4().hex[:12]}")
+    shards = DaskShards(messages, own.collection, own.settings.resources.max_memory)
     try:
         with client.as_current():  # Dask's functions take the current client
-            return _Fit.prepared(conversation, shards, request).train()
+            own.prepare(shards)
+            found = own.learn()
     finally:
         if client.status == "running":
             with contextlib.suppress(OSError):  # a cluster that is gone holds nothing
                 shards.close()
+    estimator._take_over(own.learner, found, own.settings)
+    estimator.cluster_ = own.use()
+    return estimator
 
 
 @dataclass(frozen=True)
@@ -255,149 +259,307 @@ class _Job:
         return self.settings.n_runs(self.n_classes)
 
 
-@dataclass
 class _Fit:
-    """A fit whose rows have been brought to the workers that train on them.
+    """One fit: what it is given, and step by step what it has learnt of the table.
 
-    Attributes
+    Parameters
     ----------
-    settings : Settings
-    target : TargetDomain
-    shards : DaskShards
-    types : ValueTypes
-    n_features : int
-    shares : list of Share
-        For each bag what it leaves out.
-    splits : tuple of Split, Provided or None
-    route : Route
-    conversation : Conversation
-    checkpoint : FitCheckpoint or None
-    categories : Categories
-    quantity : _Quantities or None
-        What is learnt of each partition, if it is a quantity.
-    interactions : Interactions
-    grounds : list of ClusterGround
-        Those of the bags that have begun.
-    said : int
-        Bytes of messages and answers in all rounds.
+    estimator : BoostedEstimator
+    given : Data
+        As `fit` was called with.
+    validation : object
+        X_val, y_val and sample_weight_val.
     """
 
-    settings: Settings
-    target: TargetDomain
-    shards: DaskShards
-    types: ValueTypes
-    n_features: int
-    shares: list[Share[ByPart]]
-    splits: tuple[Note, ...]
-    route: Route
-    conversation: Conversation
-    checkpoint: FitCheckpoint | None
-    categories: Categories
-    quantity: _Quantities | None
-    interactions: Interactions
-    grounds: list[ClusterGround] = field(default_factory=list)
-    said: int = 0
+    def __init__(self, estimator: Any, given: Data, *validation: Any) -> None:
+        self.estimator, self.given = estimator, given
+        self.is_quantity = isinstance(estimator, StumpBoostingRegressor)
+        watched = Validation.of(*validation)
+        settings, asked, self.earlier = estimator._asked_for(watched)
+        self.checkpoint: FitCheckpoint | None = estimator._checkpoint()
+        if self.checkpoint is not None:
+            asked = self.checkpoint.asked(asked, estimator.random_state)
+        self.asked = asked
+        if settings.learner != "stump":
+            raise ValueError(
+                "weak_learner='interval' is not for clusters, which boost stumps. Take "
+                "weak_learner='stump', or fit on one machine."
+            )
+        if estimator.device not in _KINDS:
+            raise ValueError(f"device must be 'auto', 'cpu' or 'cuda'; got {estimator.device!r}.")
+        self.class_weight = check_class_weight(getattr(estimator, "class_weight", None))
+        self.learner = copy.copy(estimator)  # it learns the table's columns
+        is_new = self.earlier is None
+        collection = _collected(self.learner, given.X, given.y, given.sample_weight, reset=is_new)
+        if watched is not None:
+            with naming("X_val and y_val"):
+                other = _collected(self.learner, *watched[:3], reset=False)
+            collection = collection.watching(other)
+        self.collection = collection
+        self.settings: Settings = self.learner._constrained(settings, self.earlier)
+        self.n_features: int = self.learner.n_features_in_
+        self.names = vars(self.learner).get("feature_names_in_")
+        self.interactions: Interactions = self.learner._interactions(self.n_features, self.names)
+        self.begun: list[ClusterSamples] = []  # of the bags so far
+        self.round_bytes = 0
 
-    @classmethod
-    def prepared(cls, conversation: Conversation, shards: DaskShards, request: Request) -> _Fit:
+    def prepare(self, shards: DaskShards) -> None:
         """Bring, check, share out and join all rows."""
-        found = Summaries.of(shards.bring(), request.collection.n_trained)
-        categories = _numbered(shards, found, request.columns)
-        settings = request.decided(request.settings, categories)
-        if not any(own.n_rows for own in found.trained.values()):
+        self.shards, n_trained = shards, self.collection.n_trained
+        found = shards.bring()
+        trained = {part: own for part, own in found.items() if part < n_trained}
+        watched = {part: own for part, own in found.items() if part >= n_trained}
+        categories = self._numbered(trained, watched)
+        if not any(own.n_rows for own in trained.values()):
             raise ValueError("X has 0 sample(s) while a minimum of 1 is required.")
-        checkpoint = _checked(shards, found, request)
-        quantity = None
-        if request.quantity is None:
-            target = _classes(shards, found, request)
-            settings.refuse_constrained_classes(target.n_classes)
-        else:
-            target, quantity = _Quantities.of(shards, found, request.quantity)
-            settings = request.quantity.settings(settings, quantity.samples, target)
-        types, n_features = _types_of(found.trained), _n_features_of(found.trained)
-        watched_type, validation = types.coded, request.asked.validation
-        if validation is not None:
-            check_watched_rows(found.watched)
-            if quantity is None:
-                check_watched_labels(found.watched, target.classes, validation.scoring)
-            watched_type = _types_of(found.watched).coded
-            _refuse_other_features(_n_features_of(found.watched), n_features)
-            shards.ask("set_aside", ByPart(dict.fromkeys(found.watched)))
-        shares, splits = _shares_of(shards, target, request)
-        joined = shards.ask("join", types.coded, watched_type, n_features, request.kind)
-        route = _route(shards, len(found.trained), any(on_disk for _, on_disk in joined))
-        limit = settings.n_rounds_of(target.n_classes)
-        settings = replace(request.observed(settings, target), n_rounds=limit)
-        return cls(
-            settings, target, shards, types, n_features, shares, splits, route, conversation,
-            checkpoint, categories, quantity, request.interactions,
-        )  # fmt: skip
+        self._refuse_other_widths("X", trained)
+        self.types = _types_of(trained)
+        self.learner._note_categories(categories, self.n_features)
+        settings = replace(self.settings, categorical=categories.features)
+        refuse_constrained_categories(settings)
+        self._check_checkpoint(settings, trained, watched)
+        samples = self._quantities(trained) if self.is_quantity else self._classes(trained)
+        self.estimator._warn_of_targets(self.target, sum(own.n_rows for own in trained.values()))
+        settings.refuse_constrained_classes(self.target.n_classes)
+        settings = self.estimator._of_target(settings, samples, self.target)
+        self.samples = samples if self.is_quantity else None
+        watched_type = self.types.coded
+        if self.asked.validation is not None:
+            check_watched_rows(watched)
+            if not self.is_quantity:
+                scoring = self.asked.validation.scoring
+                check_watched_labels(watched, self.target.classes, scoring)
+            watched_type = _types_of(watched).coded
+            self._refuse_other_widths("X_val", watched)
+            shards.ask("set_aside", ByPart(dict.fromkeys(watched)))
+        self.shares, self.splits = self._shares(trained)
+        is_on_disk = shards.join(
+            self.types.coded, watched_type, self.n_features, _KINDS[self.estimator.device]
+        )
+        self.route = _route(shards, n_trained, is_on_disk=is_on_disk)
+        settings = self.estimator._observed(self.learner, self.given, settings, self.target)
+        self.settings = replace(settings, n_rounds=settings.n_rounds_of(self.target.n_classes))
 
-    def train(self) -> Fitted:
-        """Train on the share of each bag."""
-        shards, n_classes = self.shards, self.target.n_classes
+    def learn(self) -> Learnt:
+        """Train on the share of each bag, and learn pairs."""
+        n_classes = self.target.n_classes
         outline = outline_of(self.settings, n_classes, self.n_features, len(self.shares))
         if self.interactions.number:
-            n_samples = sum(shards.ask("n_joined"))
-            refuse_large(n_samples, self.n_features, np.dtype(self.types.compared).itemsize)
+            self._refuse_large()
         try:
             with kept_shares(self.checkpoint, self.shares, self.splits, outline) as shares:
                 trained = train_each(self._trained_on, shares, n_classes, self.settings)
-            pairs = learnt_here(
-                shards, self.shares, trained, n_classes, self.settings, self.interactions,
-                self.types.compared,
-            )  # fmt: skip
+            pairs = self._pairs(trained)
         except ClusterLostError as error:
             error.model = self._model_so_far()
             raise
-        traffic = self.conversation.traffic
-        n_rounds = sum(len(run.rounds) for bag in trained for run in bag.runs)
-        use = Use(
-            len({home.worker for home in shards.homes}), traffic.n_messages, traffic.sent,
-            traffic.received, self.said / max(1, n_rounds) / len(shards.homes), shards.n_lost,
-        )  # fmt: skip
+        self.n_rounds = sum(len(run.rounds) for bag in trained for run in bag.runs)
         if self.settings.show_progress:
-            announce(f"trained on {use}")
+            announce(f"trained on {self.use()}")
         fingerprint = None if self.checkpoint is None else self.checkpoint.fingerprint
-        return Fitted(trained, self.target, self.splits, use, fingerprint, pairs)
+        return Learnt(trained, self.target, self.splits, fingerprint, pairs)
+
+    def use(self) -> Use:
+        """How the cluster was used."""
+        traffic, homes = self.shards.traffic, self.shards.homes
+        return Use(
+            len({home.worker for home in homes}), traffic.n_messages, traffic.sent,
+            traffic.received, self.round_bytes / max(1, self.n_rounds) / len(homes),
+            self.shards.n_lost,
+        )  # fmt: skip
+
+    def _numbered(self, trained: dict[int, Summary], watched: dict[int, Summary]) -> Categories:
+        """Have all categories numbered as on one machine. Returns the categorical features."""
+        asked = self.estimator._asked_categories()
+        told = [own.columns for own in trained.values() if own.columns]
+        categories: Categories = self.learner._categories
+        if self.earlier is None and is_frame(self.given.X):  # its partitions decide
+            if not told:
+                return Categories(asked)
+            self._refuse_other_widths("X", trained)
+            categories = learnt(asked, told, named=self.names is not None)
+        tables = (("X", trained), ("X_val", watched))
+        for name, summaries in tables:
+            for own in summaries.values():
+                refuse_other_kinds(categories, own.columns, name)
+        if not categories.features:
+            return categories
+        plain = ByPart(dict.fromkeys(trained, plain_numbers(categories, self.names)))
+        unseen = self.shards.ask_by_part("number_categories", numbers_by_feature(categories), plain)
+        for _, summaries in tables:
+            warn_of_unseen(categories, [unseen.get(part, {}) for part in sorted(summaries)])
+        return categories
+
+    def _refuse_other_widths(self, name: str, summaries: dict[int, Summary]) -> None:
+        for own in summaries.values():
+            if own.n_rows and own.n_features != self.n_features:
+                raise ValueError(
+                    f"a partition of {name} has {own.n_features} features instead of "
+                    f"{self.n_features}."
+                )
+
+    def _check_checkpoint(
+        self, settings: Settings, trained: dict[int, Summary], watched: dict[int, Summary]
+    ) -> None:
+        """Check that the checkpoint, if there is one, is of a fit on these rows."""
+        if self.checkpoint is None:
+            return
+        data = {TRAINED: self._fingerprint(trained)}
+        if watched:
+            data[WATCHED] = self._fingerprint(watched)
+        own, learner = self.types.compared, self.learner
+        deciding = settings_of(self.estimator, learner._categories, own, settings.votes.monotone)
+        self.checkpoint = self.checkpoint.checked(deciding, data, self.names)
+
+    def _fingerprint(self, summaries: dict[int, Summary]) -> Fingerprint:
+        """The fingerprint of the rows of some partitions."""
+        parts = sorted(number for number, own in summaries.items() if own.n_rows)
+        classes = None
+        if not self.is_quantity:
+            classes = union_of([summaries[number].counted[0] for number in parts])
+        ends = np.cumsum([0, *(summaries[number].n_rows for number in parts)]).tolist()
+        known = {number: (classes, row) for number, row in zip(parts, ends, strict=False)}
+        leaves: dict[int, Leaves] = self.shards.ask_by_part("leaves", ByPart(known))
+        names = () if classes is None else plain_labels(classes)
+        return joined([leaves[number] for number in parts], names)
+
+    def _classes(self, trained: dict[int, Summary]) -> Samples:
+        """Learn the classes of all partitions, whose labels become their numbers."""
+        labels, weights = [own.labels for own in trained.values()], "sample_weight"
+        if self.class_weight is not None and any(map(len, labels)):
+            labels, weights = self._weighed(trained), PRODUCT
+        if not any(map(len, labels)):
+            raise ValueError(f"{weights} is zero for every sample; at least one must be positive.")
+        classes = classes_of(labels, None if self.earlier is None else self.earlier[0])
+        self.shards.ask("number_classes", classes)
+        self.target = TargetDomain(classes)
+        return Samples(None, np.empty(0, dtype=np.int64), np.empty(0))  # they are elsewhere
+
+    def _weighed(self, trained: dict[int, Summary]) -> list[np.ndarray]:
+        """Multiply the weights of classes with those of all samples. Returns the distinct labels
+        that are left in each partition."""
+        counted = [own.counted for own in trained.values() if own.n_rows]
+        labels = union_of([known for known, _ in counted])
+        counts: Counter[object] = Counter()
+        for own in counted:
+            counts.update(dict(zip(*(part.tolist() for part in own), strict=True)))
+        factors = class_factors(self.class_weight, labels, [counts[own] for own in labels.tolist()])
+        message = ByPart(dict.fromkeys(trained, (labels, factors)))
+        return [own for answer in self.shards.ask("weigh_labels", message) for own in answer]
+
+    def _quantities(self, trained: dict[int, Summary]) -> Samples:
+        """Learn the unit of the targets from all of them, and have them turned into what boosting
+        learns. Returns all samples, which the leading process knows, too."""
+        found = self.shards.ask_by_part("samples_by_part", "labels", "weights")
+        order = SampleOrder({part: len(found[part][1]) for part in found if part in trained})
+        if not len(order):
+            raise ValueError(
+                "sample_weight is zero for every sample; at least one must be positive."
+            )
+        targets, weights = (
+            order.joined({part: own[which] for part, own in found.items()}) for which in (0, 1)
+        )
+        quantity = Quantity(targets, weights)
+        samples: Samples
+        samples, self.target = self.estimator._learnt(quantity, targets, self.earlier)
+        self.shards.ask("scale_targets", self.target.scale)
+        return samples
+
+    def _shares(self, trained: dict[int, Summary]) -> tuple[list[Share[ByPart]], tuple[Note, ...]]:
+        """What each bag leaves out, drawn as on one machine."""
+        whole, asked, population = Share[ByPart](ByPart(), None, None), self.asked, None
+        if any(asked.drawn):
+            found = self.shards.ask_by_part("samples_by_part", "labels", "rows")
+            order = SampleOrder({part: len(own[0]) for part, own in found.items()})
+            targets = order.joined({part: own[0] for part, own in found.items()})
+            asked = asked.suiting(len(order), self.target.n_classes)
+            rows = _rows_of({part: own[1] for part, own in found.items()}, trained)
+            population = Population(targets, rows, self.target.classes)
+
+        def drawn(watching: Watching, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
+            assert population is not None
+            _, left_out, split = population.draw(watching, earlier)
+            return whole._replace(samples=order.by_part(left_out)), split
+
+        shares = drawn_shares(drawn, whole, asked, self.earlier)
+        if population is not None:
+            population.warn_of_lone_samples()
+        return shares
 
     def _trained_on(self, share: Share[ByPart], settings: Settings) -> Trained:
         """Make the rounds of a bag."""
-        ground = self._begun(share, settings)
-        self.grounds.append(ground)
+        own = self._begun(share.samples, settings)
+        self.begun.append(own)
         job = _Job(settings, self.target.n_classes, share.earlier, share.logs)
-        if settings.votes.kind == "newton" and len(self.grounds) == 1:
-            settings.votes.warn_of_small_weights(*ground.mean_weight, job.n_outputs)
-        n_copies = settings.search(job.n_classes).n_copies if ground.learnt is not None else 1
-        exponent = functools.partial(ground.cluster.exponent, n_copies)
+        if settings.votes.kind == "newton" and len(self.begun) == 1:
+            settings.votes.warn_of_small_weights(*own.mean_weight, job.n_outputs)
+        n_copies = 1 if self.samples is None else settings.search(job.n_classes).n_copies
+        exponent = functools.partial(own.cluster.exponent, n_copies)
         votes = settings.votes.votes_in_units(exponent, job.n_outputs)
-        traffic = self.conversation.traffic
-        before = traffic.sent + traffic.received
-        runs = run_all(ground, votes, job)
-        self.said += traffic.sent + traffic.received - before
-        return Trained(runs, votes.search(settings.learner), self.route, ground.table.n_missing)
+        before = self.shards.traffic.n_bytes
+        runs = run_all(own, votes, job)
+        self.round_bytes += self.shards.traffic.n_bytes - before
+        return Trained(runs, votes.search(settings.learner), self.route, own.table.n_missing)
 
-    def _begun(self, share: Share[ByPart], settings: Settings) -> ClusterGround:
-        """Have the workers make shards of a bag's share."""
+    def _begun(self, left_out: ByPart, settings: Settings) -> ClusterSamples:
+        """Have the workers make shards of all samples but those that a bag leaves out."""
         shards, types, n_classes = self.shards, self.types, self.target.n_classes
-        shards.ask("take_share", share.samples)
-        n_samples = shards.learn_sizes()
+        n_samples = shards.take_share(left_out)
         sampled = None
-        if settings.smoothing is not None:
-            sampled = _sampled_values(shards, np.dtype(types.compared), self.n_features)
+        if settings.smoothing is not None:  # the rows that one machine would take
+            rows = sampled_rows(n_samples, self.n_features)
+            chosen = shards.order.by_part(rows, left_out)
+            found = shards.ask_by_part("values_of", chosen)
+            sampled = shards.order.joined(found).astype(types.compared)
         planned = replace(settings.search(n_classes), learner="stump")
         table = ClusterTable.prepared(
             None, shards, types, planned, n_samples, categorical=settings.categorical
         )
         held_out = None if settings.stopping is None else HeldOutUnits.of(shards)
-        learnt = None if self.quantity is None else self.quantity.without(share.samples)
-        return ClusterGround(self.route, table, shards, n_classes, held_out, sampled, learnt)
+        samples = self.samples
+        if samples is not None:
+            samples = samples.taken(shards.order.all_but(left_out))
+        return ClusterSamples(self.route, table, shards, n_classes, held_out, sampled, samples)
+
+    def _refuse_large(self) -> None:
+        """Refuse to learn pairs of more samples than this process has room for."""
+        value_bytes = np.dtype(self.types.compared).itemsize + _VALUE_BYTES
+        needed = len(self.shards.order) * (self.n_features * value_bytes + _SAMPLE_BYTES)
+        if not has_room(needed):
+            raise ValueError(
+                f"interactions need all rows in the process that calls fit, and its memory has no "
+                f"room for {readable_bytes(needed)}. Take interactions=0, or call fit where there "
+                "is more."
+            )
+
+    def _pairs(self, trained: Sequence[Trained]) -> LearntPairs | None:
+        """Pairs of features, learnt by this process of all rows as one machine learns them.
+
+        A turn of many pairs would take a message for each of them, so the samples come to where the
+        turns are made: each value once, beside classes and weights.
+        """
+        if not self.interactions.number:
+            return None
+        answers, order, settings = self.shards.ask("all_rows"), self.shards.order, self.settings
+        X, samples = _joined_rows([own[0] for own in answers], self.types.compared)
+        watched = None
+        if self.asked.validation is not None:
+            other, rows = _joined_rows([own[1] for own in answers], self.types.compared)
+            watched = HeldOutRows(replace(rows, rows=None), other)
+        shares: list[Share[Samples]] = []
+        for share in self.shares:
+            held_out, left_out = watched, order.numbers_of(share.samples)
+            if held_out is None and settings.stopping is not None and len(left_out):
+                held_out = HeldOutRows(samples.taken(left_out))
+            shares.append(Share(samples.taken(order.all_but(share.samples)), held_out, None))
+        unlimited = replace(settings, resources=Resources())  # its limit is the workers'
+        return learn_pairs(X, shares, trained, self.target.n_classes, unlimited, self.interactions)
 
     def _model_so_far(self) -> StumpEnsemble | None:
         """The model of the rounds that were done, the average if several bags have some; None if
         no bag has rounds for all classes."""
         n_runs, scale = self.settings.n_runs(self.target.n_classes), self.target.scale
-        models = [[run.model for run in ground.started] for ground in self.grounds]
+        models = [[run.model for run in own.started] for own in self.begun]
         whole = [own for own in models if len(own) == n_runs]
         if not whole:
             return None
@@ -406,7 +568,7 @@ class _Fit:
         members, bags = averaged(found) if len(found) > 1 else (found[0], None)
         if scale is not None:
             members, bags = in_unit_of_target(members, bags, scale)
-        encoding = self.categories.encoding
+        encoding = self.learner._categories.encoding
         return replace(
             whole[0][0],
             members=members,
@@ -416,125 +578,23 @@ class _Fit:
         )
 
 
-class Summaries(NamedTuple):
-    """The summaries of partitions by number: of those to train on, and of those to watch."""
-
-    trained: dict[int, Summary]
-    watched: dict[int, Summary]
-
-    @classmethod
-    def of(cls, summaries: Mapping[int, Summary], n_trained: int) -> Summaries:
-        """From those of all partitions, of which the first `n_trained` are to be trained on."""
-        return cls(
-            {part: own for part, own in summaries.items() if part < n_trained},
-            {part: own for part, own in summaries.items() if part >= n_trained},
-        )
-
-
-def _numbered(shards: DaskShards, found: Summaries, columns: KnownColumns) -> Categories:
-    """Have all categories numbered as on one machine. Returns the categorical features."""
-    told = [own.columns for own in found.trained.values() if own.columns]
-    categories = columns.categories
-    if categories is None and told:
-        _n_features_of(found.trained)
-        categories = learnt(columns.asked, told, named=columns.names is not None)
-    if categories is None:
-        return Categories(columns.asked)
-    tables = (("X", found.trained), ("X_val", found.watched))
-    for name, summaries in tables:
-        for own in summaries.values():
-            refuse_other_kinds(categories, own.columns, name)
-    if not categories.features:
-        return categories
-    plain = ByPart(dict.fromkeys(found.trained, plain_numbers(categories, columns.names)))
-    answers = shards.ask("number_categories", numbers_by_feature(categories), plain)
-    unseen = {part: own for answer in answers for part, own in answer.items()}
-    for _, summaries in tables:
-        warn_of_unseen(categories, [unseen.get(part, {}) for part in sorted(summaries)])
-    return categories
-
-
-def _classes(shards: DaskShards, found: Summaries, request: Request) -> TargetDomain:
-    """The classes of all partitions, whose labels become their numbers."""
-    labels = labels_of(shards, found.trained, request.class_weight)
-    classes = classes_of(labels, None if request.earlier is None else request.earlier[0])
-    warn_of_odd_classes(classes, sum(own.n_rows for own in found.trained.values()))
-    shards.ask("number_classes", classes)
-    return TargetDomain(classes)
-
-
-class _Quantities(NamedTuple):
-    """Targets and weights of all samples of a quantity, which the leading process knows, too.
-
-    The unit of the targets, their mean and its error follow from all of them, as on one machine.
-
-    Attributes
-    ----------
-    samples : Samples
-        As boosting learns them, partition by partition.
-    places : dict of int to (int, int)
-        For each partition its first sample, and the one behind its last.
-    """
-
-    samples: Samples
-    places: dict[int, tuple[int, int]]
-
-    @classmethod
-    def of(
-        cls, shards: DaskShards, found: Summaries, how: OfQuantity
-    ) -> tuple[TargetDomain, _Quantities]:
-        """Ask the workers for them, and have targets turned into what boosting learns."""
-        answers = shards.ask("targets_by_part")
-        by_part = {part: own for answer in answers for part, own in answer.items()}
-        parts = sorted(part for part in by_part if part in found.trained)
-        ends = np.cumsum([0, *(len(by_part[part][0]) for part in parts)]).tolist()
-        if not ends[-1]:
-            raise ValueError(
-                "sample_weight is zero for every sample; at least one must be positive."
-            )
-        targets, weights = (
-            np.concatenate([by_part[part][which] for part in parts]) for which in (0, 1)
-        )
-        samples, target = how.learnt(Quantity(targets, weights))
-        shards.ask("scale_targets", target.scale)
-        return target, cls(samples, dict(zip(parts, itertools.pairwise(ends), strict=True)))
-
-    def without(self, left_out: ByPart) -> Samples:
-        """All samples but some of each partition."""
-        is_kept = np.ones(len(self.samples.weights), dtype=bool)
-        for part, own in left_out.items():
-            is_kept[self.places[part][0] + own] = False
-        return self.samples.taken(np.flatnonzero(is_kept))
-
-
-def _checked(shards: DaskShards, found: Summaries, request: Request) -> FitCheckpoint | None:
-    """The checkpoint of a fit on these rows, if there is one."""
-    kept, is_quantity = request.kept, request.quantity is not None
-    if kept is None:
-        return None
-    _n_features_of(found.trained)
-    data = {TRAINED: _fingerprint(shards, found.trained, is_quantity=is_quantity)}
-    if found.watched:
-        data[WATCHED] = _fingerprint(shards, found.watched, is_quantity=is_quantity)
-    settings = kept.settings(_types_of(found.trained).compared)
-    return kept.checkpoint.checked(settings, data, kept.names)
-
-
-def _fingerprint(
-    shards: DaskShards, summaries: dict[int, Summary], *, is_quantity: bool
-) -> Fingerprint:
-    """The fingerprint of the rows of some partitions."""
-    parts = sorted(number for number, own in summaries.items() if own.n_rows)
-    classes = None
-    if not is_quantity:
-        classes = union_of([summaries[number].counted[0] for number in parts])
-    ends = np.cumsum([0, *(summaries[number].n_rows for number in parts)]).tolist()
-    known = {number: (classes, row) for number, row in zip(parts, ends[:-1], strict=True)}
-    leaves: dict[int, Leaves] = {}
-    for answer in shards.ask("leaves", ByPart(known)):
-        leaves |= answer
-    names = () if classes is None else plain_labels(classes)
-    return joined([leaves[number] for number in parts], names)
+def _collected(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Collection:
+    """The partitions; number and names of their features are learnt (`reset`) or compared."""
+    is_text = may_be_text(learner)
+    if not reset:
+        refuse_other_categories(learner._asked_categories(), learner._categories)
+        learner._table(example_of(with_whole_rows(X), may_be_text=is_text))
+        if is_frame(X) and "feature_names_in_" in vars(learner):
+            X = X[list(learner.feature_names_in_)]
+    found = Collection.of(X, y, sample_weight, may_be_text=is_text)
+    learner._table(found.example, reset=reset)
+    is_quantity = isinstance(learner, StumpBoostingRegressor)
+    categorical: Asked | None = None
+    if is_text:
+        by_type = is_by_type(learner._asked_categories())
+        categorical = "from_dtype" if by_type else learner._categories.features
+    loss = check_quantity_loss(learner.loss) if is_quantity else None
+    return replace(found, reading=Reading(categorical, loss))
 
 
 def _types_of(summaries: dict[int, Summary]) -> ValueTypes:
@@ -544,112 +604,68 @@ def _types_of(summaries: dict[int, Summary]) -> ValueTypes:
     return ValueTypes(coded, str(compared))
 
 
-def _n_features_of(summaries: dict[int, Summary]) -> int:
-    """How many features all partitions have."""
-    found = {own.n_features for own in summaries.values() if own.n_rows}
-    if len(found) > 1:
-        raise ValueError(f"the partitions of X differ in their number of features: {found}.")
-    return found.pop()
+def _rows_of(own: dict[int, np.ndarray | None], summaries: dict[int, Summary]) -> np.ndarray | None:
+    """The row of each sample in the whole table; None if all rows are samples.
 
-
-def _refuse_other_features(n_watched: int, n_features: int) -> None:
-    if n_watched != n_features:
-        raise ValueError(f"X_val has {n_watched} features, and X has {n_features}.")
-
-
-def _shares_of(
-    shards: DaskShards, target: TargetDomain, request: Request
-) -> tuple[list[Share[ByPart]], tuple[Note, ...]]:
-    """What each bag leaves out, drawn as on one machine."""
-    asked, whole = request.asked, Share[ByPart](ByPart(), None, None)
-    if not any(asked.drawn):
-        samples = population = None
-    else:
-        samples = _SamplesOfParts.of(shards)
-        asked = asked.suiting(len(samples.classes), target.n_classes)
-        population = Population(samples.classes, samples.rows, target.classes)
-
-    def drawn(watching: Watching, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
-        assert samples is not None
-        assert population is not None
-        _, watched, split = population.draw(watching, earlier)
-        return whole._replace(samples=samples.by_part(watched)), split
-
-    shares = drawn_shares(drawn, whole, asked, request.earlier)
-    if population is not None:
-        population.warn_of_lone_samples()
-    return shares
-
-
-class _SamplesOfParts(NamedTuple):
-    """The samples of all partitions, in the order of one machine.
-
-    Attributes
+    Parameters
     ----------
-    classes : ndarray (n_samples,) of int64
-        Or targets as boosting learns them, float64.
-    rows : ndarray (n_samples,) of int64, or None
-        The row of each sample; None if all rows are samples.
-    parts : list of int
-        The numbers of the partitions that have rows.
-    first : ndarray (n_parts + 1,) of int64
-        The first sample of each, and how many there are.
+    own : dict from numbers of partitions to ndarray of int64, or None
+        The rows in the partition that are samples; None for all.
+    summaries : dict
     """
-
-    classes: np.ndarray
-    rows: np.ndarray | None
-    parts: list[int]
-    first: np.ndarray
-
-    @classmethod
-    def of(cls, shards: DaskShards) -> _SamplesOfParts:
-        """Ask the workers."""
-        found = {part: own for one in shards.ask("samples_by_part") for part, own in one.items()}
-        parts = sorted(found)
-        classes, own_rows, n_rows = zip(*(found[part] for part in parts), strict=True)
-        rows = None
-        if any(own is not None for own in own_rows):
-            starts = np.cumsum([0, *n_rows[:-1]])
-            numbered = zip(starts, classes, own_rows, strict=True)
-            rows = np.concatenate(
-                [
-                    start + (np.arange(len(labels)) if own is None else own)
-                    for start, labels, own in numbered
-                ]
-            ).astype(np.int64)
-        return cls(np.concatenate(classes), rows, parts, np.cumsum([0, *map(len, classes)]))
-
-    def by_part(self, samples: np.ndarray) -> ByPart:
-        """For some of the samples, increasing, their numbers within each partition."""
-        ends = np.searchsorted(samples, self.first)
-        return ByPart(
-            {
-                part: samples[ends[n] : ends[n + 1]] - self.first[n]
-                for n, part in enumerate(self.parts)
-            }
-        )
+    if all(rows is None for rows in own.values()):
+        return None
+    found, start = [], 0
+    for part, rows in sorted(own.items()):
+        n_rows = summaries[part].n_rows
+        found.append(start + (np.arange(n_rows) if rows is None else rows))
+        start += n_rows
+    return np.concatenate(found).astype(np.int64)
 
 
-def _sampled_values(shards: DaskShards, dtype: np.dtype, n_features: int) -> np.ndarray:
-    """The values between which smoothing rounds cut, of the rows that one machine would sample."""
-    sizes = {part: own for answer in shards.ask("kept_by_part") for part, own in answer.items()}
-    parts = sorted(sizes)
-    first = np.cumsum([0, *(sizes[part] for part in parts)])
-    rows = sampled_rows(int(first[-1]), n_features)
-    ends = np.searchsorted(rows, first)
-    chosen = ByPart({part: rows[ends[n] : ends[n + 1]] - first[n] for n, part in enumerate(parts)})
-    found = {
-        part: own for answer in shards.ask("values_of", chosen) for part, own in answer.items()
-    }
-    return np.concatenate([found[part].astype(dtype) for part in sorted(found)])
+def _joined_rows(answers: Sequence[dict[int, Any]], dtype: str) -> tuple[np.ndarray, Samples]:
+    """The values of all partitions, one after the other, and all their samples."""
+    by_part = {part: own for answer in answers for part, own in answer.items()}
+    values, classes, weights = (
+        np.concatenate([by_part[part][which] for part in sorted(by_part)]) for which in range(3)
+    )
+    return values.astype(dtype, copy=False), Samples(np.arange(len(weights)), classes, weights)
 
 
-def _route(shards: DaskShards, n_parts: int, is_on_disk: bool) -> Route:
+def _route(shards: DaskShards, n_parts: int, *, is_on_disk: bool) -> Route:
     """Where the rounds are made, in words."""
-    homes = shards.homes
-    n_workers = len({home.worker for home in homes})
+    n_workers = len({home.worker for home in shards.homes})
     summary = f"{n_workers} workers" if n_workers > 1 else "one worker"
     reason = f"the data are in {n_parts} partitions there"
     if is_on_disk:
         reason += ", too large for memory: their values are in files"
     return Route("dask", "cluster", summary, reason)
+
+
+def _running(client: Any) -> Any:
+    """The Dask client that is given, or the current one.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or if it is closed or asynchronous.
+    """
+    from distributed import get_client
+
+    try:
+        client = get_client() if client is None else client
+    except ValueError as error:
+        raise ValueError(
+            "there is no Dask client: make one first, client = distributed.Client(...), or pass "
+            "client=..."
+        ) from error
+    if client.status != "running":
+        raise ValueError(
+            f"the Dask client is {client.status}; make a new one with distributed.Client(...)."
+        )
+    if client.asynchronous:
+        raise ValueError(
+            "the Dask client is asynchronous, and fit is not. Call it in a thread of its own, with "
+            "a client of its own: await asyncio.to_thread(fit)."
+        )
+    return client

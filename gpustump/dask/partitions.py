@@ -1,4 +1,4 @@
-"""Dask collections as partitions of rows, and what a partition holds once it is computed.
+"""Dask collections as partitions of rows; a partition, checked; and what all have in common.
 
 X may be an array or a frame, y and the weights an array, a series or a frame of one column. Their
 partitions must hold the same rows. Arrays of known chunks are cut as X is.
@@ -6,65 +6,46 @@ partitions must hold the same rows. Arrays of known chunks are cut as X is.
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.dask.categories import Asked, Numbered, ToldColumn, numbered
+from gpustump.dask.categories import Asked, ToldColumn, numbered
 from gpustump.data.frames import columns_of
-from gpustump.data.labels import check_domain, check_labels, check_targets
-from gpustump.data.parameters import QuantityLossName
+from gpustump.data.labels import check_domain, check_labels, check_targets, encode, listed
+from gpustump.data.parameters import QuantityLossName, Scoring
 from gpustump.data.readable import caller_level
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weights
+from gpustump.estimators.held_out import Earlier, refuse_absent_classes
 
 
-class Part(NamedTuple):
-    """A partition's table, labels and weights, as they were given.
+class Reading(NamedTuple):
+    """How the partitions of a table are read.
 
     Attributes
     ----------
-    X, y, sample_weight : object
     categorical : tuple of int or "from_dtype", or None
         Which columns of a frame are categorical; None for a table of numbers.
     loss : str or None
         That of a quantity; None for classes.
     """
 
-    X: Any
-    y: Any
-    sample_weight: Any
     categorical: Asked | None = None
     loss: QuantityLossName | None = None
 
-    def n_rows(self) -> int:
-        """The number of rows.
 
-        Raises
-        ------
-        ValueError
-            If labels or weights have another.
-        """
-        n_rows = len(self.X)
-        for name, own in (("y", self.y), ("sample_weight", self.sample_weight)):
-            if own is not None and len(own) != n_rows:
-                raise ValueError(
-                    f"this partition of X has {n_rows} rows and that of {name} has {len(own)}. "
-                    f"Partition {name} as X."
-                )
-        return n_rows
-
-    @property
-    def weighs_nothing(self) -> bool:
-        """Whether there are weights, all of them zero; only a whole table of zeros is refused."""
-        return self.sample_weight is not None and not np.any(np.asarray(self.sample_weight))
+NUMBERS = Reading()
+"""Tables of numbers, with labels."""
 
 
 class Summary(NamedTuple):
-    """What is known of a partition that has been checked.
+    """What the leading process is told of a partition that has been checked.
 
     Attributes
     ----------
@@ -94,31 +75,42 @@ class Summary(NamedTuple):
     worker: str = ""
 
     @classmethod
-    def of_nothing(cls) -> Summary:
-        """Of a partition without rows."""
-        nothing = np.empty(0, dtype=np.int64)
-        return cls(0, 0, 0, None, nothing, (nothing, nothing))
+    def of(cls, rows: Rows | None, columns: tuple[ToldColumn, ...]) -> Summary:
+        """Of a partition; None for one without rows."""
+        if rows is None:
+            nothing = np.empty(0, dtype=np.int64)
+            return cls(0, 0, 0, None, nothing, (nothing, nothing))
+        known = rows.all_labels[:0] if rows.is_quantity else rows.all_labels
+        counted = np.unique(known, return_counts=True)
+        labels = counted[0]
+        if rows.rows is not None and not rows.is_quantity:
+            labels = np.unique(rows.labels)
+        n_rows, n_features = rows.values.shape
+        dtype = arrays.working_dtype(arrays.dtype_name(rows.values))
+        return cls(n_rows, len(rows.labels), n_features, dtype, labels, counted, columns)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rows:
-    """A partition's samples, checked.
+    """A partition's rows, checked, and the samples among them: the rows of positive weight.
 
     Attributes
     ----------
     values : ndarray (n_rows, n_features)
         Those of all rows.
     labels : ndarray (n_samples,)
-        Of a quantity the targets, float64.
+        Labels, and later the numbers of classes; of a quantity the targets, float64.
     weights : ndarray (n_samples,) of float64
     rows : ndarray (n_samples,) of int64, or None
-        The rows of positive weight; None for all.
+        None if all rows are samples.
     all_labels : ndarray (n_rows,)
         Those of all rows.
-    counted : tuple of ndarray (n_all,), ndarray (n_all,) of int64
-        The distinct labels of all rows, and how many rows have each; none of a quantity.
-    frame : Numbered or None
-        A frame that may have categorical columns.
+    is_quantity : bool
+    kinds : tuple of str
+        Of a frame's columns, as `data.columns.Column` has them.
+    categories : dict of int to ndarray of str
+        By feature the categories that the values of a frame are numbers of, while these are the
+        partition's own.
     """
 
     values: np.ndarray
@@ -126,53 +118,81 @@ class Rows:
     weights: np.ndarray
     rows: np.ndarray | None
     all_labels: np.ndarray
-    counted: tuple[np.ndarray, np.ndarray]
-    frame: Numbered | None
+    is_quantity: bool
+    kinds: tuple[str, ...] = ()
+    categories: dict[int, np.ndarray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, part: Part) -> Rows | None:
-        """Check a partition; None if it has no rows.
+    def of(
+        cls, X: Any, y: Any, sample_weight: Any, reading: Reading
+    ) -> tuple[Rows | None, tuple[ToldColumn, ...]]:
+        """Check a partition; None if it has no rows. Also what to report of a frame's columns.
 
         Raises
         ------
         ValueError, TypeError
             As for a fit on this table alone, except that one class is enough.
         """
-        if part.n_rows() == 0:
-            return None
-        table = None if part.categorical is None else columns_of(part.X)
-        frame = numbered(table, part.categorical) if table and part.categorical else None
-        X = arrays.to_host(check_table(part.X if frame is None else frame.X))
-        if part.loss is None:
-            labels = arrays.to_host(check_labels(column_of(part.y), X))
-            counted = np.unique(labels, return_counts=True)
-        else:
-            labels = arrays.to_host(check_targets(column_of(part.y), X))
-            check_domain(labels, part.loss)
-            counted = (labels[:0], np.empty(0, dtype=np.int64))
-        if part.weighs_nothing:
-            nothing = np.empty(0, dtype=np.int64)
-            return cls(X, labels[:0], np.empty(0), nothing, labels, counted, frame)
-        weights, rows = check_weights(column_of(part.sample_weight), X)
-        own = labels if rows is None else labels[rows]
-        return cls(X, own, weights, rows, labels, counted, frame)
-
-    def summary(self) -> Summary:
-        """The summary of this partition."""
-        dtype = arrays.working_dtype(arrays.dtype_name(self.values))
-        n_rows, n_features = self.values.shape
-        labels = self.counted[0]
-        if self.rows is not None and len(labels):
-            labels = np.unique(self.labels)
-        columns = () if self.frame is None else self.frame.columns
-        n_samples = len(self.labels)
-        return Summary(n_rows, n_samples, n_features, dtype, labels, self.counted, columns)
+        n_rows = n_rows_of(X, y, sample_weight)
+        if not n_rows:
+            return None, ()
+        columns: tuple[ToldColumn, ...] = ()
+        categories: dict[int, np.ndarray] = {}
+        table = None if reading.categorical is None else columns_of(X)
+        if table is not None and reading.categorical:
+            X, columns, categories = numbered(table, reading.categorical)
+        values = arrays.to_host(check_table(X))
+        own = targets_of(values, y, sample_weight, reading.loss)
+        kinds = tuple(column.kind for column in columns)
+        return cls(values, *own, reading.loss is not None, kinds, categories), columns
 
 
-def column_of(values: Any) -> Any:
+def targets_of(
+    like: np.ndarray, y: Any, sample_weight: Any, loss: QuantityLossName | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
+    """The labels or targets, weights and rows of a partition's samples, and the labels of all rows.
+
+    Unlike a whole table a partition may have weights of zero only.
+
+    Parameters
+    ----------
+    like : ndarray (n_rows, ...)
+    y, sample_weight : object
+        As they were given.
+    loss : str or None
+        See `Reading`.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+    if loss is None:
+        labels = arrays.to_host(check_labels(_column_of(y), like))
+    else:
+        labels = arrays.to_host(check_targets(_column_of(y), like))
+        check_domain(labels, loss)
+    if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+        return labels[:0], np.empty(0), np.empty(0, dtype=np.int64), labels
+    weights, rows = check_weights(_column_of(sample_weight), like)
+    return labels if rows is None else labels[rows], weights, rows, labels
+
+
+def n_rows_of(X: Any, y: Any, sample_weight: Any) -> int:
+    """The number of a partition's rows, which its labels and weights must have, too."""
+    n_rows = len(X)
+    for name, own in (("y", y), ("sample_weight", sample_weight)):
+        if own is not None and len(own) != n_rows:
+            raise ValueError(
+                f"this partition of X has {n_rows} rows and that of {name} has {len(own)}. "
+                f"Partition {name} as X."
+            )
+    return n_rows
+
+
+def _column_of(values: Any) -> Any:
     """A frame of one column as that column."""
-    is_frame = getattr(values, "ndim", 1) == 2 and hasattr(values, "iloc") and values.shape[1] == 1
-    return values.iloc[:, 0] if is_frame else values
+    is_column = getattr(values, "ndim", 1) == 2 and hasattr(values, "iloc") and values.shape[1] == 1
+    return values.iloc[:, 0] if is_column else values
 
 
 @dataclass(frozen=True)
@@ -187,9 +207,7 @@ class Collection:
         A table of one row or two that is like X, to learn its columns from.
     n_watched : int
         How many of the partitions, the last ones, are rows to watch.
-    categorical : tuple of int or "from_dtype", or None
-    loss : str or None
-        See `Part`.
+    reading : Reading
     """
 
     X: list[Any]
@@ -197,8 +215,7 @@ class Collection:
     sample_weight: list[Any]
     example: Any
     n_watched: int = 0
-    categorical: Asked | None = None
-    loss: QuantityLossName | None = None
+    reading: Reading = NUMBERS
 
     @classmethod
     def of(
@@ -217,8 +234,7 @@ class Collection:
         parts = blocks_of(X, "X")
         own = [("y", y), ("sample_weight", sample_weight)]
         y_parts, weight_parts = (_beside(X, other, name, len(parts)) for name, other in own)
-        example = example_of(X, may_be_text=may_be_text)
-        return cls(parts, y_parts, weight_parts, example)
+        return cls(parts, y_parts, weight_parts, example_of(X, may_be_text=may_be_text))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -243,6 +259,68 @@ class Collection:
         if part < self.n_trained:
             return f"partition {part} of the data"
         return f"partition {part - self.n_trained} of X_val and y_val"
+
+
+class ByPart(dict[int, Any]):
+    """Something for each of several partitions, by their numbers.
+
+    As an argument of a message it differs by partition: a worker is sent what is for its own.
+    """
+
+
+class SampleOrder:
+    """Where the samples of partitions stand among those of all, as on one machine.
+
+    Parameters
+    ----------
+    sizes : mapping from numbers of partitions to int
+        How many samples each has.
+    """
+
+    def __init__(self, sizes: Mapping[int, int]) -> None:
+        self.sizes = dict(sorted(sizes.items()))
+        ends = itertools.accumulate(self.sizes.values(), initial=0)
+        self._first = dict(zip(self.sizes, ends, strict=False))
+
+    def __len__(self) -> int:
+        return sum(self.sizes.values())
+
+    def by_part(self, samples: np.ndarray, left_out: ByPart | None = None) -> ByPart:
+        """For some of the samples, increasing, their numbers within each partition.
+
+        Some samples may be left out of the count, given by their numbers within their partitions.
+        """
+        left_out = left_out or ByPart()
+        ends = np.cumsum([0, *self.without(left_out).values()])
+        at = np.searchsorted(samples, ends).tolist()
+        found = ByPart()
+        for part, first, (low, high) in zip(
+            self.sizes, ends.tolist(), itertools.pairwise(at), strict=False
+        ):
+            found[part] = samples[low:high] - first
+            if len(left_out.get(part, ())):
+                kept = np.delete(np.arange(self.sizes[part]), left_out[part])
+                found[part] = kept[found[part]]
+        return found
+
+    def without(self, left_out: ByPart) -> dict[int, int]:
+        """How many samples of each partition are not left out."""
+        return {part: n - len(left_out.get(part, ())) for part, n in self.sizes.items()}
+
+    def all_but(self, left_out: ByPart) -> np.ndarray:
+        """All samples but some that are given by their numbers within their partitions."""
+        is_kept = np.ones(len(self), dtype=bool)
+        is_kept[self.numbers_of(left_out)] = False
+        return np.flatnonzero(is_kept)
+
+    def numbers_of(self, chosen: ByPart) -> np.ndarray:
+        """The numbers of samples that are given by their numbers within their partitions."""
+        found = [self._first[part] + own for part, own in sorted(chosen.items())]
+        return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+    def joined(self, by_part: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Arrays of all partitions, one behind the other."""
+        return np.concatenate([by_part[part] for part in self.sizes])
 
 
 def blocks_of(collection: Any, name: str) -> list[Any]:
@@ -318,3 +396,77 @@ def _beside(X: Any, other: Any, name: str, n_parts: int) -> list[Any]:
             f"X has {n_parts} partitions and {name} has {len(parts)}. Partition {name} as X."
         )
     return parts
+
+
+def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndarray:
+    """All classes, whichever partitions they are in.
+
+    Parameters
+    ----------
+    labels : sequence of ndarray
+        The distinct labels of the samples of each partition.
+    earlier : Earlier or None
+        What a warm start goes on from.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are others than in the earlier fit.
+    """
+    union = union_of(labels)
+    classes, _ = encode(union, union)
+    if earlier is not None and not np.array_equal(classes, earlier.target.classes):
+        raise ValueError(
+            f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
+            f"hold those of the earlier fit, {listed(earlier.target.classes.tolist())}."
+        )
+    return classes
+
+
+def check_watched_labels(
+    summaries: Mapping[int, Summary], classes: np.ndarray, scoring: Scoring
+) -> None:
+    """Check that a model of these classes can be scored on the rows to watch.
+
+    Parameters
+    ----------
+    summaries : mapping from numbers of partitions to Summary
+        Those of the partitions to watch.
+    classes : ndarray (n_classes,)
+    scoring : str
+
+    Raises
+    ------
+    ValueError
+        If a label is no class, or if the score needs a class that has no row.
+    """
+    known = classes.tolist()
+    found = {label for own in summaries.values() for label in own.labels.tolist()}
+    if unknown := sorted(found - set(known), key=str):
+        raise ValueError(
+            f"y_val holds {listed(unknown)}, but the classes of y are {listed(known)}."
+        )
+    refuse_absent_classes(scoring, classes, np.asarray([known.index(label) for label in found]))
+
+
+def check_watched_rows(summaries: Mapping[int, Summary]) -> None:
+    """Refuse partitions to watch that have no rows of positive weight.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not any(own.n_rows for own in summaries.values()):
+        raise ValueError("X_val has 0 sample(s) while a minimum of 1 is required.")
+    if not any(own.n_samples for own in summaries.values()):
+        raise ValueError("sample_weight_val is zero for every sample; one must be positive.")
+
+
+def union_of(labels: Sequence[np.ndarray]) -> np.ndarray:
+    """The distinct labels of all partitions, sorted."""
+    kinds = {"text" if own.dtype.kind in "UO" else "numbers" for own in labels if len(own)}
+    if len(kinds) > 1:
+        raise TypeError(
+            "y holds text in some partitions and numbers in others. Make all of one type."
+        )
+    return np.unique(np.concatenate([own for own in labels if len(own)]))

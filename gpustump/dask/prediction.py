@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import dask.array as da
@@ -9,116 +10,195 @@ import numpy as np
 from dask.base import compute
 from dask.delayed import delayed
 from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
-from gpustump.dask.partitions import Collection, Part, Rows, column_of, with_whole_rows
-from gpustump.data.weights import check_weights
+from gpustump.dask.partitions import (
+    Collection,
+    blocks_of,
+    example_of,
+    n_rows_of,
+    targets_of,
+    with_whole_rows,
+)
+from gpustump.estimators.boosters import BoostedClassifier, BoostedEstimator
 
 
-def is_lazy(X: Any) -> bool:
-    """Whether X is a Dask collection."""
-    return hasattr(X, "to_delayed") and hasattr(X, "dask")
-
-
-def applied(classifier: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
-    """What a classifier predicts for each row of X, as a Dask array with the same partitions.
+def decision_function(estimator: Any, X: Any) -> Any:
+    """The score of each sample of a Dask collection: lazily, with its partitions.
 
     Parameters
     ----------
-    classifier : StumpClassifier
-        A fitted one without Dask.
-    method : str
-        The name of its method.
-    X : dask array or frame
-    like : ndarray (0, ...)
-        An array without rows, otherwise of the results' dtype and shape.
+    estimator : classifier of gpustump
+        Fitted, on a cluster or on one machine.
+    X : dask array (n_samples, n_features) or dask frame
+
+    Returns
+    -------
+    dask array (n_samples,) or (n_samples, n_classes) of float64
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import gpustump.dask
+    >>> from gpustump import AdaBoostClassifier
+    >>> clf = AdaBoostClassifier(n_estimators=3).fit([[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1])
+    >>> X = da.from_array([[1], [2], [3]], chunks=(2, 1))
+    >>> gpustump.dask.decision_function(clf, X).compute().round(3).tolist()
+    [-1.016, -1.016, 0.37]
     """
-    X = with_whole_rows(X)
-    model = _delayed(classifier)
-    if getattr(X, "chunks", None) is None:
-        return _of_frame(model, method, X, like)
-    how: dict[str, Any] = {"drop_axis": [1]}
-    if like.ndim == 2:
-        how = {"chunks": (X.chunks[0], like.shape[1:])}
-    return X.map_blocks(
-        _of_block, model=model, method=method, like=like, dtype=like.dtype, meta=like, **how
-    )
+    n_classes = len(_of_classes(estimator).classes_)
+    like = np.empty((0,) if n_classes == 2 else (0, n_classes))
+    return _applied(estimator, "decision_function", X, like)
 
 
-def _delayed(classifier: Any) -> Any:
-    return delayed(classifier, name=f"gpustump-model-{classifier.model_.digest()[:16]}")
+def predict(estimator: Any, X: Any) -> Any:
+    """The label, or the quantity, of each sample of a Dask collection: lazily, with its partitions.
+
+    Parameters are those of `decision_function`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import gpustump.dask
+    >>> from gpustump import AdaBoostClassifier
+    >>> clf = AdaBoostClassifier(n_estimators=3).fit([[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1])
+    >>> gpustump.dask.predict(clf, da.from_array([[1], [2], [3]], chunks=(2, 1))).compute().tolist()
+    [0, 0, 1]
+    """
+    like = getattr(_fitted(estimator), "classes_", np.empty(0))[:0]
+    return _applied(estimator, "predict", X, like)
 
 
-def _of_frame(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
-    """The same for a frame, whose partitions' lengths are not known."""
-    call = delayed(_call, pure=True)
-    shape = (np.nan, *like.shape[1:])
-    blocks = [
-        da.from_delayed(call(model, method, part, like), shape, dtype=like.dtype)
+def predict_proba(estimator: Any, X: Any) -> Any:
+    """Class probabilities of a Dask collection's samples: lazily, with its partitions.
+
+    Parameters are those of `decision_function`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import gpustump.dask
+    >>> from gpustump import LogitBoostClassifier
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit([[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1])
+    >>> X = da.from_array([[1], [2], [3]], chunks=(2, 1))
+    >>> gpustump.dask.predict_proba(clf, X).compute()[:1].round(3).tolist()
+    [[0.693, 0.307]]
+    """
+    n_classes = len(_of_classes(estimator).classes_)
+    return _applied(estimator, "predict_proba", X, np.empty((0, n_classes)))
+
+
+def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The (weighted) share of a Dask collection's samples that are predicted right, at once.
+
+    Of a quantity it is R2, for which targets and predictions of all samples are gathered. Targets
+    and weights are cut as X is, and checked, as in `fit`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import gpustump.dask
+    >>> from gpustump import AdaBoostClassifier
+    >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+    >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+    >>> clf = AdaBoostClassifier(n_estimators=3).fit(X.compute(), y.compute())
+    >>> gpustump.dask.score(clf, X, y)
+    1.0
+    """
+    own = _fitted(estimator)
+    rows = Collection.of(X, y, sample_weight, may_be_text=may_be_text(own))
+    own._table(rows.example, reset=False)
+    model, judge = _delayed(own), delayed(_judged, pure=True)
+    parts = zip(rows.X, rows.y, rows.sample_weight, strict=True)
+    found = list(zip(*compute(*(judge(model, *part) for part in parts)), strict=True))
+    if not sum(map(len, found[-1])):
+        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+    if isinstance(own, BoostedClassifier):
+        right, total = (sum(own.sum() for own in parts) for parts in found)
+        return float(right / total)
+    true, predicted, weights = map(np.concatenate, found)
+    return float(r2_score(true, predicted, sample_weight=weights))
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what is no boosting estimator.
+
+    Raises
+    ------
+    TypeError
+    """
+    if not isinstance(estimator, BoostedEstimator):
+        raise TypeError(
+            "estimator must be an AdaBoostClassifier, a LogitBoostClassifier, a "
+            "StumpBoostingRegressor or a glass box; got "
+            f"{type(estimator).__name__}, which is fitted on one machine."
+        )
+
+
+def may_be_text(estimator: Any) -> bool:
+    """Whether columns of frames may hold text."""
+    return estimator._asked_categories() is not None
+
+
+def _fitted(estimator: Any) -> Any:
+    check_estimator(estimator)
+    check_is_fitted(estimator)
+    return estimator
+
+
+def _of_classes(estimator: Any) -> Any:
+    if not isinstance(_fitted(estimator), BoostedClassifier):
+        raise TypeError(
+            f"this {type(estimator).__name__} predicts a quantity: take gpustump.dask.predict."
+        )
+    return estimator
+
+
+def _applied(estimator: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
+    """What a method of an estimator gives for each row of X, with the same partitions.
+
+    `like` is an array without rows, otherwise of the results' dtype and shape.
+    """
+    blocks_of(X, "X")  # refuses what is not Dask's
+    estimator._table(example_of(X, may_be_text=may_be_text(estimator)), reset=False)
+    X, model = with_whole_rows(X), _delayed(estimator)
+    if getattr(X, "chunks", None) is not None:
+        how: dict[str, Any] = {"drop_axis": [1]}
+        if like.ndim == 2:
+            how = {"chunks": (X.chunks[0], like.shape[1:])}
+        return X.map_blocks(
+            _of_part, model=model, method=method, like=like, dtype=like.dtype, meta=like, **how
+        )
+    call, shape = delayed(_of_part, pure=True), (np.nan, *like.shape[1:])
+    blocks = [  # of a frame, whose partitions' lengths are not known
+        da.from_delayed(call(part, model, method, like), shape, dtype=like.dtype)
         for part in X.to_delayed()
     ]
     return da.concatenate(blocks, axis=0, allow_unknown_chunksizes=True)
 
 
-def _of_block(block: Any, *, model: Any, method: str, like: np.ndarray) -> np.ndarray:
-    return _call(model, method, block, like)
+def _delayed(estimator: Any) -> Any:
+    """The estimator for workers, which need the model only: no callback, no checkpoint."""
+    light = copy.copy(estimator)
+    light.callback = light.checkpoint = None
+    vars(light).pop("_skl_callbacks", None)
+    return delayed(light, name=f"gpustump-model-{light.model_.digest()[:16]}")
 
 
-def _call(classifier: Any, method: str, part: Any, like: np.ndarray) -> np.ndarray:
+def _of_part(part: Any, model: Any, method: str, like: np.ndarray) -> np.ndarray:
     if len(part) == 0:
         return like
-    found: np.ndarray = np.asarray(getattr(classifier, method)(part))
+    found: np.ndarray = np.asarray(getattr(model, method)(part))
     return found
 
 
-def accuracy(classifier: Any, rows: Collection) -> float:
-    """The (weighted) share of rows that a fitted classifier predicts right, computed at once.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If labels or weights are not one for each row, or weights are not as for a fit.
-    """
-    model, count = _delayed(classifier), delayed(_right_and_all, pure=True)
-    parts = zip(rows.X, rows.y, rows.sample_weight, strict=True)
-    right, total = map(sum, zip(*compute(*(count(model, *part) for part in parts)), strict=True))
-    if not total:
-        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-    return float(right / total)
-
-
-def r2(regressor: Any, rows: Collection) -> float:
-    """The (weighted) R2 of a fitted regressor's predictions, computed at once.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If targets or weights are not one for each row, or not as for a fit.
-    """
-    model, judge = _delayed(regressor), delayed(_judged, pure=True)
-    parts = zip(rows.X, rows.y, rows.sample_weight, strict=True)
-    found = compute(*(judge(model, *part) for part in parts))
-    true, predicted, weights = map(np.concatenate, zip(*found, strict=True))
-    if not len(true):
-        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-    return float(r2_score(true, predicted, sample_weight=weights))
-
-
-def _judged(
-    regressor: Any, X: Any, y: Any, weights: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Targets, predictions and weights of a partition's samples."""
-    rows = Rows.of(Part(X, y, weights, loss=regressor.loss))
-    if rows is None or not len(rows.labels):
-        return np.empty(0), np.empty(0), np.empty(0)
-    predicted = np.asarray(regressor.predict(X))
-    return rows.labels, predicted if rows.rows is None else predicted[rows.rows], rows.weights
-
-
-def _right_and_all(classifier: Any, X: Any, y: Any, weights: Any) -> tuple[float, float]:
-    """The weight of a partition's samples that are right, and that of all."""
-    part = Part(X, y, weights)
-    if part.n_rows() == 0 or part.weighs_nothing:
-        return 0.0, 0.0
-    is_right = np.asarray(classifier.predict(X)) == np.asarray(column_of(y))
-    own, positive = check_weights(column_of(weights), is_right)
-    return float(own[is_right if positive is None else is_right[positive]].sum()), float(own.sum())
+def _judged(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, ...]:
+    """The weights of a partition's samples that are right, and of all; of a quantity the targets,
+    predictions and weights."""
+    loss = getattr(model, "loss", None)
+    if not n_rows_of(X, y, sample_weight):
+        return (np.empty(0),) * (2 if loss is None else 3)
+    predicted = np.asarray(model.predict(X))
+    true, weights, rows, _ = targets_of(predicted, y, sample_weight, loss)
+    predicted = predicted if rows is None else predicted[rows]
+    return (weights[true == predicted], weights) if loss is None else (true, predicted, weights)

@@ -13,40 +13,27 @@ import itertools
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import distributed
 from dask.delayed import delayed
 
-from gpustump.dask.conversation import GONE, Conversation, Message
-from gpustump.dask.holding import OWN, WorkerMemoryError
-from gpustump.dask.partitions import Collection, Summary
+from gpustump.dask.messages import GONE, Message, Messages, Traffic
+from gpustump.dask.partitions import ByPart, Collection, SampleOrder, Summary
 from gpustump.dask.worker import Destination, close_host, store
-
-_CHANGES = frozenset(
-    (
-        "number_categories",
-        "weigh_labels",
-        "number_classes",
-        "scale_targets",
-        "set_aside",
-        "join",
-        "take_share",
-        "code",
-        "begin",
-        "advance",
-        "watch",
-        "judge",
-    )
-)
-"""Messages that change a shard. The journal holds them in the order in which they were sent."""
+from gpustump.dask.worker_rows import OWN, WorkerMemoryError
 
 _OF_RUN = frozenset(("begin", "advance", "watch", "judge"))
-"""Those of a run of boosting; the next run begins anew."""
+"""Messages that change a shard in a run of boosting; the next run begins anew."""
 
 _OF_BAG = _OF_RUN | {"take_share", "code"}
 """Those of a bag; the next bag begins anew."""
+
+_CHANGES = _OF_BAG | {
+    "number_categories", "weigh_labels", "number_classes", "scale_targets", "set_aside", "join",
+}  # fmt: skip
+"""All messages that change a shard. The journal holds them in the order in which they were sent."""
 
 _BEGINNINGS = {"begin": _OF_RUN, "take_share": _OF_BAG}
 
@@ -82,10 +69,6 @@ class ClusterLostError(RuntimeError):
     model: Any = None
 
 
-class ByPart(dict[int, Any]):
-    """Arguments that differ by partition: each shard is sent those of its own."""
-
-
 @dataclass(frozen=True)
 class Home:
     """A shard and the worker that holds it.
@@ -95,14 +78,11 @@ class Home:
     shard, worker : str
     parts : tuple of int
         The numbers of its partitions.
-    n_samples : int
-        How many samples it is trained on; not known before its rows are joined.
     """
 
     shard: str
     worker: str
     parts: tuple[int, ...]
-    n_samples: int = -1
 
     @property
     def name(self) -> tuple[str, str]:
@@ -115,7 +95,7 @@ class DaskShards:
 
     Parameters
     ----------
-    conversation : Conversation
+    messages : Messages
     collection : Collection
         Kept by the leading process, from which any partition can be made again.
     max_memory : int, optional
@@ -126,14 +106,18 @@ class DaskShards:
     homes : tuple of Home
     n_lost : int
         How many shards were lost and made again.
+    order : SampleOrder
+        Of the samples to train on, when rows are joined.
     """
 
     def __init__(
-        self, conversation: Conversation, collection: Collection, max_memory: int | None = None
+        self, messages: Messages, collection: Collection, max_memory: int | None = None
     ) -> None:
         self.homes: tuple[Home, ...] = ()
         self.n_lost = 0
-        self._conversation, self._collection = conversation, collection
+        self.order = SampleOrder({})
+        self._kept: Mapping[int, int] = {}  # samples by partition that the bag is trained on
+        self._messages, self._collection = messages, collection
         self._max_memory = max_memory
         self._visited: set[str] = set()
         self._journal: list[tuple[str, tuple[Any, ...]]] = []
@@ -148,6 +132,23 @@ class DaskShards:
         self.homes, summaries = self._settled(range(len(self._collection)))
         return summaries
 
+    @property
+    def traffic(self) -> Traffic:
+        """The messages so far."""
+        return self._messages.traffic
+
+    def join(self, *arguments: Any) -> bool:
+        """Have all rows joined; see `WorkerRows.join`. Returns whether values are in files."""
+        answers = self.ask("join", *arguments)
+        self.order = SampleOrder({part: n for sizes, _ in answers for part, n in sizes.items()})
+        return any(is_on_disk for _, is_on_disk in answers)
+
+    def take_share(self, left_out: ByPart) -> int:
+        """Begin a bag; see `WorkerRows.take_share`. Returns how many samples it is trained on."""
+        self._kept = self.order.without(left_out)
+        self.ask("take_share", left_out)
+        return sum(self._kept.values())
+
     def ask(self, method: str, *arguments: Any) -> list[Any]:
         """The answer of each shard; lost shards are made again.
 
@@ -156,8 +157,12 @@ class DaskShards:
         ClusterLostError
             If there is no worker left, or if a partition cannot be made again.
         """
-        found = self.ask_by_home(method, *arguments)
-        return [own for home, own in found if home.n_samples or method in OWN]
+        return [own for _, own in self.ask_by_home(method, *arguments)]
+
+    def ask_by_part(self, method: str, *arguments: Any) -> dict[int, Any]:
+        """The same for answers that are by partition, put together."""
+        answers = self.ask(method, *arguments)
+        return {part: own for answer in answers for part, own in answer.items()}
 
     def ask_by_home(self, method: str, *arguments: Any) -> list[tuple[Home, Any]]:
         """The same with the home that each answer comes from."""
@@ -166,64 +171,46 @@ class DaskShards:
             self._journal = [one for one in self._journal if one[0] not in gone]
         found: list[tuple[Home, Any]] = []
         waiting: Sequence[Home] = self.homes
-        while True:
-            answers = self._told(waiting, method, arguments)
-            pairs = list(zip(waiting, answers, strict=True))
-            found += [(home, own) for home, own in pairs if own is not GONE]
-            lost = [home for home, own in pairs if own is GONE]
-            if not lost:
-                break
-            waiting = self._made_again(lost)
+        while waiting:
+            asked = [home for home in waiting if method in OWN or self._has_samples(home)]
+            answers = list(zip(asked, self._told(asked, method, arguments), strict=True))
+            found += [(home, own) for home, own in answers if own is not GONE]
+            waiting = self._made_again([home for home, own in answers if own is GONE])
         if method in _CHANGES:
             self._journal.append((method, arguments))
         return found
 
-    def learn_sizes(self) -> int:
-        """Note how many samples each shard has; returns how many all have."""
-        found = self.ask_by_home("size")
-        self.homes = tuple(replace(home, n_samples=own) for home, own in found)
-        return sum(home.n_samples for home in self.homes)
-
     def close(self) -> None:
         """Make all workers that still exist forget this fit."""
-        self._conversation.close()
-        there = sorted(self._visited & set(self._conversation.workers()))
-        client, fit = self._conversation.client, self._conversation.name
+        self._messages.close()
+        there = sorted(self._visited & set(self._messages.workers()))
+        client, fit = self._messages.client, self._messages.name
         client.run(close_host, fit, workers=there, on_error="ignore")
 
+    def _has_samples(self, home: Home) -> bool:
+        """Whether the bag is trained on some of its samples; otherwise there is no shard."""
+        return any(self._kept.get(part, 0) for part in home.parts)
+
     def _told(self, homes: Sequence[Home], method: str, arguments: tuple[Any, ...]) -> list[Any]:
-        """The answers of some shards, or `GONE`; None for shards without samples, not asked."""
-        asked = [home for home in homes if home.n_samples or method in OWN]
-        messages = [
-            Message(home.shard, home.worker, method, _of_home(home, arguments)) for home in asked
-        ]
-        answers = dict(zip(asked, self._conversation.send(messages), strict=True))
-        return [answers.get(home) for home in homes]
+        """The answers of some shards, or `GONE`."""
+        return self._messages.send(
+            [Message(home.shard, home.worker, method, _of_home(home, arguments)) for home in homes]
+        )
 
     def _made_again(self, lost: Sequence[Home]) -> tuple[Home, ...]:
         """New shards with the partitions of lost ones, in the state that those were in."""
-        made: tuple[Home, ...] = ()
+        made: list[Home] = []
         while lost:
             self.n_lost += len(lost)
             self.homes = tuple(home for home in self.homes if home not in lost)
             fresh, _ = self._settled([part for home in lost for part in home.parts])
             lost = []
             for home in fresh:
-                size = self._brought_up(home)
-                if size is GONE:
-                    lost.append(home)
-                else:
-                    made += (replace(home, n_samples=size),)
-        self.homes += made
-        return made
-
-    def _brought_up(self, home: Home) -> Any:
-        """Replay the journal in a new shard. Returns its number of samples, or `GONE`."""
-        journal = [(method, _of_home(home, own)) for method, own in self._journal]
-        (answer,) = self._told([home], "replay", (journal,))
-        if answer is GONE or not any(method == "take_share" for method, _ in journal):
-            return answer or home.n_samples
-        return self._told([home], "size", ())[0]
+                journal = [(method, _of_home(home, own)) for method, own in self._journal]
+                (answer,) = self._told([home], "replay", (journal,))
+                (lost if answer is GONE else made).append(home)
+        self.homes += tuple(made)
+        return tuple(made)
 
     def _settled(self, parts: Sequence[int]) -> tuple[tuple[Home, ...], dict[int, Summary]]:
         """Bring partitions to workers, as a new shard on each. Returns the shards and summaries.
@@ -243,7 +230,7 @@ class DaskShards:
                 Home(shard, worker, tuple(part for part in waiting if found[part].worker == worker))
                 for worker in dict.fromkeys(found[part].worker for part in waiting)
             ]
-            answers = self._conversation.send(
+            answers = self._messages.send(
                 [Message(home.shard, home.worker, "keep", (home.parts,)) for home in fresh]
             )
             kept = [home for home, own in zip(fresh, answers, strict=True) if own is True]
@@ -260,12 +247,12 @@ class DaskShards:
         worker would wait for ever if that worker were lost at the wrong moment; so would the tasks
         that it needs, which other partitions may need, too.
         """
-        client = self._conversation.client
+        client = self._messages.client
         data, bring = self._collection, delayed(store, pure=False)
-        fit, limit = self._conversation.name, self._max_memory
+        fit, limit = self._messages.name, self._max_memory
         tasks = [
             bring(
-                Destination(fit, shard, part, limit, data.categorical, data.loss),
+                Destination(fit, shard, part, limit, data.reading),
                 data.X[part], data.y[part], data.sample_weight[part],
             )
             for part in parts
@@ -287,7 +274,7 @@ class DaskShards:
             with contextlib.suppress(TimeoutError, CancelledError):
                 distributed.wait(list(futures.values()), _LOOK_AGAIN)
             self._workers()
-            if self._conversation.takes_tasks():
+            if self._messages.takes_tasks():
                 last_ready = time.monotonic()
             elif time.monotonic() > last_ready + _WAIT_FOR_WORKERS:
                 raise WorkerMemoryError(
@@ -302,7 +289,7 @@ class DaskShards:
     def _workers(self) -> dict[str, int]:
         """All workers, at least one."""
         ends = time.monotonic() + _WAIT_FOR_WORKERS
-        while not (found := self._conversation.workers()):
+        while not (found := self._messages.workers()):
             if time.monotonic() > ends:
                 raise ClusterLostError(
                     f"the cluster has had no worker for {_WAIT_FOR_WORKERS:.0f} seconds."

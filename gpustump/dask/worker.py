@@ -2,10 +2,9 @@
 
 Dask tasks bring the partitions here, one by one; the first one opens the fit's `Host`. From then on
 the leading process, the one that calls `fit`, sends messages: each is the name of a method and its
-arguments, and a round takes a few of them. They come by lines (see `lines`), or else to the
-worker's own server. Measured on two worker processes of one machine, a message to both servers and
-back took 1.2 ms; calls of Dask's actors took 2.0 ms, and tasks, which pass through the scheduler,
-12 ms.
+arguments, and a round takes a few of them. They come by bare sockets (see `messages`), or else to
+the worker's own server. (Calls of Dask's actors would take 2.0 ms, and tasks, which pass through
+the scheduler, 12 ms.)
 
 At the end of a fit, however it ends, its hosts are closed, and everything that they held is gone.
 If the leading process dies, a host closes itself after half an hour without a message.
@@ -27,19 +26,22 @@ from distributed import Worker, get_worker
 from distributed.comm.addressing import get_address_host
 from distributed.protocol.serialize import to_serialize
 
-from gpustump.dask.categories import Asked
-from gpustump.dask.holding import Holding, Store
-from gpustump.dask.lines import accepted, got, listening, packed, put
-from gpustump.dask.partitions import Part, Summary
-from gpustump.data.parameters import QuantityLossName
+from gpustump.dask.messages import (
+    CONNECT,
+    UnknownShardError,
+    accepted,
+    got,
+    listening,
+    packed,
+    put,
+)
+from gpustump.dask.partitions import Reading, Rows, Summary
+from gpustump.dask.worker_rows import Store, WorkerRows
 
 _IDLE_SECONDS = 1800.0
 
 _LISTENS = 10.0
-"""Seconds for which a worker waits for a line that it was asked for."""
-
-LINE = "-line"
-"""Ends the name of the messages that ask for a line; the first part is the fit's name."""
+"""Seconds for which a worker waits for a connection that it was asked for."""
 
 _LOCK = threading.Lock()
 
@@ -60,17 +62,14 @@ class Destination(NamedTuple):
         The partition's.
     max_memory : int or None
         Bytes that the fit may take on a worker; None for the worker's own limit.
-    categorical : tuple of int or "from_dtype", or None
-    loss : str or None
-        See `Part`.
+    reading : Reading
     """
 
     fit: str
     shard: str
     number: int
     max_memory: int | None
-    categorical: Asked | None
-    loss: QuantityLossName | None
+    reading: Reading
 
 
 def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summary:
@@ -83,9 +82,7 @@ def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summa
         host = hosts[destination.fit]
     if host is None:
         raise RuntimeError("the fit that this partition was for is over")
-    part = Part(X, y, sample_weight, destination.categorical, destination.loss)
-    summary = host.store(destination.shard, destination.number, part)
-    return summary._replace(worker=worker.address)
+    return host.store(destination, X, y, sample_weight)._replace(worker=worker.address)
 
 
 def close_host(fit: str, dask_worker: Worker) -> None:
@@ -113,24 +110,27 @@ class Host:
         memory = worker.memory_manager.memory_limit
         self._limit, self._folder = max_memory or memory, worker.local_directory
         self._n_threads = int(worker.state.nthreads)
-        self._holdings: dict[str, Holding] = {}
+        self._shards: dict[str, WorkerRows] = {}
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=fit)
         self._sockets: list[socket.socket] = []
         self._heard, self._is_closed = threading.Event(), False
         worker.handlers[fit] = self._answer
-        worker.handlers[fit + LINE] = self._open_line
+        worker.handlers[fit + CONNECT] = self._open_connection
         threading.Thread(target=self._close_when_idle, name=fit, daemon=True).start()
 
-    def store(self, shard: str, number: int, part: Part) -> Summary:
-        """Keep a partition for a shard, and return its summary."""
+    def store(self, destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summary:
+        """Keep a partition for a shard. One is checked at a time, as that takes memory."""
         self._heard.set()
         with self._lock:
-            holding = self._holdings.get(shard)
-            if holding is None:
-                holding = Holding(Store(self._limit, self._folder), self._n_threads)
-                self._holdings[shard] = holding
-            return holding.add(number, part)
+            rows, columns = Rows.of(X, y, sample_weight, destination.reading)
+            summary = Summary.of(rows, columns)
+            own = self._shards.get(destination.shard)
+            if own is None:
+                own = WorkerRows(Store(self._limit, self._folder), self._n_threads)
+                self._shards[destination.shard] = own
+            own.add(destination.number, rows)
+            return summary
 
     def close(self) -> None:
         """Forget everything, and answer no more."""
@@ -138,15 +138,15 @@ class Host:
         worker = self._worker()
         if worker is not None:
             worker.handlers.pop(self._fit, None)
-            worker.handlers.pop(self._fit + LINE, None)
+            worker.handlers.pop(self._fit + CONNECT, None)
         self._heard.set()
         for own in self._sockets:
             with contextlib.suppress(OSError):  # it may be closed
                 own.shutdown(socket.SHUT_RDWR)  # ends its thread
         with self._lock:
-            for holding in self._holdings.values():
-                holding.close()
-            self._holdings.clear()
+            for rows in self._shards.values():
+                rows.close()
+            self._shards.clear()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def _answer(self, payload: bytes) -> dict[str, Any]:
@@ -158,8 +158,8 @@ class Host:
         array = np.frombuffer(b"".join(found), dtype=np.uint8)  # bytes would take longer
         return {"packed": to_serialize(array)}
 
-    async def _open_line(self) -> dict[str, Any]:
-        """Listen for a line in a thread of its own, and tell where; an empty answer if not."""
+    async def _open_connection(self) -> dict[str, Any]:
+        """Listen in a thread of its own, and tell where; an empty answer if not."""
         worker = self._worker()
         found = None if worker is None else listening(get_address_host(worker.address))
         if found is None:
@@ -169,15 +169,15 @@ class Host:
         return {"port": found[0].getsockname()[1], "secret": found[1]}
 
     def _serve(self, listener: socket.socket, secret: bytes) -> None:
-        with contextlib.suppress(OSError):  # until the line is closed
+        with contextlib.suppress(OSError):  # until the connection is closed
             with listener:
-                line = accepted(listener, secret, _LISTENS)
-            self._sockets.append(line)
-            with line:
+                connection = accepted(listener, secret, _LISTENS)
+            self._sockets.append(connection)
+            with connection:
                 while not self._is_closed:
-                    payload = got(line)
+                    payload = got(connection)
                     self._heard.set()
-                    put(line, self._called(payload))
+                    put(connection, self._called(payload))
 
     def _called(self, payload: bytes | memoryview) -> list[bytes | memoryview]:
         """The answer to a message: true and the answer, or false and the error."""
@@ -185,10 +185,10 @@ class Host:
         found: tuple[bool, Any]
         try:
             method, arguments = pickle.loads(about)
-            if shard not in self._holdings:
+            if shard not in self._shards:
                 found = False, UnknownShardError(shard)
             else:
-                found = True, self._holdings[shard].call(method, arguments)
+                found = True, self._shards[shard].call(method, arguments)
         except Exception as error:
             found = False, error
         return packed(found)
@@ -199,7 +199,3 @@ class Host:
         worker = self._worker()
         if worker is not None and not self._is_closed:
             close_host(self._fit, worker)
-
-
-class UnknownShardError(LookupError):
-    """A worker does not hold the shard that it is asked about, as it was started again."""

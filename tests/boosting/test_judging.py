@@ -18,10 +18,13 @@ from gpustump.boosting.held_out.judging import (
     check_totals,
     judgement,
 )
+from gpustump.boosting.held_out.losses import NegativeDeviance
+from gpustump.boosting.held_out.samples import HeldOutTargets
 from gpustump.boosting.held_out.scores import (
     HeldOut,
     additive_scorer,
     scorer,
+    value_of,
 )
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
 from gpustump.boosting.votes.votes import Vote
@@ -119,3 +122,21 @@ def test_a_class_that_no_group_has_is_named():
     with pytest.raises(ValueError, match="class number 1 has none"):
         check_totals("balanced_accuracy", added_up(groups))
     check_totals("accuracy", added_up(groups))
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_deviances_add_up_over_groups_of_any_size(loss):
+    """Also where a sample is bounded, which depends on the number of all samples."""
+    random = np.random.default_rng(3)
+    targets, scores = random.gamma(2.0, size=240), np.full(240, -0.5 + 2.0**-30)
+    scores[::50] = 90.0 if loss == "poisson" else -90.0  # predicted far too large or too small
+    units = random.integers(1, 2**40, 240)
+
+    def deviance_of(rows: slice) -> NegativeDeviance:
+        weights = IntegerWeights(units[rows], int(units.sum()))
+        return NegativeDeviance(HeldOutTargets(targets[rows], weights, n_of_all_groups=240), loss)
+
+    groups = [(rows, deviance_of(rows)) for rows in (slice(0, 1), slice(1, 100), slice(100, 240))]
+    parts = added_up([group.parts(scores[rows]) for rows, group in groups])
+    totals = added_up([group.totals for _, group in groups])
+    assert value_of(f"neg_mean_{loss}_deviance")(parts, totals) == deviance_of(slice(240))(scores)

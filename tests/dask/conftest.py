@@ -15,35 +15,26 @@ pytest.importorskip("numba")
 from clusters import client_of, closed, tasks_left, what_is_left
 
 
-@pytest.fixture(scope="session")
-def threads() -> Iterator[Any]:
-    """A client of four workers in this process."""
-    client = client_of(n_workers=4, processes=False)
-    yield client
-    closed(client)
+def client_fixture(scope: Any, doc: str, **how: Any) -> Any:
+    def client() -> Iterator[Any]:
+        found = client_of(**how)
+        yield found
+        closed(found)
+
+    client.__doc__ = doc
+    return pytest.fixture(scope=scope)(client)
 
 
-@pytest.fixture(scope="session")
-def processes() -> Iterator[Any]:
-    """A client of two worker processes."""
-    client = client_of(n_workers=2, processes=True)
-    yield client
-    closed(client)
-
-
-@pytest.fixture
-def few() -> Iterator[Any]:
-    """A client of three workers of its own, which may be closed."""
-    client = client_of(n_workers=3, processes=False)
-    yield client
-    closed(client)
+threads = client_fixture("session", "Four workers in this process.", n_workers=4, processes=False)
+processes = client_fixture("session", "Two worker processes.", n_workers=2, processes=True)
+few = client_fixture("function", "Three workers that may be lost.", n_workers=3, processes=False)
 
 
 @pytest.fixture
 def looks_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lost worker of this process leaves its connections open; only the scheduler notices the
     loss."""
-    monkeypatch.setattr("gpustump.dask.conversation._LOOK_AGAIN", 0.1)
+    monkeypatch.setattr("gpustump.dask.messages._LOOK_AGAIN", 0.1)
     monkeypatch.setattr("gpustump.dask.shards._LOOK_AGAIN", 0.1)
 
 
@@ -67,8 +58,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
             item.add_marker(
-                pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+                pytest.mark.filterwarnings(
+                    "ignore::ResourceWarning",
+                    "ignore::pytest.PytestUnraisableExceptionWarning",
+                    "ignore:Sending large graph:UserWarning",
+                )
             )
-            item.add_marker(pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning"))

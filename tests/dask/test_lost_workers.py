@@ -13,60 +13,65 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Status, worker_client
-from lost_workers import lose_one, sent_through
-from on_dask import AdaBoostThere, LogitBoostThere
-from partitioned_tables import spread
-from sklearn.datasets import load_breast_cancer
-
-from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.dask import (
-    ClusterLostError,
-    WorkerMemoryError,
-    shards,
+from classifiers import drawn
+from clusters import (
+    before_sending,
+    check_equal,
+    clone,
+    fitted,
+    fitted_here,
+    lose_at,
+    lose_one,
+    spread,
 )
-from gpustump.dask.conversation import Conversation
-from gpustump.dask.holding import Holding, Store
-from gpustump.dask.partitions import Part
+from distributed import Status, worker_client
+
+import gpustump.dask
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor
+from gpustump.dask import ClusterLostError, WorkerMemoryError, shards
+from gpustump.dask.messages import Messages
+from gpustump.dask.partitions import NUMBERS, Rows
+from gpustump.dask.worker_rows import Store, WorkerRows
 from gpustump.engines.cluster import state
 
-X, Y = load_breast_cancer(return_X_y=True)
-WEIGHTS = np.random.default_rng(0).integers(0, 4, size=len(Y)).astype(float)
-
+X, Y = drawn(2, n_samples=300, missing=0.1)
+WEIGHTS = np.random.default_rng(0).integers(0, 4, size=300).astype(float)
+DATA = X, Y, WEIGHTS
+ADA = AdaBoostClassifier(n_estimators=12)
+NEWTON = LogitBoostClassifier(n_estimators=15, n_iter_no_change=30, random_state=3)
+BAGS = {"n_bags": 3, "n_estimators": 7, "random_state": 4, "validation_fraction": 0.25}
 
 pytestmark = pytest.mark.usefixtures("looks_again_soon")
 
+LOSING: dict[str, tuple[Any, bool]] = {
+    "discrete": (ADA, False),
+    "newton": (NEWTON, False),
+    "real": (clone(ADA).set_params(votes="real", class_weight={0: 5}), False),
+    "watching": (NEWTON, True),
+    "watching, ranked": (clone(ADA).set_params(scoring="roc_auc", n_iter_no_change=20), True),
+    "bags": (LogitBoostClassifier(**BAGS, n_iter_no_change=20, smoothing_rounds=3), False),
+    "quantity": (StumpBoostingRegressor(n_estimators=15), False),
+    "counts": (StumpBoostingRegressor(n_estimators=15, loss="poisson"), True),
+}
 
-@pytest.mark.parametrize("seed", range(10))
-def test_three_lost_workers_leave_the_model_as_it_was(few, monkeypatch, seed):
-    chance = random.Random(seed)
-    moments = set(chance.sample(range(60), 3))
-    if seed >= 5:  # steps are followed, though the table is small
+
+@pytest.mark.parametrize("name", LOSING)
+def test_lost_workers_leave_the_model_as_it_was(few, monkeypatch, name):
+    (estimator, is_watching), seed = LOSING[name], list(LOSING).index(name)
+    moments = set(random.Random(seed).sample(range(12), 1)) | {20 + seed, 40}
+    if seed % 2:  # steps are followed, though the table is small
         monkeypatch.setattr(state, "_LEAST_CODES", 0)
         monkeypatch.setattr(state, "_LARGEST_MINORITY", 1.0)
-    kind, local, how = [
-        (AdaBoostThere, AdaBoostClassifier, {}),
-        (LogitBoostThere, LogitBoostClassifier, {"n_iter_no_change": 30}),
-        (AdaBoostThere, AdaBoostClassifier, {"votes": "real", "class_weight": {0: 5}}),
-    ][seed % 3]
-    how = {"n_estimators": 20, **how}
-    if "n_iter_no_change" in how:
-        how["random_state"] = seed
-    sent_through(
-        monkeypatch, lambda number, _: lose_one(few, chance) if number in moments else None
-    )
-    own, parts = {}, {}
-    if seed % 2 == 0:
-        own = {"X_val": X[:200], "y_val": Y[:200]}
-        parts = {"X_val": spread(X[:200], Y[:200]).X, "y_val": spread(X[:200], Y[:200]).y}
-    there = kind(client=few, **how).fit(*spread(X, Y, WEIGHTS, seed=seed), **parts)
-    here = local(**how).fit(X, Y, WEIGHTS, **own)
-    assert there.model_.digest() == here.model_.digest()
-    assert there.held_out_scores_ == here.held_out_scores_
+    lose_at(monkeypatch, few, moments, seed)
+    watched, made = tuple(own[:100] for own in DATA) if is_watching else (), list[int]()
+    noting = clone(estimator).set_params(callback=lambda record: made.append(record.number))
+    there = fitted(few, noting, DATA, watched, seed=seed)
+    check_equal(there, fitted_here(estimator, DATA, watched))
+    assert there.cluster_.n_lost > 0
+    assert made == [n for _ in range(3 if name == "bags" else 1) for n in range(1, max(made) + 1)]
 
 
 def test_a_process_that_is_killed_is_replaced(processes):
-    parts = spread(X, Y)
     first, _ = processes.run(os.getpid).values()
     done: list[int] = []
 
@@ -75,36 +80,55 @@ def test_a_process_that_is_killed_is_replaced(processes):
         if record.number == 5:
             os.kill(first, signal.SIGKILL)
 
-    there = AdaBoostThere(client=processes, n_estimators=25, callback=kill).fit(*parts)
-    here = AdaBoostClassifier(n_estimators=25).fit(X, Y)
-    assert there.model_.digest() == here.model_.digest()
-    assert done == list(range(1, 26))
+    there = fitted(processes, clone(ADA).set_params(callback=kill), DATA)
+    check_equal(there, fitted_here(ADA, DATA))
+    assert done == list(range(1, 13))
     assert there.cluster_.n_lost >= 1
     processes.wait_for_workers(2)
     assert first not in processes.run(os.getpid).values()
 
 
-def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few):
+@pytest.mark.parametrize("how", [{}, BAGS])
+def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few, how):
+    n_before = 7 if how else 0
     scattered = [few.scatter(part) for part in np.array_split(np.column_stack([X, Y]), 3)]
-    table = da.concatenate(
-        [
-            da.from_delayed(dask.delayed(lambda x: x)(own), (np.nan, 31), dtype=float)
-            for own in scattered
-        ],
-        allow_unknown_chunksizes=True,
-    )
+    wait = dask.delayed(lambda x: x)
+    parts = [da.from_delayed(wait(own), (np.nan, 5), dtype=float) for own in scattered]
+    table, made = da.concatenate(parts, allow_unknown_chunksizes=True), list[Any]()
 
     def lose(record: Any) -> None:
-        if record.number == 4:
+        made.append(record)
+        if len(made) == n_before + 4:
             for worker in list(few.cluster.workers.values())[1:]:
                 few.sync(worker.close, nanny=False, executor_wait=False)
 
-    fit = AdaBoostThere(client=few, n_estimators=20, callback=lose)
+    estimator = clone(ADA).set_params(**how, callback=lose)
     with pytest.raises(ClusterLostError, match="a part of the data is lost") as e:
-        fit.fit(table[:, :30], table[:, 30])
-    assert e.value.model.n_rounds == 4
-    here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
-    assert np.array_equal(e.value.model.decision_function(X), here.decision_function(X))
+        gpustump.dask.fit(estimator, table[:, :4], table[:, 4], client=few)
+    model = e.value.model
+    if how:
+        assert model.bags.sizes == ((7, 4),)
+    else:
+        here = fitted_here(clone(ADA).set_params(n_estimators=4), (X, Y))
+        assert np.array_equal(model.decision_function(X), here.decision_function(X))
+
+
+def test_a_lost_cluster_leaves_the_model_so_far_in_the_unit_of_the_targets(few, monkeypatch):
+    steps: list[Any] = []
+
+    def fail_at_last(number: int, messages: Any) -> None:
+        steps.extend(messages[:1] if messages and messages[0].method == "advance" else ())
+        if len(steps) == 6:
+            raise ClusterLostError("gone")
+
+    before_sending(monkeypatch, fail_at_last)
+    targets, estimator = 1e6 + 50.0 * np.nan_to_num(X[:, 0]), StumpBoostingRegressor(n_estimators=9)
+    with pytest.raises(ClusterLostError) as e:
+        fitted(few, estimator, (X, targets))
+    rounds = e.value.model.n_rounds
+    assert rounds in (4, 5)
+    here = fitted_here(estimator.set_params(n_estimators=rounds), (X, targets))
+    assert np.array_equal(e.value.model.predict(X), here.predict(X))
 
 
 def test_a_cluster_without_workers_is_waited_for_and_then_given_up(few, monkeypatch):
@@ -113,45 +137,28 @@ def test_a_cluster_without_workers_is_waited_for_and_then_given_up(few, monkeypa
     while few.nthreads():
         time.sleep(0.05)
     with pytest.raises(ClusterLostError, match="has had no worker for"):
-        AdaBoostThere(client=few).fit(*spread(X, Y))
+        fitted(few, ADA, DATA)
 
 
-def test_a_worker_that_joins_later_does_not_disturb(few):
-    def join(record: Any) -> None:
-        if record.number == 3:
-            few.cluster.scale(5)
-
-    there = AdaBoostThere(client=few, n_estimators=10, callback=join).fit(*spread(X, Y))
-    here = AdaBoostClassifier(n_estimators=10).fit(X, Y)
-    assert there.model_.digest() == here.model_.digest()
-
-
-def test_an_interruption_leaves_the_cluster_clean(threads):
+def test_an_interruption_leaves_the_cluster_clean(threads, monkeypatch):
     def interrupt(record: Any) -> None:
-        if record.number == 3:
-            raise KeyboardInterrupt
-
-    fit = AdaBoostThere(client=threads, n_estimators=10, callback=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        fit.fit(*spread(X, Y))
-    assert not hasattr(fit, "model_")
-
-
-def test_an_interruption_while_partitions_are_brought_leaves_the_cluster_clean(
-    threads, monkeypatch
-):
-    slow = da.from_array(X, chunks=(100, 30)).map_blocks(
-        lambda x: (time.sleep(0.5), x)[1], dtype=float, meta=np.empty((0, 0))
-    )
-
-    def interrupted(futures: list[Any], timeout: float) -> None:
-        time.sleep(0.7)  # some partitions are there by now, others are computed
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr("distributed.wait", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            AdaBoostThere(client=threads).fit(slow, da.from_array(Y, chunks=100))
+    estimator = clone(ADA).set_params(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        gpustump.dask.fit(estimator, *spread(*DATA), client=threads)
+    assert not hasattr(estimator, "model_")
+
+    def interrupted(futures: list[Any], timeout: float) -> None:
+        time.sleep(0.4)  # some partitions are there by now, others are computed
+        raise KeyboardInterrupt
+
+    slow = da.from_array(X, chunks=(50, 4)).map_blocks(
+        lambda x: (time.sleep(0.3), x)[1], dtype=float, meta=np.empty((0, 0))
+    )
+    monkeypatch.setattr("distributed.wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        gpustump.dask.fit(clone(ADA), slow, da.from_array(Y, chunks=50), client=threads)
     ends = time.monotonic() + 5  # tasks that run already come to their end
     while time.monotonic() < ends and threads.run_on_scheduler(_n_tasks):
         time.sleep(0.1)
@@ -162,15 +169,14 @@ def _n_tasks(dask_scheduler: Any) -> int:
 
 
 def test_workers_that_have_all_paused_are_not_waited_for_without_end(threads, monkeypatch):
-    monkeypatch.setattr(shards, "_WAIT_FOR_WORKERS", 1.0)
+    monkeypatch.setattr(shards, "_WAIT_FOR_WORKERS", 0.5)
     threads.run(_set_status, Status.paused)
     try:
         with pytest.raises(WorkerMemoryError, match="every worker has paused, as its memory is"):
-            AdaBoostThere(client=threads, n_estimators=2).fit(*spread(X, Y))
+            fitted(threads, ADA, DATA)
     finally:
         threads.run(_set_status, Status.running)
-    there = AdaBoostThere(client=threads, n_estimators=2).fit(*spread(X, Y))
-    assert len(there.model_.members[0]) == 2
+    check_equal(fitted(threads, ADA, DATA), fitted_here(ADA, DATA))
 
 
 def _set_status(status: Status, dask_worker: Any) -> None:
@@ -178,19 +184,8 @@ def _set_status(status: Status, dask_worker: Any) -> None:
 
 
 def test_too_little_memory_is_said_before_training(threads):
-    fit = AdaBoostThere(client=threads, max_memory="10 kB")
-    with pytest.raises(WorkerMemoryError, match=r"rows of 30 features need .* on one worker"):
-        fit.fit(*spread(X, Y))
-
-
-def test_messages_go_through_the_scheduler_where_workers_cannot_be_reached(processes, monkeypatch):
-    async def cannot(self: Conversation, worker: str) -> bool:
-        return False
-
-    monkeypatch.setattr(Conversation, "_can_reach", cannot)
-    there = AdaBoostThere(client=processes, n_estimators=4).fit(*spread(X, Y))
-    here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
-    assert there.model_.digest() == here.model_.digest()
+    with pytest.raises(WorkerMemoryError, match=r"rows of 4 features need .* on one worker"):
+        fitted(threads, clone(ADA).set_params(max_memory="5 kB"), DATA)
 
 
 def test_a_fit_within_a_task_leads_from_within_the_cluster(processes):
@@ -198,45 +193,62 @@ def test_a_fit_within_a_task_leads_from_within_the_cluster(processes):
 
     def train() -> str:
         with worker_client() as client:
-            fit = AdaBoostThere(client=client, n_estimators=4).fit(*parts)
+            fit = gpustump.dask.fit(AdaBoostClassifier(n_estimators=12), *parts, client=client)
             return str(fit.model_.digest())
 
-    digest = processes.submit(train).result()
-    assert digest == AdaBoostClassifier(n_estimators=4).fit(X, Y).model_.digest()
+    assert processes.submit(train).result() == fitted_here(ADA, (X, Y)).model_.digest()
 
 
 def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
-    parts = spread(X, Y)
-    wanted = AdaBoostClassifier(n_estimators=12).fit(X, Y).model_.digest()
-    found: list[str] = []
-
-    def train() -> None:
-        fit = AdaBoostThere(client=threads, n_estimators=12).fit(*parts)
-        found.append(fit.model_.digest())
-
-    both = [threading.Thread(target=train) for _ in range(2)]
+    found: list[Any] = []
+    both = [
+        threading.Thread(target=lambda: found.append(fitted(threads, ADA, DATA))) for _ in range(2)
+    ]
     for one in both:
         one.start()
     for one in both:
         one.join()
-    assert found == [wanted, wanted]
+    for one in found:
+        check_equal(one, fitted_here(ADA, DATA))
+    assert len(found) == 2
 
 
 def test_rows_of_a_task_that_comes_too_late_are_refused(tmp_path):
-    holding = Holding(Store(None, str(tmp_path)), 1)
+    own = WorkerRows(Store(None, str(tmp_path)), 1)
     for number in range(3):
-        holding.add(number, Part(X[:9], Y[:9], None))
-    assert holding.keep((0, 2))
-    assert sorted(holding.samples_by_part()) == [0, 2]
+        own.add(number, Rows.of(X[:9], Y[:9], None, NUMBERS)[0])
+    assert own.keep((0, 2))
+    assert sorted(own.samples_by_part("labels")) == [0, 2]
     with pytest.raises(RuntimeError, match="this partition came too late"):
-        holding.add(1, Part(X[:9], Y[:9], None))
-    assert not Holding(Store(None, str(tmp_path)), 1).keep((0,))
+        own.add(1, None)
+    assert not WorkerRows(Store(None, str(tmp_path)), 1).keep((0,))
 
 
 def test_a_worker_that_is_lost_while_predicting_leaves_the_predictions_as_they_were(few):
-    parts = spread(X, Y)
-    fit = AdaBoostThere(client=few, n_estimators=4).fit(*parts)
-    slow = parts.X.map_blocks(lambda x: (time.sleep(0.2), x)[1], meta=np.empty((0, 0)))
-    future = few.compute(fit.predict_proba(slow))
+    here = fitted_here(NEWTON, DATA)
+    slow = spread(X)[0].map_blocks(lambda x: (time.sleep(0.2), x)[1], meta=np.empty((0, 0)))
+    future = few.compute(gpustump.dask.predict_proba(here, slow))
     lose_one(few, random.Random(0))
-    assert np.array_equal(future.result(), fit.estimator.predict_proba(X))
+    assert np.array_equal(future.result(), here.predict_proba(X))
+
+
+@pytest.mark.parametrize("way", ["sockets", "workers", "scheduler"])
+def test_the_model_is_the_same_whichever_way_messages_take(processes, monkeypatch, way):
+    by_dask: list[str] = []
+    passed_on = Messages._passed_on
+
+    async def noted(self, worker, payload):
+        if payload:  # else it only asks whether the worker is there
+            by_dask.append(worker)
+        return await passed_on(self, worker, payload)
+
+    async def cannot(self, worker):
+        return False
+
+    monkeypatch.setattr(Messages, "_passed_on", noted)
+    if way == "workers":
+        monkeypatch.setattr("gpustump.dask.messages.connected", lambda *_, **__: None)
+    if way == "scheduler":
+        monkeypatch.setattr(Messages, "_can_reach", cannot)
+    check_equal(fitted(processes, ADA, DATA), fitted_here(ADA, DATA))
+    assert bool(by_dask) is (way != "sockets")

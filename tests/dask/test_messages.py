@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import socket
 import threading
 from typing import Any
@@ -12,14 +11,22 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from on_dask import AdaBoostThere
-from partitioned_tables import spread
-from sklearn.datasets import load_breast_cancer
+from classifiers import drawn
+from clusters import check_equal, fitted, fitted_here
 
 from gpustump import AdaBoostClassifier
-from gpustump.dask import conversation, worker
-from gpustump.dask.conversation import Conversation
-from gpustump.dask.lines import accepted, connected, got, listening, packed, put, unpacked
+from gpustump.dask import messages as dask_messages
+from gpustump.dask import worker
+from gpustump.dask.messages import (
+    Messages,
+    accepted,
+    connected,
+    got,
+    listening,
+    packed,
+    put,
+    unpacked,
+)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 3])
@@ -40,7 +47,7 @@ def test_an_answer_comes_back_with_aligned_arrays(offset):
         assert np.array_equal(one, other)
 
 
-def test_a_line_brings_messages_of_any_length_and_says_when_it_is_closed():
+def test_a_connection_brings_messages_of_any_length_and_says_when_it_is_closed():
     here, there = socket.socketpair()
     large = np.arange(2**20).data.cast("B")
     messages = [[], [b""], [b"one"], [b"two", b"", b"parts"], [b"a"] * 2000, [large, b"end"]]
@@ -59,20 +66,20 @@ def test_a_line_brings_messages_of_any_length_and_says_when_it_is_closed():
 
 def test_a_caller_with_a_wrong_secret_is_turned_away_and_the_right_one_comes_through():
     listener, secret = listening("127.0.0.1")
-    port, lines = listener.getsockname()[1], []
+    port, found = listener.getsockname()[1], []
     with listener:
-        worker = threading.Thread(target=lambda: lines.append(accepted(listener, secret, 10.0)))
+        worker = threading.Thread(target=lambda: found.append(accepted(listener, secret, 10.0)))
         worker.start()
         about = {"first_word": 5.0, "stalled": 5.0}
         assert connected("127.0.0.1", port, bytes(len(secret)), **about) is None
         here = connected("127.0.0.1", port, secret, **about)
         worker.join()
-    with here, lines[0] as there:
+    with here, found[0] as there:
         put(here, [b"called"])
         assert got(there).tobytes() == b"called"
 
 
-def test_a_worker_with_a_wrong_secret_is_not_spoken_to():
+def test_a_worker_with_a_wrong_secret_is_not_spoken_to_nor_one_that_is_not_there():
     listener, secret = listening("127.0.0.1")
     other = secret[:-1] + bytes([secret[-1] ^ 1])
     with listener:
@@ -81,47 +88,19 @@ def test_a_worker_with_a_wrong_secret_is_not_spoken_to():
         where = "127.0.0.1", listener.getsockname()[1]
         assert connected(*where, secret, first_word=5.0, stalled=5.0) is None
         worker.join()
+    assert connected(*where, other, first_word=5.0, stalled=5.0) is None  # nothing listens
 
 
-def test_where_nothing_listens_there_is_no_line():
-    listener, secret = listening("127.0.0.1")
-    port = listener.getsockname()[1]
-    listener.close()
-    assert connected("127.0.0.1", port, secret, first_word=5.0, stalled=5.0) is None
-
-
-X, Y = load_breast_cancer(return_X_y=True)
-
-
-@pytest.mark.parametrize("has_lines", [True, False])
-def test_the_model_is_the_same_with_and_without_lines(processes, monkeypatch, has_lines):
-    by_dask: list[str] = []
-    passed_on = Conversation._passed_on
-
-    async def noted(self, worker, payload):
-        if payload:  # else it only asks whether the worker is there
-            by_dask.append(worker)
-        return await passed_on(self, worker, payload)
-
-    monkeypatch.setattr(Conversation, "_passed_on", noted)
-    if not has_lines:
-        monkeypatch.setattr(conversation, "connected", lambda *_, **__: None)
-    there = AdaBoostThere(client=processes, n_estimators=5).fit(*spread(X, Y))
-    here = AdaBoostClassifier(n_estimators=5).fit(X, Y)
-    assert there.model_.digest() == here.model_.digest()
-    assert bool(by_dask) is not has_lines
-
-
-def test_a_line_to_a_worker_that_does_not_know_the_fit_is_not_waited_for(processes, monkeypatch):
-    monkeypatch.setattr(conversation, "_FIRST_WORD", 3600.0)  # a test that waits for it hangs
-    there = Conversation(processes, "gpustump-unknown")
+def test_a_worker_that_does_not_know_the_fit_is_not_waited_for(processes, monkeypatch):
+    monkeypatch.setattr(dask_messages, "_FIRST_WORD", 3600.0)  # a test that waits for it hangs
+    there = Messages(processes, "gpustump-unknown")
     workers = list(there.workers())
-    messages = [conversation.Message("", own, "size") for own in workers]
-    assert there.send(messages) == [conversation.GONE] * len(workers)
+    messages = [dask_messages.Message("", own, "size") for own in workers]
+    assert there.send(messages) == [dask_messages.GONE] * len(workers)
     there.close()
 
 
-def test_a_host_that_is_closed_closes_its_lines(processes):
+def test_a_host_that_is_closed_closes_its_connections(processes):
     name = "gpustump-closing"
 
     def open_host(dask_worker):
@@ -130,14 +109,14 @@ def test_a_host_that_is_closed_closes_its_lines(processes):
         _HOSTS.setdefault(dask_worker, {})[name] = Host(dask_worker, name, None)
 
     processes.run(open_host)
-    there = Conversation(processes, name)
+    there = Messages(processes, name)
     workers = list(there.workers())
-    messages = [conversation.Message("", own, "size") for own in workers]
-    assert there.send(messages) == [conversation.GONE] * len(workers)  # it has no shard
-    assert all(there._lines[own] is not None for own in workers)
+    messages = [dask_messages.Message("", own, "size") for own in workers]
+    assert there.send(messages) == [dask_messages.GONE] * len(workers)  # it has no shard
+    assert all(there._connections[own] is not None for own in workers)
     processes.run(worker.close_host, name)
-    assert there.send(messages) == [conversation.GONE] * len(workers)
-    assert not any(there._lines.values())
+    assert there.send(messages) == [dask_messages.GONE] * len(workers)
+    assert not any(there._connections.values())
     there.close()
 
 
@@ -145,39 +124,21 @@ def test_a_worker_that_stalls_in_the_middle_of_an_answer_counts_as_lost(processe
     def stall_once() -> None:
         from gpustump.dask import worker
 
-        called, sent = worker.Host._called, worker.put
-        mark, stalled = b"stall", list[socket.socket]()
+        sent, numbers = worker.put, iter(range(10**6))
 
-        def marked(self: Any, payload: Any) -> Any:
-            method, _ = pickle.loads(pickle.loads(payload)[1])
-            found = called(self, payload)
-            return [*found, mark] if method == "advance" and not stalled else found
-
-        def put_half(line: socket.socket, message: Any) -> None:
-            if not message or message[-1] is not mark:
-                sent(line, message)
+        def put_half(connection: socket.socket, message: Any) -> None:
+            if next(numbers) < 15:
+                sent(connection, message)
                 return
-            stalled.append(line)
-            whole = b"".join(message[:-1])
-            line.sendall(len(whole).to_bytes(8, "little") + whole[: len(whole) // 2])
+            worker.put = sent
+            whole = b"".join(message)
+            connection.sendall(len(whole).to_bytes(8, "little") + whole[: len(whole) // 2])
 
-        def mend() -> None:
-            worker.Host._called, worker.put = called, sent
+        worker.put = put_half
 
-        worker.Host._called, worker.put, worker.mend = marked, put_half, mend
-
-    def mend() -> None:
-        from gpustump.dask import worker
-
-        worker.mend()
-
-    monkeypatch.setattr(conversation, "_STALLED", 0.5)
+    monkeypatch.setattr(dask_messages, "_STALLED", 0.5)
     stalls = min(processes.scheduler_info(n_workers=-1)["workers"])
     processes.run(stall_once, workers=[stalls])
-    try:
-        there = AdaBoostThere(client=processes, n_estimators=5).fit(*spread(X, Y))
-    finally:
-        processes.run(mend, workers=[stalls])
-    here = AdaBoostClassifier(n_estimators=5).fit(X, Y)
-    assert there.model_.digest() == here.model_.digest()
+    there = fitted(processes, AdaBoostClassifier(n_estimators=9), drawn())
+    check_equal(there, fitted_here(there, drawn()))
     assert there.cluster_.n_lost == 1

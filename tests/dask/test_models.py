@@ -2,358 +2,367 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import itertools
 import os
 import pickle
 import warnings
 from typing import Any
 
+import clusters
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-import on_dask
 import pandas as pd
 import pytest
-from awkward_tables import DATA, made
-from on_dask import AdaBoostThere, GlassBoxThere, LogitBoostThere
-from partitioned_tables import spread
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from awkward_tables import made
+from classifiers import drawn
+from clusters import (
+    WATCHED,
+    Interrupted,
+    check_equal,
+    clone,
+    cut,
+    facts_of,
+    fitted,
+    fitted_here,
+    interrupting,
+    spread,
+)
 
 from gpustump import (
     AdaBoostClassifier,
     DeviceError,
     GlassBoxClassifier,
+    GlassBoxRegressor,
     LogitBoostClassifier,
+    StumpBoostingRegressor,
     audit,
     dask,
 )
+from gpustump.data import parameters
 
-LOCAL = {
-    AdaBoostThere: AdaBoostClassifier,
-    LogitBoostThere: LogitBoostClassifier,
-}
-KINDS: list[tuple[Any, dict[str, Any]]] = [
-    (AdaBoostThere, {"votes": "discrete"}),
-    (AdaBoostThere, {"votes": "real"}),
-    (LogitBoostThere, {}),
-]
-CLASSES: list[tuple[Any, dict[str, Any]]] = [
-    *((kind, {**how, "multi_class": "one_vs_rest"}) for kind, how in KINDS),
-    *((kind, {**how, "multi_class": "shared"}) for kind, how in KINDS),
-]
+N = 240
 
 
-def fitted(kind: Any, client: Any, data: Any, **how: Any) -> tuple[Any, Any]:
-    """An estimator fitted on a cluster, and the local one on the same rows."""
-    X, y, weights = data
-    parts = spread(X, y, weights)
-    there = kind(client=client, **how).fit(*parts)
-    here = LOCAL[kind](**how, device="cpu").fit(X, y, weights)
-    return there, here
+def tables() -> dict[str, Any]:
+    """X with missing values and a column of categories' numbers, targets and weights, some 0."""
+    X, y = drawn(3, n_samples=N, missing=0.1)
+    X[:, 2] = np.nan_to_num(np.round(X[:, 2] * 2)) % 7
+    weights = np.random.default_rng(0).integers(0, 3, N) * 0.7
+    rng, mean = np.random.default_rng(7), np.exp(np.nan_to_num(np.sin(2 * X[:, 0]) + X[:, 1] / 2))
+    targets = {
+        "one": np.full(N, 7),
+        "two": y > 0,
+        "three": np.asarray(["barbera", "grignolino", "barolo"])[y],
+        "squared_error": 1e6 + 50.0 * mean + rng.normal(size=N),
+        "poisson": rng.poisson(mean).astype(float),
+        "gamma": rng.gamma(2.0, mean),
+    }
+    return {name: (X, own, weights) for name, own in targets.items()}
 
 
-def check_equal(there: Any, here: Any) -> None:
-    assert there.model_.digest() == here.model_.digest()
-    assert there.rounds_ == here.rounds_
-    assert there.stop_reasons_ == here.stop_reasons_
-    assert np.array_equal(there.classes_, here.classes_)
+TABLES = tables()
+ADA, REAL = functools.partial(AdaBoostClassifier, n_estimators=12), {"votes": "real"}
+NEWTON = functools.partial(LogitBoostClassifier, n_estimators=12)
+SHARED, APART = {"multi_class": "shared"}, {"multi_class": "one_vs_rest"}
+STOPPED = {"n_iter_no_change": 3, "random_state": 5, "validation_fraction": 0.3}
+RANKED, BALANCED = {"scoring": "roc_auc"}, {"scoring": "balanced_accuracy"}
+BAGS = {"n_bags": 3, "n_estimators": 7, "random_state": 4, "validation_fraction": 0.25}
+MONOTONE = {"monotonic_cst": [-1, -1, 0, 1]}
+
+CASES: dict[str, tuple[Any, str, bool]] = {
+    "discrete, one class": (ADA(), "one", False),
+    "newton, one class": (NEWTON(), "one", False),
+    "discrete": (ADA(), "two", False),
+    "real": (ADA(**REAL, class_weight={False: 5}), "two", False),
+    "newton": (NEWTON(), "two", False),
+    "discrete, constrained": (ADA(**MONOTONE), "two", False),
+    "real, constrained": (ADA(**REAL, **MONOTONE), "two", False),
+    "newton, constrained": (NEWTON(**MONOTONE), "two", False),
+    "discrete, apart": (ADA(**APART, class_weight={"barolo": 0}, **STOPPED), "three", False),
+    "discrete, shared": (ADA(**SHARED, class_weight="balanced", **STOPPED), "three", False),
+    "real, apart": (ADA(**REAL, **APART), "three", False),
+    "real, shared": (
+        ADA(**REAL, **SHARED, class_weight={"barbera": 3.0, "grignolino": 0.5}, **STOPPED),
+        "three", False,
+    ),
+    "newton, apart": (NEWTON(**APART, categorical_features=[2]), "three", False),
+    "newton, shared": (NEWTON(categorical_features=[2]), "three", False),
+    "discrete, stopped": (ADA(**STOPPED), "two", False),
+    "discrete, ranked": (ADA(**STOPPED, **RANKED), "two", False),
+    "newton, balanced": (NEWTON(**STOPPED, **BALANCED), "three", False),
+    "newton, ranked": (NEWTON(**STOPPED, **RANKED), "three", False),
+    "apart, ranked": (NEWTON(**STOPPED, **RANKED, **APART), "three", False),
+    "smoothed": (NEWTON(smoothing_rounds=9, **STOPPED), "three", False),
+    "apart, smoothed": (NEWTON(smoothing_rounds=9, **APART, **STOPPED), "three", False),
+    "discrete, watching": (ADA(n_iter_no_change=2), "two", True),
+    "real, watching": (ADA(**REAL, **SHARED, n_iter_no_change=2, **RANKED), "three", True),
+    "newton, watching": (NEWTON(n_iter_no_change=2), "three", True),
+    "newton, ranking": (NEWTON(n_iter_no_change=2, **RANKED), "two", True),
+    "bags": (ADA(**BAGS, class_weight="balanced"), "two", False),
+    "bags, real": (ADA(**BAGS, **REAL, **SHARED, n_iter_no_change=2), "three", False),
+    "bags, ranked": (NEWTON(**BAGS, **APART, **RANKED, n_iter_no_change=2), "three", True),
+    "bags, smoothed": (NEWTON(**BAGS, smoothing_rounds=5, n_iter_no_change=3), "three", True),
+    "bags, categories": (
+        NEWTON(**BAGS, categorical_features=[2], n_iter_no_change=3), "three", False,
+    ),
+    "glass box": (GlassBoxClassifier(n_estimators=15, n_bags=2, random_state=3), "two", False),
+    "glass box, classes": (
+        GlassBoxClassifier(n_estimators=15, n_bags=2, random_state=3), "three", True,
+    ),
+}  # fmt: skip
+for _loss in ("squared_error", "poisson", "gamma"):
+    _of = {"loss": _loss, "n_estimators": 10}
+    _stop = {"n_estimators": 30, "n_iter_no_change": 4, "tol": 1e-4, "random_state": 0}
+    _bags = {"n_bags": 3, "random_state": 2, "smoothing_rounds": 5}
+    CASES |= {
+        _loss: (StumpBoostingRegressor(**_of, l2_regularization=3.0), _loss, False),
+        f"{_loss}, stopped": (StumpBoostingRegressor(**_of | _stop), _loss, False),
+        f"{_loss}, watching": (StumpBoostingRegressor(**_of, n_iter_no_change=5), _loss, True),
+        f"{_loss}, constrained": (StumpBoostingRegressor(**_of, **MONOTONE), _loss, False),
+        f"{_loss}, glass box": (GlassBoxRegressor(**_of, **_bags), _loss, False),
+    }
+
+
+def case_of(name: str) -> tuple[Any, Any, Any]:
+    """An estimator, what it is trained on, and what it watches.
+
+    What is watched is wider than what is trained on, which has no weights in some cases.
+    """
+    estimator, table, is_watching = CASES[name]
+    X, y, weights = TABLES[table]
+    if not is_watching:
+        return estimator, (X, y, None if "constrained" in name else weights), ()
+    kept = np.arange(N) % 3 > 0
+    data = X[kept].astype(np.float32), y[kept], weights[kept]
+    return estimator, data, (X[~kept], y[~kept], weights[~kept])
+
+
+@pytest.mark.filterwarnings("ignore:the sample weights", "ignore:y holds one class only, 7")
+@pytest.mark.parametrize("name", CASES)
+def test_any_partitions_on_any_workers_make_the_model_of_one_machine(threads, name):
+    estimator, data, watched = case_of(name)
+    here = fitted_here(estimator, data, watched)
+    there = fitted(threads, estimator, data, watched, seed=list(CASES).index(name))
+    check_equal(there, here)
+    if estimator.monotonic_cst is not None:
+        free = fitted_here(clone(estimator).set_params(monotonic_cst=None), data)
+        assert free.model_.digest() != here.model_.digest()
+
+
+@pytest.mark.parametrize("name", ["real, shared", "bags, smoothed", "poisson, stopped"])
+def test_any_number_of_partitions_makes_the_same_model(threads, name):
+    estimator, (X, y, weights), watched = case_of(name)
+    wanted, own = fitted_here(estimator, (X, y, weights), watched), {}
+    if watched:
+        own = dict(zip(WATCHED, (cut(part, len(part)) for part in watched), strict=True))
+    for n_parts in (1, 2, 12):
+        ends = np.linspace(0, len(X), n_parts + 1).astype(int).tolist()
+        sizes = [b - a for a, b in itertools.pairwise(ends)]
+        parts = [cut(part, *sizes) for part in (X, y, weights)]
+        there = dask.fit(clone(estimator), *parts, client=threads, **own)
+        check_equal(there, wanted)
+
+
+@pytest.mark.parametrize("name", ["real, shared", "newton, watching", "gamma, glass box"])
+def test_worker_processes_make_the_model_of_one_machine(processes, name):
+    estimator, data, watched = case_of(name)
+    here, there = fitted_here(estimator, data, watched), fitted(processes, estimator, data, watched)
+    check_equal(there, here)
+    assert there.cluster_.n_workers in (1, 2)  # as Dask places the partitions
+    lazy = dask.predict(there, cut(data[0], len(data[0])))
+    assert np.array_equal(lazy.compute(), here.predict(data[0]))
+
+
+AWKWARD = (
+    "a_feature_wholly_missing", "booleans", "float16_with_missing_and_infinite", "infinities",
+    "int64_beyond_2_to_53", "int8", "near_overflow", "only_constant_features", "subnormal_float32",
+    "subnormal_float32_weights", "two_samples", "weights_near_overflow",
+    "weights_over_600_orders_of_magnitude", "zero_weights",
+)  # fmt: skip
+"""Tables whose dtypes, weights or features partitions might treat in another way. (The engine that
+searches shards is tested on all awkward tables in tests/engines.)"""
 
 
 @pytest.mark.filterwarnings("ignore:.* made no round", "ignore:the sample weights are small")
-@pytest.mark.parametrize(("number", "name"), list(enumerate(sorted(DATA))))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(AWKWARD)))
 def test_awkward_tables_make_the_model_of_one_machine(threads, number, name):
-    data = made(name)
-    kind, how = KINDS[number % len(KINDS)]
-    rate = min(data.learning_rate, 1.0)
-    there, here = fitted(
-        kind, threads, (data.X, data.y, data.sample_weight), n_estimators=6, learning_rate=rate,
-        **how,
-    )  # fmt: skip
-    check_equal(there, here)
+    own = made(name)
+    kind, how = [(ADA, {}), (ADA, REAL), (NEWTON, {})][number % 3]
+    estimator = kind(n_estimators=6, learning_rate=min(own.learning_rate, 1.0), **how)
+    data = own.X, own.y, own.sample_weight
+    check_equal(fitted(threads, estimator, data), fitted_here(estimator, data))
 
 
-@pytest.mark.parametrize(("kind", "how"), KINDS, ids=str)
-def test_worker_processes_make_the_model_of_one_machine(processes, kind, how):
-    X, y = load_breast_cancer(return_X_y=True)
-    there, here = fitted(kind, processes, (X.astype(np.float32), y, None), n_estimators=40, **how)
-    check_equal(there, here)
-    assert there.cluster_.n_workers in (1, 2)  # as Dask places the partitions
+def test_workers_whose_partitions_are_empty_do_not_disturb_early_stopping(threads):
+    """Also all rows on one worker, and a label that only one worker sees."""
+    X, y, _ = TABLES["three"]
+    y = np.where(np.arange(N) < 10, "rare", y)
+    for how, sizes in itertools.product(({}, RANKED), ((0, 0, 10, 230), (240,))):
+        estimator = NEWTON(n_estimators=6, **STOPPED, **how)
+        there = dask.fit(estimator, cut(X, *sizes), cut(y, *sizes), client=threads)
+        check_equal(there, fitted_here(estimator, (X, y)))
+        assert ("one worker" in str(there.route_)) == (there.cluster_.n_workers == 1)
 
 
-@pytest.mark.parametrize("multi_class", ["shared", "one_vs_rest"])
-def test_smoothing_rounds_make_the_model_of_one_machine(threads, multi_class):
-    """Which rows are sampled depends on their order in the table, not on the workers that hold
-    them."""
-    X, y = load_wine(return_X_y=True)
-    X = np.round(np.tile(X, (9, 1)) * np.linspace(0.9, 1.1, 9 * len(y))[:, None], 3)
-    X[::7, 2], y = np.nan, np.tile(y, 9)
-    weights = np.where(np.arange(len(y)) % 5, 1.0, 0.0)
-    there, here = fitted(
-        LogitBoostThere, threads, (X.astype(np.float32), y, weights), n_estimators=12,
-        smoothing_rounds=9, n_iter_no_change=3, random_state=0, multi_class=multi_class,
-    )  # fmt: skip
-    check_equal(there, here)
-    assert there.held_out_scores_ == here.held_out_scores_
+@pytest.mark.parametrize("few_samples", [159, 160])
+def test_bags_that_are_not_counted_are_as_many_as_on_one_machine(threads, monkeypatch, few_samples):
+    """160 of 240 rows have a weight; the others do not count."""
+    monkeypatch.setattr(parameters, "FEW_SAMPLES", few_samples)
+    X, y, _ = TABLES["two"]
+    data, estimator = (X, y, np.tile([1.0, 0.0, 2.0], 80)), NEWTON(n_estimators=2, random_state=4)
+    estimator.set_params(n_bags=None)
+    there = fitted(threads, estimator, data)
+    check_equal(there, fitted_here(estimator, data))
+    assert there.model_.n_bags == (12 if few_samples == 160 else 6)
 
 
-@pytest.mark.parametrize(("kind", "how"), KINDS, ids=str)
-def test_monotone_constraints_make_the_model_of_one_machine(threads, kind, how):
-    X, y = load_breast_cancer(return_X_y=True)
-    constraints = np.resize([1, -1, 0], X.shape[1]).tolist()
-    there, here = fitted(
-        kind, threads, (X, y, None), n_estimators=25, monotonic_cst=constraints, **how
-    )
-    check_equal(there, here)
-    free = LOCAL[kind](n_estimators=25, device="cpu", **how).fit(X, y)
-    assert there.model_.digest() != free.model_.digest()
-    assert there.estimator.monotonic_cst == constraints
+def test_an_exposure_is_a_rate_that_weighs_as_much(threads):
+    X, y, weights = TABLES["poisson"]
+    years = np.random.default_rng(1).uniform(0.1, 3.0, N)
+    here = StumpBoostingRegressor(loss="poisson", n_estimators=12, device="cpu")
+    here.fit(X, y, weights, exposure=years)
+    there = fitted(threads, here, (X, y / years, weights * years))
+    assert there.model_.digest() == here.model_.digest()
 
 
-@pytest.mark.parametrize(("kind", "how"), CLASSES, ids=str)
-def test_more_classes_make_the_model_of_one_machine(threads, kind, how):
-    X, y = load_wine(return_X_y=True)
-    names = np.asarray(["barbera", "grignolino", "barolo"])
-    weights = np.random.default_rng(0).uniform(0, 3, size=len(y)).round(1)  # some are zero
-    there, here = fitted(kind, threads, (X, names[y], weights), n_estimators=9, **how)
-    check_equal(there, here)
-    assert set(there.classes_) == set(names)
+WARM: dict[str, tuple[Any, str, tuple[dict[str, Any], ...]]] = {
+    "classes": (NEWTON(), "two", ({"n_estimators": 5}, {"n_estimators": 9})),
+    "stopped": (NEWTON(**STOPPED), "three", ({"n_estimators": 5}, {"n_estimators": 9})),
+    "watching": (
+        ADA(**RANKED), "two", ({"n_estimators": 8}, {"n_estimators": 15, "n_iter_no_change": 2})
+    ),
+    "bags": (NEWTON(**BAGS, n_iter_no_change=20), "three", ({}, {"n_estimators": 9})),
+    "quantity": (
+        StumpBoostingRegressor(), "squared_error", ({"n_estimators": 5}, {"n_estimators": 9})
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("scoring", ["loss", "balanced_accuracy", "roc_auc"])
-@pytest.mark.parametrize(("kind", "how"), [KINDS[0], CLASSES[5], CLASSES[2]], ids=str)
-def test_early_stopping_watches_the_same_samples_and_stops_in_the_same_round(
-    threads, kind, how, scoring
+@pytest.mark.parametrize("name", WARM)
+def test_a_warm_start_goes_on_as_on_one_machine_from_fits_of_either_kind(threads, name):
+    estimator, table, steps = WARM[name]
+    X, y, weights = TABLES[table]
+    own = dict(zip(WATCHED, (X[::3], y[::3]), strict=False))
+    parts = dict(zip(own, spread(*own.values()), strict=True))
+    if name != "watching":
+        own = parts = {}
+    there, here, mixed = (clone(estimator).set_params(warm_start=True) for _ in range(3))
+    mixed.set_params(**steps[0]).fit(X, y, weights, **own)
+    for step in steps:
+        data = spread(X, y, weights, seed=len(step))
+        dask.fit(there.set_params(**step), *data, client=threads, **parts)
+        here.set_params(**step).fit(X, y, weights, **own)
+        check_equal(there, here)
+    check_equal(dask.fit(mixed.set_params(**steps[1]), *data, client=threads, **parts), here)
+    if name == "bags":
+        with pytest.raises(ValueError, match="n_bags is 2, but with warm_start=True it must be 3"):
+            dask.fit(there.set_params(n_bags=2), *data, client=threads)
+
+
+CHECKPOINTED: dict[str, tuple[Any, str, bool]] = {
+    "discrete": (ADA(n_estimators=9, class_weight="balanced"), "three", True),
+    "newton": (NEWTON(n_estimators=9, n_iter_no_change=8, random_state=2), "three", False),
+    "bags": (ADA(**BAGS | {"n_estimators": 9}, **REAL, **SHARED), "three", False),
+    "drawn seeds": (NEWTON(**BAGS | {"random_state": None}, n_iter_no_change=20), "two", False),
+    "quantity": (StumpBoostingRegressor(loss="gamma", n_estimators=9), "gamma", True),
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTED)
+def test_a_fit_goes_on_from_a_checkpoint_on_another_cluster_and_on_one_machine(
+    threads, name, tmp_path
 ):
-    X, y = load_digits(return_X_y=True)
-    if "multi_class" not in how:
-        y = y > 4
-    weights = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)
-    there, here = fitted(
-        kind, threads, (X[:700], y[:700], weights[:700]), n_estimators=25, n_iter_no_change=3,
-        validation_fraction=0.3, random_state=5, scoring=scoring, **how,
-    )  # fmt: skip
-    check_equal(there, here)
-    assert there.held_out_scores_ == here.held_out_scores_
-    assert there.held_out_errors_ == here.held_out_errors_
+    estimator, table, is_watching = CHECKPOINTED[name]
+    X, y, weights = data = TABLES[table]
+    watched = (X[::2], y[::2], weights[::2]) if is_watching else ()
+    path, made = tmp_path / "run.json", list[Any]()
+    keeping = clone(estimator).set_params(checkpoint=path)
+    for after, seed in ((3, 0), (2, 1)):
+        stopped = clone(keeping).set_params(callback=interrupting(after))
+        with pytest.raises(Interrupted):
+            fitted(threads, stopped, data, watched, seed=seed)
+    with pytest.raises(Interrupted):
+        fitted_here(clone(keeping).set_params(callback=interrupting(2)), data, watched)
+    before = path.read_bytes()
+    there = fitted(threads, keeping.set_params(callback=made.append), data, watched, seed=2)
+    assert made[0].number == (1 if name == "drawn seeds" else 8)
+    path.write_bytes(before)
+    check_equal(fitted_here(keeping, data, watched), there)
+    if name != "drawn seeds":
+        check_equal(there, fitted_here(estimator, data, watched))
 
 
-def test_a_model_of_a_cluster_is_audited_on_one_machine(threads):
-    X, y = load_breast_cancer(return_X_y=True)
-    how = {"n_estimators": 12, "n_iter_no_change": 3}  # the seed is drawn, and recorded
-    there = LogitBoostThere(client=threads, **how).fit(*spread(X, y)[:2])
-    found = audit(there.model_, X, y, device="cpu")
+def test_a_model_is_audited_and_other_data_than_its_checkpoint_s_are_refused(threads, tmp_path):
+    X, y, weights = TABLES["two"]
+    estimator = ADA(n_estimators=4, n_iter_no_change=3, checkpoint=tmp_path / "run.json")
+    model = fitted(threads, estimator, (X, y, weights)).model_  # the seed is drawn
+    found = audit(model, X, y, weights, device="cpu")
     assert found.same
-    assert found.notes == ()
-    assert type(found.estimator) is LogitBoostClassifier
-    assert not audit(there.model_, X[::-1], y, device="cpu").same
-
-
-@pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc"])
-def test_workers_whose_partitions_are_empty_do_not_disturb_early_stopping(threads, scoring):
-    X, y = load_breast_cancer(return_X_y=True)
-    sizes = (0, 0, 300, 269)  # four workers, two of them without a row
-    how = {"n_estimators": 9, "n_iter_no_change": 4, "random_state": 1, "scoring": scoring}
-    there = LogitBoostThere(client=threads, **how).fit(
-        da.from_array(X, chunks=(sizes, 30)), da.from_array(y, chunks=(sizes,))
-    )
-    check_equal(there, LogitBoostClassifier(**how).fit(X, y))
-
-
-@pytest.mark.parametrize("how", [{}, {"n_iter_no_change": 4, "random_state": 2}], ids=str)
-def test_a_warm_start_goes_on_as_on_one_machine(threads, how):
-    X, y = load_breast_cancer(return_X_y=True)
-    parts = spread(X, y)
-    there = LogitBoostThere(client=threads, n_estimators=5, warm_start=True, **how)
-    here = LogitBoostClassifier(n_estimators=5, warm_start=True, **how)
-    for n_rounds in (5, 9):
-        there.set_params(n_estimators=n_rounds).fit(*parts)
-        here.set_params(n_estimators=n_rounds).fit(X, y)
-        check_equal(there, here)
-
-
-CLASS_WEIGHTS = ["balanced", {"barbera": 3.0, "grignolino": 0.5}, {"barolo": 0}]
-
-
-@pytest.mark.parametrize("class_weight", CLASS_WEIGHTS, ids=str)
-def test_weights_of_classes_count_the_rows_of_all_partitions(threads, class_weight):
-    X, y = load_wine(return_X_y=True)
-    names = np.asarray(["barbera", "grignolino", "barolo"])[y]
-    weights = np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float)
-    weights[:60] = np.where(weights[:60] == 1, 1e-320, weights[:60])  # counts as zero
-    kind, how = CLASSES[CLASS_WEIGHTS.index(class_weight) + 3]
-    there, here = fitted(
-        kind, threads, (X, names, weights), n_estimators=9, class_weight=class_weight,
-        n_iter_no_change=3, random_state=2, **how,
-    )  # fmt: skip
-    check_equal(there, here)
-    assert there.held_out_scores_ == here.held_out_scores_
-
-
-@pytest.mark.parametrize("scoring", ["loss", "roc_auc"])
-@pytest.mark.parametrize(("kind", "how"), [KINDS[0], CLASSES[5]], ids=str)
-def test_rows_to_watch_have_partitions_of_their_own(threads, kind, how, scoring):
-    X, y = load_wine(return_X_y=True)
-    y = y if "multi_class" in how else y > 0
-    kept = np.arange(len(y)) % 3 > 0
-    weights = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)
-    narrow = X[kept].astype(np.float32)  # what is watched is wider than what is trained on
-    options = {"n_estimators": 12, "scoring": scoring, **how}
-    own = X[~kept], y[~kept], weights[~kept]
-    names = ("X_val", "y_val", "sample_weight_val")
-    there = kind(client=threads, warm_start=True, **options)
-    here = LOCAL[kind](warm_start=True, **options)
-    for patience in (None, 2):
-        there.set_params(n_iter_no_change=patience, n_estimators=12 if patience is None else 20)
-        here.set_params(n_iter_no_change=patience, n_estimators=there.n_estimators)
-        there.fit(*spread(narrow, y[kept]), **dict(zip(names, spread(*own, seed=4), strict=True)))
-        here.fit(narrow, y[kept], **dict(zip(names, own, strict=True)))
-        check_equal(there, here)
-        assert there.held_out_scores_ == here.held_out_scores_
-        assert there.held_out_errors_ == here.held_out_errors_
-    assert str(there.route_).count("5 partitions") == 1
+    assert (found.notes, found.data_differences) == ((), ())
+    assert not audit(model, X[::-1], y, weights[::-1], device="cpu").same
+    before = (tmp_path / "run.json").read_bytes()
+    cell, label, weight = X.copy(), y.copy(), weights.copy()
+    cell[130, 3], label[20], weight[:] = 9.0, ~y[20], 1.0
+    for data, message in (
+        ((cell, y, weights), "the values of feature 3 differ"),
+        ((X, label, weights), "the target differs"),
+        ((X, y, weight), "the sample weights differ"),
+        ((X.astype(np.float32), y, weights), "dtype of X was 'float64', and is 'float32' now"),
+        ((X[:-1], y[:-1], weights[:-1]), "the table has 239 rows instead of 240"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted(threads, estimator, data)
+    assert (tmp_path / "run.json").read_bytes() == before
 
 
 def test_scikit_learn_s_callbacks_are_told_of_the_rounds(threads):
     callbacks = pytest.importorskip("sklearn.callback")
     pytest.importorskip("rich")
-    X, y = load_breast_cancer(return_X_y=True)
-    there = AdaBoostThere(client=threads, n_estimators=4)
-    there.set_callbacks(callbacks.ProgressBar())
-    check_equal(there.fit(*spread(X, y)[:2]), AdaBoostClassifier(n_estimators=4).fit(X, y))
+    estimator = ADA(n_estimators=4)
+    estimator.set_callbacks(callbacks.ProgressBar())
+    dask.fit(estimator, *spread(*TABLES["two"]), client=threads)
+    check_equal(estimator, fitted_here(ADA(n_estimators=4), TABLES["two"]))
 
 
-@pytest.mark.filterwarnings("ignore:y holds one class only, 7")
-@pytest.mark.parametrize("cls", [AdaBoostThere, LogitBoostThere])
-def test_one_class_gives_the_model_of_one_machine(threads, cls):
-    X, y = np.arange(90.0).reshape(30, 3), np.full(30, 7)
-    there, here = cls(client=threads).fit(*spread(X, y)), LOCAL[cls]().fit(X, y)
-    assert there.model_.digest() == here.model_.digest()
-    assert there.predict(spread(X, y).X).compute().tolist() == [7] * 30
-
-
-def test_frames_make_the_model_of_one_machine_and_name_its_features(threads):
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {
-            "width": rng.normal(size=300).astype(np.float32),
-            "count": rng.integers(0, 9, size=300),
-            "is_old": rng.random(300) < 0.3,
-            "size": pd.Categorical(rng.choice([1, 2, 3], size=300)),
-        }
-    )
-    frame.loc[::7, "width"] = np.nan
-    y = pd.Series(np.where(frame["count"] + rng.normal(size=300) > 4, "many", "few"))
-    X = dd.from_pandas(frame, npartitions=4)
-    with pytest.warns(UserWarning, match="categories of"):
-        there = AdaBoostThere(client=threads, n_estimators=8).fit(
-            X, dd.from_pandas(y, npartitions=4)
-        )
-    with pytest.warns(UserWarning, match="categories of"):
-        here = AdaBoostClassifier(n_estimators=8).fit(frame, y)
-    check_equal(there, here)
-    assert list(there.feature_names_in_) == list(frame.columns)
-    assert (there.predict(X).compute() == here.predict(frame)).all()
-
-
-@pytest.mark.parametrize("categorical", [None, "from_dtype"])
-def test_columns_of_frames_are_matched_by_name_on_a_cluster(threads, categorical):
-    rng = np.random.default_rng(5)
-    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"])
-    if categorical is not None:
-        frame["d"] = rng.choice(["red", "blue"], size=200)
-    y = pd.Series((frame["a"] + frame["b"] > 0).astype(int))
-    turned = frame[frame.columns[::-1]].assign(other=1.0)
-    how = {"n_estimators": 4, "warm_start": True, "categorical_features": categorical}
-    there, here = AdaBoostThere(client=threads, **how), AdaBoostClassifier(**how)
-    X, other, labels = (dd.from_pandas(own, npartitions=3) for own in (frame, turned, y))
-    there.fit(X, labels, X_val=other, y_val=labels)
-    here.fit(frame, y, X_val=frame, y_val=y)
-    check_equal(there, here)
-    assert there.held_out_scores_ == here.held_out_scores_
-    there.set_params(n_estimators=7).fit(other, labels)
-    check_equal(there, here.set_params(n_estimators=7).fit(frame, y))
-    assert (there.decision_function(other).compute() == here.decision_function(frame)).all()
-    assert there.score(other, labels) == here.score(frame, y)
-    with pytest.raises(ValueError, match="lacks 1 column that the model needs: 'b'"):
-        there.predict(X.drop(columns="b"))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_predictions_are_lazy_keep_the_partitions_and_equal_those_of_one_machine(
-    threads, n_classes
-):
-    X, y = load_wine(return_X_y=True)
-    y = np.minimum(y, n_classes - 1)
-    parts = spread(X, y)
-    there = LogitBoostThere(client=threads, n_estimators=9).fit(*parts)
-    here = LogitBoostClassifier(n_estimators=9).fit(X, y)
-    for method in ("decision_function", "predict", "predict_proba"):
-        lazy, wanted = getattr(there, method)(parts.X), getattr(here, method)(X)
+@pytest.mark.parametrize("table", ["two", "three", "squared_error"])
+def test_predictions_are_lazy_keep_the_partitions_and_equal_those_of_one_machine(threads, table):
+    X, y, weights = TABLES[table]
+    is_quantity = table == "squared_error"
+    here = (StumpBoostingRegressor if is_quantity else NEWTON)(n_estimators=9).fit(X, y)
+    clf = pickle.loads(pickle.dumps(here))
+    parts = spread(X, y, weights, seed=2)
+    methods = ("predict",) if is_quantity else ("predict", "predict_proba", "decision_function")
+    for method in methods:
+        lazy, wanted = getattr(dask, method)(clf, parts[0]), getattr(here, method)(X)
         assert isinstance(lazy, da.Array)
-        assert lazy.chunks[0] == parts.X.chunks[0]
+        assert lazy.chunks[0] == parts[0].chunks[0]
         assert lazy.dtype == wanted.dtype
         assert np.array_equal(lazy.compute(), wanted)
-        assert np.array_equal(getattr(there, method)(X), wanted)  # rows in memory, at once
-    assert there.score(parts.X, parts.y) == here.score(X, y)
+    assert dask.score(clf, *parts) == pytest.approx(here.score(X, y, weights), rel=1e-12)
+    frames = [dd.from_pandas(pd.DataFrame({"a": own}), npartitions=3) for own in (y, weights)]
+    table = dd.from_pandas(pd.DataFrame(X), npartitions=3).to_dask_array()  # of unknown sizes
+    assert dask.score(clf, table, *frames) == pytest.approx(here.score(X, y, weights), rel=1e-12)
+    assert np.array_equal(dask.predict(clf, table).compute(), here.predict(X))
 
 
-def test_the_share_of_right_predictions_takes_labels_and_weights_as_fit_does(threads):
-    X, y = load_breast_cancer(return_X_y=True)
-    weights = np.arange(len(y)) % 4.0
-    weights[:300] = 0  # all of a partition's
-    table = da.from_array(X, chunks=(200, -1))
-    there = AdaBoostThere(client=threads, n_estimators=3)
-    there.fit(table, da.from_array(y, chunks=200))
-    here = AdaBoostClassifier(n_estimators=3).fit(X, y)
-    labels, other = da.from_array(y, chunks=150), da.from_array(weights, chunks=90)
-    assert there.score(table, labels, other) == pytest.approx(here.score(X, y, weights))
-    frames = (dd.from_pandas(pd.DataFrame(part), npartitions=3) for part in (X, y))
-    assert there.score(next(frames).to_dask_array(), next(frames)) == here.score(X, y)
-    for bad, words in (
-        (da.zeros(len(y)), "sample_weight is zero for every sample"),
-        (da.from_array(-weights), "sample_weight contains negative weights"),
-        (other[1:], "X and sample_weight have inconsistent numbers of samples: 569 and 568"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            there.score(table, labels, bad)
-    with pytest.raises(TypeError, match="y must be a Dask array or frame; got ndarray"):
-        there.score(table, y)
-
-
-def test_chunks_of_unknown_sizes_are_taken_and_predicted(threads):
-    X, y = load_breast_cancer(return_X_y=True)
+def test_chunks_of_unknown_sizes_and_chunks_of_columns_are_taken(threads):
+    X, y, _ = TABLES["two"]
     frame = dd.from_pandas(pd.DataFrame(X).assign(y=y), npartitions=3)
-    there = AdaBoostThere(client=threads, n_estimators=5)
-    table = frame.drop(columns="y").to_dask_array()
-    there.fit(table, frame["y"].to_dask_array())
-    check_equal(there, AdaBoostClassifier(n_estimators=5).fit(X, y))
-    assert np.array_equal(there.predict(table).compute(), there.estimator.predict(X))
-
-
-def test_the_model_does_not_depend_on_partitions_or_on_what_shards_compute_with(threads):
-    from gpustump.dask import estimators, fitting
-
-    X, y = load_breast_cancer(return_X_y=True)
-    digests = set()
-    for seed, kind in ((0, "auto"), (1, "arrays"), (2, "kernels")):
-        parts = spread(X, y, seed=seed)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                estimators, "trained_on",
-                lambda client, request, kind=kind: fitting.trained_on(
-                    client, request._replace(kind=kind)
-                ),
-            )  # fmt: skip
-            found = LogitBoostThere(client=threads, n_estimators=12).fit(*parts)
-        digests.add(found.model_.digest())
-    assert len(digests) == 1
+    table, labels = frame.drop(columns="y").to_dask_array(), frame["y"].to_dask_array()
+    here = fitted_here(ADA(n_estimators=5), (X, y))
+    check_equal(dask.fit(ADA(n_estimators=5), table, labels, client=threads), here)
+    with pytest.warns(UserWarning, match="2 chunks of columns, which are joined"):
+        there = dask.fit(ADA(n_estimators=5), da.from_array(X, chunks=(80, 2)), cut(y, 120, 120))
+    check_equal(there, here)
 
 
 def test_values_that_do_not_fit_into_memory_go_to_files_that_are_removed(threads, monkeypatch):
-    from gpustump.dask import holding
+    from gpustump.dask import worker_rows as holding
 
-    seen = []
-    empty = holding.Store.empty
+    seen, empty = [], holding.Store.empty
 
     def noted(store, shape, dtype):
         found = empty(store, shape, dtype)
@@ -361,45 +370,24 @@ def test_values_that_do_not_fit_into_memory_go_to_files_that_are_removed(threads
         return found
 
     monkeypatch.setattr(holding.Store, "empty", noted)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 20))
-    y = X[:, 0] + rng.normal(size=4000) > 0
+    X = np.random.default_rng(0).normal(size=(4000, 20))
+    data = X, X[:, 0] + X[:, 1] ** 2 > 1
     limit = 4000 * (2 * 20 + 130)  # room for codes and vectors, not for values of 8 bytes
-    there = AdaBoostThere(client=threads, n_estimators=9, max_memory=limit)
-    there.fit(*spread(X, y))
-    check_equal(there, AdaBoostClassifier(n_estimators=9, device="cpu").fit(X, y))
+    there = fitted(threads, ADA(n_estimators=5, max_memory=limit), data)
+    assert there.model_.digest() == fitted_here(ADA(n_estimators=5), data).model_.digest()
     assert any(seen)
+    assert "their values are in files" in str(there.route_)
     folders = threads.run(lambda dask_worker: dask_worker.local_directory).values()
     assert not [name for folder in folders for name in os.listdir(folder) if "gpustump" in name]
 
 
-def test_a_fitted_estimator_is_one_of_one_machine(threads):
-    X, y = load_breast_cancer(return_X_y=True)
-    clf = AdaBoostClassifier(n_estimators=3)
-    assert dask.fit(clf, *spread(X, y)[:2], client=threads) is clf
-    kept = pickle.loads(pickle.dumps(clf))
-    lazy = dask.predict(kept, da.from_array(X, chunks=(100, -1)))
-    assert np.array_equal(lazy.compute(), clf.predict(X))
-    assert clf.fit(X, y).model_ == kept.model_
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_glass_box_is_that_of_one_machine(threads, n_classes):
-    X, y = load_breast_cancer(return_X_y=True) if n_classes == 2 else load_wine(return_X_y=True)
-    how = {"n_estimators": 40, "n_bags": 2, "random_state": 3}
-    there = GlassBoxThere(client=threads, **how).fit(*spread(X, y)[:2])
-    check_equal(there, GlassBoxClassifier(device="cpu", **how).fit(X, y))
-
-
 def test_traffic_does_not_grow_with_the_rows_and_is_counted(threads):
-    rng = np.random.default_rng(0)
-    said = []
-    for n_rows in (40_000, 160_000):
+    rng, said = np.random.default_rng(0), []
+    for n_rows in (20_000, 80_000):
         X = rng.normal(size=(n_rows, 10)).astype(np.float32)
-        y = X[:, 0] + 2 * rng.normal(size=n_rows) > 0
-        there = LogitBoostThere(client=threads, n_estimators=8).fit(*spread(X, y))
+        there = fitted(threads, NEWTON(n_estimators=4), (X, X[:, 0] + 2 * X[:, 1] ** 3 > 0))
         said.append(there.cluster_.round_bytes)
-        assert there.cluster_.n_messages > 8 * there.cluster_.n_workers
+        assert there.cluster_.n_messages > 4 * there.cluster_.n_workers
     # Four times the rows have finer bins, up to a limit, and fewer units without a sample.
     assert said[1] < 3 * said[0]
     assert max(said) < 5e5
@@ -408,26 +396,36 @@ def test_traffic_does_not_grow_with_the_rows_and_is_counted(threads):
 def test_asking_for_a_gpu_without_cupy_or_an_unknown_device_is_an_error(threads):
     if importlib.util.find_spec("cupy") is not None:
         pytest.skip("CuPy is installed")
-    X, y = load_breast_cancer(return_X_y=True)
+    data = TABLES["two"]
     with pytest.raises(DeviceError, match="device='cuda' needs CuPy on every worker"):
-        AdaBoostThere(client=threads, device="cuda").fit(*spread(X, y))
+        fitted(threads, ADA(device="cuda"), data)
     with pytest.raises(ValueError, match="device must be 'auto', 'cpu' or 'cuda'; got 'tpu'"):
-        AdaBoostThere(client=threads, device="tpu").fit(*spread(X, y))
+        fitted(threads, ADA(device="tpu"), data)
 
 
 def test_a_cluster_warns_as_one_machine_does_once_for_all_bags(threads):
-    X, y = load_wine(return_X_y=True)
-    weights = np.full(len(y), 1 / len(y))
-    for kind, rate, sample_weight in (
-        (AdaBoostThere, 1e6, None),
-        (LogitBoostThere, 0.2, weights),
-        (LogitBoostThere, 1e-13, weights),
+    X, y, _ = TABLES["three"]
+    weights, two = np.full(N, 1 / N), {"n_estimators": 2, "n_bags": 2, "random_state": 0}
+    lone = np.where(np.arange(N) == 11, "one", y)
+    for estimator, data, n_warnings in (
+        (ADA(**two, learning_rate=1e6), (X, y), 1),
+        (NEWTON(**two), (X, y, weights), 1),
+        (NEWTON(**two, learning_rate=1e-13), (X, y, weights), 2),
+        (NEWTON(**two), (X, lone), 1),  # a class of one sample
+        (NEWTON(**two | {"n_bags": 1}, n_iter_no_change=2), (X, lone), 1),
+        (ADA(n_estimators=1), (np.arange(30.0)[:, None], np.arange(30) % 16), 1),  # many classes
     ):
-        how = {"n_estimators": 2, "learning_rate": rate, "n_bags": 2, "random_state": 0}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fitted(kind, threads, (X, y, sample_weight), **how)
-        places = (__file__, on_dask.__file__)
-        ours = [str(one.message) for one in caught if one.filename in places]
+            check_equal(fitted(threads, estimator, data), fitted_here(estimator, data))
+        ours = [str(one.message) for one in caught if one.filename == clusters.__file__]
         assert ours[: len(ours) // 2] == ours[len(ours) // 2 :]
-        assert len(ours) == (4 if rate < 1e-9 else 2)
+        assert len(ours) == 2 * n_warnings
+
+
+def test_a_fitted_estimator_is_the_one_that_was_given(threads):
+    estimator = ADA(n_estimators=3)
+    assert dask.fit(estimator, *spread(*TABLES["two"]), client=threads) is estimator
+    assert facts_of(estimator.fit(*TABLES["two"])) == facts_of(
+        pickle.loads(pickle.dumps(estimator))
+    )

@@ -1,7 +1,7 @@
 """Checkpoints: an interrupted fit that goes on ends with the model of an uninterrupted one.
 
 Interruptions are exceptions in a callback at rounds that are drawn; signals and processes are in
-tests/cli/test_cli_checkpoint.py, and clusters in tests/dask/test_checkpoints_on_dask.py.
+tests/cli/test_cli_checkpoint.py, and clusters in tests/dask/test_models.py.
 """
 
 from __future__ import annotations

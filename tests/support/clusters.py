@@ -1,16 +1,27 @@
-"""Dask clusters on this machine, for tests."""
+"""Dask clusters on this machine, tables in partitions, and fits there and here, for tests."""
 
 from __future__ import annotations
 
 import logging
+import random
+import sys
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import dask
+import dask.array as da
 import distributed
+import numpy as np
+from sklearn.base import clone
+
+import gpustump.dask
+from gpustump.dask.messages import Messages
 
 # Dask would limit the threads of this process, too: it sets OMP_NUM_THREADS here whenever it starts
 # a worker's process, and again when it replaces one that was killed.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {}})
+
+WATCHED = ("X_val", "y_val", "sample_weight_val")
 
 
 def client_of(*, is_current: bool = True, **how: Any) -> Any:
@@ -36,13 +47,107 @@ def closed(client: Any) -> None:
 
 def what_is_left(dask_worker: Any) -> list[str]:
     """The fits that a worker still answers for."""
-    from gpustump.dask.worker import _HOSTS
-
     answering = [name for name in dask_worker.handlers if name.startswith("gpustump")]
-    hosts = _HOSTS.get(dask_worker, {})
+    module = sys.modules.get("gpustump.dask.worker")  # a worker without a fit has not imported it
+    hosts = module._HOSTS.get(dask_worker, {}) if module else {}
     return answering + [name for name, host in hosts.items() if host is not None]
 
 
 def tasks_left(dask_scheduler: Any) -> list[str]:
     """The tasks of fits that the scheduler still knows."""
     return [str(key) for key in dask_scheduler.tasks if "store" in str(key)]
+
+
+def sizes_of(n_rows: int, seed: int, n_parts: int = 5) -> tuple[int, ...]:
+    """Sizes of partitions: some empty, one of a single row, and all rows in order."""
+    ends = np.sort(np.random.default_rng(seed).integers(0, n_rows + 1, size=n_parts - 1))
+    ends[:2] = ends[:1] + np.arange(2) if ends[0] < n_rows else ends[:2]
+    return tuple(np.diff([0, *np.sort(ends), n_rows]).tolist())
+
+
+def spread(*arrays: Any, seed: int = 0) -> list[Any]:
+    """Arrays of the same rows in partitions whose sizes are drawn; None stays None."""
+    sizes = sizes_of(len(arrays[0]), seed)
+    return [None if own is None else cut(own, *sizes) for own in arrays]
+
+
+def cut(values: np.ndarray, *sizes: int) -> Any:
+    """An array in partitions of some sizes, each made by a task of its own on any worker."""
+    chunks = (sizes, *((width,) for width in values.shape[1:]))
+    return da.from_array(values, chunks=chunks, inline_array=True)
+
+
+def fitted(client: Any, estimator: Any, data: Any, watched: Any = (), *, seed: int = 0) -> Any:
+    """A copy of an estimator that is fitted on a cluster, to arrays in drawn partitions."""
+    own = dict(zip(WATCHED, spread(*watched, seed=seed + 4) if watched else (), strict=False))
+    return gpustump.dask.fit(clone(estimator), *spread(*data, seed=seed), client=client, **own)
+
+
+def fitted_here(estimator: Any, data: Any, watched: Any = ()) -> Any:
+    """A copy that is fitted on this machine."""
+    own = dict(zip(WATCHED, watched, strict=False))
+    return clone(estimator).set_params(device="cpu").fit(*data, **own)
+
+
+def check_equal(there: Any, here: Any) -> None:
+    """Check that a cluster learnt what one machine learnt."""
+    assert facts_of(there) == facts_of(here)
+
+
+def facts_of(estimator: Any) -> Mapping[str, Any]:
+    """What two fits have in common if they learnt the same."""
+    model = estimator.model_
+    names = ("rounds_", "stop_reasons_", "held_out_scores_", "held_out_errors_", "evals_result_")
+    return {name: getattr(estimator, name) for name in names} | {
+        "digest": model.digest(),
+        "bags": model.bags,
+        "missing": model.missing_learnt,
+        "encoding": model.details.get("encoding"),
+        "classes": list(getattr(estimator, "classes_", ())),
+        "categorical": list(getattr(estimator, "is_categorical_", ())),
+    }
+
+
+def lose_one(client: Any, chance: random.Random) -> None:
+    """Close a worker at once, and start another one."""
+    worker = chance.choice(list(client.cluster.workers.values()))
+    name = next(n for n, own in client.cluster.workers.items() if own is worker)
+    client.sync(worker.close, nanny=False, executor_wait=False)
+    client.cluster.workers.pop(name, None)
+    client.cluster.scale(3)
+
+
+def lose_at(monkeypatch: Any, client: Any, moments: Collection[int], seed: int) -> None:
+    """Lose a worker before each sending of messages whose number, from 0, is among `moments`."""
+    chance = random.Random(seed)
+    before_sending(
+        monkeypatch, lambda number, _: lose_one(client, chance) if number in moments else None
+    )
+
+
+def before_sending(monkeypatch: Any, call: Callable[[int, Any], None]) -> None:
+    """Call a function before each sending, with its number, from 0, and the messages."""
+    numbers = iter(range(10**9))
+    send = Messages.send
+
+    def noted(self: Messages, messages: Any) -> Any:
+        call(next(numbers), messages)
+        return send(self, messages)
+
+    monkeypatch.setattr(Messages, "send", noted)
+
+
+class Interrupted(BaseException):
+    """Ends a fit in the middle."""
+
+
+def interrupting(after: int) -> Callable[[Any], None]:
+    """A callback that ends a fit after some rounds."""
+    seen: list[Any] = []
+
+    def callback(record: Any) -> None:
+        seen.append(record)
+        if len(seen) > after:
+            raise Interrupted
+
+    return callback

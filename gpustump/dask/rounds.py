@@ -1,4 +1,4 @@
-"""A fit on a cluster as `boosting` sees it: runs and held-out samples, by messages to the workers.
+"""The samples of a cluster as `boosting` sees them: runs and judges, by messages to the workers.
 
 The leading process, the one that calls `fit`, decides the cuts and the votes, and sends them to the
 workers. The code in `boosting` is the same as on one machine.
@@ -20,8 +20,8 @@ from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.smoothing import CutPlaces, Offers
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.rounds.training import Run, Samples, Settings, Target
-from gpustump.dask.holding import Watch
 from gpustump.dask.shards import DaskShards
+from gpustump.dask.worker_rows import Watch
 from gpustump.engines.category_table import CategoryTable, with_sets
 from gpustump.engines.cluster.state import start
 from gpustump.engines.cluster.table import ClusterTable
@@ -49,7 +49,7 @@ class HeldOutUnits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ClusterGround:
+class ClusterSamples:
     """Samples on the workers of a cluster; see `boosting.rounds.training.Ground`.
 
     Attributes
@@ -61,8 +61,8 @@ class ClusterGround:
     held_out : HeldOutUnits or None
     sampled : ndarray (n_rows, n_features) or None
         The values between which smoothing rounds cut, if there are any.
-    learnt : Samples or None
-        The targets and weights of all samples of a quantity, in any order.
+    samples : Samples or None
+        The targets and weights of all samples of a quantity.
     started : list of Boosting
         The runs so far.
     """
@@ -73,7 +73,7 @@ class ClusterGround:
     n_classes: int
     held_out: HeldOutUnits | None
     sampled: np.ndarray | None = None
-    learnt: Samples | None = None
+    samples: Samples | None = None
     started: list[Boosting] = field(default_factory=list)
 
     @functools.cached_property
@@ -114,8 +114,8 @@ class ClusterGround:
     def known_of(self, target: Target, before: Run) -> tuple[Any, Any, tuple[float, ...] | None]:
         """What is known here of a run: of a quantity targets and weights, otherwise the class, and
         the scores from which it starts."""
-        if self.learnt is not None:
-            return self.learnt.classes, self.learnt.weights, before.constant or None
+        if self.samples is not None:
+            return self.samples.classes, self.samples.weights, before.constant or None
         usual = before.constant or target.votes.constant_of(self._class_weights(target))
         return target.positive, None, usual
 
@@ -133,8 +133,8 @@ class ClusterGround:
     @property
     def mean_weight(self) -> tuple[float, int]:
         """The mean of the weights, and the number of samples."""
-        if self.learnt is not None:
-            return self.learnt.mean_weight
+        if self.samples is not None:
+            return self.samples.mean_weight
         n_samples = self.table.n_samples
         mean = math.ldexp(sum(self._by_class) / n_samples, -self.cluster.exponent())
         return mean, n_samples
@@ -187,9 +187,10 @@ class RankingJudge:
     """
 
     def __init__(self, shards: DaskShards, about: Watch) -> None:
-        self._shards, self._terms = shards, list[tuple[Any, np.ndarray]]()
+        self._shards, self._about = shards, about
+        self._terms: list[tuple[Any, np.ndarray]] = []
+        self._order: tuple[tuple[str, str], ...] = ()  # of the shards whose samples are known
         shards.ask("watch", about)
-        self._about, self._order = about, tuple[tuple[str, str], ...]()
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model."""
@@ -198,24 +199,23 @@ class RankingJudge:
     def judged(self) -> Judgement:
         """The score and the error of the model so far on all held-out samples."""
         terms, self._terms = tuple(self._terms), []
-        found = self._shards.ask_by_home("judge", terms)
-        order = tuple(home.name for home, _ in found)
-        if order != self._order:  # at first, and if a worker was lost
-            self._learn_samples(order)
-        scores = np.concatenate([own for _, own in found])
+        found = self._by_shard("judge", terms)
+        while tuple(found) != self._order:  # at first, and whenever a worker was lost
+            self._know(self._by_shard("held_out_samples", self._about.exponent))
+            found = self._by_shard("judge", ())
+        scores = np.concatenate(list(found.values()))
         own = scores[:, 0] if scores.shape[1] == 1 else scores
         return Judgement(self._scorer(own), self._held_out.error(own))
 
-    def _learn_samples(self, order: tuple[tuple[str, str], ...]) -> None:
-        """Get the classes and weights of all held-out samples, shard after shard."""
-        about = self._about
-        found = self._shards.ask_by_home("held_out_samples", about.exponent)
-        by_shard = {home.name: own for home, own in found}
-        parts = [by_shard[name] for name in order]
-        classes, units = map(np.concatenate, zip(*parts, strict=True))
+    def _by_shard(self, method: str, *arguments: Any) -> dict[tuple[str, str], Any]:
+        return {home.name: own for home, own in self._shards.ask_by_home(method, *arguments)}
+
+    def _know(self, samples: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]]) -> None:
+        """Note the classes and weights of all held-out samples, shard after shard."""
+        about, self._order = self._about, tuple(samples)
+        classes, units = map(np.concatenate, zip(*samples.values(), strict=True))
         weights = IntegerWeights(units, int(units.sum()))
         if about.n_outputs == 1:
             classes = (classes == about.positive).astype(np.int64)
         self._held_out = HeldOut(classes, weights, about.n_outputs)
         self._scorer = scorer(about.scoring, self._held_out, about.link)
-        self._order = order

@@ -14,8 +14,8 @@ import itertools
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import additive_scorer, quantity_scorer
-from gpustump.dask.categories import Numbered, PlainNumbers, named, renumber
-from gpustump.dask.partitions import Part, Rows, Summary
+from gpustump.dask.categories import PlainNumbers, named, renumber
+from gpustump.dask.partitions import Rows
 from gpustump.data.columns import NUMERIC
 from gpustump.data.fingerprint import Leaves, leaves_of
 from gpustump.data.parameters import Link, Scoring
@@ -116,26 +116,8 @@ class Store:
         self._files.clear()
 
 
-@dataclass
-class _Block:
-    """A partition's samples: all rows' values, feature by feature, and the samples among them.
-
-    Categories have the partition's own numbers, their places in `categories`, until those of all
-    partitions are known. For a frame, `kinds` holds the kind of each column.
-    """
-
-    values: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-    rows: np.ndarray | None
-    all_labels: np.ndarray
-    categories: dict[int, np.ndarray]
-    kinds: tuple[str, ...]
-    classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-
-class Holding:
-    """The rows that a worker holds for one shard.
+class WorkerRows:
+    """The rows that a worker holds for one shard; its public methods answer messages.
 
     Parameters
     ----------
@@ -145,21 +127,19 @@ class Holding:
 
     def __init__(self, store: Store, n_threads: int) -> None:
         self._store, self._n_threads = store, n_threads
-        self._blocks: dict[int, _Block] = {}
+        self._parts: dict[int, Rows] = {}  # with values (n_features, n_rows)
         self._brought: set[int] = set()
-        self._set_aside, self._watches_rest = set[int](), True
+        self._set_aside: set[int] | None = None
         self._is_settled = False
-        self._samples: _Joined | None = None
+        self._trained: _Joined | None = None
         self._watched: _Joined | None = None
         self._kind = "auto"
         self._shard: Shard | None = None
         self._held_out: Samples | None = None
-        self._judge: LocalJudge | None = None
-        self._running: RunningScores | None = None
-        self._n_features = 0
+        self._judge: LocalJudge | RunningScores | None = None
 
-    def add(self, number: int, part: Part) -> Summary:
-        """Keep a partition.
+    def add(self, number: int, rows: Rows | None) -> None:
+        """Keep a partition; None for one without rows.
 
         Raises
         ------
@@ -169,32 +149,34 @@ class Holding:
         """
         if self._is_settled:
             raise RuntimeError("this partition came too late: another worker has its rows by now")
-        rows = Rows.of(part)
         self._brought.add(number)
-        if number in self._blocks:  # brought once more
-            self._store.release(self._blocks.pop(number).values)
+        if number in self._parts:  # brought once more
+            self._store.release(self._parts.pop(number).values)
         if rows is None:
-            return Summary.of_nothing()
+            return
         given = codable(rows.values)
         values = self._store.empty(given.shape[::-1], given.dtype)
         values[:] = given.T
-        frame = rows.frame or Numbered(values, (), {})
-        self._blocks[number] = _Block(
-            values, rows.labels, rows.weights, rows.rows, rows.all_labels, frame.categories,
-            tuple(column.kind for column in frame.columns),
-        )  # fmt: skip
-        return rows.summary()
+        rows.values = values
+        self._parts[number] = rows
 
     def call(self, method: str, arguments: Sequence[Any]) -> Any:
-        """Answer a message: one for the shard, or one of the methods below."""
+        """Answer a message: one of the methods below, or one for the shard."""
         if method in OWN:
             return getattr(self, method)(*arguments)
         if self._shard is None:
             raise RuntimeError(f"the shard was asked for {method!r} before its rows were joined")
         return answer(self._shard, method, arguments)
 
+    def close(self) -> None:
+        """Free all memory, and remove all files."""
+        self._parts.clear()
+        self._trained = self._watched = None
+        self._shard = self._held_out = self._judge = None
+        self._store.close()
+
     def replay(self, messages: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        """Repeat messages that were sent before this holding was made."""
+        """Repeat messages that were sent before these rows were brought here."""
         for method, arguments in messages:
             if method in OWN or self._shard is not None:  # a shard without samples has no rounds
                 self.call(method, arguments)
@@ -202,8 +184,8 @@ class Holding:
     def keep(self, parts: Sequence[int]) -> bool:
         """Keep only these partitions from now on. Returns whether all of them are here."""
         self._is_settled = True
-        for number in set(self._blocks) - set(parts):
-            self._store.release(self._blocks.pop(number).values)
+        for number in set(self._parts) - set(parts):
+            self._store.release(self._parts.pop(number).values)
         return self._brought >= set(parts)
 
     def number_categories(
@@ -229,50 +211,20 @@ class Holding:
             If a value is no number of a category.
         """
         found: dict[int, dict[int, Unseen]] = {}
-        for number, block in self._blocks.items():
+        for number, rows in self._parts.items():
             for feature in known:  # numbers where other partitions have categories
-                if block.kinds and block.kinds[feature] in NUMERIC:
-                    kind = block.kinds[feature]
-                    block.categories[feature] = named(block.values[feature], kind)
+                if rows.kinds and rows.kinds[feature] in NUMERIC:
+                    own = named(rows.values[feature], rows.kinds[feature])
+                    rows.categories[feature] = own
             renumbered = {
-                feature: renumber(block.values[feature], own, known.get(feature, {}))
-                for feature, own in block.categories.items()
+                feature: renumber(rows.values[feature], own, known.get(feature, {}))
+                for feature, own in rows.categories.items()
             }
             found[number] = {j: own for j, own in renumbered.items() if own is not None}
-            block.categories = {}
+            rows.categories = {}
             for feature, name in plain.get(number, ()):
-                numbers_of(block.values.T, None, feature, name)
+                numbers_of(rows.values.T, None, feature, name)
         return found
-
-    def weigh_labels(self, factors: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> list[Any]:
-        """Multiply the weights of labels: for each partition sorted labels, and the factor of each.
-
-        Samples whose weight becomes zero take no part any more. Returns, for each partition, the
-        distinct labels of those that are left.
-        """
-        found = []
-        for number, (labels, own) in factors.items():
-            block = self._blocks.get(number)
-            if block is not None and len(block.weights):
-                _weigh(block, own[np.searchsorted(labels, block.labels)])
-                found.append(np.unique(block.labels))
-        return found
-
-    def number_classes(self, classes: np.ndarray) -> None:
-        """Turn labels into numbers of classes, sorted as given."""
-        for block in self._blocks.values():
-            block.classes = np.searchsorted(classes, block.labels).astype(np.int64)
-            block.labels = block.all_labels = block.labels[:0]
-
-    def targets_by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        """For each partition the targets and the weights of its samples; of a quantity."""
-        return {number: (own.labels, own.weights) for number, own in self._blocks.items()}
-
-    def scale_targets(self, scale: Scale) -> None:
-        """Turn targets of a quantity into what boosting learns."""
-        for block in self._blocks.values():
-            block.classes = arrays.to_host(scale.scaled(block.labels))
-            block.labels = block.all_labels = block.labels[:0]
 
     def leaves(self, known: Mapping[int, tuple[np.ndarray | None, int]]) -> dict[int, Leaves]:
         """What the fingerprint of the whole table needs to know of each partition.
@@ -286,27 +238,53 @@ class Holding:
             the first row.
         """
         return {
-            number: _leaves(self._blocks[number], classes, first_row)
-            for number, (classes, first_row) in known.items()
-            if number in self._blocks
+            number: _leaves(self._parts[number], *own)
+            for number, own in known.items()
+            if number in self._parts
         }
+
+    def weigh_labels(self, factors: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> list[Any]:
+        """Multiply the weights of labels: for each partition sorted labels, and the factor of each.
+
+        Samples whose weight becomes zero take no part any more. Returns, for each partition, the
+        distinct labels of those that are left.
+        """
+        found = []
+        for number, (labels, own) in factors.items():
+            rows = self._parts.get(number)
+            if rows is not None and len(rows.weights):
+                _weigh(rows, own[np.searchsorted(labels, rows.labels)])
+                found.append(np.unique(rows.labels))
+        return found
+
+    def number_classes(self, classes: np.ndarray) -> None:
+        """Turn labels into numbers of classes, sorted as given."""
+        for rows in self._parts.values():
+            rows.labels = np.searchsorted(classes, rows.labels).astype(np.int64)
+            rows.all_labels = rows.labels[:0]
+
+    def scale_targets(self, scale: Scale) -> None:
+        """Turn targets of a quantity into what boosting learns."""
+        for rows in self._parts.values():
+            rows.labels = arrays.to_host(scale.scaled(rows.labels))
+            rows.all_labels = rows.labels[:0]
 
     def set_aside(self, parts: Mapping[int, None]) -> None:
         """Make partitions the rows to watch, in place of the samples that bags leave out."""
-        self._watches_rest = False  # though all of these may be on other workers
-        self._set_aside = set(parts) & set(self._blocks)
+        self._set_aside = set(parts) & set(self._parts)  # all may be on other workers
 
-    def samples_by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, int]]:
-        """For each partition that is not set aside: its samples' classes, or targets as boosting
-        learns them, and rows (None for all), and the number of all its rows."""
+    def samples_by_part(self, *names: str) -> dict[int, tuple[Any, ...]]:
+        """Attributes of the `Rows` of each partition that is not set aside."""
         return {
-            number: (block.classes, block.rows, block.values.shape[1])
-            for number, block in self._blocks.items()
-            if number not in self._set_aside
+            number: tuple(getattr(rows, name) for name in names)
+            for number, rows in self._parts.items()
+            if number not in (self._set_aside or ())
         }
 
-    def join(self, dtype: str, watched_dtype: str, n_features: int, kind: str) -> tuple[int, bool]:
-        """Join all partitions. Returns their number of samples, and whether values are in files.
+    def join(
+        self, dtype: str, watched_dtype: str, n_features: int, kind: str
+    ) -> tuple[dict[int, int], bool]:
+        """Join all partitions.
 
         Parameters
         ----------
@@ -317,20 +295,27 @@ class Holding:
         kind : str
             Of shards; see `shard_of`.
 
+        Returns
+        -------
+        dict of int to int
+            The number of samples of each partition to train on.
+        bool
+            Whether values are in files.
+
         Raises
         ------
         WorkerMemoryError
             If the worker's memory cannot hold what has to be in it.
         """
-        self._n_features, self._kind = n_features, kind  # partitions without rows have none
-        numbers = sorted(self._blocks)
-        own = [number for number in numbers if number not in self._set_aside]
-        self._check_memory(sum(len(self._blocks[number].weights) for number in own))
-        if self._set_aside:
-            self._watched = self._joined(sorted(self._set_aside), watched_dtype)
-        self._samples = self._joined(own, dtype)
-        self._blocks.clear()
-        return len(self._samples.samples), self._store.is_on_disk
+        self._kind = kind
+        own = sorted(set(self._parts) - (self._set_aside or set()))
+        sizes = {number: len(self._parts[number].weights) for number in own}
+        self._check_memory(sum(sizes.values()), n_features)
+        if self._set_aside is not None:
+            self._watched = self._joined(sorted(self._set_aside), watched_dtype, n_features)
+        self._trained = self._joined(own, dtype, n_features)
+        self._parts.clear()
+        return sizes, self._store.is_on_disk
 
     def take_share(self, left_out: Mapping[int, np.ndarray]) -> None:
         """Begin a bag: make a shard of all samples but some.
@@ -342,80 +327,57 @@ class Holding:
         left_out : mapping from numbers of partitions to ndarray of int64
             Numbers among the partition's samples.
         """
-        joined = self._samples
-        assert joined is not None
-        self._shard = self._held_out = self._judge = self._running = None  # frees their memory
-        joined.take_share(left_out)
-        self._held_out = None if self._watched is None else self._watched.samples
-        if self._watches_rest:
-            self._held_out = joined.samples.taken(np.flatnonzero(~joined.is_kept))
-        samples = joined.samples.taken(np.flatnonzero(joined.is_kept))
+        trained = self._joined_rows
+        self._shard = self._held_out = self._judge = None  # frees their memory
+        is_kept = np.ones(len(trained.samples), dtype=bool)
+        for number, own in left_out.items():
+            if number in trained.places:
+                is_kept[trained.places[number][0] + own] = False
+        if self._watched is not None:
+            self._held_out = self._watched.samples
+        else:
+            self._held_out = trained.samples.taken(np.flatnonzero(~is_kept))
+        samples = trained.samples.taken(np.flatnonzero(is_kept))
         try:
             self._shard = shard_of(samples, self._kind, self._n_threads) if len(samples) else None
         except ImportError as error:
             raise DeviceError(f"device='cuda' needs CuPy on every worker: {error}") from error
 
-    def kept_by_part(self) -> dict[int, int]:
-        """For each partition how many of its samples the bag is trained on."""
-        joined = self._samples
-        assert joined is not None
-        return {number: len(joined.kept(number)) for number in joined.places}
-
     def values_of(self, chosen: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """Values (n, n_features) of some of the samples that the bag is trained on, by partition.
-
-        Parameters
-        ----------
-        chosen : mapping from numbers of partitions to ndarray (n,) of int64
-            Their numbers among the partition's samples that the bag is trained on.
-        """
-        joined = self._samples
-        assert joined is not None
+        """Values (n, n_features) of some of each partition's samples, given by their numbers."""
+        own = self._joined_rows
         return {
-            number: np.ascontiguousarray(joined.samples.values[:, joined.kept(number)[own]].T)
-            for number, own in chosen.items()
-            if number in joined.places and len(own)
+            number: np.ascontiguousarray(own.samples.values[:, own.places[number][0] + samples].T)
+            for number, samples in chosen.items()
+            if number in own.places
         }
 
-    def n_joined(self) -> int:
-        """How many samples there are for all bags."""
-        return 0 if self._samples is None else len(self._samples.samples)
-
-    def rows_by_part(self) -> list[dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-        """Values, classes or targets, and weights of all samples of each partition: of those that
-        are trained on, and of those that are set aside."""
-        return [{} if own is None else own.by_part() for own in (self._samples, self._watched)]
-
-    def size(self) -> int:
-        """How many samples are trained on."""
-        return 0 if self._shard is None else len(self._shard.samples)
+    def all_rows(self) -> list[dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+        """Values (n, n_features), classes or targets, and weights of the samples of each partition:
+        of those that are trained on, and of those that are set aside."""
+        return [{} if own is None else own.by_part() for own in (self._trained, self._watched)]
 
     def held_out_weights(self) -> tuple[float, int]:
-        """The largest weight of the samples that are set aside, and how many they are."""
-        if self._held_out is None:
-            return 0.0, 0
-        return self._held_out.largest_weight(), len(self._held_out)
+        """The largest weight of the samples to watch, and how many they are."""
+        own = self._watched_samples
+        return own.largest_weight(), len(own)
 
     def held_out_total(self, exponent: int) -> int:
         """The sum of their weights, in units of 2**-exponent."""
-        return 0 if self._held_out is None else self._held_out.scaled_total(exponent)
+        own = self._watched_samples
+        return own.scaled_total(exponent)
 
     def held_out_samples(self, exponent: int) -> tuple[np.ndarray, np.ndarray]:
-        """Their classes and integer weights, both int64."""
-        own = self._held_out
-        if own is None:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        """Their classes, and their integer weights, int64."""
+        own = self._watched_samples
         return own.classes, scaled(own.weights, exponent).astype(np.int64)
 
     def watch(self, about: Watch) -> list[int] | None:
         """Begin to watch a run. Returns the totals of the score; None for the ROC curve."""
-        self._judge = self._running = None
-        own = self._held_out
-        if own is None:
-            own = Samples(np.empty((self._n_features, 0)), *self.held_out_samples(0))
+        own = self._watched_samples
         X, rows, units = own.values.T, own.rows, self.held_out_samples(about.exponent)[1]
         if about.scoring == "roc_auc":
-            self._running = running_scores(X, about.constant, rows, n_jobs=self._n_threads)
+            self._judge = running_scores(X, about.constant, rows, n_jobs=self._n_threads)
             return None
         watched = _watched(own, IntegerWeights(units, about.total), about, self._n_threads)
         scorer: Any = (
@@ -428,21 +390,24 @@ class Holding:
 
     def judge(self, terms: Sequence[tuple[Any, np.ndarray]]) -> Any:
         """Add terms to the model. Returns the parts of its score, or the scores of the samples."""
-        judge = self._judge or self._running
+        judge = self._judge
         assert judge is not None
         for hypothesis, votes in terms:
             judge.add(hypothesis, votes)
         return judge.parts() if isinstance(judge, LocalJudge) else judge.copy()
 
-    def close(self) -> None:
-        """Free all memory, and remove all files."""
-        self._blocks.clear()
-        self._samples = self._watched = None
-        self._shard = self._held_out = self._judge = self._running = None
-        self._store.close()
+    @property
+    def _joined_rows(self) -> _Joined:
+        assert self._trained is not None, "rows are joined first"
+        return self._trained
 
-    def _check_memory(self, n_samples: int) -> None:
-        limit, n_features = self._store.limit, self._n_features
+    @property
+    def _watched_samples(self) -> Samples:
+        assert self._held_out is not None, "a share is taken first"
+        return self._held_out
+
+    def _check_memory(self, n_samples: int, n_features: int) -> None:
+        limit = self._store.limit
         needed = n_samples * (n_features * _ELEMENT_BYTES + _SAMPLE_BYTES)
         if limit is not None and needed > limit:
             raise WorkerMemoryError(
@@ -451,48 +416,40 @@ class Holding:
                 f"{readable_bytes(limit)}. Take more workers, or more memory for each."
             )
 
-    def _joined(self, numbers: Sequence[int], dtype: str) -> _Joined:
+    def _joined(self, numbers: Sequence[int], dtype: str, n_features: int) -> _Joined:
         """The samples of some partitions, whose own values are freed one after the other."""
-        blocks = [self._blocks[number] for number in numbers]
-        ends = np.cumsum([0, *(len(block.weights) for block in blocks)]).tolist()
-        places = list(itertools.pairwise(ends))
-        values = self._store.empty((self._n_features, ends[-1]), np.dtype(dtype))
-        for block, (start, end) in zip(blocks, places, strict=True):
-            for to, given in zip(values[:, start:end], block.values, strict=True):
-                to[:] = given if block.rows is None else given[block.rows]
-            self._store.release(block.values)
-            block.values = block.values[:, :0]
+        parts = [self._parts[number] for number in numbers]
+        ends = itertools.accumulate((len(rows.weights) for rows in parts), initial=0)
+        places = dict(zip(numbers, itertools.pairwise(ends), strict=True))
+        n_samples = sum(len(rows.weights) for rows in parts)
+        values = self._store.empty((n_features, n_samples), np.dtype(dtype))
+        for rows, (start, end) in zip(parts, places.values(), strict=True):
+            for to, given in zip(values[:, start:end], rows.values, strict=True):
+                to[:] = given if rows.rows is None else given[rows.rows]
+            self._store.release(rows.values)
+            rows.values = rows.values[:, :0]
         nothing = (np.empty(0, dtype=np.int64), np.empty(0))
-        parts = [(block.classes, block.weights) for block in blocks]
-        classes, weights = map(np.concatenate, zip(nothing, *parts, strict=True))
-        samples = Samples(values, classes, weights)
-        is_kept = np.ones(len(samples), dtype=bool)
-        return _Joined(samples, dict(zip(numbers, places, strict=True)), is_kept)
+        own = [(rows.labels, rows.weights) for rows in parts]
+        classes, weights = map(np.concatenate, zip(*(own or [nothing]), strict=True))
+        return _Joined(Samples(values, classes, weights), places)
 
 
-@dataclass
-class _Joined:
-    """The samples of several partitions, and what a bag takes of them.
+OWN = {name for name in vars(WorkerRows) if name[0] != "_"} - {"add", "call", "close"}
+"""Messages that a worker's rows answer themselves."""
+
+
+class _Joined(NamedTuple):
+    """The samples of several partitions.
 
     Attributes
     ----------
     samples : Samples
     places : dict of int to (int, int)
         For each partition its first sample, and the one behind its last.
-    is_kept : ndarray (n_samples,) of bool
-        Whether the bag is trained on them.
     """
 
     samples: Samples
     places: dict[int, tuple[int, int]]
-    is_kept: np.ndarray
-
-    def take_share(self, left_out: Mapping[int, np.ndarray]) -> None:
-        """Begin a bag, for which some samples of each partition are left out."""
-        self.is_kept[:] = True
-        for number, own in left_out.items():
-            if number in self.places:
-                self.is_kept[self.places[number][0] + own] = False
 
     def by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """For each partition the values (n, n_features), classes and weights of its samples."""
@@ -505,12 +462,6 @@ class _Joined:
             )
             for number, (low, high) in self.places.items()
         }
-
-    def kept(self, number: int) -> np.ndarray:
-        """The samples of a partition that the bag is trained on."""
-        start, end = self.places[number]
-        found: np.ndarray = start + np.flatnonzero(self.is_kept[start:end])
-        return found
 
 
 @dataclass(frozen=True)
@@ -545,16 +496,7 @@ class Watch:
     is_quantity: bool = False
 
 
-OWN = (
-    "replay", "keep", "number_categories", "weigh_labels", "number_classes", "targets_by_part",
-    "scale_targets", "samples_by_part", "set_aside", "join", "take_share", "kept_by_part",
-    "values_of", "n_joined", "rows_by_part", "leaves", "size", "held_out_weights", "held_out_total",
-    "held_out_samples", "watch", "judge",
-)  # fmt: skip
-"""Messages that a holding answers itself."""
-
-
-def _weigh(block: _Block, factors: np.ndarray) -> None:
+def _weigh(rows: Rows, factors: np.ndarray) -> None:
     """Multiply the weights of a partition's samples; those that become zero are dropped.
 
     Raises
@@ -563,25 +505,24 @@ def _weigh(block: _Block, factors: np.ndarray) -> None:
         If a product is infinite.
     """
     with np.errstate(over="ignore", under="ignore"):  # both are looked for below
-        product = block.weights * factors
+        product = rows.weights * factors
     if not product.any():
         nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
-        block.labels, block.weights, block.rows = block.labels[:0], product[:0], nothing
+        rows.labels, rows.weights, rows.rows = rows.labels[:0], product[:0], nothing
         return
-    values, rows = check_weights(product, product, PRODUCT)
-    block.weights = values
-    if rows is not None:
-        block.labels = block.labels[rows]
-        block.rows = rows if block.rows is None else block.rows[rows]
+    rows.weights, left = check_weights(product, product, PRODUCT)
+    if left is not None:
+        rows.labels = rows.labels[left]
+        rows.rows = left if rows.rows is None else rows.rows[left]
 
 
-def _leaves(block: _Block, classes: np.ndarray | None, first_row: int) -> Leaves:
-    weights = block.weights
-    if block.rows is not None:
-        weights = np.zeros(len(block.all_labels))
-        weights[block.rows] = block.weights
-    numbers = block.all_labels if classes is None else np.searchsorted(classes, block.all_labels)
-    return leaves_of(block.values.T, numbers, weights, first_row)
+def _leaves(rows: Rows, classes: np.ndarray | None, first_row: int) -> Leaves:
+    weights = rows.weights
+    if rows.rows is not None:
+        weights = np.zeros(len(rows.all_labels))
+        weights[rows.rows] = rows.weights
+    numbers = rows.all_labels if classes is None else np.searchsorted(classes, rows.all_labels)
+    return leaves_of(rows.values.T, numbers, weights, first_row)
 
 
 def _watched(
