@@ -5,14 +5,16 @@ a difference; 2, with one line on stderr, for an error that the user can mend; 1
 if the reader of the output is gone. Any other error is a bug in this package, and its traceback is
 shown.
 
-    arguments   the commands and their options
+    options     the commands and their options
+    method      which estimator the options of `train` ask for
     commands/   one file for each command
-    input/      from data files to what a model takes
-    output/     what the commands print and write
+    read/       from data files to tables of named columns
+    columns/    from tables to features, target, weights and offsets
+    summary/    what the commands print
+    write/      the files that the commands write
     checkpoint  `train --checkpoint`: training that may be interrupted
     errors      errors that the user can mend, as messages of one line
     wording     names, values and counts as messages show them
-    interruptions  Ctrl-C
 
 Only the parser is imported here. Each command imports what it needs, so that `gpustump --help` is
 quick, and a broken or missing optional library affects only the commands that use it.
@@ -24,8 +26,8 @@ import atexit
 import contextlib
 import gc
 import importlib
-import io
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -33,7 +35,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpustump.cli.errors import message_of
-from gpustump.cli.interruptions import Interruptions
 from gpustump.cli.options import parse
 from gpustump.cli.wording import one_line
 
@@ -64,14 +65,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # streams in tests may lack it
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    with _whole_writes(), _warnings_in_one_line():
-        if argv is not None:
-            return _reported(argv)
-        interruptions = Interruptions()
-        code = _reported(sys.argv[1:])
-        interruptions.end()
+    with _warnings_in_one_line():
+        code = _reported(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done
         gc.freeze()  # else Python looks through all objects for garbage at exit: up to a second
-        return code
+    return code
 
 
 @contextlib.contextmanager
@@ -88,54 +87,6 @@ def _warnings_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
-
-
-@contextlib.contextmanager
-def _whole_writes() -> Iterator[None]:
-    """Within it, a write to stdout writes everything or fails.
-
-    With PYTHONUNBUFFERED, or python -u, stdout is a raw stream. Its `write` may write less than it
-    is given, on a disk that is nearly full for example, and Python's print does not check that.
-    """
-    given = sys.stdout
-    raw = getattr(given, "buffer", None)
-    if not isinstance(raw, io.RawIOBase):
-        yield
-        return
-    end = _Abandonable(raw)
-    whole = io.BufferedWriter(end)
-    sys.stdout = io.TextIOWrapper(whole, given.encoding, given.errors, line_buffering=True)
-    try:
-        yield
-    finally:
-        text, sys.stdout = sys.stdout, given
-        try:
-            text.flush()
-        except (OSError, ValueError):  # reported already: discard the rest
-            end.is_abandoned = True
-        text.detach()
-        whole.detach()
-
-
-class _Abandonable(io.RawIOBase):
-    """A raw stream that can be told to discard what it is given; closing it closes nothing."""
-
-    def __init__(self, raw: io.RawIOBase) -> None:
-        super().__init__()
-        self._raw = raw
-        self.is_abandoned = False
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._raw.fileno()
-
-    def isatty(self) -> bool:
-        return self._raw.isatty()
-
-    def write(self, data: Any) -> int | None:
-        return len(data) if self.is_abandoned else self._raw.write(data)
 
 
 def _reported(argv: Sequence[str]) -> int:

@@ -41,7 +41,7 @@ LOSSES = (*get_args(ClassLoss), *_QUANTITY_LOSSES)
 
 @dataclass(frozen=True)
 class Method:
-    """An estimator and its parameters.
+    """An estimator and its parameters; the defaults are what `train` uses without options.
 
     Attributes
     ----------
@@ -76,11 +76,11 @@ class Method:
         such as "3x", or "auto". Not with the exponential loss.
     """
 
-    loss: Loss
-    votes: VoteKind
-    multi_class: MultiClass
-    rounds: int | None
-    learning_rate: float
+    loss: Loss = "exponential"
+    votes: VoteKind = "discrete"
+    multi_class: MultiClass = "one_vs_rest"
+    rounds: int | None = 100
+    learning_rate: float = 1.0
     l2: float | None = 0.0
     weak_learner: Learner = "stump"
     bags: int | None = 1
@@ -97,7 +97,7 @@ class Method:
         return self.loss in _QUANTITY_LOSSES
 
 
-ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
+ADABOOST = Method()
 LOGITBOOST = Method("logistic", "newton", "shared", rounds=None, learning_rate=0.2, l2=3.0)
 QUANTITY = Method("squared_error", "newton", "one_vs_rest", rounds=200, learning_rate=0.1, l2=0.0)
 """The defaults for each loss; for all those of quantities they are the same."""
@@ -122,29 +122,12 @@ GLASS = _glass(LOGITBOOST, GLASS_BOX, None)
 GLASS_OF_QUANTITY = _glass(QUANTITY, GLASS_BOX_OF_QUANTITY, 1.0)
 """The settings of --glass-box, for classes and for quantities."""
 
-DEFAULT = ADABOOST
-"""What `gpustump train` uses without options. The help and the summary follow from it."""
-
-_IN_FILES_WITHOUT = {
-    "loss": "exponential",
-    "votes": "discrete",
-    "multi_class": "one_vs_rest",
-    "l2": 0.0,
-    "bags": 1,
-    "patience": None,
-    "set_aside": 0.1,
-    "tol": 0.0,
-    "smoothing_rounds": 0,
-    "class_weight": None,
-    "interactions": 0,
-}
-"""Settings that are written only if they differ from these."""
+_ALWAYS_IN_FILES = ("rounds", "learning_rate", "weak_learner")
+"""Settings that are written even if they are the defaults of `Method`."""
 
 
 def usual(loss: Loss) -> Method:
     """The defaults for a loss."""
-    if loss == DEFAULT.loss:
-        return DEFAULT
     if loss in _QUANTITY_LOSSES:
         return replace(QUANTITY, loss=loss)
     return LOGITBOOST if loss == "logistic" else ADABOOST
@@ -159,7 +142,7 @@ def asks_for_quantity(arguments: argparse.Namespace) -> bool | None:
     return True if arguments.exposure is not None else None
 
 
-_OF_CLASSES = ("votes", "multi_class", "weak_learner", "class_weight")
+_OF_CLASSES = ("votes", "multi_class", "class_weight")
 """Options that only models of classes have."""
 
 
@@ -180,33 +163,24 @@ def method_of(arguments: argparse.Namespace, *, is_quantity: bool | None = None)
     loss = _loss(arguments, is_quantity=is_quantity or bool(asks_for_quantity(arguments)))
     _refuse_undefined(arguments, loss)
     names = (
-        *("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner"),
-        *("bags", "patience", "set_aside", "smoothing_rounds", "class_weight", "interactions"),
+        *("multi_class", "rounds", "learning_rate", "l2", "votes"),
+        *("bags", "patience", "smoothing_rounds", "class_weight", "interactions"),
     )
     given = {name: getattr(arguments, name) for name in names}
-    start = ADABOOST if arguments.weak_learner == "interval" else usual(loss)
+    start = usual(loss)
     if arguments.glass_box:
         start = replace(GLASS_OF_QUANTITY, loss=loss) if loss in _QUANTITY_LOSSES else GLASS
-    method = replace(start, **{n: value for n, value in given.items() if value is not None})
-    if method.weak_learner == "interval" and method.multi_class == "shared":
-        _refuse("--weak-learner interval is for one class against the rest, not for shared stumps")
-    if arguments.set_aside is not None and method.bags == 1 and method.patience is None:
-        _refuse("--set-aside needs --patience, which watches these rows, or --bags")
-    if method.weak_learner == "interval" and arguments.monotone:
-        _refuse("--monotone is for stumps, not for --weak-learner interval")
-    return method
+    return replace(start, **{n: value for n, value in given.items() if value is not None})
 
 
 def settings(method: Method, n_rounds: int) -> dict[str, object]:
     """A method and its most rounds, as the details of a model file hold them."""
-    found: dict[str, object] = {
-        "rounds": n_rounds,
-        "learning_rate": method.learning_rate,
-        "weak_learner": method.weak_learner,
-    }
-    for name, usual_value in _IN_FILES_WITHOUT.items():
-        if (value := getattr(method, name)) != usual_value:
-            found[name] = value
+    found: dict[str, object] = {name: getattr(method, name) for name in _ALWAYS_IN_FILES}
+    found["rounds"] = n_rounds
+    for own in fields(Method):
+        value = getattr(method, own.name)
+        if own.name not in found and value != own.default:
+            found[own.name] = value
     return found
 
 
@@ -245,19 +219,14 @@ def recipe_of(details: Mapping[str, Any]) -> Recipe | None:
     where = "the settings of the training in the model's details"
     if not isinstance(found, Mapping):
         raise ValueError(f"{where} must be an object; got {shown(found)}.")
-    given: dict[str, Any] = {**_IN_FILES_WITHOUT, **found}
-    lacking = [
-        name for name in ("rounds", "learning_rate", "test_size", "seed") if name not in given
-    ]
+    lacking = [n for n in ("rounds", "learning_rate", "test_size", "seed") if n not in found]
     if lacking:
         raise ValueError(f"{where} lack {listed(lacking)}.")
-    if given["loss"] not in LOSSES:
-        raise ValueError(
-            f"{where} must have a loss, one of {listed(LOSSES)}; got {shown(given['loss'])}."
-        )
+    if (loss := found.get("loss", ADABOOST.loss)) not in LOSSES:
+        raise ValueError(f"{where} must have a loss, one of {listed(LOSSES)}; got {shown(loss)}.")
     try:
-        share = check_real(given["test_size"], "test_size", least=0.0)
-        seed = check_count(given["seed"], "seed", least=0)
+        share = check_real(found["test_size"], "test_size", least=0.0)
+        seed = check_count(found["seed"], "seed", least=0)
     except TypeError as error:
         raise ValueError(f"{where}: {error}") from error
     if share >= 1.0 or seed >= 2**32:
@@ -266,8 +235,8 @@ def recipe_of(details: Mapping[str, Any]) -> Recipe | None:
             f"{seed!r}."
         )
     names = {own.name for own in fields(Method)}
-    method = Method(**{name: own for name, own in given.items() if name in names})
-    return Recipe(method, share, seed, _constraints(given.get("monotone", {}), where))
+    method = Method(**{name: own for name, own in found.items() if name in names})
+    return Recipe(method, share, seed, _constraints(found.get("monotone", {}), where))
 
 
 def _constraints(found: Any, where: str) -> Mapping[str, int]:
@@ -284,13 +253,9 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     """
     if method.is_of_quantity:
         return "loss", f"{_NAMES[method.loss]}, {', '.join(_words(method, n_classes))}"
-    told_elsewhere = (
-        *("rounds", "bags", "patience", "set_aside", "tol", "smoothing_rounds", "interactions"),
-    )
-    unusual = replace(method, **{name: getattr(DEFAULT, name) for name in told_elsewhere})
-    if n_classes == 2:
-        unusual = replace(unusual, multi_class=DEFAULT.multi_class)
-    if unusual == DEFAULT:
+    usual_of_learner = ("loss", "votes", "learning_rate", "weak_learner", "class_weight")
+    names = usual_of_learner if n_classes == 2 else (*usual_of_learner, "multi_class")
+    if all(getattr(method, name) == getattr(ADABOOST, name) for name in names):
         return None
     words = ", ".join(_words(method, n_classes))
     if method.loss == "logistic":
@@ -305,26 +270,23 @@ _NAMES = {
 }
 
 
-def described_smoothing(method: Method) -> list[tuple[str, str]]:
-    """The number of smoothing rounds, as rows of the summary."""
-    if not method.smoothing_rounds:
-        return []
-    return [("smoothing", f"the first {counted(method.smoothing_rounds, 'round')} of each run")]
-
-
-def described_shares(method: Method) -> list[tuple[str, str]]:
-    """How rows are set aside in training, as rows of the summary."""
+def described_rows(method: Method) -> list[tuple[str, str]]:
+    """Smoothing rounds, and how rows are set aside in training, as rows of the summary."""
+    rows = []
+    if method.smoothing_rounds:
+        rounds = counted(method.smoothing_rounds, "round")
+        rows.append(("smoothing", f"the first {rounds} of each run"))
     if method.bags == 1 and method.patience is None:
-        return []
+        return rows
     aside = percent(method.set_aside)
     if method.bags == 1:
         ended = f"after {counted(method.patience or 0, 'round')} without a better score of {aside}"
-        return [("stops early", f"{ended} of rows")]
+        return [*rows, ("stops early", f"{ended} of rows")]
     text = f"{method.bags}, each trained without {aside} of the rows"
     if method.patience is None:
-        return [("bags", text)]
+        return [*rows, ("bags", text)]
     ended = f"and stopped after {counted(method.patience, 'round')} without a better score of those"
-    return [("bags", f"{text},"), ("", ended)]
+    return [*rows, ("bags", f"{text},"), ("", ended)]
 
 
 def estimator(method: Method, **more: Any) -> BoostedEstimator:
@@ -372,14 +334,11 @@ def _loss(arguments: argparse.Namespace, *, is_quantity: bool) -> Loss:
         loss = "squared_error" if arguments.exposure is None else "poisson"
     if arguments.exposure is not None and loss != "poisson":
         _refuse("--exposure is for counts, --loss poisson")
-    if arguments.glass_box and (
-        loss == "exponential" or arguments.votes is not None or arguments.weak_learner is not None
-    ):
-        _refuse("--glass-box takes no --loss exponential, no --votes and no --weak-learner")
+    if arguments.glass_box and (loss == "exponential" or arguments.votes is not None):
+        _refuse("--glass-box takes no --loss exponential and no --votes")
     if loss is not None or arguments.glass_box:
         return loss or "logistic"
-    needs_exponential = arguments.votes is not None or arguments.weak_learner == "interval"
-    return "exponential" if needs_exponential else DEFAULT.loss
+    return ADABOOST.loss
 
 
 def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
@@ -394,12 +353,21 @@ def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
     for option in ("l2", "smoothing_rounds", "interactions"):
         if loss == "exponential" and getattr(arguments, option) is not None:
             _refuse(f"--{option.replace('_', '-')} is for --loss logistic, and for quantities")
-    if arguments.weak_learner != "interval":
-        return
-    if loss == "logistic":
-        _refuse("--weak-learner interval is for discrete votes, not for --loss logistic")
-    if arguments.votes == "real":
-        _refuse("--weak-learner interval is for discrete votes, not for --votes real")
+
+
+def check_device_option(name: str) -> None:
+    """Refuse a GPU that cannot be used, before a table is read.
+
+    Raises
+    ------
+    DeviceError
+    """
+    from gpustump.arrays.devices import DeviceError, check_usable
+
+    try:
+        check_usable(name)
+    except DeviceError as error:
+        raise DeviceError(f"--device {name}: {error}") from error
 
 
 def _refuse(message: str) -> NoReturn:

@@ -115,13 +115,14 @@ def temporal_text(number: float, kind: str) -> str | None:
     -------
     str or None
         None if the kind is not temporal, or no date has this number. For the kind "date", it is the
-        last day that is not after the number.
+        last day that is not after the number. A midnight is written as the date alone.
     """
     try:
         if kind == "date":
             return (_START + datetime.timedelta(days=math.floor(number))).date().isoformat()
         if kind == "datetime":
-            return (_START + datetime.timedelta(seconds=number)).isoformat(" ", "seconds")
+            moment = _START + datetime.timedelta(seconds=number)
+            return moment.isoformat(" ", "seconds").removesuffix(" 00:00:00")
         if kind == "time":
             return (_START + datetime.timedelta(seconds=number)).time().isoformat("seconds")
         if kind == "duration":

@@ -65,14 +65,6 @@ def test_rules_name_the_categories_on_the_left(command):
     assert "colour in {blue, green, pink} -> no +" in out
 
 
-def test_the_default_stays_a_feature_for_each_value(command):
-    frame_of().to_csv("table.csv", index=False)
-    plain = command.succeeds("train", "table.csv", "--target", "label")
-    named = command.succeeds("train", "table.csv", "--target", "label", "--categories", "one-hot")
-    assert plain.row("digest") == named.row("digest")
-    assert plain.row("features") == "6, from 2 columns"
-
-
 @pytest.mark.filterwarnings("ignore:.* made no round")
 def test_up_to_254_values_are_taken_as_sets_and_the_report_is_written(command):
     pytest.importorskip("matplotlib")
@@ -87,32 +79,6 @@ def test_up_to_254_values_are_taken_as_sets_and_the_report_is_written(command):
         else:
             command.succeeds(*arguments, "--categories", "sets", "--report", "report.html")
             assert "more than 64" in command.refuses(*arguments)
-
-
-def test_another_word_is_refused(command):
-    frame_of().to_csv("table.csv", index=False)
-    said = command.refuses("train", "table.csv", "--target", "label", "--categories", "auto")
-    assert said.startswith("argument --categories: must be one-hot or sets; got 'auto'")
-
-
-def test_a_column_that_tells_the_target_is_noticed(command):
-    frame = frame_of()
-    frame["colour"] = np.where(frame.label == "yes", "b", np.where(frame["size"] > 0, "a", "c"))
-    frame.to_csv("table.csv", index=False)
-    sets = command("train", "table.csv", "--target", "label", "--categories", "sets")
-    plain = command("train", "table.csv", "--target", "label", "--force")
-    assert sets.row("warning") == plain.row("warning")
-    assert "colour" in sets.row("warning")
-
-
-def test_a_constraint_on_a_categorical_feature_is_refused(command):
-    frame_of().to_csv("table.csv", index=False)
-    arguments = ("train", "table.csv", "--target", "label", "--categories", "sets")
-    said = command.refuses(*arguments, "--monotone", "colour=1")
-    assert said.startswith(
-        "--monotone names 'colour', a column of text, whose values have no order"
-    )
-    command.succeeds(*arguments, "--monotone", "size=1")
 
 
 @pytest.mark.filterwarnings("default:.* has values that were not in training")

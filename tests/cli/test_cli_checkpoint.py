@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import time
 from pathlib import Path
@@ -12,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import command_fixture, process  # noqa: F401
-
-from gpustump import StumpEnsemble
 
 N_ROUNDS = 300
 
@@ -170,18 +167,3 @@ def test_other_options_are_refused_and_the_checkpoint_stays(
 def test_options_that_make_no_sense_are_refused(command, more, message):
     np.savez("t.npz", X=np.eye(4), y=[0, 1, 0, 1])
     assert message in command.refuses("train", "t.npz", "--target", "y", *more)
-
-
-def test_the_model_file_does_not_tell_whether_there_was_a_checkpoint(command, whole):
-    for every in ("30s", "5 min", "0.5h", "1 round", "100rounds"):
-        command.succeeds(*TRAIN, "--checkpoint", "run.json", "--checkpoint-every", every, "--quiet")
-        assert Path("model.json").read_bytes() == whole
-
-
-def test_bags_that_stop_early_go_on(command, whole, monkeypatch):
-    more = ("--glass-box", "--rounds", 60, "--patience", 20)
-    command.succeeds(*TRAIN, *more, "--quiet", "-o", "whole.json")
-    _interrupt_in_this_process(command, monkeypatch, *more)
-    outcome = command.succeeds(*TRAIN, *more, "--checkpoint", "run.json", "--resume")
-    assert re.fullmatch("[0-9]+ rounds of run.json", outcome.row("went on")[len("from ") :])
-    assert StumpEnsemble.load("model.json") == StumpEnsemble.load("whole.json")

@@ -15,6 +15,7 @@ from command import command_fixture, process, refusal, run_process  # noqa: F401
 import gpustump
 from gpustump.arrays.devices import how_to_install
 from gpustump.cli import main
+from gpustump.cli.options import TOPICS
 
 
 def write_arrays() -> None:
@@ -129,27 +130,6 @@ def test_text_that_is_no_table_is_refused(command, data, target):
     assert TEXT_REFUSALS[data, target] in command.refuses("train", data, "--target", target)
 
 
-def test_labels_with_gaps_are_refused_for_what_no_option_mends_first(command):
-    pytest.importorskip("polars")
-    rows = "".join(f"{k % 2},{k + 0.5}\n" for k in range(30))
-    Path("quantity.csv").write_text(f"x,price\n{rows}1,\n")
-    asked = ("train", "quantity.csv", "--target", "price")
-    message = command.refuses(*asked, "--votes", "real")
-    assert "holds 30 distinct numbers that are not all whole, such as 0.5" in message
-    assert "To predict a quantity, choose --loss squared_error" in message
-    assert "missing in 1 row of 31" in command.refuses(*asked)
-
-
-def test_few_numbers_with_fractions_may_be_codes_and_train_as_text(command):
-    pytest.importorskip("polars")
-    rows = "".join(f"{k},{[-0.04, 0.05][k % 2]}\n" for k in range(30))
-    Path("codes.csv").write_text(f"x,sex\n{rows}")
-    message = command.refuses("train", "codes.csv", "--target", "sex", "--loss", "logistic")
-    assert "holds 2 distinct numbers that are not all whole, such as -0.04" in message
-    assert "--categorical" in message
-    command.succeeds("train", "codes.csv", "--target", "sex", "--categorical", "sex")
-
-
 OPTION_REFUSALS = {
     ("--rounds", "0"): "--rounds: must be a whole number of at least 1; got '0'",
     ("--rounds", "-1"): "--rounds: must be a whole number of at least 1; got '-1'",
@@ -189,7 +169,7 @@ def test_options_that_make_no_sense_are_refused(command, options):
         (
             ["trian"],
             "unknown command 'trian'; the commands are train, predict, explain, inspect, audit, "
-            "export, devices.",
+            "export, devices, help.",
         ),
         (["trian"], "Did you mean 'train'?"),
         (["table.npy"], "unknown command 'table.npy'; the commands are train"),
@@ -258,19 +238,37 @@ def test_help_loads_no_numpy(command):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0
-    assert "column=value" in done.stdout
+    assert "--target COLUMN" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["train", "predict", "explain", "inspect", "audit", "export"])
+def test_the_help_of_a_command_fits_a_screen(command, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = command.succeeds(name, "--help").out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    if name == "train":
+        all_lines = command.succeeds(name, "--help-all").out
+        assert "--l2" in all_lines
+        assert not any("--l2" in line for line in lines)
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_topics_tell_of_the_rules_and_their_numbers(command, name):
+    text = command.succeeds("help", name).out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "{" not in text
+    said = {
+        "columns": "up to 64 distinct values",
+        "text": "codes                 Whole numbers of 3 digits",
+        "boosting": "Without options: --loss exponential --votes discrete",
+    }
+    assert said.get(name, ".parquet") in text
 
 
 def test_version_and_bare_command(command):
     assert command.succeeds("--version").out == f"gpustump {gpustump.__version__}\n"
     assert "COMMAND" in command.succeeds().out
-
-
-def test_python_dash_m_is_the_command(command):
-    done = subprocess.run(
-        [sys.executable, "-m", "gpustump", "--version"], capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout) == (0, f"gpustump {gpustump.__version__}\n")
 
 
 def test_a_reader_that_leaves_is_no_error(command):
@@ -279,7 +277,7 @@ def test_a_reader_that_leaves_is_no_error(command):
     command.succeeds("train", "table.npz", "--target", "y", "--rounds", 2, "--quiet")
     running = process("predict", "model.json", "table.npz", "-o", "-", folder=command.folder)
     with running:
-        assert running.stdout.readline() == "prediction,P(0),P(1)\n"
+        assert running.stdout.readline() == "row,prediction,P(0),P(1)\n"
         running.stdout.close()
         assert running.stderr.read() == ""
         assert running.wait(60) == 141
@@ -336,7 +334,7 @@ def test_integers_of_more_than_64_bits_are_no_labels(command):
     pytest.importorskip("polars")
     rows = [f"{k % 7},{10**20 + k % 2}" for k in range(40)]
     Path("wide.csv").write_text("\n".join(["a,y", *rows]) + "\n")
-    assert "64 bits" in command.refuses("train", "wide.csv", "--target", "y")
+    assert "too large to be told apart" in command.refuses("train", "wide.csv", "--target", "y")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such pipes")

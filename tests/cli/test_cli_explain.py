@@ -65,13 +65,6 @@ def test_every_format_holds_the_same_numbers(command, cancer):
         assert arrays["classes"].tolist() == ["benign", "malignant"]
 
 
-def test_a_dash_is_csv_on_standard_output(command, cancer):
-    outcome = run_process("explain", "model.json", "table.npy", "-o", "-", folder=command.folder)
-    assert (outcome.code, outcome.err) == (0, "")
-    command.succeeds("explain", "model.json", "table.npy", "-o", "out.csv")
-    assert outcome.out == (command.folder / "out.csv").read_text()
-
-
 def test_with_more_classes_columns_are_named_by_class_and_feature(command, wine):
     command.succeeds("explain", "model.json", "wine.npz", "-o", "out.csv")
     command.succeeds("explain", "model.json", "wine.npz", "-o", "out.npz")
@@ -124,9 +117,3 @@ def test_what_cannot_be_explained_is_refused(command, cancer):
         assert message in command.refuses("explain", "model.json", data, "-o", output)
     said = command.refuses("explain", "table.npy", "table.npy", "-o", "out.csv")
     assert "not a gpustump model" in said
-
-
-def test_an_input_is_never_replaced(command, cancer):
-    np.savez("table.npz", X=cancer)
-    said = command.refuses("explain", "model.json", "table.npz", "-o", "table.npz")
-    assert "would replace the file that is read" in said

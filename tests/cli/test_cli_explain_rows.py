@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from gpustump import LogitBoostClassifier, Member, Split, Stump, StumpEnsemble
-from gpustump.cli.summary.text_bars import ASCII, BLOCKS, BarStyle, bars
+from gpustump.cli.summary.row import ASCII, BLOCKS, BarStyle, bars
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.members import RegionMember
 
@@ -174,25 +174,6 @@ def test_several_rows_are_explained_one_after_the_other(command):
     assert both == f"{one}\n\n{two}"
 
 
-def test_a_picture_of_the_row_is_that_of_the_library(command):
-    pytest.importorskip("matplotlib")
-    from gpustump import plots
-    from gpustump.cli.write.pictures import default_matplotlib, picture
-
-    model = three_classes()
-    told = command.succeeds("explain", "three.json", "pair.npy", "--row", 2)
-    drawn = command.succeeds(
-        *("explain", "three.json", "pair.npy", "--row", 2, "--plot", "row.svg", "--top", 1)
-    )
-    assert drawn.out == told.out  # with --top 1, one feature would be left: it is shown
-    with default_matplotlib():
-        named = StumpEnsemble(
-            model.members, 2, model.classes, ("column 0", "column 1"), link="softmax"
-        )
-        ax = plots.explanation(named, [1.0, 0.0], n_features=1)
-        assert (command.folder / "row.svg").read_bytes() == picture(ax.figure, "row.svg")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -240,7 +221,7 @@ def test_a_table_or_a_class_that_does_not_fit_is_refused(command):
 )
 def test_bars_are_as_long_as_their_amounts_and_fit_the_terminal(amounts, n_columns):
     for marks in (BLOCKS, ASCII):
-        drawn = bars(amounts, BarStyle(marks, is_coloured=False, n_columns=n_columns), beside=28)
+        drawn = bars(amounts, BarStyle(marks, n_columns), beside=28)
         assert max(map(len, drawn)) + 28 <= n_columns
         assert len({bar.index(marks.line) for bar in drawn}) == 1
         lengths = []
@@ -270,23 +251,7 @@ class Stream(io.StringIO):
         return self._is_terminal
 
 
-def test_colour_is_for_terminals_and_blocks_for_encodings_that_have_them(monkeypatch):
-    for name in ("NO_COLOR", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("WT_SESSION", "1")
-    terminal = Stream("utf-8", is_terminal=True)
-    assert BarStyle.of(terminal).is_coloured
-    assert BarStyle.of(terminal).marks == BLOCKS
-    assert BarStyle.of(Stream("ascii", is_terminal=True)).marks == ASCII
-    assert not BarStyle.of(Stream("utf-8", is_terminal=False)).is_coloured
-    coloured = bars([1.0, -1.0], BarStyle.of(terminal), beside=0)
-    plain = bars([1.0, -1.0], BarStyle(BLOCKS, is_coloured=False, n_columns=None), beside=0)
-    assert [bar.count("\x1b[") for bar in coloured] == [2, 2]
-    for code in ("\x1b[94m", "\x1b[31m", "\x1b[0m"):
-        coloured = [bar.replace(code, "") for bar in coloured]
-    assert coloured == plain
-    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
-        with monkeypatch.context() as changed:
-            changed.setenv(name, value)
-            assert not BarStyle.of(terminal).is_coloured
+def test_blocks_are_for_encodings_that_have_them_and_the_width_for_terminals(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "77")
+    assert BarStyle.of(Stream("utf-8", is_terminal=True)) == BarStyle(BLOCKS, 77)
+    assert BarStyle.of(Stream("ascii", is_terminal=False)) == BarStyle(ASCII, None)

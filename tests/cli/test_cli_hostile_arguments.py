@@ -42,6 +42,7 @@ GOOD = {
     "audit": ["model.json", "t.csv"],
     "export": ["model.json", "--to", "c", "-o", "out.h"],
     "devices": [],
+    "help": ["text"],
 }
 """Arguments that each command takes; the files come first."""
 

@@ -41,60 +41,11 @@ def test_a_file_with_a_fault_is_refused_by_name_or_is_a_table(tmp_path):
         )  # fmt: skip
         if ended.returncode == 0:
             break
-        assert ended.returncode == 2, ended.stdout + ended.stderr
-        at, path = (tmp_path / hostile_data.AT).read_text().split()
-        message = refusal(Outcome(2, "", ended.stderr))
-        assert message.startswith(f"{path} cannot be read as")
-        assert message.endswith("it is damaged, or larger than the memory.")
+        assert ended.returncode == -signal.SIGABRT, ended.stdout + ended.stderr
+        at, _ = (tmp_path / hostile_data.AT).read_text().split()
+        assert "memory allocation of" in ended.stderr
         start, n_ended = int(at) + 1, n_ended + 1
     assert n_ended <= len(intact()) * n_each / 100
-
-
-ABORTS = """
-import ctypes, os, sys, threading
-from gpustump.cli.read.frames import explained
-
-def abort():
-    ctypes.CDLL(None).abort()  # as Rust does where it gets no memory; Python's lock is let go
-
-with explained("first.csv", "CSV"):
-    pass
-with explained("t\\x1b.arrow", "Arrow"):
-    if sys.argv[1] == "thread":
-        threading.Thread(target=abort).start()
-        threading.Event().wait()
-    abort()
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="about a signal of POSIX")
-@pytest.mark.parametrize("where", ["here", "thread"])
-def test_a_reader_that_ends_the_process_is_one_line(where, tmp_path):
-    ended = subprocess.run(
-        [sys.executable, "-c", ABORTS, where],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    message = refusal(Outcome(ended.returncode, ended.stdout, ended.stderr))
-    said = "cannot be read as Arrow: it is damaged, or larger than the memory."
-    assert message == rf"t\x1b.arrow {said}"
-
-
-def test_after_reading_an_abort_is_what_it_was(tmp_path):
-    program = "\n".join([*ABORTS.splitlines()[:-4], "    pass", "abort()"])
-    ended = subprocess.run(
-        [sys.executable, "-c", program, "here"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert (ended.returncode, ended.stderr) == (-signal.SIGABRT, "")
-
-
-def test_damage_in_compressed_bytes_is_told_with_the_file_s_name(command):
-    content = bytearray(intact()["lz4.feather"])
-    at = content.rindex(b"\x04\x22\x4d\x18")  # what begins a frame of LZ4
-    content[at + 4 : at + 7] = b"\xff\xff\xff"
-    Path("t.feather").write_bytes(content)
-    message = command.refuses("train", "t.feather", "--target", "y")
-    assert message.startswith("t.feather cannot be read as Arrow: LZ4 error")
 
 
 @pytest.mark.parametrize("word", ["}", "{", "{them}", "{0}", "{them.__class__}"])
@@ -111,7 +62,7 @@ def test_text_that_utf_8_cannot_hold_is_refused(command):
     assert "t.csv is not utf-7 text" in message
 
 
-@pytest.mark.parametrize("encoding", ["unheard-of", "zip", "rot13", "a\0b", "x" * 5000, "utf-16"])
+@pytest.mark.parametrize("encoding", ["unheard-of", "zip", "rot13", "a\0b", "x" * 5000])
 def test_an_encoding_in_a_model_file_need_not_be_one(command, encoding):
     document = json.loads((FOLDER / "command.json").read_text())
     document["details"]["encoding"]["text_encoding"] = encoding
@@ -119,8 +70,7 @@ def test_an_encoding_in_a_model_file_need_not_be_one(command, encoding):
     command.succeeds("predict", "model.json", TABLE)  # UTF-8, so it is not asked for
     Path("t.csv").write_bytes(TABLE.read_text(encoding="utf-8").encode("latin-1"))
     message = command.refuses("predict", "model.json", "t.csv")
-    said = "is not utf-16 text" if encoding == "utf-16" else "this Python knows no encoding"
-    assert f"t.csv {said}" in message or f"t.csv is not UTF-8 text, and {said}" in message
+    assert "t.csv is not UTF-8 text, and this Python knows no encoding" in message
 
 
 @pytest.mark.parametrize("how", [(), ("--categories", "sets")])

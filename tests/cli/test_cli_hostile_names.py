@@ -70,7 +70,7 @@ def test_hostile_names_labels_and_values_do_no_harm(command: Command, number: in
                 assert harmless(outcome).code == 0
     predicted = pl.read_parquet("p.parquet")["prediction"].cast(pl.String).to_list()
     with open("p.csv", encoding="utf-8", newline="") as file:
-        assert [row[0] for row in csv.reader(file)] == ["prediction", *predicted]
+        assert [row[1] for row in csv.reader(file)] == ["prediction", *predicted]
     assert set(command.files()) == {path, *RESULTS, *(PICTURES if has_pictures else [])}
 
 
@@ -139,8 +139,8 @@ def test_a_field_with_a_carriage_return_comes_back_from_a_csv_file(command):
     command.succeeds("predict", "model.json", "t.parquet", "-o", "p.csv")
     content = Path("p.csv").read_bytes().decode()
     header, *rows = csv.reader(io.StringIO(content, newline=""))
-    assert header == ["prediction", "P(\r)", "P(a\rb)", "P(c\n)"]
-    assert {row[0] for row in rows} <= {*labels}
+    assert header == ["row", "prediction", "P(\r)", "P(a\rb)", "P(c\n)"]
+    assert {row[1] for row in rows} <= {*labels}
     options = ("--target", "prediction", "--drop-missing-target", "--quiet", "-o", "next.json")
     command.succeeds("train", "p.csv", *options)  # "\r" is blank, so it counts as missing
 

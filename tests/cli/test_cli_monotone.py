@@ -69,7 +69,6 @@ def test_several_constraints_stand_in_one_option_and_zeros_are_no_constraints(co
         (["--monotone", "y=1"], "not a feature"),
         (["--monotone", "age=1,age=-1"], "twice"),
         (["--monotone", "colour=1"], "a column of text"),
-        (["--monotone", "age=1", "--weak-learner", "interval"], "--monotone is for stumps"),
         (["--monotone", "age=1", "--target", "three", "--votes", "real"], "is for two classes"),
     ],
     ids=lambda value: value[1] if isinstance(value, list) else "",

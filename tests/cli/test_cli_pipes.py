@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 from command import Command, command_fixture, run_process  # noqa: F401
 
-from gpustump import StumpEnsemble
-from gpustump.cli import main
-from gpustump.cli.read.streams import _ending_of_table
+from gpustump.cli.read.files import _ending_of_table
 
 posix = pytest.mark.skipif(os.name != "posix", reason="there are no such pipes or devices")
 
@@ -117,21 +115,6 @@ def test_a_model_on_standard_output_is_the_file_and_the_summary_goes_to_stderr(c
     assert not Path("-").exists()
 
 
-def test_a_dash_in_a_folder_is_a_file(command, table):
-    command.succeeds(
-        *("train", "t.npz", "--target", "y", "--rounds", 10, "--quiet"),
-        *("--output", "./-", "--force"),
-    )
-    assert Path("-").read_bytes() == Path("model.json").read_bytes()
-    assert command.succeeds("inspect", "./-").row("model") == "./-"
-
-
-def test_results_go_to_standard_output_unless_a_file_is_named(command, table):
-    for name in ("predict", "explain"):
-        command.succeeds(name, "model.json", "t.npz", "-o", f"{name}.csv")
-        assert command.succeeds(name, "model.json", "t.npz").out == Path(f"{name}.csv").read_text()
-
-
 def test_results_are_refused_where_standard_output_is_closed(command, table, monkeypatch):
     monkeypatch.setattr(sys, "__stdout__", None)  # as `>&-` leaves it
     for arguments in (("predict", "model.json", "t.npz"), ("train", "-o", "-")):
@@ -148,17 +131,6 @@ def test_a_pipe_is_read_once_in_any_format(command, table, name):
     outcome = command.succeeds("predict", "model.json", name)
     writer.join(60)
     assert outcome.out == Path("expected.csv").read_text()
-
-
-@posix
-def test_a_text_file_by_a_pipe_is_read_once_and_named_in_messages(command, table):
-    pytest.importorskip("polars")
-    os.mkfifo("pipe.csv")
-    writer = threading.Thread(target=lambda: Path("pipe.csv").write_text("a,b\n1,2\n"))
-    writer.start()
-    message = command.refuses("predict", "model.json", "pipe.csv")
-    writer.join(60)
-    assert message == "pipe.csv lacks 1 column that the model needs: 'c'."
 
 
 @posix
@@ -193,9 +165,9 @@ def test_a_table_without_rows_has_an_empty_result(command, table, monkeypatch):
     Path("header.csv").write_text("a,b,c\n")
     np.save("none.npy", table[:0])
     for data in ("header.csv", "none.npy"):
-        assert command.succeeds("predict", "model.json", data).out == "prediction,P(0),P(1)\n"
+        assert command.succeeds("predict", "model.json", data).out == "row,prediction,P(0),P(1)\n"
         assert command.succeeds("explain", "model.json", data).out == "a,b,c,(intercept),(score)\n"
-    for name, n_columns in (("predict", 3), ("explain", 5)):
+    for name, n_columns in (("predict", 4), ("explain", 5)):
         command.succeeds(name, "model.json", "none.npy", "-o", f"{name}.parquet")
         command.succeeds(name, "model.json", "none.npy", "-o", f"{name}.npz")
         assert polars.read_parquet(f"{name}.parquet").shape == (0, n_columns)
@@ -205,55 +177,6 @@ def test_a_table_without_rows_has_an_empty_result(command, table, monkeypatch):
         assert explained["score"].shape == (0,)
     assert "no rows" in command.refuses("train", "header.csv", "--target", "a")
     assert "no rows" in command.refuses("inspect", "model.json", "--data", "none.npy")
-
-
-class Nearly(io.RawIOBase):
-    """A disk with little room: a write writes what fits, then no byte more."""
-
-    def __init__(self, room: int) -> None:
-        super().__init__()
-        self.content, self.room = b"", room
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._nothing.fileno()
-
-    def __enter__(self) -> Nearly:
-        self._nothing = open(os.devnull, "wb")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._nothing.close()
-
-    def write(self, data: object) -> int:
-        part = bytes(data)[: min(self.room, 1000)]  # type: ignore[call-overload]
-        if not part:
-            raise OSError(28, "No space left on device")
-        self.content += part
-        self.room -= len(part)
-        return len(part)
-
-
-@pytest.mark.parametrize(
-    "arguments", [("predict", "model.json", "t.npz"), ("inspect", "model.json")]
-)
-def test_an_unbuffered_output_is_whole_or_an_error(command, table, monkeypatch, capsys, arguments):
-    expected = command.succeeds(*arguments).out.encode()
-    for room, code in ((len(expected), 0), (len(expected) - 1, 2), (0, 2)):
-        with Nearly(room) as disk:
-            stdout = io.TextIOWrapper(disk, "utf-8", write_through=True)  # as `python -u` has it
-            with monkeypatch.context() as patch:
-                patch.setattr(sys, "stdout", stdout)
-                assert main(arguments) == code
-                assert sys.stdout is stdout
-            written = bytes(disk.content)
-            disk.room = sys.maxsize  # for what stdout still holds, when it is closed
-            stdout.close()
-        assert written == expected[:room] or (code == 2 and len(written) <= room)
-        error = capsys.readouterr().err
-        assert ("No space left on device; make room" in error) == (code == 2)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -270,22 +193,6 @@ def test_a_full_disk_is_one_line_for_results(command, table, name):
         assert output in message
 
 
-def test_an_error_that_cannot_be_told_is_still_an_exit_code(command, monkeypatch):
-    with Nearly(0) as disk:
-        stderr = io.TextIOWrapper(disk, "utf-8", write_through=True)
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stderr", stderr)
-            assert main(["inspect", "absent.json"]) == 2
-        stderr.detach()
-
-
-def test_a_model_is_the_same_by_a_pipe(command, table, monkeypatch):
-    give(monkeypatch, Path("model.json").read_bytes())
-    from gpustump.cli.columns.model import load_model
-
-    assert load_model("-").model.digest() == StumpEnsemble.load("model.json").digest()
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode text")
 def test_names_that_are_no_text_are_names_like_others(command, table):
     polars = pytest.importorskip("polars")
@@ -299,17 +206,6 @@ def test_names_that_are_no_text_are_names_like_others(command, table):
     )
     Path(name).write_text("a,b\n1,2\n")
     assert command.refuses("predict", "model.json", name).startswith(r"a\udcff.csv lacks 1 column")
-
-
-@posix
-def test_results_are_written_to_a_pipe_of_any_name_as_csv(command, table):
-    os.mkfifo("out")
-    found = []
-    reader = threading.Thread(target=lambda: found.append(Path("out").read_text()))
-    reader.start()
-    command.succeeds("predict", "model.json", "t.npz", "-o", "out")
-    reader.join(60)
-    assert found == [Path("expected.csv").read_text()]
 
 
 @posix

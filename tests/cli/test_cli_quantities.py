@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import command_fixture  # noqa: F401
-from forged_files import forged
 from sklearn.metrics import (
     mean_absolute_error,
     mean_gamma_deviance,
@@ -20,7 +19,6 @@ from sklearn.model_selection import train_test_split
 
 from gpustump import (
     AdaBoostClassifier,
-    GlassBoxRegressor,
     LogitBoostClassifier,
     StumpBoostingRegressor,
     StumpEnsemble,
@@ -140,7 +138,7 @@ def test_an_exposure_means_counts_and_predict_finds_its_column(command, table):
     for options, exposure in (((), table["years"]), (("--exposure", "age"), table["age"])):
         command.succeeds("predict", "model.json", "table.csv", "-o", "out.npz", *options)
         with np.load("out.npz") as found:
-            assert found.files == ["prediction"]
+            assert found.files == ["row", "prediction"]
             of_rows = reg.predict(table[FEATURES], exposure=exposure)
             assert np.array_equal(found["prediction"], of_rows)
     table.drop("years").write_csv("other.csv")
@@ -207,19 +205,6 @@ def test_a_row_is_explained_with_what_is_known_of_it(command, table, target, opt
     assert "known beforehand" in Path("row.svg").read_text()
 
 
-def test_a_glass_box_has_the_settings_of_the_regressor(command, table):
-    outcome = trained(command, "cost", "--glass-box", "--bags", 2, "--test-size", 0)
-    reg = GlassBoxRegressor(n_estimators=30, n_bags=2, random_state=0, device="cpu")
-    assert outcome.row("digest") == reg.fit(table[FEATURES], table["cost"]).model_.digest()
-
-
-def test_constraints_hold_for_quantities(command, table):
-    trained(command, "cost", "--monotone", "age=1")
-    model = StumpEnsemble.load("model.json")
-    rows = np.column_stack([np.arange(18.0, 80.0), np.full(62, 170.0)])
-    assert (np.diff(model.predict(rows)) >= 0.0).all()
-
-
 def test_few_whole_numbers_are_asked_about(command, table):
     for target in ("claims", "code"):
         message = command.refuses("train", "table.csv", "--target", target)
@@ -278,15 +263,6 @@ def test_options_of_predict_are_for_models_that_have_them(command, table):
     assert "is for models of counts" in command.refuses(*predict, "--exposure", "age")
 
 
-def test_a_file_whose_details_name_no_column_is_refused(command, table):
-    trained(command, "claims", "--exposure", "years")
-    content = json.loads(Path("model.json").read_text())
-    content["details"]["exposure"] = ["years"]
-    Path("model.json").write_text(forged(content))
-    message = command.refuses("predict", "model.json", "table.csv")
-    assert "hold ['years'] as its exposure; it must be text" in message
-
-
 def test_explanations_of_a_table_are_of_the_score_without_what_is_known(command, table):
     trained(command, "claims", "--exposure", "years")
     model = StumpEnsemble.load("model.json")
@@ -301,69 +277,6 @@ def test_explanations_of_a_table_are_of_the_score_without_what_is_known(command,
     assert "--class is for classes" in command.refuses(
         "explain", "model.json", "table.csv", "--row", 3, "--class", "a"
     )
-
-
-def test_a_row_of_a_bagged_model_has_the_range_of_the_bags(command, table):
-    trained(command, "cost", "--bags", 3)
-    model = StumpEnsemble.load("model.json")
-    X = table[FEATURES].to_numpy().astype(np.float64)[:1]
-    own = [bag.predict(X)[0] for bag in model.bag_models]
-    shown = command.succeeds("explain", "model.json", "table.csv", "--row", 1)
-    assert shown.row("over 3 bags") == f"{min(own):.6g} to {max(own):.6g}"
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e296, 1e-300])
-def test_models_of_any_size_are_shown(command, table, scale):
-    table.with_columns(cost=polars.col("cost") * scale).write_csv("table.csv")
-    trained(command, "cost")
-    shown = command.succeeds("inspect", "model.json", "--rounds", 3, "--plot", "model.png")
-    assert shown.row("predicts") == "a quantity"
-    assert shown.row("scores") == "prediction"
-    assert max(map(len, shown.out.splitlines())) <= 100
-    shown = command.succeeds("explain", "model.json", "table.csv", "--row", 1, "--plot", "row.png")
-    assert max(map(len, shown.out.splitlines())) <= 100
-
-
-def test_exports_of_the_command_line_predict_quantities(command, table):
-    import sqlite3
-
-    trained(command, "cost")
-    command.succeeds("export", "model.json", "-o", "model.sql", "--table", "people")
-    command.succeeds("export", "model.json", "-o", "model.h")
-    with sqlite3.connect(":memory:") as connection:
-        connection.execute("CREATE TABLE people (age REAL, size REAL)")
-        connection.executemany("INSERT INTO people VALUES (?, ?)", table[FEATURES].rows())
-        found = [row[-1] for row in connection.execute(Path("model.sql").read_text())]
-    connection.close()
-    assert np.array_equal(found, StumpEnsemble.load("model.json").predict(table[FEATURES]))
-
-
-def test_an_audit_finds_a_changed_cell(command, table):
-    trained(command, "claims", "--exposure", "years")
-    outcome = command.succeeds("audit", "model.json", "table.csv")
-    assert outcome.row("result").startswith("the same, 30 rounds, digest ")
-    table.with_columns(years=polars.col("years") + (polars.col("age") == 41)).write_csv("other.csv")
-    outcome = command("audit", "model.json", "other.csv")
-    assert outcome.code == 1
-    assert outcome.row("result").startswith("differs: ")
-
-
-def test_a_column_that_rises_or_falls_with_the_target_is_pointed_out(command, table):
-    for answer in (polars.col("cost") * 2.0, -polars.col("cost")):
-        table.with_columns(answer=answer).write_csv("table.csv")
-        outcome = command.succeeds("train", "table.csv", "--target", "cost", "--rounds", 5)
-        assert "'answer' alone predicts the target without error" in outcome.out
-    mixed = polars.when(polars.col("age") > 50).then(-polars.col("cost")).otherwise("cost")
-    table.with_columns(answer=mixed).write_csv("table.csv")
-    outcome = command.succeeds("train", "table.csv", "--target", "cost", "--rounds", 5)
-    assert "alone predicts" not in outcome.out
-
-
-def test_a_training_goes_on_from_its_checkpoint(command, table):
-    once = trained(command, "claims", "--exposure", "years").row("digest")
-    options = ("--checkpoint", "run.ckpt", "--resume")
-    assert trained(command, "claims", "--exposure", "years", *options).row("digest") == once
-    assert not Path("run.ckpt").exists()
 
 
 @pytest.mark.parametrize("options", [("--bags", 2), ("--test-size", 0), ("--patience", 5)])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import command_fixture  # noqa: F401
-
-from gpustump import StumpEnsemble
 
 
 @pytest.fixture
@@ -54,47 +51,3 @@ def test_a_table_with_more_columns_than_the_result_is_not_replaced(command, tabl
         assert "--force" in command.refuses(
             *("predict", "model.json", "t.npz", "-o", "out.csv", "--no-proba")
         )
-
-
-def test_a_refusal_comes_before_the_table_is_read(command, table):
-    Path("out.csv").write_text("mine")
-    assert "--force" in command.refuses("predict", "model.json", "none.npz", "-o", "out.csv")
-
-
-def test_force_replaces_what_is_no_picture(command, table):
-    pytest.importorskip("matplotlib")
-    Path("page.png").write_text("mine")
-    assert "--force" in command.refuses("inspect", "model.json", "--plot", "page.png")
-    command.succeeds("inspect", "model.json", "--plot", "page.png", "--force")
-    assert Path("page.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_summary_says_which_model_was_replaced(command, table):
-    before = StumpEnsemble.load("model.json").digest()
-    arguments = ("train", "t.npz", "--target", "y", "--rounds", 4)
-    written = command.succeeds(*arguments).row("written")
-    assert re.fullmatch(r"model\.json, \d\.\d kB; it replaced the model (\w{12})\.\.\.", written)
-    assert before.startswith(written[-15:-3])
-    assert "replaced" not in command.succeeds(*arguments, "-o", "new.json").row("written")
-    Path("new.json").write_text("mine")
-    written = command.succeeds(*arguments, "-o", "new.json", "--force").row("written")
-    assert written.endswith("; it replaced a file that was not a model")
-
-
-def test_text_that_only_speaks_of_models_is_not_replaced(command, table):
-    for text in ("about my gpustump model", '{"about": "gpustump model"}', "[1, 2]"):
-        Path("notes.json").write_text(text)
-        message = command.refuses("train", "t.npz", "--target", "y", "-o", "notes.json")
-        assert message.endswith(
-            "exists and is not a gpustump model; give another name, or --force."
-        )
-
-
-def test_a_model_that_was_indented_anew_is_still_one(command, table):
-    import json
-
-    document = json.loads(Path("model.json").read_text())
-    for indent in (None, 8):
-        Path("model.json").write_text(json.dumps(document, indent=indent))
-        outcome = command.succeeds("train", "t.npz", "--target", "y", "--rounds", 2)
-        assert "it replaced the model " in outcome.row("written")

@@ -10,8 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from command import command_fixture  # noqa: F401
-from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from gpustump import AdaBoostClassifier, StumpEnsemble
@@ -75,68 +74,6 @@ def test_every_format_of_the_same_numbers_gives_the_librarys_model(command, n_cl
     assert set(digests.values()) == {library_model(X, y).digest()}, digests
 
 
-def test_float32_is_kept_and_gives_the_librarys_model(command):
-    polars = pytest.importorskip("polars")
-    X = np.random.default_rng(1).normal(size=(150, 3)).astype(np.float32)
-    y = (X[:, 0] > 0.1).astype(int)
-    y[:20] = 1
-    frame = polars.DataFrame(X, schema=["a", "b", "c"]).with_columns(label=y)
-    assert frame.schema["a"] == polars.Float32
-    frame.write_parquet("table.parquet")
-    np.savez("table.npz", X=X, label=y)
-    expected = library_model(X, y).digest()
-    for name in ("table.parquet", "table.npz"):
-        assert command.succeeds("train", name, "--target", "label").row("digest") == expected
-
-
-def test_report_states_what_scikit_learn_finds_on_the_held_out_rows(command):
-    X, y = load_iris(return_X_y=True)
-    np.savez("iris.npz", X=X, y=y)
-    outcome = command.succeeds(
-        *("train", "iris.npz", "--target", "y", "--loss", "exponential"),
-        *("--rounds", 5, "--learning-rate", 0.5),
-        *("--test-size", 0.3, "--seed", 7),
-    )
-    rows, held_out = train_test_split(np.arange(len(y)), test_size=0.3, random_state=7, stratify=y)
-    rows, held_out = np.sort(rows), np.sort(held_out)
-    classifier = AdaBoostClassifier(n_estimators=5, learning_rate=0.5, device="cpu")
-    classifier.fit(X[rows], y[rows])
-    accuracy = accuracy_score(y[held_out], classifier.predict(X[held_out]))
-    area = roc_auc_score(y[held_out], classifier.predict_proba(X[held_out]), multi_class="ovr")
-    error = np.mean(classifier.predict(X[rows]) != y[rows])
-    assert outcome.row("digest") == classifier.model_.digest()
-    assert outcome.row("held-out accuracy").startswith(f"{accuracy:.4f} (")
-    assert outcome.row("held-out ROC AUC").startswith(f"{area:.4f}, ")
-    assert outcome.row("training error").startswith(f"{error:.4f}")
-    assert outcome.row("rounds").startswith(str(sum(map(len, classifier.model_.members))))
-
-
-def test_training_error_is_given_with_its_bound(command):
-    outcome = command.succeeds("train", "--rounds", 3)
-    data = load_breast_cancer()
-    labels = data.target_names[data.target]
-    rows = np.sort(
-        train_test_split(np.arange(569), test_size=0.2, random_state=0, stratify=labels)[0]
-    )
-    classifier = AdaBoostClassifier(n_estimators=3, device="cpu")
-    last = classifier.fit(data.data[rows], labels[rows]).rounds_[0][-1]
-    assert outcome.row("training error") == (
-        f"{last.training_error:.4f}, at most {last.training_bound:.4f} by AdaBoost's bound"
-    )
-
-
-@pytest.mark.filterwarnings("ignore:.* made no round")
-def test_report_says_why_there_are_fewer_rounds(command):
-    X = np.repeat([[0.0], [1.0]], 20, axis=0)
-    np.savez("perfect.npz", X=X, y=X[:, 0].astype(int))
-    outcome = command.succeeds("train", "perfect.npz", "--target", "y")
-    assert outcome.row("rounds") == "1 of 100: a stump without error ended it"
-    np.savez("chance.npz", X=np.zeros((40, 1)), y=X[:, 0].astype(int))
-    outcome = command.succeeds("train", "chance.npz", "--target", "y")
-    assert outcome.row("rounds") == "0 of 100: no further stump is better than chance"
-    assert outcome.row("most votes") == "none: no stump is better than chance"
-
-
 def test_all_rows_are_trained_on_if_none_are_held_out(command):
     X, y = samples()
     np.savez("table.npz", X=X, y=y)
@@ -150,30 +87,6 @@ def test_quiet_prints_nothing_and_silences_no_later_command(command):
     listeners = announcements.listeners[:]
     assert command.succeeds("train", "--quiet").out == ""
     assert announcements.listeners == listeners != []
-
-
-def test_verbose_tells_by_which_engine_and_why(command, monkeypatch):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
-    outcome = command.succeeds("train", "--rounds", 3, "--verbose")
-    assert outcome.row("trained by").startswith(
-        "cpu, the reference scan, on arrays: GPUSTUMP_KERNELS asks for it"
-    )
-    assert "trained by" not in command.succeeds("train", "--rounds", 3).out
-    assert "not allowed with" in command.refuses("train", "--quiet", "--verbose")
-
-
-def test_what_compiling_took_is_said_by_the_process_that_compiled(command, monkeypatch):
-    compiling = pytest.importorskip("gpustump.engines.cpu.runtime.compiling")
-    monkeypatch.setattr(compiling, "seconds_compiling", lambda: 8.25)
-    assert "8.2 s to compile the kernels, once" in command.succeeds("train").row("time")
-    monkeypatch.setattr(compiling, "seconds_compiling", lambda: 0.0)
-    assert "compile" not in command.succeeds("train").out
-
-
-def test_model_file_is_the_same_in_every_run(command):
-    command.succeeds("train", "-o", "first.json")
-    command.succeeds("train", "-o", "second.json")
-    assert command.files()["first.json"] == command.files()["second.json"]
 
 
 def test_weights_are_used_and_are_no_feature(command):
@@ -291,18 +204,6 @@ def test_times_and_decimals_become_numbers(command):
     assert outcome.row("encoded") == "date: date, in days since 1970-01-01"
 
 
-def test_missing_words_blanks_and_infinities_in_text_files(command):
-    pytest.importorskip("polars")
-    lines = ["x, y ,label", "NaN, 1,a", " 2 ,NA,b", ",-inf ,a", "4,inf,b", "null, 1e2,a", "6, 7,b"]
-    (command.folder / "table.csv").write_text("\r\n".join(lines) + "\r\n")
-    outcome = command.succeeds("train", "table.csv", "--target", "label", "--test-size", 0)
-    X = np.asarray(
-        [[np.nan, 1], [2, np.nan], [np.nan, -np.inf], [4, np.inf], [np.nan, 100], [6, 7]]
-    )
-    assert outcome.row("digest") == library_model(X, np.asarray(list("ababab")), share=0).digest()
-    assert StumpEnsemble.load("model.json").feature_names == ("x", "y")
-
-
 def test_rows_without_a_target_are_left_out_if_asked(command):
     polars = pytest.importorskip("polars")
     X, y = samples()
@@ -357,15 +258,6 @@ def test_a_model_is_replaced_but_no_other_file_unless_forced(command):
     assert "--force" in command.refuses("train", "-o", "notes.json")
     command.succeeds("train", "--rounds", 1, "-o", "notes.txt", "--force")
     assert StumpEnsemble.load("notes.txt").n_rounds == 1
-
-
-def test_a_quiet_run_works_out_no_report(command, monkeypatch):
-    def refuse(*_: object) -> None:
-        raise AssertionError("nobody is going to read it")
-
-    monkeypatch.setattr("gpustump.cli.commands.train.summary", refuse)
-    assert command.succeeds("train", "--rounds", 3, "--quiet").out == ""
-    assert "model.json" in command.files()
 
 
 def test_names_that_no_file_can_hold_are_refused_in_one_line(command):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,11 +20,8 @@ from gpustump import (
     LogitBoostClassifier,
     RegionMember,
     Split,
-    StumpBoostingRegressor,
     StumpEnsemble,
 )
-from gpustump.cli import method
-from gpustump.cli.options import parse
 
 OPTIONS = {
     "--loss logistic": lambda: LogitBoostClassifier(device="cpu"),
@@ -54,12 +49,11 @@ OPTIONS = {
     "--glass-box --loss logistic --rounds 60": lambda: GlassBoxClassifier(
         n_estimators=60, random_state=0, device="cpu"
     ),
-    "--votes real --rounds 30 --bags 3 --set-aside 0.2 --patience 4": (
+    "--votes real --rounds 30 --bags 3 --patience 4": (
         lambda: AdaBoostClassifier(
             n_estimators=30,
             votes="real",
             n_bags=3,
-            validation_fraction=0.2,
             n_iter_no_change=4,
             random_state=0,
             device="cpu",
@@ -120,12 +114,9 @@ UNDEFINED = {
     "--loss logistic --votes discrete": "--votes is for --loss exponential",
     "--l2 1": "--l2 is for --loss logistic, and for quantities",
     "--l2 1 --votes real": "--l2 is for --loss logistic, and for quantities",
-    "--weak-learner interval --votes real": "for discrete votes, not for --votes real",
-    "--weak-learner interval --loss logistic": "for discrete votes, not for --loss logistic",
-    "--weak-learner interval --multi-class shared": "not for shared stumps",
     "--loss squared": "squared_error, poisson or gamma; got 'squared'",
     "--loss ''": "--loss: must be exponential, logistic, squared_error",
-    "--votes newton": "must be discrete or real; got 'newton'; Newton votes are what --loss",
+    "--votes newton": "must be discrete or real; got 'newton'; Newton votes: --loss logistic",
     "--multi-class all": "--multi-class: must be one-vs-rest or shared; got 'all'",
     "--smoothing-rounds 9": "--smoothing-rounds is for --loss logistic, and for quantities",
     "--smoothing-rounds 9 --votes real": "--smoothing-rounds is for --loss logistic, and for",
@@ -134,10 +125,8 @@ UNDEFINED = {
     "--l2 inf --loss logistic": "--l2: must be a number of at least 0; got 'inf'",
     "--l2 much --loss logistic": "--l2: must be a number of at least 0; got 'much'",
     "--loss logistic --learning-rate 0": "--learning-rate: must be a number above 0",
-    "--set-aside 0.2": "--set-aside needs --patience, which watches these rows, or --bags",
-    "--patience 3 --set-aside 0": "--set-aside: must be a share of the rows, above 0 and below 1",
-    "--glass-box --votes real": "--glass-box takes no --loss exponential, no --votes",
-    "--glass-box --loss exponential": "--glass-box takes no --loss exponential, no --votes",
+    "--glass-box --votes real": "--glass-box takes no --loss exponential and no --votes",
+    "--glass-box --loss exponential": "--glass-box takes no --loss exponential and no --votes",
     "--bags 0": "--bags: must be a whole number of at least 1 and at most 1000000; got '0'",
     "--patience 0": "--patience: must be a whole number of at least 1; got '0'",
 }
@@ -148,63 +137,6 @@ def test_what_is_not_defined_is_refused_before_the_table_is_read(command, option
     message = command.refuses("train", "absent.npy", "--target", 0, *options.split())
     assert UNDEFINED[options] in message
     assert message.endswith("(see gpustump train --help)")
-
-
-def test_intervals_still_train(command):
-    X, y = table(2)
-    rows, _ = parts(y)
-    outcome = trained(command, "--weak-learner interval --rounds 5 --votes discrete")
-    classifier = AdaBoostClassifier(n_estimators=5, weak_learner="interval", device="cpu")
-    assert outcome.row("digest") == classifier.fit(X[rows], y[rows]).model_.digest()
-    assert outcome.row("votes") == "discrete: AdaBoost, stumps and intervals, learning rate 1"
-
-
-@pytest.mark.parametrize(
-    ("default", "estimator"),
-    [
-        (method.LOGITBOOST, LogitBoostClassifier()),
-        (
-            replace(method.ADABOOST, votes="real"),
-            AdaBoostClassifier(votes="real", n_estimators=100),
-        ),
-    ],
-)
-def test_one_constant_says_what_train_uses_without_options(
-    command, monkeypatch, capsys, default, estimator
-):
-    monkeypatch.setattr(method, "DEFAULT", default)
-    X, y = table(2)
-    rows, _ = parts(y)
-    outcome = trained(command, "")
-    assert outcome.row("digest") == estimator.fit(X[rows], y[rows]).model_.digest()
-    assert not re.search("^(loss|votes) ", outcome.out, re.M)
-    real = AdaBoostClassifier(votes="real", n_estimators=100).fit(X[rows], y[rows])
-    assert trained(command, "--votes real").row("digest") == real.model_.digest()
-    trained(command, "--weak-learner interval")
-    with pytest.raises(SystemExit):
-        parse(["train", "--help"])
-    shown = " ".join(capsys.readouterr().out.split())
-    assert f"Without options: --loss {default.loss}, " in shown
-    assert f"(default: {default.rounds or 200}" in shown
-
-
-def test_help_names_the_estimators_and_the_defaults_of_all_losses(capsys):
-    with pytest.raises(SystemExit):
-        parse(["train", "--help"])
-    shown = " ".join(capsys.readouterr().out.split())
-    usual, l2 = LogitBoostClassifier(), LogitBoostClassifier().l2_regularization
-    assert "for classes exponential or logistic, for quantities squared_error, poisson" in shown
-    assert "AdaBoost, the estimator AdaBoostClassifier" in shown
-    assert "LogitBoost, the estimator LogitBoostClassifier" in shown
-    regressor = StumpBoostingRegressor()
-    of_quantities = f"for quantities: {regressor.learning_rate})"
-    assert f"with --loss logistic: {usual.learning_rate}; {of_quantities}" in shown
-    rounds = "200 times the number of classes that share the stumps"
-    assert f"with --loss logistic: {rounds}; for quantities: {regressor.n_estimators})" in shown
-    assert f"in units of the weights (default: 0.0; with --loss logistic: {l2})" in shown
-    assert "Without options: --loss exponential, --votes discrete, --multi-class one-vs-rest." in (
-        shown
-    )
 
 
 @pytest.mark.parametrize(
@@ -231,12 +163,6 @@ def test_the_summary_says_what_was_trained_unless_it_is_the_default(
     outcome = trained(command, options)
     found = re.findall(r"^(loss|votes)  +(.*)$", outcome.out, re.M)
     assert found == ([] if row is None else [row])
-
-
-def test_the_summary_tells_of_smoothing_rounds(command):
-    table(2)
-    outcome = trained(command, "--loss logistic --smoothing-rounds 9 --rounds 12")
-    assert outcome.row("smoothing") == "the first 9 rounds of each run"
 
 
 def test_logistic_boosting_states_the_training_log_loss_and_no_bound(command):
@@ -337,36 +263,6 @@ def test_votes_that_become_too_large_are_told_on_stderr_too(command):
     )
 
 
-def test_a_class_of_one_row_is_trained_on_if_none_is_held_out(command):
-    X, y = table(2)
-    y[7] = 2
-    np.savez("table.npz", X=X, y=y)
-    assert "2 occurs only once" in command.refuses(
-        "train", "table.npz", "--target", "y", "--loss", "logistic"
-    )
-    outcome = trained(command, "--loss logistic --test-size 0 --rounds 10")
-    assert outcome.row("digest") == (
-        LogitBoostClassifier(n_estimators=10).fit(X, y).model_.digest()
-    )
-
-
-def test_the_file_says_what_was_asked_for(command):
-    table(3)
-    trained(command, "--loss logistic --rounds 3", "--quiet")
-    details = json.loads((command.folder / "model.json").read_text())["details"]
-    assert details["training"] == {
-        "rounds": 3,
-        "learning_rate": 0.2,
-        "weak_learner": "stump",
-        "loss": "logistic",
-        "votes": "newton",
-        "multi_class": "shared",
-        "l2": 3.0,
-        "test_size": 0.2,
-        "seed": 0,
-    }
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("options", ["--votes real", "--loss logistic", "--multi-class shared"])
 def test_predictions_and_explanations_are_the_librarys(command, options, n_classes):
@@ -375,9 +271,9 @@ def test_predictions_and_explanations_are_the_librarys(command, options, n_class
     model = StumpEnsemble.load("model.json")
     np.save("rows.npy", X)
     lines = list(csv.reader(io.StringIO(command.succeeds("predict", "model.json", "rows.npy").out)))
-    assert lines[0] == ["prediction", *(f"P({k})" for k in range(n_classes))]
-    assert [int(line[0]) for line in lines[1:]] == model.predict(X).tolist()
-    assert np.array_equal(np.asarray(lines[1:])[:, 1:].astype(float), model.predict_proba(X))
+    assert lines[0] == ["row", "prediction", *(f"P({k})" for k in range(n_classes))]
+    assert [int(line[1]) for line in lines[1:]] == model.predict(X).tolist()
+    assert np.array_equal(np.asarray(lines[1:])[:, 2:].astype(float), model.predict_proba(X))
     lines = list(csv.reader(io.StringIO(command.succeeds("explain", "model.json", "rows.npy").out)))
     found = np.asarray(lines[1:], dtype=float).reshape(len(X), model.n_outputs, -1)
     scores = model.decision_function(X).reshape(len(X), -1)
@@ -440,16 +336,6 @@ def test_votes_at_a_low_learning_rate_have_as_many_decimals_as_they_need(command
     assert line == "1. column 0 <= 1 -> -1 +0.000977, else 1 +0.000061 0"
 
 
-def test_every_class_has_its_rules_of_regions_against_the_rest(command):
-    saved([[[-0.5], [0.25], [0.0]]], [Split(0, 1.0)], [-0.25], classes=("a", "b", "c"), n_members=3)
-    lines = inspected(command)
-    assert "scores half the log-odds of each class against the rest" in lines
-    assert "start from a: -0.250, b: -0.250, c: -0.250" in lines
-    for label in "abc":
-        assert f"{label} against the rest" in lines
-        assert f"1. column 0 <= 1 -> not {label} +0.500, else {label} +0.250 0" in lines
-
-
 def test_shared_stumps_are_tables_of_classes_and_regions(command):
     saved(
         [[[1.0, -0.5, 0.0], [-0.25, 0.5, 0.0], [0.0, 0.0, 0.125]], np.full((3, 3), 0.25)],
@@ -506,41 +392,3 @@ def test_the_rules_shown_add_up_to_the_scores(command):
         scores += np.where(X[:, int(feature)] <= threshold, *votes)
     expected = StumpEnsemble.load("model.json").decision_function(X)
     assert scores == pytest.approx(expected, abs=13 * 0.0005)
-
-
-def test_encoded_columns_read_as_they_were_written_for_every_kind_of_votes(command):
-    polars = pytest.importorskip("polars")
-    random = np.random.default_rng(0)
-    colours = random.choice(["red", "blue"], 80)
-    flags = random.random(80) < 0.5
-    label = np.where((colours == "blue") != (random.random(80) < 0.1), "b", "a")
-    label = np.where(flags & (random.random(80) < 0.2), "b", label)
-    frame = polars.DataFrame({"colour": colours, "flag": flags, "label": label})
-    frame.write_parquet("table.parquet")
-    for options in (["--loss", "logistic"], ["--votes", "real"]):
-        command.succeeds("train", "table.parquet", "--target", "label", *options, "--quiet")
-        rules = [line for line in inspected(command) if line[:1].isdigit()]
-        assert rules[0].startswith("1. colour is not blue -> a +")
-        assert any("flag is false -> a +" in rule for rule in rules)
-
-
-def test_devices_says_which_votes_each_engine_trains(command, monkeypatch):
-    monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: ())
-    out = command.succeeds("devices").out
-    trains = {line.split()[0]: line.split()[3] for line in out.splitlines() if "kernels, " in line}
-    assert trains == {"sorted": "all", "coded": "all", "cuda": "all"}
-    (reference,) = (line for line in out.splitlines() if line.startswith("reference"))
-    assert reference.split()[3] == "all"
-
-
-def test_devices_asks_the_engines_which_votes_they_train(command, monkeypatch):
-    monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: ())
-
-    def knows_newton_votes(task):
-        is_known = task.search.has_signs or task.search.votes == "newton"
-        return None if is_known else "these votes are not known"
-
-    monkeypatch.setattr("gpustump.cli.commands.devices.refusal_of_any", knows_newton_votes)
-    out = command.succeeds("devices").out
-    (cuda,) = (line for line in out.splitlines() if line.startswith("cuda "))
-    assert cuda.split()[3:5] == ["discrete,", "logistic"]

@@ -102,15 +102,6 @@ def test_a_number_can_stand_for_a_missing_value_in_every_format(command, ending)
     assert found.row("digest") == expected.row("digest")
 
 
-def test_a_missing_word_in_the_target_is_a_missing_target(command):
-    rows = [f"{k},{['a', 'b', '?'][k % 3]}" for k in range(60)]
-    Path("table.csv").write_text("\n".join(["x,label", *rows]) + "\n")
-    message = command.refuses("train", "table.csv", "--target", "label", "--missing", "?")
-    assert "missing in 20 rows of 60" in message
-    options = ("--target", "label", "--missing", "?", "--drop-missing-target")
-    assert command.succeeds("train", "table.csv", *options).row("classes").startswith("2: ")
-
-
 def test_codes_stay_text_and_can_be_made_numbers(command):
     r = np.random.default_rng(0)
     zips = r.choice(["01234", "98765", "00501", "10001"], 100)
@@ -152,40 +143,13 @@ def test_a_column_of_numbers_can_be_categories_in_every_format(command, ending):
     model = StumpEnsemble.load("model.json")
     labels = model.predict(frame.select("kind", "x").to_pandas())
     written = Path("out.csv").read_text().splitlines()[1:]
-    assert [line.partition(",")[0] for line in written] == list(map(str, labels))
+    assert [line.split(",")[1] for line in written] == list(map(str, labels))
 
 
 def test_numeric_names_the_words_that_it_finds(command):
     write({7: "abc", 8: "def"}, 300)
     message = command.refuses("train", "table.csv", "--target", "label", "--numeric", "x")
     assert "--numeric names it, but it holds 'abc', 'def'" in message
-
-
-def test_known_markers_do_not_hide_the_word_that_is_in_the_way(command):
-    write({1: "?", 2: "-", 3: "n/a", 4: "unknown", 7: "x"}, 20)
-    message = command.refuses("train", "table.csv", "--target", "label")
-    assert "all its values are numbers except 'x'. Give --missing x if" in message
-    train(command, "--missing", "x", "--quiet")
-    write({1: "?", 2: "tall"}, 20)
-    message = command.refuses("predict", "model.json", "table.csv", "-o", "out.csv")
-    assert "here it holds text, for example 'tall'. Turn it" in message
-
-
-def test_columns_that_are_left_out_need_no_words_for_missing_values(command):
-    rows = [f"{k},{k % 7},{k % 2}" for k in range(40)]
-    Path("table.csv").write_text("\n".join(["id,x,label", *rows]) + "\n")
-    outcome = train(command, "--drop", "id", "--missing", "3")
-    assert outcome.err == ""
-    assert outcome.row("features") == "1"
-
-
-def test_dates_of_parquet_files_are_no_categories(command):
-    days = polars.Series(["2020-01-05", "2020-01-06"] * 20).str.to_date()
-    polars.DataFrame({"day": days, "label": [0, 1] * 20}).write_parquet("table.parquet")
-    options = ("train", "table.parquet", "--target", "label", "--categorical", "day")
-    assert "'day' cannot be used: --categorical names it, but it is a date. Turn it into" in (
-        command.refuses(*options)
-    )
 
 
 def test_a_model_reads_later_tables_with_the_marks_of_its_own(command):

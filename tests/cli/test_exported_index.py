@@ -10,8 +10,6 @@ import pandas
 import pytest
 from command import command_fixture  # noqa: F401
 
-from gpustump import StumpEnsemble
-
 pytest.importorskip("polars")
 
 
@@ -72,62 +70,12 @@ def test_a_shuffled_index_is_used_with_a_warning_and_can_be_dropped(command):
     assert dropped.row("features") == "2"
 
 
-@pytest.mark.parametrize("name", ["x", "day"])
-def test_other_columns_that_count_are_features(command, name):
-    table = frame()
-    table.insert(0, name + "_", np.arange(len(table)))
-    table.to_csv("table.csv", index=False)
-    outcome = train(command)
-    assert outcome.err == ""
-    assert outcome.row("features") == "3"
-
-
 def test_an_index_that_pandas_keeps_in_parquet_is_left_out(command):
     table = frame()
     table["__index_level_0__"] = np.arange(len(table))
     table.to_parquet("table.parquet")
     outcome = command("train", "table.parquet", "--target", "label", "--rounds", 3)
     assert "'__index_level_0__' is left out" in outcome.err
-
-
-def test_quiet_says_nothing_of_an_index(command):
-    frame().to_csv("table.csv")
-    command.succeeds("train", "table.csv", "--target", "label", "--rounds", 3, "--quiet")
-    assert StumpEnsemble.load("model.json").feature_names == ("x", "z")
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        lambda y: y * 5.0 + np.arange(len(y)) / 1_000,
-        lambda y: np.where(y == 0, "no", np.where(y == 1, "yes", "so")),
-        lambda y: np.where(y == 0, np.nan, np.where(y == 1, 3.0, 9.0)),
-        lambda y: -y,
-        lambda y: np.where((y == 0) & (np.arange(len(y)) % 3 == 0), np.nan, y),
-    ],
-)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_column_that_alone_tells_the_target_is_pointed_out(command, answer, n_classes):
-    table = frame(600)
-    table["label"] = np.random.default_rng(1).integers(0, n_classes, len(table))
-    assert "hold the answer" not in _trained(command, table)
-    table["answer"] = answer(table["label"].to_numpy())
-    outcome = _trained(command, table)
-    assert "the answer?" in outcome
-    assert "'answer' alone predicts the target without error: does it hold the answer?" in outcome
-    table.loc[table.index[-1], "answer"] = table["answer"].iloc[int(table["label"].iloc[-1] == 0)]
-    table.loc[table.index[-1], "label"] = 0 if table["label"].iloc[-1] else 1
-    swapped = table.copy()
-    one, other = (table["label"] == 0).idxmax(), (table["label"] == 1).idxmax()
-    swapped.loc[[one, other], "answer"] = table.loc[[other, one], "answer"].to_numpy()
-    assert "the target without error" not in _trained(command, swapped)
-
-
-def _trained(command, table: pandas.DataFrame) -> str:
-    table.to_csv("table.csv", index=False)
-    outcome = train(command, "--loss", "exponential")
-    assert (outcome.code, outcome.err) == (0, "")
-    return outcome.out
 
 
 def test_names_that_are_blank_are_shown_in_quotes(command):

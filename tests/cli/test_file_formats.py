@@ -154,31 +154,3 @@ def test_decimal_commas_give_the_same_model_and_are_mentioned(command, frame):
     assert digest(command, "quoted.csv", "--decimal", ",") == expected
     for name in ("quoted.csv", "plain.csv", "comma.csv"):
         assert predictions(command, name) == texts
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--decimal", ";"), "--decimal: must be . or ,; got ';'"),
-        (("--encoding", "utf-9"), "--encoding: must be an encoding that Python knows"),
-        (("--encoding", "base64"), "--encoding: must be an encoding that Python knows"),
-        (("--drop", "label"), "--drop and --target both name 'label'; the target is never"),
-        (("--numeric", "label"), "--numeric and --target both name 'label'; the target is never"),
-        (("--categorical", "absent"), "--categorical: table.csv has no column 'absent'"),
-        (("--numeric", "x", "--categorical", "x"), "--categorical and --numeric both name 'x'"),
-        (("--weight", "absent"), "--weight: table.csv has no column 'absent'"),
-    ],
-)
-def test_wrong_options_are_refused_before_the_rows_are_read(command, monkeypatch, options, said):
-    Path("table.csv").write_text("x,label\n1,0\n2,1\n")
-    monkeypatch.setattr("polars.read_csv", None)
-    assert said in command.refuses("train", "table.csv", "--target", "label", *options)
-
-
-def test_a_column_that_the_model_lacks_is_missed_before_the_rows_are_read(command, monkeypatch):
-    Path("table.csv").write_text("x,label\n" + "".join(f"{k},{k % 2}\n" for k in range(30)))
-    command.succeeds("train", "table.csv", "--target", "label", "--rounds", 2, "--quiet")
-    Path("new.csv").write_text("X,label\n1,0\n")
-    monkeypatch.setattr("polars.read_csv", None)
-    message = command.refuses("predict", "model.json", "new.csv", "-o", "out.csv")
-    assert message.startswith("new.csv lacks 1 column that the model needs: 'x'. Did you mean 'X'?")

@@ -14,7 +14,7 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import log_loss
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.cli.columns.offsets import Offsets
+from gpustump.cli.columns.targets import Offsets
 from gpustump.cli.columns.training import Part
 from gpustump.model.encoding import plain_encoding
 

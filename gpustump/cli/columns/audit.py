@@ -14,21 +14,22 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel, as_in_training, text_options
-from gpustump.cli.columns.offsets import OffsetColumns
-from gpustump.cli.columns.targets import target_labels, target_numbers
+from gpustump.cli.columns.targets import OffsetColumns, target_labels, target_numbers
 from gpustump.cli.columns.training import (
     BREAST_CANCER_TARGET,
     TrainingData,
+    as_read,
     breast_cancer,
     checked_weights,
+    known_rows,
     places_of,
+    words_removed,
 )
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import read_table
-from gpustump.cli.read.requests import TEXT, Request, Wanted
-from gpustump.cli.read.table import InputTable, UnreadColumn
-from gpustump.data.columns import NUMERIC, AsText, Column, WithoutWords, without_words
-from gpustump.data.readable import counted, quoted, shown, thousands
+from gpustump.cli.read.table import TEXT, InputTable, Request, Wanted
+from gpustump.data.columns import Column
+from gpustump.data.readable import counted, shown, thousands
 from gpustump.model.encoding import Encoding, encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -82,13 +83,11 @@ def read_audit_data(path: str | None, loaded: LoadedModel, columns: Columns) -> 
         If it is not a table with the columns that the model was trained on.
     """
     reader = _Reader(loaded, columns)
-    table = reader.words_removed(_table(path, reader))
+    table = words_removed(_table(path, reader), loaded.encoding.missing)
     target, target_at = table.column_or_vector(columns.target, "--target")
     target = reader.as_labels(target, target_at)
     missing = target.missing()
-    n_missing = int(np.count_nonzero(missing))
-    if n_missing == len(missing):
-        raise InputError(f"{table.source}: the target {quoted(target.name)} is empty.")
+    n_missing = known_rows(missing, table.source, target.name)
     if n_missing:
         table = table.with_rows(~missing)
         target = reader.as_labels(*table.column_or_vector(columns.target, "--target"))
@@ -143,20 +142,9 @@ class _Reader(NamedTuple):
         """The columns to read: features, target and weights."""
         return Request(self._choose, text_options(self.encoding))
 
-    def words_removed(self, table: InputTable) -> InputTable:
-        """The table without the user's words for missing values."""
-        found = without_words(table, self.encoding.missing)
-        assert isinstance(found, InputTable)
-        pairs = zip(table.columns, found.columns, strict=True)
-        columns = tuple(old if isinstance(old, UnreadColumn) else new for old, new in pairs)
-        return replace(found, columns=columns)
-
     def as_labels(self, column: Column, place: int | None) -> Column:
         """The target as training read it."""
-        if place is None and self.encoding.missing:
-            return WithoutWords(column, self.encoding.missing)
-        is_number = column.kind in NUMERIC and place is not None
-        return AsText(column) if is_number and self.has_text_labels else column
+        return as_read(column, place, self.encoding.missing, is_text=self.has_text_labels)
 
     def features(self, table: InputTable) -> np.ndarray:
         """The features (n_rows, n_features); stderr tells of unknown categories."""

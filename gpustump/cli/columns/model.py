@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.columns.offsets import OffsetColumns, Offsets
+from gpustump.cli.columns.targets import OffsetColumns, Offsets
 from gpustump.cli.errors import as_input_error
-from gpustump.cli.read.files import read_table
-from gpustump.cli.read.requests import NUMBER, TEXT, Request, TextOptions, Wanted
-from gpustump.cli.read.streams import model_file
-from gpustump.cli.read.table import InputTable
+from gpustump.cli.read.files import model_file, read_table
+from gpustump.cli.read.table import NUMBER, TEXT, InputTable, Request, TextOptions, Wanted
 from gpustump.cli.wording import one_line
+from gpustump.data.columns import NUMERIC, TEMPORAL, AsText, Column
+from gpustump.data.readable import temporal_text
 from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -28,9 +28,14 @@ class LoadedModel(NamedTuple):
     encoding: Encoding
 
     @property
+    def named(self) -> StumpEnsemble:
+        """The model with the names that reports and pictures show."""
+        return replace(self.model, feature_names=self.encoding.shown_names)
+
+    @property
     def term_names(self) -> tuple[str, ...]:
         """The names of the features as reports show them, then those of pairs of features."""
-        return replace(self.model, feature_names=self.encoding.shown_names).term_names
+        return self.named.term_names
 
     @property
     def pair_names(self) -> tuple[str, ...]:
@@ -47,7 +52,7 @@ def load_model(path: str) -> LoadedModel:
         If the file is not an intact model.
     """
     with model_file(path) as file:
-        model = StumpEnsemble.load(file.path)
+        model = StumpEnsemble.load(file)
     return LoadedModel(model, model.encoding)
 
 
@@ -67,10 +72,18 @@ def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) 
     return _features(read_table(path, _request(encoding), may_be_empty=may_be_empty), encoding)
 
 
-def read_features_and_offsets(
-    arguments: argparse.Namespace, loaded: LoadedModel
-) -> tuple[np.ndarray, Offsets]:
-    """The same of the table to predict, and what is known of its rows beforehand.
+class TableToPredict(NamedTuple):
+    """The features (n_rows, n_features), what is known of the rows, and an ID (n_rows,) of each."""
+
+    X: np.ndarray
+    offsets: Offsets
+    ids: np.ndarray
+
+
+def read_table_to_predict(
+    arguments: argparse.Namespace, loaded: LoadedModel, id_name: str | None = None
+) -> TableToPredict:
+    """The table that options name, with the IDs in a column, or else the numbers of rows from 1.
 
     Raises
     ------
@@ -83,11 +96,28 @@ def read_features_and_offsets(
 
     def more(header: InputTable) -> dict[int, str]:
         found[:] = [named.those_in(header, arguments)]
-        return {at: NUMBER for _, at in found[0].columns(header) if at is not None}
+        kinds = {} if id_name is None else {header.column_or_vector(id_name, "--id")[1]: TEXT}
+        kinds |= {at: NUMBER for _, at in found[0].columns(header)}
+        return {at: kind for at, kind in kinds.items() if at is not None}
 
     table = read_table(arguments.data, _request(encoding, more), may_be_empty=True)
     offsets = found[0].read(table) if found else Offsets()
-    return _features(table, encoding), offsets
+    ids = np.arange(1, table.n_rows + 1)
+    if id_name is not None:
+        ids = _texts(table.column_or_vector(id_name, "--id")[0])
+    return TableToPredict(_features(table, encoding), offsets, ids)
+
+
+def _texts(column: Column) -> np.ndarray:
+    """The values of a column as text; empty where there is none."""
+    if column.kind in TEMPORAL:
+        numbers = np.asarray(column.numbers()).tolist()
+        return np.asarray([temporal_text(own, column.kind) or "" for own in numbers], dtype=str)
+    missing = column.missing()
+    texts = np.full(len(missing), "", dtype=object)
+    kept = column.with_rows(~missing)
+    texts[~missing] = (AsText(kept) if column.kind in NUMERIC else kept).labels().tolist()
+    return texts.astype(str)
 
 
 def _features(table: InputTable, encoding: Encoding) -> np.ndarray:

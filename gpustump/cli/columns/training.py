@@ -15,15 +15,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpustump.cli.columns.encoding import Forced, learn_encoding
-from gpustump.cli.columns.exported_index import Finding, find_index
-from gpustump.cli.columns.offsets import OffsetColumns, Offsets, refuse_for_classes
-from gpustump.cli.columns.targets import is_quantity, target_labels, target_numbers
+from gpustump.cli.columns.encoding import Finding, Forced, find_index, learn_encoding
+from gpustump.cli.columns.targets import (
+    OffsetColumns,
+    Offsets,
+    is_quantity,
+    refuse_for_classes,
+    target_labels,
+    target_numbers,
+)
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.method import asks_for_quantity
 from gpustump.cli.read.files import read_table
-from gpustump.cli.read.requests import NUMBER, TEXT, Request, TextOptions, Wanted
-from gpustump.cli.read.table import InputTable, UnreadColumn, table_of
+from gpustump.cli.read.table import (
+    NUMBER,
+    TEXT,
+    InputTable,
+    Request,
+    TextOptions,
+    UnreadColumn,
+    Wanted,
+    table_of,
+)
 from gpustump.cli.wording import one_line
 from gpustump.data.columns import (
     NUMERIC,
@@ -38,8 +51,6 @@ from gpustump.model.encoding import Encoding, encode
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
-    from gpustump.data.fingerprint import Fingerprint
-    from gpustump.estimators.boosters import BoostedEstimator
 
 NO_OFFSETS = Offsets()
 
@@ -116,30 +127,6 @@ class Part:
             where = "in the held-out rows, "  # rows trained on cause no such warning
             warnings.warn(where + text, category, stacklevel=2)
         return scores
-
-
-@dataclass(frozen=True)
-class FittedTraining:
-    """A fitted estimator, and the rows that it was fitted on.
-
-    Attributes
-    ----------
-    estimator : BoostedEstimator
-    data : TrainingData
-    trained, held_out : Part
-        None if no rows are held out.
-    seconds : float
-        How long the fit took.
-    fingerprint : Fingerprint
-        Of the whole table, with its labels and weights.
-    """
-
-    estimator: BoostedEstimator
-    data: TrainingData
-    trained: Part
-    held_out: Part | None
-    seconds: float
-    fingerprint: Fingerprint
 
 
 def read_training_data(arguments: argparse.Namespace) -> TrainingData:
@@ -309,23 +296,42 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
 
     words = _missing_words(arguments)
     text = TextOptions(arguments.encoding, None, arguments.decimal, words)
-    table = read_table(arguments.data, Request(choose, text))
-    without = without_words(table, words)
-    assert isinstance(without, InputTable)
-    columns = tuple(
-        old if isinstance(old, UnreadColumn) else new
-        for old, new in zip(table.columns, without.columns, strict=True)
-    )
-    return replace(without, columns=columns)
+    return words_removed(read_table(arguments.data, Request(choose, text)), words)
+
+
+def words_removed(table: InputTable, words: tuple[str, ...]) -> InputTable:
+    """The table with missing values in place of the user's words for them."""
+    found = without_words(table, words)
+    assert isinstance(found, InputTable)
+    pairs = zip(table.columns, found.columns, strict=True)
+    columns = tuple(old if isinstance(old, UnreadColumn) else new for old, new in pairs)
+    return replace(found, columns=columns)
+
+
+def as_read(column: Column, place: int | None, words: tuple[str, ...], *, is_text: bool) -> Column:
+    """The target, of which words were not removed if it is a vector, as text if it shall be."""
+    if place is None and words:
+        return WithoutWords(column, words)
+    return AsText(column) if is_text and column.kind in NUMERIC and place is not None else column
+
+
+def known_rows(missing: np.ndarray, source: str, target: str) -> int:
+    """The number of rows without a target, if some have one.
+
+    Raises
+    ------
+    InputError
+    """
+    n_missing = int(np.count_nonzero(missing))
+    if n_missing == len(missing):
+        raise InputError(f"{source}: the target {quoted(target)} is empty.")
+    return n_missing
 
 
 def target_of(table: InputTable, choice: Choice) -> Column:
     """The column or vector that holds the target."""
     column, at = table.column_or_vector(choice.target, "--target")
-    if at is None and choice.missing:
-        return WithoutWords(column, choice.missing)
-    is_number = column.kind in NUMERIC and at in choice.forced.text
-    return AsText(column) if is_number else column
+    return as_read(column, at, choice.missing, is_text=at in choice.forced.text)
 
 
 def _with_target(
@@ -333,9 +339,7 @@ def _with_target(
 ) -> tuple[InputTable, int]:
     """The rows whose target is known, and the number of others, which an option must allow."""
     missing = target_of(table, choice).missing()
-    n_missing = int(np.count_nonzero(missing))
-    if n_missing == len(missing):
-        raise InputError(f"{table.source}: the target {quoted(choice.target)} is empty.")
+    n_missing = known_rows(missing, table.source, choice.target)
     known = table.with_rows(~missing) if n_missing else table
     if n_missing and not arguments.drop_missing_target:
         _target_values(target_of(known, choice), table.source, arguments)  # no option mends this

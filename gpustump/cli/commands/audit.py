@@ -12,13 +12,11 @@ import numpy as np
 
 from gpustump.cli.columns.audit import columns_of, read_audit_data, rows_text
 from gpustump.cli.columns.constraints import by_feature
-from gpustump.cli.columns.device_option import check_device_option
 from gpustump.cli.columns.model import LoadedModel, load_model
 from gpustump.cli.columns.training import TrainingData, split_rows
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.method import Recipe, estimator, recipe_of
-from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.read.streams import check_one_standard_input, shown_name
+from gpustump.cli.method import Recipe, check_device_option, estimator, recipe_of
+from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
 from gpustump.cli.summary.layout import name_value_lines
 from gpustump.data.readable import shortened, shown
 from gpustump.estimators.audit import audit_with
@@ -53,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         offset = Offset(*data.offsets)
         given = Data(data.X, data.y, data.weights, arguments.device, offset=offset)
         found = audit_with(loaded.model, known, given, kept=kept, means=means)
-    check_unchanged_if_mapped(before)
+    check_unchanged(before, if_mapped=True)
     if not arguments.quiet:
         n_held_out = 0 if kept is None else int(np.count_nonzero(~kept))
         rows = [

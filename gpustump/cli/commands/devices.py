@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,20 +12,10 @@ from gpustump.cli.errors import as_input_error
 from gpustump.cli.summary.layout import aligned_lines
 from gpustump.data.readable import thousands
 from gpustump.engines import route
-from gpustump.engines.contract import Search, Task
+from gpustump.engines.contract import Task
 from gpustump.engines.cpu.engine import CODED, SORTED
-from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
+from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.reference.engine import REFERENCE
-
-ASKED_FOR = {
-    "--votes real": Search(votes="real"),
-    "--loss logistic": Search(votes="newton"),
-    "--multi-class shared": Search(n_outputs=3),
-}
-"""Options of `train` other than its defaults, and the search that each of them needs."""
-
-
-_DISCRETE = Search()
 
 
 class EngineLine(NamedTuple):
@@ -38,8 +26,6 @@ class EngineLine(NamedTuple):
     name, summary : str
     place : str
         The kind of device that it trains on.
-    votes : str
-        Which votes it trains, as the options of `train` name them.
     tables : str
         Which tables it trains.
     problem : str or None
@@ -49,7 +35,6 @@ class EngineLine(NamedTuple):
     name: str
     summary: str
     place: str
-    votes: str
     tables: str
     problem: str | None
 
@@ -88,51 +73,26 @@ def _engines(gpu_problem: str | None) -> list[EngineLine]:
     task = _large_table()
     small = f"{thousands(route.SORTED_SAMPLES)} rows or {thousands(route.SORTED_ELEMENTS)} values"
     lines = [
-        EngineLine(
-            engine.name,
-            engine.summary,
-            place,
-            _votes(engine.refusal, usual),
-            tables,
-            engine.refusal(replace(task, search=usual)),
-        )
-        for engine, usual, place, tables in (
-            (REFERENCE, Search(), "any", "what the others cannot train, and short jobs"),
-            (SORTED, Search(), "cpu", f"tables of up to {small}"),
-            (CODED, Search(), "cpu", "larger tables"),
+        EngineLine(engine.name, engine.summary, place, tables, engine.refusal(task))
+        for engine, place, tables in (
+            (REFERENCE, "any", "what the others cannot train, and short jobs"),
+            (SORTED, "cpu", f"tables of up to {small}"),
+            (CODED, "cpu", "larger tables"),
         )
     ]
-    tables, votes = "arrays on a GPU, and large tables on the host", _votes(refusal_of_any)
-    cuda = CudaEngine.name, CudaEngine.summary, "cuda", votes, tables, gpu_problem
-    return [*lines, EngineLine(*cuda)]
-
-
-def _votes(refusal: Callable[[Task], str | None], usual: Search = _DISCRETE) -> str:
-    """Which votes an engine trains, whether or not it can be used here.
-
-    The engine trains `usual`. If it refuses that here, the reason is not the votes, so the same
-    refusal of another search does not count.
-    """
-    task = _large_table()
-    allowed = (None, refusal(replace(task, search=usual)))
-    options = {"discrete": _DISCRETE, **ASKED_FOR}
-    known = [
-        option.split()[-1]
-        for option, search in options.items()
-        if refusal(replace(task, search=search)) in allowed
-    ]
-    return "all" if len(known) == len(options) else ", ".join(known)
+    tables = "arrays on a GPU, and large tables on the host"
+    return [*lines, EngineLine(CudaEngine.name, CudaEngine.summary, "cuda", tables, gpu_problem)]
 
 
 def _engine_lines(engines: list[EngineLine], found: tuple[Device, ...]) -> list[str]:
-    rows = [("engine", "device", "usable", "votes", "")]
+    rows = [("engine", "device", "usable", "")]
     shown = {device.detail for device in found}
     for engine in engines:
         usable = "yes" if engine.problem is None else "no"
         text = engine.problem or engine.tables
         if text in shown:
             text = "no usable GPU; the list of devices says why"
-        row = engine.name, engine.place, usable, engine.votes, f"{engine.summary}: {text}"
+        row = engine.name, engine.place, usable, f"{engine.summary}: {text}"
         rows.append(row)
     return aligned_lines(rows)
 

@@ -1,17 +1,18 @@
-"""`gpustump explain`: write what each feature and pair adds to the score of each row of a table.
-
-With --row, single rows are explained on standard output, in words and bars; see `explain_rows`.
+"""`gpustump explain`: what each feature and pair adds to the score of each row of a table.
 
 Numbers are written in full: a row's contributions and the intercept add up to its score to the last
-bit, in whatever order, in any program that adds float64 numbers.
+bit, in whatever order, in any program that adds float64 numbers. With --row, single rows are
+explained on standard output, in words and bars, and as a picture.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 import warnings
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -20,11 +21,25 @@ from gpustump.cli.columns.model import (
     at_least_one_row,
     load_model,
     read_features,
+    read_table_to_predict,
 )
-from gpustump.cli.commands.explain_rows import explain_rows, is_about_rows
-from gpustump.cli.errors import as_input_error
-from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.read.streams import check_one_standard_input, shown_name
+from gpustump.cli.columns.targets import Offsets
+from gpustump.cli.errors import InputError, as_input_error
+from gpustump.cli.options import TOP
+from gpustump.cli.read.files import (
+    FileState,
+    check_one_standard_input,
+    check_unchanged,
+    shown_name,
+)
+from gpustump.cli.summary.row import BarStyle, Place, row_lines
+from gpustump.cli.write.paths import STANDARD_OUTPUT, OutputFile
+from gpustump.cli.write.pictures import (
+    check_picture,
+    default_matplotlib,
+    picture,
+    write_picture,
+)
 from gpustump.cli.write.results import (
     Layout,
     Result,
@@ -32,7 +47,12 @@ from gpustump.cli.write.results import (
     check_result_file,
     write_result,
 )
-from gpustump.model.ensemble import INTERCEPT, StumpEnsemble
+from gpustump.data.readable import counted, listed, quoted, suggestion
+from gpustump.model.ensemble import INTERCEPT, Label, StumpEnsemble
+from gpustump.plots.one_row import RowScore, known_score, row_score
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCORE = "(score)"
 """In parentheses, as it is not a feature."""
@@ -41,9 +61,26 @@ SCORE = "(score)"
 def run(arguments: argparse.Namespace) -> None:
     """Explain as the options say."""
     check_one_standard_input(arguments.model, arguments.data)
-    if is_about_rows(arguments):
-        explain_rows(arguments)
-        return
+    _check_options(arguments)
+    (_explain_rows if arguments.row else _explain_table)(arguments)
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    if not arguments.row:
+        for name in ("label", "top", "plot", "exposure", "init_score"):
+            if getattr(arguments, name) is not None:
+                option = "class" if name == "label" else name.replace("_", "-")
+                raise InputError(f"--{option} is for one row; add --row N.")
+    elif arguments.output != STANDARD_OUTPUT:
+        raise InputError(
+            "--output writes the contributions for all rows, --row prints text on standard output; "
+            "leave one of them out."
+        )
+    elif arguments.plot is not None and len(arguments.row) > 1:
+        raise InputError(f"--plot draws one row, but --row is given {len(arguments.row)} times.")
+
+
+def _explain_table(arguments: argparse.Namespace) -> None:
     check_result_file(arguments.output, inputs=(arguments.model, arguments.data))
     loaded = load_model(arguments.model)
     layout = _layout(loaded)
@@ -68,41 +105,6 @@ def _layout(loaded: LoadedModel) -> Layout:
     return Layout(_made_different(parts), arrays)
 
 
-def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileState | None) -> Result:
-    """The result; each part is computed, and the table checked, when it is written."""
-    model = loaded.model
-
-    def block(rows: slice) -> list[np.ndarray]:
-        contributions, scores = _contributions_and_scores(model, X[rows])
-        check_unchanged_if_mapped(before)
-        by_class = np.concatenate([contributions, scores[..., np.newaxis]], axis=-1)
-        return list(by_class.reshape(len(by_class), len(layout.names)).T)
-
-    def arrays() -> list[np.ndarray]:
-        contributions, scores = _contributions_and_scores(model, X)
-        check_unchanged_if_mapped(before)
-        features = np.asarray([*loaded.term_names, INTERCEPT])
-        of_classes = [] if model.is_regression else [model.class_array]
-        return [contributions, scores, features, *of_classes]
-
-    return Result(len(X), layout, block, arrays)
-
-
-def _contributions_and_scores(model: StumpEnsemble, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What `explain` and `decision_function` return; X may have no rows."""
-    rows = at_least_one_row(X)
-    with _told_of_unseen():
-        return model.explain(rows)[: len(X)], model.decision_function(rows)[: len(X)]
-
-
-@contextlib.contextmanager
-def _told_of_unseen() -> Iterator[None]:
-    """No more warnings of unseen categories: one has counted those of all rows."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".* has values that were not in training")
-        yield
-
-
 def _made_different(names: list[str]) -> list[str]:
     """The names; a repeated one gets the first number that makes it different."""
     given, made = set(names), dict[str, None]()
@@ -113,3 +115,102 @@ def _made_different(names: list[str]) -> list[str]:
             new = f"{name} ({number})"
         made[new] = None
     return list(made)
+
+
+def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileState | None) -> Result:
+    """The result; each part is computed, and the table checked, when it is written."""
+    model = loaded.model
+
+    def parts(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        table = at_least_one_row(X[rows])
+        with _told_of_unseen():
+            contributions, scores = model.explain(table), model.decision_function(table)
+        check_unchanged(before, if_mapped=True)
+        n_rows = len(X[rows])
+        return contributions[:n_rows], scores[:n_rows]
+
+    def block(rows: slice) -> list[np.ndarray]:
+        contributions, scores = parts(rows)
+        by_class = np.concatenate([contributions, scores[..., np.newaxis]], axis=-1)
+        return list(by_class.reshape(len(by_class), len(layout.names)).T)
+
+    def arrays() -> list[np.ndarray]:
+        features = np.asarray([*loaded.term_names, INTERCEPT])
+        of_classes = [] if model.is_regression else [model.class_array]
+        return [*parts(slice(None)), features, *of_classes]
+
+    return Result(len(X), layout, block, arrays)
+
+
+@contextlib.contextmanager
+def _told_of_unseen() -> Iterator[None]:
+    """No more warnings of unseen categories: one has counted those of all rows."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* has values that were not in training")
+        yield
+
+
+def _explain_rows(arguments: argparse.Namespace) -> None:
+    """Print the rows that are asked for, and draw one if --plot is given."""
+    plot = None if arguments.plot is None else OutputFile("--plot", arguments.plot)
+    if plot is not None:
+        inputs = arguments.model, arguments.data
+        check_picture(plot, inputs=inputs, force=arguments.force)
+    loaded = load_model(arguments.model)
+    label = _label(loaded.model, arguments.label)
+    before, source = FileState.of(arguments.data), shown_name(arguments.data)
+    X, offsets, _ = read_table_to_predict(arguments, loaded)
+    for number in arguments.row:
+        if number > len(X):
+            raise InputError(
+                f"--row {number}: {source} has {counted(len(X), 'row')}; they are counted from 1, "
+                "without the line of names."
+            )
+    with as_input_error(f"{source}: "):
+        rows = [_explained(loaded, X, offsets, number - 1, label) for number in arguments.row]
+    check_unchanged(before, if_mapped=True)
+    limit = arguments.top or TOP
+    if plot is not None:
+        write_picture(plot, _drawn(rows[0], limit, plot.path))
+    style = BarStyle.of(sys.stdout)
+    texts = [
+        "\n".join(row_lines(row, Place(number, len(X), source), limit, style))
+        for number, row in zip(arguments.row, rows, strict=True)
+    ]
+    print("\n\n\n".join(texts))
+
+
+def _label(model: StumpEnsemble, text: str | None) -> Label | None:
+    """The class that --class names."""
+    if text is None:
+        return None
+    if model.is_regression:
+        raise InputError("--class is for classes; this model predicts a quantity.")
+    names = [str(label) for label in model.classes]
+    if text not in names:
+        raise InputError(
+            f"--class: {quoted(text)} is none of the model's classes: {listed(names)}."
+            f"{suggestion(text, names)}"
+        )
+    if model.is_binary and text != names[1]:
+        raise InputError(
+            f"--class {text}: with two classes there is one score, that of {quoted(names[1])}; "
+            f"below 0 it means {quoted(text)}. Leave --class out."
+        )
+    return None if model.is_binary else model.classes[names.index(text)]
+
+
+def _explained(
+    loaded: LoadedModel, X: np.ndarray, offsets: Offsets, at: int, label: Label | None
+) -> RowScore:
+    """How the score of a row comes about; a text column counts as one feature."""
+    known = known_score(loaded.model, *offsets.in_rows(np.asarray([at])))
+    return row_score(loaded.named, X[at : at + 1], label, known)
+
+
+def _drawn(row: RowScore, limit: int, path: str) -> bytes:
+    with default_matplotlib():
+        from gpustump.plots.one_row import draw_row
+
+        figure = draw_row(row, limit, None).figure
+        return picture(cast("Figure", figure), path)  # never a SubFigure: no axes were given

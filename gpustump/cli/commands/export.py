@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from gpustump import exports
 from gpustump.cli.columns.model import load_model
 from gpustump.cli.errors import InputError, MissingLibraryError, as_input_error, system_errors_at
 from gpustump.cli.options import LANGUAGES
@@ -21,17 +22,16 @@ from gpustump.cli.write.paths import (
     kind_with_mark,
 )
 from gpustump.data.readable import readable_bytes
-from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.whole_file import whole_file
 
 
 class _Language(NamedTuple):
     """A language, how files of it are known, and the options that it takes."""
 
+    name: str
     ending: str
     mark: bytes
     options: tuple[str, ...]
-    written: Callable[[StumpEnsemble, dict[str, Any]], bytes]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -43,7 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
     options = _options(language, arguments)
     model, _ = load_model(arguments.model)
     with as_input_error(), _onnx_needed():
-        content = language.written(model, options)
+        made = getattr(exports, f"to_{language.name}")(model, **options)
+    content = made.encode() if isinstance(made, str) else made.SerializeToString(deterministic=True)
     _write(content, output)
 
 
@@ -106,30 +107,9 @@ def _write(content: bytes, output: OutputFile) -> None:
         print(f"written  {output.path}, {readable_bytes(len(content))}")
 
 
-def _to_onnx(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
-    from gpustump.exports import to_onnx
-
-    content: bytes = to_onnx(model, **options).SerializeToString(deterministic=True)
-    return content
-
-
-def _to_c(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
-    from gpustump.exports import to_c
-
-    return to_c(model, **options).encode()
-
-
-def _to_sql(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
-    from gpustump.exports import to_sql
-
-    return to_sql(model, **options).encode()
-
-
 _LANGUAGES = {
-    "onnx": _Language(".onnx", b"\x12\x08gpustump", ("dtype",), _to_onnx),
-    "c": _Language(".h", b"gpustump export, C,", ("name",), _to_c),
-    "sql": _Language(
-        ".sql", b"gpustump export, SQL", ("name", "dialect", "table", "proba"), _to_sql
-    ),
+    "onnx": _Language("onnx", ".onnx", b"\x12\x08gpustump", ("dtype",)),
+    "c": _Language("c", ".h", b"gpustump export, C,", ("name",)),
+    "sql": _Language("sql", ".sql", b"gpustump export, SQL", ("name", "dialect", "table", "proba")),
 }
 """By the names of --to."""

@@ -7,12 +7,10 @@ import argparse
 import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel, load_model, read_features
-from gpustump.cli.read.streams import check_one_standard_input, shown_name
+from gpustump.cli.read.files import check_one_standard_input, shown_name
 from gpustump.cli.summary.layout import aligned_lines, name_value_lines
-from gpustump.cli.summary.region_rules import decimals_for, signed
-from gpustump.cli.summary.rules import Limit, rules
+from gpustump.cli.summary.rules import Limit, decimals_for, rules, signed
 from gpustump.cli.wording import label_text, percent
-from gpustump.cli.write.drawn_model import DrawnModel
 from gpustump.cli.write.paths import OutputFile
 from gpustump.cli.write.pictures import (
     check_picture,
@@ -53,8 +51,7 @@ def _overview(loaded: LoadedModel, X: np.ndarray | None, path: str) -> bytes:
     with default_matplotlib():
         from gpustump import plots
 
-        drawn = DrawnModel.of(*loaded)
-        return picture(plots.overview(drawn.model, X), path)
+        return picture(plots.overview(loaded.named, X), path)
 
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:

@@ -9,11 +9,10 @@ import numpy as np
 from gpustump.cli.columns.model import (
     at_least_one_row,
     load_model,
-    read_features_and_offsets,
+    read_table_to_predict,
 )
-from gpustump.cli.errors import as_input_error
-from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.read.streams import check_one_standard_input, shown_name
+from gpustump.cli.errors import InputError, as_input_error
+from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
 from gpustump.cli.write.results import (
     Layout,
     Result,
@@ -23,6 +22,9 @@ from gpustump.cli.write.results import (
 )
 from gpustump.model.ensemble import StumpEnsemble
 
+ROW = "row"
+"""The name of the column with the numbers of the rows, counted from 1."""
+
 
 def run(arguments: argparse.Namespace) -> None:
     """Predict as the options say."""
@@ -30,41 +32,42 @@ def run(arguments: argparse.Namespace) -> None:
     check_result_file(arguments.output, inputs=(arguments.model, arguments.data))
     loaded = load_model(arguments.model)
     model = loaded.model
-    layout = _layout(model, with_probabilities=arguments.proba)
+    layout = _layout(model, arguments)
     check_replaced_result(arguments.output, layout, force=arguments.force)
     before = FileState.of(arguments.data)
-    X, offsets = read_features_and_offsets(arguments, loaded)
+    X, offsets, ids = read_table_to_predict(arguments, loaded, arguments.id)
     with as_input_error(f"{shown_name(arguments.data)}: "):
         scores = model.decision_function(at_least_one_row(X))[: len(X)]
-    check_unchanged_if_mapped(before)
+    check_unchanged(before, if_mapped=True)
     scores = offsets.added(scores, model)
     if model.is_regression:
         predicted = offsets.applied(np.asarray(model.quantities_of(scores)), model)
-        write_result(arguments.output, _result(layout, [predicted], [predicted]))
-        return
-    labels = np.asarray(model.labels_of(scores))
-    probabilities = model.probabilities_of(scores) if arguments.proba else None
-    columns, arrays = [labels], [labels, model.class_array]
-    if probabilities is not None:
-        columns += list(probabilities.T)
-        arrays.append(probabilities)
-    write_result(arguments.output, _result(layout, columns, arrays))
-
-
-def _layout(model: StumpEnsemble, *, with_probabilities: bool) -> Layout:
-    if model.is_regression:
-        return Layout(["prediction"], ["prediction"])
-    names, arrays = ["prediction"], ["prediction", "classes"]
-    if with_probabilities:
-        names += [f"P({label})" for label in model.classes]
-        arrays.append("probability")
-    return Layout(names, arrays)
-
-
-def _result(layout: Layout, columns: list[np.ndarray], arrays: list[np.ndarray]) -> Result:
-    return Result(
-        n_rows=len(columns[0]),
+        columns = arrays = [ids, predicted]
+    else:
+        labels = np.asarray(model.labels_of(scores))
+        columns, arrays = [ids, labels], [ids, labels, model.class_array]
+        if arguments.proba:
+            probabilities = model.probabilities_of(scores)
+            columns += list(probabilities.T)
+            arrays.append(probabilities)
+    result = Result(
+        n_rows=len(X),
         layout=layout,
         block=lambda rows: [column[rows] for column in columns],
         arrays=lambda: arrays,
     )
+    write_result(arguments.output, result)
+
+
+def _layout(model: StumpEnsemble, arguments: argparse.Namespace) -> Layout:
+    first = arguments.id or ROW
+    names = ["prediction"]
+    arrays = ["row" if arguments.id is None else "id", "prediction"]
+    if not model.is_regression:
+        arrays.append("classes")
+        if arguments.proba:
+            names += [f"P({label})" for label in model.classes]
+            arrays.append("probability")
+    if first in names:
+        raise InputError(f"--id {first}: the results have a column of this name; rename it.")
+    return Layout([first, *names], arrays)

@@ -11,6 +11,7 @@ import contextlib
 import importlib.util
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,8 @@ from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli import checkpoint
 from gpustump.cli.checkpoint import rounds_in, telling_of_the_rounds
 from gpustump.cli.columns.constraints import by_feature, constraints_of
-from gpustump.cli.columns.device_option import check_device_option
-from gpustump.cli.columns.offsets import OffsetColumns
+from gpustump.cli.columns.targets import OffsetColumns
 from gpustump.cli.columns.training import (
-    FittedTraining,
     Part,
     TrainingData,
     read_training_data,
@@ -30,14 +29,13 @@ from gpustump.cli.columns.training import (
     weights_of,
 )
 from gpustump.cli.errors import as_input_error, system_errors_at
-from gpustump.cli.method import Method, estimator, method_of, settings
-from gpustump.cli.read.file_state import FileState, check_unchanged_if_mapped
+from gpustump.cli.method import Method, check_device_option, estimator, method_of, settings
+from gpustump.cli.read.files import FileState, check_unchanged
 from gpustump.cli.summary.layout import name_value_lines
 from gpustump.cli.summary.training import FinishedTraining, summary
 from gpustump.cli.write import report as html_report
 from gpustump.cli.write.model import (
     check_model_output,
-    replaced_model,
     write_model,
 )
 from gpustump.cli.write.paths import (
@@ -71,27 +69,13 @@ def _run(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     check_device_option(arguments.device)
     before = rounds_in(arguments.checkpoint)
-    found = _trained(arguments)
-    method = method_of(arguments, is_quantity=found.data.is_quantity)
-    _finish(found, method, arguments, before)
-
-
-def _finish(
-    found: FittedTraining, method: Method, arguments: argparse.Namespace, before: int | None
-) -> None:
-    """Write the model, remove the checkpoint, then write the summary and the report.
-
-    `before` says how many rounds the checkpoint held at first.
-    """
-    method = replace(method, bags=found.estimator.model_.n_bags)
-    training = _finished(found, method, arguments)
-    replaced = replaced_model(arguments.output)
+    training = _trained(arguments)
     with as_input_error():  # names or labels that no file can hold
-        written = f"{write_model(training.model, arguments.output)}{replaced}"
+        written = write_model(training.model, arguments.output)
     checkpoint.remove(arguments)
     if arguments.quiet and arguments.report is None:
         return
-    rows = summary(training, with_route=arguments.verbose)
+    rows = summary(training)
     if before and arguments.resume:
         rows = [*rows, ("went on", f"from {counted(before, 'round')} of {arguments.checkpoint}")]
     shown = [*rows, ("written", written)]
@@ -131,8 +115,8 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     html_report.check_libraries()
 
 
-def _trained(arguments: argparse.Namespace) -> FittedTraining:
-    """Read the table, split it, and train."""
+def _trained(arguments: argparse.Namespace) -> FinishedTraining:
+    """Read the table, split it, and train; the model has names and details, as it is saved."""
     from gpustump.estimators.checkpointing import fingerprint_with
     from gpustump.estimators.targets import Offset
 
@@ -140,32 +124,41 @@ def _trained(arguments: argparse.Namespace) -> FittedTraining:
     data = read_training_data(arguments)
     method = method_of(arguments, is_quantity=data.is_quantity)
     trained, held_out = split(data, arguments.test_size, arguments.seed)
+    constraints = constraints_of(data, arguments.monotone)
     started = time.perf_counter()
-    fitted = _fitted(data, trained, method, arguments)
+    fitted = _fitted(data, trained, method, constraints, arguments)
     seconds = time.perf_counter() - started
     given = (data.X, data.y, data.weights, Offset(*data.offsets))
     fingerprint = fingerprint_with(*given, fitted._target)
-    check_unchanged_if_mapped(before)
-    return FittedTraining(fitted, data, trained, held_out, seconds, fingerprint)
-
-
-def _finished(
-    found: FittedTraining, method: Method, arguments: argparse.Namespace
-) -> FinishedTraining:
-    """The training, with the model as it is saved: with names and details."""
-    data, fitted = found.data, found.estimator
-    model = replace(
-        fitted.model_,
-        feature_names=data.encoding.feature_names,
-        details=_details(found, method, arguments),
-    )
-    return FinishedTraining(
-        fitted, model, data, found.trained, found.held_out, found.seconds, method
-    )
+    check_unchanged(before, if_mapped=True)
+    method = replace(method, bags=fitted.model_.n_bags)
+    offsets = OffsetColumns.of_options(arguments)._asdict()
+    details = {  # what `predict` and `audit` need; the same on every machine
+        "gpustump": __version__,
+        "target": data.target,
+        **({} if arguments.weight is None else {"weight": arguments.weight}),
+        **{name: own for name, own in offsets.items() if own},
+        "encoding": data.encoding.as_details(),
+        "training": {
+            **settings(method, fitted.n_estimators_),
+            "test_size": arguments.test_size,
+            "seed": arguments.seed,
+            **({"monotone": constraints} if constraints else {}),
+        },
+        "dtype": working_dtype(str(data.X.dtype)),
+        "fingerprint": fingerprint.as_details(),
+    }
+    names = data.encoding.feature_names
+    model = replace(fitted.model_, feature_names=names, details=details)
+    return FinishedTraining(fitted, model, data, trained, held_out, seconds, method)
 
 
 def _fitted(
-    data: TrainingData, part: Part, method: Method, arguments: argparse.Namespace
+    data: TrainingData,
+    part: Part,
+    method: Method,
+    constraints: Mapping[str, int],
+    arguments: argparse.Namespace,
 ) -> BoostedEstimator:
     """Train on a part of the rows: the others get weight zero, so that the table is not copied."""
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
@@ -177,38 +170,10 @@ def _fitted(
         n_jobs=arguments.jobs,
         max_memory=arguments.max_memory,
         verbose=int(has_bar),
-        monotonic_cst=by_feature(data.encoding, constraints_of(data, arguments.monotone)),
+        monotonic_cst=by_feature(data.encoding, constraints),
         checkpoint=checkpoint.checkpoint_of(arguments),
     )
     offsets = {name: own for name, own in data.offsets._asdict().items() if own is not None}
     with as_input_error():
         wanted.fit(data.X, data.y, weights_of(data, part), **offsets)
     return wanted
-
-
-def _details(
-    found: FittedTraining, method: Method, arguments: argparse.Namespace
-) -> dict[str, object]:
-    """What `predict` and `audit` need, and how the model was trained; the same on every machine."""
-    data = found.data
-    constraints = constraints_of(data, arguments.monotone)
-    return {
-        "gpustump": __version__,
-        "target": data.target,
-        **({} if arguments.weight is None else {"weight": arguments.weight}),
-        **{n: own for n, own in OffsetColumns.of_options(arguments)._asdict().items() if own},
-        "encoding": data.encoding.as_details(),
-        "training": {
-            **settings(method, found.estimator.n_estimators_),
-            "test_size": arguments.test_size,
-            "seed": arguments.seed,
-            **({"monotone": constraints} if constraints else {}),
-        },
-        **_of_table(found),
-    }
-
-
-def _of_table(found: FittedTraining) -> dict[str, object]:
-    """What identifies the training table, whatever kind of file it is in."""
-    dtype = working_dtype(str(found.data.X.dtype))
-    return {"dtype": dtype, "fingerprint": found.fingerprint.as_details()}

@@ -67,22 +67,19 @@ class Rules(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """A column, or a part of it, as numbers.
+    """A column as numbers.
 
     Attributes
     ----------
     values : polars.Series
         Integers if all are integers, else float64.
     style : str
-        "integers", "floats", "commas", "codes", "nothing" if none has a value, or "written" with
-        the decimal mark and the sign of numbers that have signs, or marks between thousands.
-    n_marked : int
-        Number of fields that were taken as missing because the others are numbers.
+        "integers", "floats", "commas", "codes", "nothing" if none has a value, or "written" if
+        numbers have signs, or marks between thousands.
     """
 
     values: Any
     style: str
-    n_marked: int = 0
 
 
 def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
@@ -100,27 +97,13 @@ def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
     }
     if rules.decimals[0] != ".":
         return found
-    others = [name for name in n_null if name not in found]
-    head = frame.select(others).head(_LOOKED_AT)
-    n_null_in_head = _null_counts(head)
-    whole = _null_counts(head.cast(pl.Int64, strict=False))
-    likely = [name for name in others if whole[name] == n_null_in_head[name]]
-    integers = _cast(frame.select(likely), pl.Int64)
-    widths = pl.all().str.len_bytes()
-    texts = frame.select(list(integers))
-    narrow, wide = texts.select(widths.min()), texts.select(widths.max())
+    others = frame.select([name for name in n_null if name not in found])
+    likely = _cast(others.head(_LOOKED_AT), pl.Int64)  # saves a try with all rows of the others
+    integers = _cast(others.select(list(likely)), pl.Int64)
     for name, values in integers.items():
-        width = wide[name][0]
-        may_be_codes = width == narrow[name][0] and width >= CODE_WIDTH
-        style = "codes" if may_be_codes and _are_codes(frame[name]) else "integers"
-        found[name] = Numbers(values, style)
-    floats = _cast(frame.select([name for name in others if name not in integers]), pl.Float64)
-    largest = pl.DataFrame(floats).select(pl.all().drop_nans().abs().max())
-    for name, values in floats.items():
-        has_wide = (largest[name][0] or 0) >= 2**63
-        integers_of_it = _wide_integers(frame[name]) if has_wide else None
-        found[name] = integers_of_it or Numbers(values, "floats")
-    return found
+        found[name] = Numbers(values, "codes" if _are_codes(frame[name]) else "integers")
+    floats = _cast(others.drop(list(integers)), pl.Float64)
+    return found | {name: Numbers(values, "floats") for name, values in floats.items()}
 
 
 def _null_counts(frame: Any) -> dict[str, int]:
@@ -134,17 +117,11 @@ def _cast(frame: Any, dtype: Any) -> dict[str, Any]:
     return {one.name: one for one in cast.get_columns() if before[one.name] == after[one.name]}
 
 
-def numbers_in(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
-    """A series of text as numbers; None if it holds anything else.
+def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
+    """A series of text that `plain_numbers` does not find, as numbers; None if it holds others.
 
     `is_known` says that the column holds numbers, even if no field here is one.
     """
-    plain = plain_numbers(text.to_frame(), rules)
-    return plain.get(text.name) or other_numbers(text, rules, is_known=is_known)
-
-
-def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
-    """`numbers_in` for a series that `plain_numbers` does not find."""
     return _with_others(_words(text, rules), rules, is_known=is_known)
 
 
@@ -211,24 +188,23 @@ def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
         floats = words.cast(pl.Int64, strict=False).cast(pl.Float64)
     others = words.filter(floats.is_null() & words.is_not_null())
     unknown = others.filter(~_is_marker(others))
-    n_marked = len(others) - len(unknown)
     if len(unknown):
-        found = _with_commas(words, n_marked) if _may_have_commas(unknown, rules) else None
-        return found or _written(words, rules, n_marked)
+        found = _with_commas(words) if _may_have_commas(unknown, rules) else None
+        return found or _written(words, rules)
     if len(others) == n_words:
-        return Numbers(floats, "nothing", n_marked) if is_known else None
+        return Numbers(floats, "nothing") if is_known else None
     marked = _null_where(words, _is_marker(words))
     integers = marked.cast(pl.Int64, strict=False)
     if integers.null_count() > marked.null_count():
-        return Numbers(floats, "floats", n_marked)
-    return Numbers(integers, "codes" if _are_codes(marked) else "integers", n_marked)
+        return Numbers(floats, "floats")
+    return Numbers(integers, "codes" if _are_codes(marked) else "integers")
 
 
 def _may_have_commas(unknown: Any, rules: Rules) -> bool:
     return "," in rules.decimals and bool(unknown.str.contains(_DECIMAL_COMMA).all())
 
 
-def _with_commas(words: Any, n_marked: int) -> Numbers | None:
+def _with_commas(words: Any) -> Numbers | None:
     """Numbers with decimal commas, unless others have points."""
     import polars as pl
 
@@ -236,10 +212,10 @@ def _with_commas(words: Any, n_marked: int) -> Numbers | None:
     if marked.str.contains(".", literal=True).any():
         return None
     values = marked.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return Numbers(values, "commas", n_marked)
+    return Numbers(values, "commas")
 
 
-def _written(words: Any, rules: Rules, n_marked: int) -> Numbers | None:
+def _written(words: Any, rules: Rules) -> Numbers | None:
     """Numbers as people write them: 102,858.51 or 102.858,51, $5, 74.4%; None if some are not."""
     import polars as pl
 
@@ -258,7 +234,7 @@ def _written(words: Any, rules: Rules, n_marked: int) -> Numbers | None:
             integers = plain.cast(pl.Int64, strict=False)
             is_whole = integers.null_count() == marked.null_count()
             found = integers if is_whole else plain.cast(pl.Float64)
-            return Numbers(found, " ".join(["written", mark, *distinct]), n_marked)
+            return Numbers(found, "written")
     return None
 
 
@@ -282,14 +258,6 @@ def _are_codes(text: Any) -> bool:
         return False
     begins_with_0 = bool(text.str.starts_with("0").any())
     return begins_with_0 and bool(text.drop_nulls().str.contains(r"^\d+$").all())
-
-
-def _wide_integers(text: Any) -> Numbers | None:
-    """Integers that need more than 64 bits: as labels, they must differ exactly."""
-    import polars as pl
-
-    wide = text.cast(pl.Int128, strict=False)
-    return Numbers(wide, "integers") if wide.null_count() == text.null_count() else None
 
 
 def with_times(words: Any, date_order: str | None) -> Typed:

@@ -1,21 +1,97 @@
-"""Read a data file with the reader for its format, which follows from the ending of its name.
+"""Open data and model files; the ending of the name, or else the first bytes, tell the format.
 
-Standard input and pipes are copied to a file first; see `standard_input`.
+Readers open a file by its name, some of them twice, and some map it. So standard input, named -,
+and pipes are first copied to a temporary file, which is removed when the process ends. Devices are
+refused, since some never end.
+
+A .npy file is mapped: its values are read from disk whenever they are needed. If another program
+writes to it meanwhile, a model would be trained on values of two tables. Changes that the size or
+the time of the file show are refused.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
-from collections.abc import Callable
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import BinaryIO, NamedTuple
 
-from gpustump.cli.errors import InputError
-from gpustump.cli.read.file_state import FileState, check_unchanged
-from gpustump.cli.read.lost_pages import explain_lost_pages
-from gpustump.cli.read.requests import Request
-from gpustump.cli.read.streams import table_file
-from gpustump.cli.read.table import InputTable
-from gpustump.cli.read.text_blocks import without_compression
+from gpustump.cli.errors import InputError, system_errors_at
+from gpustump.cli.read.table import COMPRESSIONS, InputTable, Request, without_compression
+from gpustump.model.model_file import ModelFileError
+
+STANDARD_INPUT = "-"
+
+_HEAD_BYTES = 2**16
+"""Bytes that are read to find out the format. If it is unknown, the rest is not read."""
+
+BINARY_FORMATS = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".feather",
+    b"\x93NUMPY": ".npy",
+    b"PK\x03\x04": ".npz",
+    b"PK\x05\x06": ".npz",  # without any member
+    b"\x1f\x8b": ".csv.gz",
+    b"BZh": ".csv.bz2",
+    b"\xfd7zXZ\x00": ".csv.xz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+}
+"""What files of each format begin with; compressed text is taken for CSV."""
+
+TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
+ENDINGS = (
+    *(kind + packed for kind in TEXTS for packed in ("", *COMPRESSIONS)),
+    *(".parquet", ".pq", ".feather", ".arrow", ".ipc", ".npy", ".npz"),
+)
+"""What the name of a table ends in."""
+
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class FileState(NamedTuple):
+    """What would show that a file was written to: its path, which file that is, size and time."""
+
+    path: str
+    identity: tuple[int, int]
+    content: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: str | None) -> FileState | None:
+        """The state of a file; None if it is not a plain file or cannot be looked up."""
+        if path is None or path == STANDARD_INPUT:
+            return None
+        try:
+            found = os.stat(path)
+        except (OSError, ValueError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return cls(path, (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns))
+
+
+def check_unchanged(before: FileState | None, *, if_mapped: bool = False) -> None:
+    """Refuse a file that was written to, but not one that was replaced by another.
+
+    `if_mapped` checks .npy files only: other tables were in memory by then.
+
+    Raises
+    ------
+    InputError
+    """
+    if before is None or (if_mapped and not before.path.lower().endswith(".npy")):
+        return
+    now = FileState.of(before.path)
+    if now is not None and now.identity == before.identity and now.content != before.content:
+        raise InputError(
+            f"{before.path} was changed while it was read; wait until it is complete, and start "
+            "again."
+        )
 
 
 def read_table(
@@ -42,11 +118,35 @@ def read_table(
         If it cannot be read.
     """
     before = FileState.of(path)
-    with table_file(path) as file:
-        explain_lost_pages(file.path)
-        table = _checked(_read(file.path, request or Request()), may_be_empty)
+    with _plain_file(path, _ending_of_table) as file:
+        table = _read(file, request or Request())
+        if not table.columns:
+            raise InputError(f"{table.source} has no columns.")
+        if table.n_rows == 0 and not may_be_empty:
+            raise InputError(f"{table.source} has columns but no rows.")
     check_unchanged(before)
-    return replace(table, source=file.name)
+    return replace(table, source=shown_name(path))
+
+
+def model_file(path: str) -> contextlib.AbstractContextManager[str]:
+    """A model's file, or the copy of a stream; errors raised within the `with` name the stream."""
+    return _plain_file(path, _ending_of_model)
+
+
+def shown_name(path: str) -> str:
+    """What messages call an input."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
+def check_one_standard_input(model: str, data: str | None) -> None:
+    """Refuse to take two inputs from one stream.
+
+    Raises
+    ------
+    InputError
+    """
+    if model == data == STANDARD_INPUT:
+        raise InputError("MODEL and DATA are both -, standard input; name a file for one of them.")
 
 
 def _read(path: str, request: Request) -> InputTable:
@@ -59,30 +159,24 @@ def _read(path: str, request: Request) -> InputTable:
     return read(path, request)
 
 
-def _checked(table: InputTable, may_be_empty: bool) -> InputTable:
-    if not table.columns:
-        raise InputError(f"{table.source} has no columns.")
-    if table.n_rows == 0 and not may_be_empty:
-        raise InputError(f"{table.source} has columns but no rows.")
-    return table
-
-
 def _reader(path: str) -> Callable[[str, Request], InputTable]:
     name = path.lower()
     if name.endswith((".npy", ".npz")):
         return _read_arrays
     if without_compression(name).endswith((".csv", ".tsv")):
-        from gpustump.cli.read import text as csv_files
+        from gpustump.cli.read.text import read_csv
 
-        return csv_files.read_csv
-    from gpustump.cli.read import frames as polars_files
+        return read_csv
+    if without_compression(name).endswith((".jsonl", ".ndjson")):
+        from gpustump.cli.read.text import read_json_lines
+
+        return read_json_lines
+    from gpustump.cli.read import frames
 
     if name.endswith((".parquet", ".pq")):
-        return polars_files.read_parquet
+        return frames.read_parquet
     if name.endswith((".feather", ".arrow", ".ipc")):
-        return polars_files.read_ipc
-    if without_compression(name).endswith((".jsonl", ".ndjson")):
-        return polars_files.read_json_lines
+        return frames.read_ipc
     if os.path.exists(path):
         raise InputError(
             f"{path}: the name must end in that of its format, such as .csv, .tsv, .parquet, "
@@ -92,10 +186,97 @@ def _reader(path: str) -> Callable[[str, Request], InputTable]:
 
 
 def _read_arrays(path: str, request: Request) -> InputTable:
-    from gpustump.cli.read import arrays as numpy_files
+    from gpustump.cli.read import arrays
 
-    read = numpy_files.read_npy if path.lower().endswith(".npy") else numpy_files.read_npz
+    read = arrays.read_npy if path.lower().endswith(".npy") else arrays.read_npz
     table = read(path)
     if table.columns:
         request.choose(table)
     return table
+
+
+@contextlib.contextmanager
+def _plain_file(path: str, ending_of: Callable[[str, bytes], str]) -> Iterator[str]:
+    """A file that can be opened as often as needed: the given one, or the copy of a stream."""
+    if not _needs_copy(path):
+        yield path
+        return
+    name = shown_name(path)
+    copy = _copied(path, name, ending_of)
+    try:
+        yield copy
+    except (InputError, ModelFileError) as error:
+        raise InputError(str(error).replace(copy, name)) from error
+
+
+def _needs_copy(path: str) -> bool:
+    """Whether to read a copy: of a stream, or of a file whose name is not UTF-8 text.
+
+    polars cannot open such a name; the other readers can.
+    """
+    if path == STANDARD_INPUT:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # opening it will say why
+        return False
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise InputError(f"{path} is a device; give the name of a file, or - for standard input.")
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or path.startswith(("/dev/", "/proc/")):
+        return True
+    is_text = path.isascii() or path == path.encode(errors="ignore").decode()
+    return not is_text and not path.lower().endswith((".npy", ".npz", ".json"))
+
+
+def _copied(path: str, name: str, ending_of: Callable[[str, bytes], str]) -> str:
+    """Copy a stream to a temporary file; return its path."""
+    with _opened(path) as stream:
+        with contextlib.suppress(OSError, ValueError):  # else `read` may end before the stream does
+            os.set_blocking(stream.fileno(), True)
+        head = stream.read(_HEAD_BYTES)
+        if not head:
+            raise InputError(f"{name} is empty.")
+        ending = ending_of(name, head)
+        with (
+            system_errors_at(f"{name} cannot be kept in {tempfile.gettempdir()}"),
+            tempfile.NamedTemporaryFile(suffix=ending, delete=False) as file,
+        ):
+            atexit.register(_remove, file.name)
+            file.write(head)
+            shutil.copyfileobj(stream, file)
+    return file.name
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    if path != STANDARD_INPUT:
+        with open(path, "rb") as file:
+            yield file
+    elif sys.stdin is None:  # closed by the shell, `<&-`
+        raise InputError("standard input is closed.")
+    else:
+        yield sys.stdin.buffer
+
+
+def _ending_of_table(name: str, head: bytes) -> str:
+    for ending in sorted(ENDINGS, key=len, reverse=True):
+        if name.lower().endswith(ending):
+            return ending
+    for mark, ending in BINARY_FORMATS.items():
+        if head.startswith(mark):
+            return ending
+    if b"\0" in head and not head.startswith(_BYTE_ORDER_MARKS):
+        raise InputError(f"{name} is not a table: neither text nor Parquet, Feather, .npy or .npz.")
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return ".jsonl" if text.startswith(b"{") else ".csv"
+
+
+def _ending_of_model(name: str, head: bytes) -> str:
+    if not head.lstrip().startswith(b"{"):
+        raise InputError(f"{name} is not a gpustump model: it is not JSON.")
+    return ".json"

@@ -1,15 +1,17 @@
-"""The table in a data file as named columns, whatever the file's format.
+"""The table in a data file as named columns, and what a command asks of such a file.
 
-Each family of formats has a file of its own: `csv_files`, `polars_files` (Parquet, Feather, JSON
-lines) and `numpy_files` (NPY, NPZ). All later stages see an `InputTable`: columns in order, each of
-some kind. Where the file holds one array, the table keeps it, so that a memory-mapped array is not
-copied without need.
+Each family of formats has a file of its own: `text` (CSV), `frames` (Parquet, Feather, JSON lines)
+and `arrays` (NPY, NPZ). All later stages see an `InputTable`: columns in order, each of some kind.
+Where the file holds one array, the table keeps it, so that a memory-mapped array is not copied.
+
+A reader looks at the names of the columns first and asks which of them to read (`Request.choose`).
+So a wrong option is refused before the rows are read, and columns that nobody needs are not parsed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,9 +19,17 @@ import numpy as np
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.dates import FIRST, DateOrder
-from gpustump.cli.read.vectors import vectors_in_rows
 from gpustump.data.columns import ArrayColumn, Column, ColumnTable, refuse_repeated_names
 from gpustump.data.readable import counted, listed, quoted, suggestion
+
+TEXT, NUMBER = "text", "number"
+"""Kinds in `Wanted`: a column to read as text, and one that is known to hold numbers or times."""
+
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
+"""Endings of compressed text files, and the names of the formats."""
+
+MOST_EMPTY_COLUMNS = 2**20
+"""An array without rows takes no bytes, so the size of its file does not limit its columns."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,8 @@ class InputTable(ColumnTable):
         As `ColumnTable` has them; the source is the file's name.
     vectors : mapping of str to ArrayColumn
         Vectors that the file holds beside the table (.npz), such as labels.
+    unread : mapping of str to InputError
+        What is wrong with vectors that cannot be read.
     notes : tuple of str
         What the reader found out about the file that a user may want to know.
     date_orders : mapping of int to DateOrder
@@ -56,6 +68,7 @@ class InputTable(ColumnTable):
     """
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
+    unread: Mapping[str, InputError] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     date_orders: Mapping[int, DateOrder] = field(default_factory=dict)
     decimals: str | None = None
@@ -107,6 +120,8 @@ class InputTable(ColumnTable):
         InputError
             If there is nothing of that name, or a vector does not fit the table.
         """
+        if name in self.unread:
+            raise self.unread[name]
         if name in self.vectors:
             vector = self.vectors[name]
             if len(vector.values) != self.n_rows:
@@ -126,7 +141,11 @@ class InputTable(ColumnTable):
 
     def with_rows(self, mask: np.ndarray) -> InputTable:
         """The table with those rows where a mask is true."""
-        vectors = vectors_in_rows(self.vectors, mask)
+        vectors = {
+            name: vector.with_rows(mask)
+            for name, vector in self.vectors.items()
+            if len(vector.values) == len(mask)
+        }
         if self.matrix is not None:
             names = self.names if self.named else None
             return table_of(self.source, self.matrix[mask], names, vectors)
@@ -173,6 +192,79 @@ def table_of(
             f"{source}: the array's dtype is {matrix.dtype}; it must be boolean, integer, float16, "
             "float32 or float64."
         )
+    if not len(matrix) and matrix.shape[1] > MOST_EMPTY_COLUMNS:
+        raise InputError(f"{source}: the array's shape is {matrix.shape}.")
     own = [str(j) for j in range(matrix.shape[1])] if names is None else list(names)
     columns = tuple(ArrayColumn(name, matrix[:, j]) for j, name in enumerate(own))
     return InputTable(source, columns, len(matrix), names is not None, matrix, vectors or {})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The columns to read.
+
+    Attributes
+    ----------
+    skipped : frozenset of int
+        Positions of columns that are not needed.
+    kinds : mapping of int to str
+        Columns that are known to be `TEXT` or `NUMBER`. The reader finds out what the others are.
+    date_orders : mapping of int to str
+        How the dates of columns begin, where that is known; see `dates`.
+    """
+
+    skipped: frozenset[int] = frozenset()
+    kinds: Mapping[int, str] = field(default_factory=dict)
+    date_orders: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text file is written.
+
+    Attributes
+    ----------
+    encoding : str or None
+        Of its characters; None for UTF-8.
+    fallback : str or None
+        The encoding of a file that turns out not to be UTF-8; None to refuse it.
+    decimals : str or None
+        The decimal marks: ".", ",", ".," or ",.", the likely one first. None for a point and, if
+        the file is not separated by commas, a comma.
+    missing : tuple of str
+        Words that stand for missing values, beside the known ones.
+    """
+
+    encoding: str | None = None
+    fallback: str | None = None
+    decimals: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+def everything(header: InputTable) -> Wanted:
+    """All columns, of whatever kind."""
+    return Wanted()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to read.
+
+    Attributes
+    ----------
+    choose : callable
+        Says which columns are wanted, given a table that has their names but no rows. It raises
+        an InputError if the file lacks what is needed.
+    text : TextOptions
+    """
+
+    choose: Callable[[InputTable], Wanted] = everything
+    text: TextOptions = TextOptions()
+
+
+def without_compression(path: str) -> str:
+    """A file's name in lower case, without the ending of its compression."""
+    name = path.lower()
+    for ending in COMPRESSIONS:
+        name = name.removesuffix(ending)
+    return name

@@ -48,8 +48,7 @@ def doubts(
     data: TrainingData,
     held_out: ScoredPart | None,
     method: Method,
-    *,
-    is_told: bool,
+    trained: Part,
 ) -> Iterator[tuple[str, str]]:
     """Names and values of rows of the summary.
 
@@ -60,16 +59,13 @@ def doubts(
     held_out : ScoredPart or None
         The rows held out, if there are any.
     method : Method
-    is_told : bool
-        Whether there is a warning of columns that hold the answer without any error.
+    trained : Part
+        The rows trained on.
     """
     shares = _shares_of_columns(model, data)
     yield from _about_numbers_of_rows(data, shares)
-    if held_out is None:
-        return
-    if not is_told:
-        yield from _about_one_column(model, held_out.part, shares)
-    if not model.is_regression:
+    yield from _about_one_column(model, trained if held_out is None else held_out.part, shares)
+    if held_out is not None and not model.is_regression:
         yield from _about_probabilities(model, held_out, method)
         yield from _about_classes(model, held_out, method)
 
@@ -103,7 +99,7 @@ def _about_numbers_of_rows(
 def _about_one_column(
     model: StumpEnsemble, part: Part, shares: list[tuple[InputColumn, float]]
 ) -> Iterator[tuple[str, str]]:
-    """The first column that would make the model nearly as good alone."""
+    """The first column from which the model predicts nearly all alone: it may hold the answer."""
     some = slice(None, None, -(-len(part.y) * model.n_features * model.n_outputs // _MOST_VALUES))
     y, weights = part.y[some], None if part.weights is None else part.weights[some]
     is_known = any(own is not None for own in part.offsets)  # beforehand, in part
@@ -139,7 +135,7 @@ def _told_by(
     right = _mean(model.labels_of(scores) == y, weights)
     of_largest = class_shares(model, class_numbers(model.classes, y, scores), weights).max()
     is_nearly_all = right >= _NEARLY_ALL and 1.0 - right <= _OF_THE_ERROR * (1.0 - of_largest)
-    return f"predicts {percent(right)} of the rows held out" if is_nearly_all else ""
+    return f"predicts {percent(right)} of the rows" if is_nearly_all else ""
 
 
 def _mean(values: np.ndarray, weights: np.ndarray | None) -> float:

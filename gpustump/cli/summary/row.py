@@ -1,15 +1,20 @@
-"""One row's score in words and bars: which class is predicted, and what each term adds to it."""
+"""One row's score in words and bars: which class is predicted, and what each term adds to it.
+
+Bars are made of characters, to both sides of a zero line. If the output cannot hold block
+characters, ASCII characters replace them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpustump.cli.summary.layout import aligned_lines, name_value_lines
-from gpustump.cli.summary.region_rules import decimals_for, signed
-from gpustump.cli.summary.text_bars import BarStyle, bars
+from gpustump.cli.summary.rules import decimals_for, signed
 from gpustump.cli.wording import label_text, number_text
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.plots.one_row import UNITS, Amount, RowScore, total
@@ -160,3 +165,91 @@ def _value(row: RowScore, term: Term) -> str:
 def _number(value: float) -> str:
     is_short = value.is_integer() and abs(value) < _WHOLE
     return f"{value:.0f}" if is_short else number_text(value)
+
+
+WIDTH = 30
+"""The width of the longest two bars together, in characters; less in a narrow terminal."""
+
+_LEAST = 10
+
+_LINE_AND_PART = 2
+"""Characters for the zero line and a part of a cell."""
+
+
+class Marks(NamedTuple):
+    """The characters of bars: whole cells, halves and slivers beside the line, and the line."""
+
+    cell: str
+    half_right: str
+    half_left: str
+    sliver_right: str
+    sliver_left: str
+    line: str
+
+
+BLOCKS = Marks("█", "▌", "▐", "▏", "▕", "│")
+ASCII = Marks("#", ":", ":", ".", ".", "|")
+
+
+@dataclass(frozen=True)
+class BarStyle:
+    """How bars are written.
+
+    Attributes
+    ----------
+    marks : Marks
+    n_columns : int or None
+        The width of the terminal; None if the output is none.
+    """
+
+    marks: Marks
+    n_columns: int | None
+
+    @classmethod
+    def of(cls, stream: Any) -> BarStyle:
+        """The style for a stream."""
+        return cls(
+            BLOCKS if _can_write(stream, "".join(BLOCKS)) else ASCII,
+            shutil.get_terminal_size().columns if stream.isatty() else None,
+        )
+
+
+def _can_write(stream: Any, text: str) -> bool:
+    try:
+        text.encode(getattr(stream, "encoding", None) or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def bars(amounts: Sequence[float], style: BarStyle, *, beside: int) -> list[str]:
+    """A bar for each amount, with one scale and one line at 0.
+
+    Parameters
+    ----------
+    amounts : sequence of float
+    style : BarStyle
+    beside : int
+        The width of the text to the left of the bars.
+    """
+    room = WIDTH if style.n_columns is None else style.n_columns - beside - _LINE_AND_PART
+    span = max(0.0, *amounts) - min(0.0, *amounts)
+    unit = span / max(_LEAST, min(WIDTH, room)) or 1.0
+    found = [_bar(amount, unit, style.marks) for amount in amounts]
+    left = max(len(bar) if amount < 0 else 0 for bar, amount in zip(found, amounts, strict=True))
+    lines = []
+    for bar, amount in zip(found, amounts, strict=True):
+        if amount < 0:
+            before = " " * (left - len(bar)) + bar
+            lines.append(before + style.marks.line)
+        else:
+            lines.append(" " * left + style.marks.line + bar)
+    return lines
+
+
+def _bar(amount: float, unit: float, marks: Marks) -> str:
+    """The characters of a bar; `unit` is the amount of a whole one."""
+    n_cells, n_halves = divmod(round(2 * abs(amount) / unit), 2)
+    if amount < 0:
+        return marks.half_left * n_halves + marks.cell * n_cells or marks.sliver_left
+    return marks.cell * n_cells + marks.half_right * n_halves or marks.sliver_right * (amount > 0)

@@ -1,17 +1,26 @@
-"""A model's stumps as rules in words, with the names, categories and units of the table."""
+"""A model's stumps as rules in words, with the names, categories and units of the table.
+
+Stumps of discrete votes say which class they vote for. Where regions vote numbers of their own, a
+rule says what each of them votes; for stumps that several classes share, it takes a line for each
+of the classes that it separates best.
+"""
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import NamedTuple
+
+import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel
 from gpustump.cli.summary.layout import aligned_lines
-from gpustump.cli.summary.region_rules import region_rules, shared_rules
-from gpustump.cli.summary.rule_conditions import condition_in_words
-from gpustump.cli.wording import label_text
-from gpustump.data.readable import counted
-from gpustump.learners.kinds import AnyStump, has_one_side
-from gpustump.model.encoding import Encoding
+from gpustump.cli.wording import different_labels, label_text, number_text
+from gpustump.data.readable import counted, shortened, temporal_text
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
+from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories, condition, has_one_side
+from gpustump.model.additive import is_constant
+from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member, RegionMember
 
@@ -103,3 +112,131 @@ def _rule(stump: AnyStump, encoding: Encoding, labels: dict[int, str]) -> str:
     if has_one_side(stump):
         return f"{when} -> {if_true}"
     return f"{when} -> {if_true}, else {if_false}"
+
+
+CLASSES_SHOWN = 3
+"""How many classes a rule of shared stumps shows; all of them if there is only one more."""
+
+_MOST_DECIMALS, _WIDE = 15, 1e12
+
+NOT_LEARNT = "-"
+"""Shown instead of a vote for missing values if no training sample lacked the value."""
+
+
+def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, str]) -> list[str]:
+    """The stumps of one output, one in each line.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+    member : RegionMember
+        With one output.
+    labels : dict of int to str
+        What positive (1) and negative (-1) votes are for; empty for a quantity.
+    """
+    rows, decimals = [("", "rule", "missing")], decimals_for(member.votes)
+    for k, (split, own) in enumerate(zip(member.splits, member.votes, strict=True)):
+        words = [
+            f"{labels[1 if vote > 0 else -1]} {signed(abs(vote), decimals)}"
+            if vote and labels
+            else signed(vote, decimals)
+            for vote in own[:, 0].tolist()
+        ]
+        if is_constant(split, own):
+            rows.append((f"{k + 1}.", f"always {words[FIRST]}", words[MISSING]))
+            continue
+        rule = f"{condition_in_words(split, loaded.encoding)} -> {words[FIRST]}"
+        if not has_one_side(split):
+            rule += f", else {words[SECOND]}"
+        missing = words[MISSING] if _is_learnt(loaded.model, split) else NOT_LEARNT
+        rows.append((f"{k + 1}.", rule, missing))
+    return aligned_lines(rows, right=(0,))
+
+
+def shared_rules(loaded: LoadedModel, member: RegionMember) -> list[str]:
+    """The stumps that all classes share: a line for each of the classes that differ most."""
+    rows, decimals = [("", "rule", "class", "then", "else", "missing")], decimals_for(member.votes)
+    for k, (split, votes) in enumerate(zip(member.splits, member.votes, strict=True)):
+        rows += _of_classes(loaded, f"{k + 1}.", (split, votes), decimals)
+    return aligned_lines(rows, right=(0, 3, 4, 5))
+
+
+def signed(vote: float, decimals: int = 3) -> str:
+    """A vote with its sign; a very large or small one of a quantity has an exponent."""
+    if not vote:
+        return "0"
+    has_exponent = decimals > _MOST_DECIMALS or abs(vote) >= _WIDE
+    return f"{vote:+.4g}" if has_exponent else f"{vote:+.{decimals}f}"
+
+
+def _of_classes(
+    loaded: LoadedModel, number: str, term: tuple[AnySplit, np.ndarray], decimals: int
+) -> list[tuple[str, str, str, str, str, str]]:
+    """The lines of a shared stump and its votes (n_regions, n_classes)."""
+    split, votes = term
+    model, encoding = loaded
+    always, ends = is_constant(split, votes), has_one_side(split)
+    rule = "always" if always else condition_in_words(split, encoding)
+    shown = _telling_classes(split, votes)
+    rows = []
+    for at in shown:
+        then, other, missing = (signed(vote, decimals) for vote in votes[:, at].tolist())
+        if not always and not _is_learnt(model, split):
+            missing = NOT_LEARNT
+        label = label_text(model.classes[at])
+        rows.append(("", "", label, then, "" if ends else other, missing))
+    n_more = votes.shape[1] - len(shown)
+    if n_more:
+        rows.append(("", "", f"and {counted(n_more, 'class', 'classes')} with less", "", "", ""))
+    return [(number, rule, *rows[0][2:]), *rows[1:]]
+
+
+def _telling_classes(split: AnySplit, votes: np.ndarray) -> list[int]:
+    """The numbers of the classes between whose votes the differences are largest, in order."""
+    n_classes = votes.shape[1]
+    if n_classes <= CLASSES_SHOWN + 1:
+        return list(range(n_classes))
+    reached = votes[[FIRST, MISSING]] if has_one_side(split) else votes
+    spread = reached.max(axis=0) - reached.min(axis=0)
+    spread = spread if spread.any() else np.abs(votes[FIRST])
+    return sorted(np.argsort(-spread, kind="stable")[:CLASSES_SHOWN].tolist())
+
+
+def _is_learnt(model: StumpEnsemble, split: AnySplit) -> bool:
+    learnt = model.missing_learnt
+    return learnt is None or learnt[split.feature]
+
+
+def decimals_for(votes: np.ndarray) -> int:
+    """The number of decimals of votes: at least three, and three digits of the largest vote."""
+    largest = float(np.abs(votes).max(initial=0.0))
+    return 3 if largest == 0.0 else max(3, 2 - math.floor(math.log10(largest)))
+
+
+def condition_in_words(partition: Partition, encoding: Encoding) -> str:
+    """The condition of a partition's first region, such as "age <= 30" or "colour is not red"."""
+    column, value = encoding.origin(partition.feature)
+    name = shortened(column.name if encoding.named else f"column {column.name}")
+    if isinstance(partition, OfCategories):
+        return condition(partition, name, category=lambda number: _category(column, number))
+    separates_0_from_1 = len(partition.thresholds) == 1 and 0.0 <= partition.thresholds[0] < 1.0
+    if separates_0_from_1 and value is not None:
+        return f"{name} is not {_names(column.values)[column.values.index(value)]}"
+    if separates_0_from_1 and column.kind == "boolean":
+        return f"{name} is false"
+    return condition(partition, name, number=lambda at: _threshold(at, column.kind))
+
+
+def _category(column: InputColumn, number: int) -> str:
+    """The name of a category; its number if it has no name."""
+    return _names(column.values)[number] if number < len(column.values) else str(number)
+
+
+@cache
+def _names(values: tuple[str, ...]) -> list[str]:
+    return different_labels(values)
+
+
+def _threshold(threshold: float, kind: str) -> str:
+    """A threshold as a value of the column's own kind."""
+    return temporal_text(threshold, kind) or number_text(threshold)

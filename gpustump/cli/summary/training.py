@@ -11,24 +11,23 @@ import numpy as np
 
 from gpustump.cli.columns.constraints import as_text
 from gpustump.cli.columns.model import LoadedModel
-from gpustump.cli.columns.telling_columns import telling_columns
 from gpustump.cli.columns.training import Part, TrainingData
-from gpustump.cli.method import DEFAULT, Method, described, described_shares, described_smoothing
+from gpustump.cli.method import ADABOOST, Method, described, described_rows
 from gpustump.cli.summary.doubts import doubts
 from gpustump.cli.summary.held_out import (
     CLASSES_SHOWN,
     ScoredPart,
+    about_errors,
     about_held_out,
     log_loss_of,
     share_of,
     with_moderate_weights,
 )
 from gpustump.cli.summary.layout import aligned_lines
-from gpustump.cli.summary.quantity_errors import about_errors
 from gpustump.cli.wording import label_text, number_text, percent
 from gpustump.data.columns import UNITS
 from gpustump.data.parameters import VoteKind
-from gpustump.data.readable import counted, listed, shortened, thousands
+from gpustump.data.readable import counted, shortened, thousands
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 from gpustump.model.pairs import shares_of_pairs
 
@@ -83,32 +82,27 @@ class FinishedTraining:
     trained: Part
     held_out: Part | None
     seconds: float
-    method: Method = DEFAULT
+    method: Method = ADABOOST
 
 
-def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tuple[str, str]]:
-    """Names and values; an empty name continues the value above.
-
-    `with_route` adds which engine trained, and why.
-    """
+def summary(training: FinishedTraining) -> list[tuple[str, str]]:
+    """Names and values; an empty name continues the value above."""
     model, method, part = training.model, training.method, training.held_out
     scored = None if part is None else ScoredPart.of(model, part)
-    telling = telling_columns(training.data) if len(training.data.X) else []
     return [
-        *_about_data(training, telling),
+        *_about_data(training),
         *_about_method(training),
         *_about_rounds(training),
         *([] if part is None else about_held_out(model, scored, method.loss)),
         *_about_features(training),
         *_about_pairs(training),
-        *doubts(model, training.data, scored, method, is_told=bool(telling)),
-        *(_about_route(training) if with_route else []),
+        *doubts(model, training.data, scored, method, training.trained),
         *_about_time(training),
         ("digest", training.model.digest()),
     ]
 
 
-def _about_data(training: FinishedTraining, telling: list[InputColumn]) -> list[tuple[str, str]]:
+def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
     """Rows, features, what is predicted, and how columns were encoded."""
     data = training.data
     n_rows, n_features = len(data.y), data.X.shape[1]
@@ -121,7 +115,6 @@ def _about_data(training: FinishedTraining, telling: list[InputColumn]) -> list[
         ("features", f"{thousands(n_features)}{_number_of_columns(data.encoding)}"),
         _quantity(data) if data.is_quantity else _classes(data),
         *(("" if k else "encoded", line) for k, line in enumerate(lines)),
-        *_about_telling_columns(data, telling),
     ]
 
 
@@ -149,22 +142,6 @@ def _mean(values: np.ndarray) -> float:
     """The mean, also of numbers whose sum would overflow."""
     scale = float(np.abs(values).max()) or 1.0
     return float(np.mean(values / scale)) * scale
-
-
-def _about_telling_columns(data: TrainingData, found: list[InputColumn]) -> list[tuple[str, str]]:
-    """A warning about columns that may hold the answer."""
-    if not found:
-        return []
-    prefix = "" if data.encoding.named else "column "
-    names = listed([prefix + column.name for column in found], 3)
-    them = "them" if len(found) > 1 else "it"
-    does, hold = (
-        ("each predict", "do they hold") if len(found) > 1 else ("predicts", "does it hold")
-    )
-    return [
-        ("warning", f"{names} alone {does} the target without error: {hold} the answer?"),
-        ("", f"If so, leave {them} out with --drop."),
-    ]
 
 
 def _split_of_rows(training: FinishedTraining) -> str:
@@ -216,8 +193,7 @@ def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
     constraints = training.model.details.get("training", {}).get("monotone")
     return [
         *([] if found is None else [found]),
-        *described_smoothing(training.method),
-        *described_shares(training.method),
+        *described_rows(training.method),
         *([("monotone", shortened(as_text(constraints)))] if constraints else []),
     ]
 
@@ -343,11 +319,6 @@ def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
         lines.append(f"and {counted(len(order) - PAIRS_SHOWN, 'pair')} with less")
     first = f"{thousands(len(names))}, with these shares of what they add:"
     return [("pairs", first), *(("", line) for line in lines)]
-
-
-def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
-    """Where and by which engine the model was trained, and why."""
-    return [("trained by", str(training.estimator.route_))]
 
 
 def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:

@@ -23,10 +23,7 @@ from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.model_file import FORMAT
 
 _MARK = re.compile(rb'\A\s*\{[^{]*?"format"\s*:\s*"%b"' % FORMAT.encode())
-_DIGEST = re.compile(rb'"digest"\s*:\s*"([0-9a-f]{64})"')
 _HEAD_BYTES = 600
-
-_DIGITS_SHOWN = 12
 
 
 def _is_model(file: BinaryIO) -> bool:
@@ -47,18 +44,6 @@ def check_model_output(output: OutputFile, *, force: bool) -> None:
         return
     check_ending(output, (".json",), ", as the model is JSON text; --force takes any name")
     check_replaced_file(output, MODEL, force=False)
-
-
-def replaced_model(path: str) -> str:
-    """What the summary says of the file that is about to be replaced; nothing if there is none."""
-    if is_stream(path) or not os.path.isfile(path) or os.path.getsize(path) == 0:
-        return ""
-    with open(path, "rb") as file:
-        head = file.read(_HEAD_BYTES)
-    digest = _DIGEST.search(head) if _MARK.match(head) else None
-    if digest is None:
-        return "; it replaced a file that was not a model"
-    return f"; it replaced the model {digest[1].decode()[:_DIGITS_SHOWN]}..."
 
 
 def write_model(model: StumpEnsemble, path: str) -> str:

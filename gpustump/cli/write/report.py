@@ -1,8 +1,7 @@
 """The page of `gpustump train --report`: summary, pictures and how to read them, as one HTML file.
 
 The pictures and styles are part of the page, and there is no script. So it can be mailed, kept
-beside the model, and opened without a network. The text around the pictures is in
-`report.html`.
+beside the model, and opened without a network. The text around the pictures is in `report.html`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import base64
 import importlib.util
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,16 +17,14 @@ import numpy as np
 from gpustump import __version__
 from gpustump.cli.columns.constraints import as_text
 from gpustump.cli.columns.model import LoadedModel
-from gpustump.cli.columns.offsets import Offsets
+from gpustump.cli.columns.targets import Offsets
 from gpustump.cli.columns.training import Part
 from gpustump.cli.errors import MissingLibraryError
-from gpustump.cli.method import Method
 from gpustump.cli.summary.rules import Limit, rules
 from gpustump.cli.summary.training import FinishedTraining
 from gpustump.cli.wording import number_text
-from gpustump.cli.write.drawn_model import DrawnModel
 from gpustump.cli.write.pictures import as_bytes, check_matplotlib, default_matplotlib, new_figure
-from gpustump.data.parameters import VoteKind, check_quantity_loss
+from gpustump.data.parameters import check_quantity_loss
 from gpustump.data.readable import shortened, thousands
 from gpustump.plots.pairs import SMALL
 from gpustump.plots.style import words
@@ -38,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpustump import StumpEnsemble
-    from gpustump.estimators.boosters import BoostedEstimator
 
 MARK = "<!-- a report of gpustump -->"
 """Every report begins with it; a file without it is not replaced."""
@@ -75,60 +70,37 @@ class DrawnRows(NamedTuple):
         """As functions of `plots` take them."""
         return {"X": self.X, "y": self.y, "sample_weight": self.weights}
 
-    def without_offsets(self, loss: str) -> dict[str, Any]:
-        """The same with what models of a quantity learn of the targets."""
-        from gpustump.estimators.targets import Offset, without_offset
 
-        asked = check_quantity_loss(loss)
-        known = Offset(*self.offsets).of_quantity(self.y[:, np.newaxis], asked)
-        if known is None:
-            return self.given()
-        weights = np.ones(len(self.y)) if self.weights is None else self.weights
-        y, weights = without_offset(self.y, weights, known, asked)
-        return {"X": self.X, "y": y, "sample_weight": weights}
-
-
-class DrawnScore(NamedTuple):
-    """A score with pictures of its own: how `plots` names it, and an ending for titles."""
-
-    label: Any
-    title: str
-
-
-@dataclass(frozen=True)
-class _Drawing:
+class _Drawing(NamedTuple):
     """What the pictures show.
 
     Attributes
     ----------
-    estimator : BoostedEstimator
-    drawn : DrawnModel
+    training : FinishedTraining
+    model : StumpEnsemble
+        With the names that pictures show.
     trained : DrawnRows
     held_out : DrawnRows or None
         None also if all their weights are zero.
-    scores : list of DrawnScore
-    method : Method
-        How it was trained.
+    scores : list of (label, str)
+        The scores with pictures of their own: how `plots` names them, and an ending for titles.
     """
 
-    estimator: BoostedEstimator
-    drawn: DrawnModel
+    training: FinishedTraining
+    model: StumpEnsemble
     trained: DrawnRows
     held_out: DrawnRows | None
-    scores: list[DrawnScore]
-    method: Method
+    scores: list[tuple[Any, str]]
 
     @property
-    def votes(self) -> VoteKind:
-        """What regions vote."""
-        return self.method.votes
+    def whole(self) -> list[tuple[Any, str]]:
+        """Those with rounds of their own: all scores together if they share the stumps."""
+        return [(None, "")] if self.model.is_shared else self.scores
 
     @property
-    def losses(self) -> str:
-        """What the pictures of rounds show."""
-        if self.method.is_of_quantity:
-            return "Loss"
-        return "Errors and log-loss" if self.votes == "newton" and self.held_out else "Errors"
+    def is_newton(self) -> bool:
+        """Whether regions vote Newton steps."""
+        return self.training.method.votes == "newton"
 
 
 def check_libraries() -> None:
@@ -161,15 +133,15 @@ def page(training: FinishedTraining, rows: Sequence[tuple[str, str]]) -> bytes:
             "errors": list(_errors(drawing)),
             "shapes": list(_shapes(drawing)),
             "pairs": list(_pairs(drawing)),
-            "importances": [_importances(drawing)],
-            "margins": [] if drawing.method.is_of_quantity else list(_margins(drawing)),
+            "importances": list(_importances(drawing)),
+            "margins": list(_margins(drawing)),
         }
     template = resources.files("gpustump.cli.write").joinpath("report.html")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     text = environment.from_string(template.read_text("utf-8")).render(
-        **_facts(training, drawing),
+        **_facts(drawing),
         rows=_with_lines([*rows, ("settings", _settings(training.model))]),
-        rules=_rules(training, drawing),
+        rules=_rules(drawing),
         **pictures,
     )
     return text.encode()
@@ -179,69 +151,87 @@ def _drawing(training: FinishedTraining) -> _Drawing:
     held_out = None if training.held_out is None else _drawn_rows(training.held_out)
     if held_out is not None and held_out.weights is not None and not held_out.weights.any():
         held_out = None
+    loaded = LoadedModel(training.model, training.data.encoding)
     return _Drawing(
-        training.estimator,
-        DrawnModel.of(training.model, training.data.encoding),
-        _drawn_rows(training.trained),
-        held_out,
-        _drawn_scores(training),
-        training.method,
+        training, loaded.named, _drawn_rows(training.trained), held_out, _scores(training)
     )
 
 
-def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
+def _drawn_rows(part: Part) -> DrawnRows:
+    """All rows of a part, or a random choice if there are too many."""
+    chosen = np.arange(len(part.rows))
+    if len(chosen) > MOST_ROWS:
+        chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:MOST_ROWS])
+    weights = None if part.weights is None else part.weights[chosen]
+    offsets = part.offsets.in_rows(chosen)
+    return DrawnRows(part.X[part.rows[chosen]], part.y[chosen], weights, offsets)
+
+
+def _scores(training: FinishedTraining) -> list[tuple[Any, str]]:
+    """The only score of two classes, or those of the most frequent classes."""
+    model = training.model
+    if model.n_outputs == 1:
+        return [(None, "")]
+    rest = "" if model.is_shared else " against the rest"
+    labels = _frequent(model, training.trained.y, MOST_CLASSES)
+    return [(label, f": {shortened(str(label))}{rest}") for label in labels]
+
+
+def _frequent(model: StumpEnsemble, y: np.ndarray, most: int) -> list[Any]:
+    """The most frequent classes, in the order of the model."""
+    counts = [int(np.count_nonzero(y == label)) for label in model.classes]
+    order = sorted(range(len(counts)), key=lambda k: -counts[k])[:most]
+    return [model.classes[k] for k in sorted(order)]
+
+
+def _facts(drawing: _Drawing) -> dict[str, Any]:
     """What the text of the page mentions."""
-    model, data = training.model, training.data
+    training, model, held_out = drawing.training, drawing.model, drawing.held_out
     parts = [part for part in (training.trained, training.held_out) if part is not None]
     return {
         "mark": MARK,
         "version": __version__,
-        "target": shortened(data.target),
-        "source": shortened(data.source),
-        "is_binary": model.is_binary,
-        "is_shared": model.is_shared,
-        "is_softmax": model.link == "softmax",
-        "votes": drawing.votes,
+        "target": shortened(training.data.target),
+        "source": shortened(training.data.source),
+        "model": training.model,
+        "votes": training.method.votes,
+        "is_log": model.link == "log",
         "has_terms": model.n_rounds > 0 or bool(model.pairs),
         "n_pairs": len(model.pairs),
         "pairs_shown": SMALL,
-        "has_held_out": drawing.held_out is not None,
-        "is_weighted": drawing.held_out is not None and drawing.held_out.weights is not None,
-        "is_quantity": model.is_regression,
-        "is_log": model.link == "log",
-        "has_exposure": data.offsets.exposure is not None,
+        "has_held_out": held_out is not None,
+        "is_weighted": held_out is not None and held_out.weights is not None,
+        "has_exposure": training.data.offsets.exposure is not None,
         "positive": "" if model.is_regression else shortened(str(model.classes[1])),
         "n_classes": len(model.classes),
-        "n_bags": model.n_bags,
-        "drawn_classes": [shortened(str(score.label)) for score in drawing.scores],
+        "drawn_classes": [shortened(str(label)) for label, _ in drawing.scores],
         "intercept": ", ".join(number_text(value) for value in model.intercepts),
         "most_rows": thousands(MOST_ROWS),
         "is_sampled": max(len(part.rows) for part in parts) > MOST_ROWS,
-        "digest": model.digest(),
     }
 
 
 def _quality(drawing: _Drawing) -> Iterator[Picture]:
     """How good the model is on the rows held out."""
-    drawn = drawing.drawn.model
-    if drawing.held_out is None or not (drawn.n_rounds or drawn.pairs):
+    model, rows = drawing.model, drawing.held_out
+    if rows is None or not (model.n_rounds or model.pairs):
         return
-    if drawn.is_regression:
-        yield from _quality_of_quantity(drawing, drawing.held_out)
-        return
-    yield from _quality_of_classes(drawing, drawing.held_out)
+    if model.is_regression:
+        yield from _quality_of_quantity(model, rows, drawing.training.method.loss)
+    else:
+        yield from _quality_of_classes(model, rows)
 
 
-def _quality_of_quantity(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture]:
+def _quality_of_quantity(model: StumpEnsemble, rows: DrawnRows, loss: str) -> Iterator[Picture]:
     """True values, and what predictions of them miss, by scikit-learn; of rates with exposures."""
     from sklearn.metrics import PredictionErrorDisplay
 
-    model, true = drawing.drawn.model, rows.y
+    true = rows.y
     predicted = model.quantities_of(np.asarray(model.decision_function(rows.X)))
     if rows.offsets.exposure is None:
         predicted = rows.offsets.applied(predicted, model)
     else:
-        true = rows.without_offsets(drawing.method.loss)["y"]
+        true = _without_offsets(rows, loss)["y"]
     what = "value" if rows.offsets.exposure is None else "rate"
     for kind, title, name in (
         (
@@ -260,12 +250,12 @@ def _quality_of_quantity(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture
         yield _picture(figure, title)
 
 
-def _quality_of_classes(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture]:
+def _quality_of_classes(model: StumpEnsemble, rows: DrawnRows) -> Iterator[Picture]:
     """Mistaken classes, the ranking of the rows, and their probabilities, by scikit-learn."""
     from sklearn import metrics
     from sklearn.calibration import CalibrationDisplay
 
-    model, weights = drawing.drawn.model, rows.weights
+    weights = rows.weights
     scores = rows.offsets.added(np.asarray(model.decision_function(rows.X)), model)
     predicted, probabilities = model.labels_of(scores), model.probabilities_of(scores)
     shown = _frequent(model, rows.y, _MATRIX)
@@ -278,10 +268,6 @@ def _quality_of_classes(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture]
     )  # fmt: skip
     yield _picture(figure, "Confusion matrix of the held-out rows")
     labels = model.classes[1:] if model.is_binary else _frequent(model, rows.y, MOST_CLASSES)
-    columns = {
-        words(label): (rows.y == label, probabilities[:, model.classes.index(label)])
-        for label in labels
-    }
     known = {"sample_weight": weights}
     rates = "false positive rate", "true positive rate"
     shares = "predicted probability", "share that is of the class"
@@ -294,56 +280,64 @@ def _quality_of_classes(drawing: _Drawing, rows: DrawnRows) -> Iterator[Picture]
             continue  # it takes no weights
         figure = new_figure(6.0, 5.2)
         ax = figure.add_subplot()
-        for name, (is_it, probability) in columns.items():
-            counts = np.ones(len(is_it)) if weights is None else weights
+        counts = np.ones(len(rows.y)) if weights is None else weights
+        for label in labels:
+            is_it, probability = rows.y == label, probabilities[:, model.classes.index(label)]
             if counts[is_it].any() and counts[~is_it].any():
-                draw.from_predictions(is_it, probability, name=name, ax=ax, **how)
+                draw.from_predictions(is_it, probability, name=words(label), ax=ax, **how)
         ax.set(xlabel=axes[0], ylabel=axes[1])
         yield _picture(figure, f"{title} of the held-out rows")
-
-
-def _frequent(model: StumpEnsemble, y: np.ndarray, most: int) -> list[Any]:
-    """The most frequent classes, in the order of the model."""
-    counts = [int(np.count_nonzero(y == label)) for label in model.classes]
-    order = sorted(range(len(counts)), key=lambda k: -counts[k])[:most]
-    return [model.classes[k] for k in sorted(order)]
 
 
 def _errors(drawing: _Drawing) -> Iterator[Picture]:
     """The rounds: of all classes together if they share the stumps, else of each drawn class."""
     from gpustump import plots
 
-    rows: dict[str, Any] = {}
-    model = drawing.drawn.model
-    if model.n_bags > 1 and drawing.held_out is None:
+    model, held_out, estimator = drawing.model, drawing.held_out, drawing.training.estimator
+    if model.n_bags > 1 and held_out is None:
         return  # the error of the average needs held-out samples
+    rows: dict[str, Any] = {}
+    title = "Errors and log-loss" if drawing.is_newton and held_out else "Errors"
     if model.is_regression:
-        if drawing.held_out is not None:
-            rows = drawing.held_out.without_offsets(drawing.method.loss)
-        figure = new_figure(7.0, 4.9)
-        plots.error_curve(drawing.estimator, **rows, ax=figure.add_subplot())
-        yield _picture(figure, "Loss by round")
-        return
-    if drawing.held_out is not None and drawing.held_out.offsets.init_score is None:
-        rows = drawing.held_out.given()
+        title = "Loss"
+        if held_out is not None:
+            rows = _without_offsets(held_out, drawing.training.method.loss)
+    elif held_out is not None and held_out.offsets.init_score is None:
+        rows = held_out.given()
         if not model.is_binary and not model.is_shared and model.n_rounds:
-            figure = new_figure(7.0, 3.9 if drawing.votes != "newton" else 5.2)
-            plots.error_curve(drawing.estimator, **rows, ax=figure.add_subplot())
+            figure = new_figure(7.0, 5.2)
+            plots.error_curve(estimator, **rows, ax=figure.add_subplot())
             yield _picture(figure, "Held-out error of the whole model by round")
-    for label, title in [DrawnScore(None, "")] if model.is_shared else drawing.scores:
-        figure = new_figure(7.0, 4.9 if drawing.votes != "newton" else 5.6)
-        plots.error_curve(drawing.estimator, **rows, label=label, ax=figure.add_subplot())
-        yield _picture(figure, f"{drawing.losses} by round{title}")
+    for label, ending in drawing.whole:
+        figure = new_figure(7.0, 5.2)
+        plots.error_curve(estimator, **rows, label=label, ax=figure.add_subplot())
+        yield _picture(figure, f"{title} by round{ending}")
+
+
+def _without_offsets(rows: DrawnRows, loss: str) -> dict[str, Any]:
+    """The rows with what models of a quantity learn of the targets."""
+    from gpustump.estimators.targets import Offset, without_offset
+
+    asked = check_quantity_loss(loss)
+    known = Offset(*rows.offsets).of_quantity(rows.y[:, np.newaxis], asked)
+    if known is None:
+        return rows.given()
+    weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+    y, weights = without_offset(rows.y, weights, known, asked)
+    return {"X": rows.X, "y": y, "sample_weight": weights}
 
 
 def _shapes(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
-    model, (X, _, weights, _) = drawing.drawn.model, drawing.trained
+    model, groups = drawing.model, drawing.training.data.encoding.groups
+    rows: dict[str, Any] = {"X": drawing.trained.X, "sample_weight": drawing.trained.weights}
+    columns = {j: name for name, values in groups.items() for j in values.values()}
     for label, title in drawing.scores:
-        n_panels = min(6, max(1, _n_columns(drawing.drawn, label)))
+        _, tables = model.output_tables(model.output_index(label))
+        n_columns = len({columns.get(table.feature, table.feature) for table in tables})
+        n_panels = min(6, max(1, n_columns))
         figure = new_figure(0.5 + 3.1 * min(n_panels, 3), 2.7 * (1 if n_panels <= 3 else 2))
-        rows: dict[str, Any] = {"X": X, "sample_weight": weights}
         plots.shape_functions(model, **rows, label=label, figure=figure)
         what = PREDICTIONS.get(model.link, "score")
         yield _picture(figure, f"What the features add to the {what}{title}")
@@ -354,7 +348,7 @@ def _pairs(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump.plots.pairs import draw_pairs, top_pairs
     from gpustump.plots.shapes import contributions_of, drawn_scores, ranked_model
 
-    model = drawing.drawn.model
+    model = drawing.model
     for label, title in drawing.scores:
         one = ranked_model(model, label)
         chosen = top_pairs(one, contributions_of(one, None))
@@ -365,72 +359,40 @@ def _pairs(drawing: _Drawing) -> Iterator[Picture]:
             yield _picture(figure, f"What pairs of features add to the {what}{title}")
 
 
-def _n_columns(drawn: DrawnModel, label: Any) -> int:
-    """How many columns a score uses."""
-    _, tables = drawn.model.output_tables(drawn.model.output_index(label))
-    of = {
-        feature: name
-        for name, values in drawn.model.encoding.groups.items()
-        for feature in values.values()
-    }
-    return len({of.get(table.feature, table.feature) for table in tables})
-
-
-def _importances(drawing: _Drawing) -> Picture:
+def _importances(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
-    X, _, weights, _ = drawing.trained
+    model = drawing.model
+    rows: dict[str, Any] = {"X": drawing.trained.X, "sample_weight": drawing.trained.weights}
     figure = new_figure(7.0, 3.9)
-    drawn, ax = drawing.drawn, figure.add_subplot()
-    plots.importances(drawn.model, X, sample_weight=weights, ax=ax)
-    terms = "features and pairs" if drawn.model.pairs else "features"
-    return _picture(figure, f"Shares of the {terms} in the contributions and in the votes")
+    plots.importances(model, **rows, ax=figure.add_subplot())
+    terms = "features and pairs" if model.pairs else "features"
+    yield _picture(figure, f"Shares of the {terms} in the contributions and in the votes")
 
 
 def _margins(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
-    if drawing.trained.offsets.init_score is not None:
+    if drawing.model.is_regression or drawing.trained.offsets.init_score is not None:
         return  # margins are those of the model alone
-    rows = drawing.trained.given()
-    whole = [DrawnScore(None, "")] if drawing.drawn.model.is_shared else drawing.scores
-    for label, title in whole:
+    for label, title in drawing.whole:
         figure = new_figure(6.2, 3.9)
-        ax = figure.add_subplot()
-        plots.margin_distribution(drawing.drawn.model, **rows, label=label, ax=ax)
+        rows = drawing.trained.given()
+        plots.margin_distribution(drawing.model, **rows, label=label, ax=figure.add_subplot())
         yield _picture(figure, f"Margins of the rows trained on{title}")
-
-
-def _drawn_scores(training: FinishedTraining) -> list[DrawnScore]:
-    """The only score of two classes, or those of the most frequent classes."""
-    model, y = training.model, training.trained.y
-    if model.n_outputs == 1:
-        return [DrawnScore(None, "")]
-    labels = _frequent(model, y, MOST_CLASSES)
-    rest = "" if model.is_shared else " against the rest"
-    return [DrawnScore(one, f": {shortened(str(one))}{rest}") for one in labels]
-
-
-def _drawn_rows(part: Part) -> DrawnRows:
-    """All rows of a part, or a random choice if there are too many."""
-    chosen = np.arange(len(part.rows))
-    if len(chosen) > MOST_ROWS:
-        chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:MOST_ROWS])
-    weights = None if part.weights is None else part.weights[chosen]
-    offsets = part.offsets.in_rows(chosen)
-    return DrawnRows(part.X[part.rows[chosen]], part.y[chosen], weights, offsets)
-
-
-def _rules(training: FinishedTraining, drawing: _Drawing) -> list[list[str]]:
-    """The first rules of the scores that are drawn."""
-    loaded = LoadedModel(training.model, training.data.encoding)
-    found = rules(loaded, Limit(_RULES, "gpustump inspect MODEL --rounds"))
-    numbers = [training.model.member_index(score.label) for score in drawing.scores]
-    return [found[number] for number in dict.fromkeys(numbers)]  # shared stumps are there once
 
 
 def _picture(figure: Figure, title: str) -> Picture:
     return Picture(title, base64.b64encode(as_bytes(figure, "png", _DPI)).decode())
+
+
+def _rules(drawing: _Drawing) -> list[list[str]]:
+    """The first rules of the scores that are drawn."""
+    training = drawing.training
+    loaded = LoadedModel(training.model, training.data.encoding)
+    found = rules(loaded, Limit(_RULES, "gpustump inspect MODEL --rounds"))
+    numbers = [training.model.member_index(label) for label, _ in drawing.scores]
+    return [found[number] for number in dict.fromkeys(numbers)]  # shared stumps are there once
 
 
 def _settings(model: StumpEnsemble) -> str:

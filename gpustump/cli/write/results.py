@@ -1,24 +1,26 @@
 """A result for each row of a table, written as CSV, Parquet or NPZ; a file is complete or absent.
 
-CSV is written in blocks of rows, so that the text of a large table is never in memory as a whole,
-and without an optional library, so that its numbers are spelled the same everywhere.
+CSV is written in blocks of rows, so that the text of a large table is never in memory as a whole:
+by polars if it is installed, else by the standard library. Both write a float64 with the fewest
+digits that read back as the same bits.
 """
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib.util
+import io
 import os
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from gpustump.cli.errors import MissingLibraryError, system_errors_at
-from gpustump.cli.write.csv_text import CsvColumns, header_line
 from gpustump.cli.write.paths import (
     STANDARD_OUTPUT,
     FileKind,
@@ -33,7 +35,7 @@ from gpustump.model.whole_file import whole_file
 
 ENDINGS = (".csv", ".parquet", ".npz")
 
-BLOCK_CELLS = 2**17
+BLOCK_CELLS = 2**20
 """About this many numbers are turned into text at a time."""
 
 
@@ -146,10 +148,38 @@ def write_result(path: str, result: Result) -> None:
 def _write_csv(file: BinaryIO, result: Result) -> None:
     names = result.layout.names
     file.write(header_line(names))
-    columns = CsvColumns(len(names))
     for rows in _blocks(result.n_rows, max(1, BLOCK_CELLS // len(names))):
-        file.write(columns.lines(result.block(rows)))
+        columns = [_as_csv(column) for column in result.block(rows)]
+        if importlib.util.find_spec("polars") is None:
+            file.write(_lines(zip(*columns, strict=True)))
+        else:
+            file.write(_frame(names, columns).write_csv(include_header=False).encode())
     file.flush()
+
+
+def header_line(names: Sequence[str]) -> bytes:
+    """The line of the columns' names."""
+    return _lines([names])
+
+
+def _as_csv(column: np.ndarray) -> list[Any] | np.ndarray:
+    """Floats as they are, other values as text: True, not true."""
+    return column if column.dtype.kind == "f" else [str(value) for value in column.tolist()]
+
+
+def _lines(rows: Iterable[Sequence[object]]) -> bytes:
+    found = bytearray()
+    for row in rows:
+        text = io.StringIO(newline="")
+        csv.writer(text).writerow(row)  # which quotes "\r" in a field, as lines end with "\r\n"
+        found += text.getvalue().removesuffix("\r\n").encode() + b"\n"
+    return bytes(found)
+
+
+def _frame(names: Sequence[str], columns: Iterable[Any]) -> Any:
+    import polars as pl
+
+    return pl.DataFrame(dict(zip(names, columns, strict=True)))
 
 
 def _blocks(n_rows: int, size: int) -> Iterator[slice]:
@@ -165,8 +195,8 @@ def _write_npz(file: BinaryIO, result: Result) -> None:
 def _write_parquet(file: BinaryIO, result: Result) -> None:
     import polars as pl
 
-    values = map(np.ascontiguousarray, result.block(slice(0, result.n_rows)))
-    frame = pl.DataFrame(dict(zip(result.layout.names, values, strict=True)))
+    columns = map(np.ascontiguousarray, result.block(slice(0, result.n_rows)))
+    frame = _frame(result.layout.names, columns)
     try:
         frame.write_parquet(file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
