@@ -13,9 +13,6 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-import numpy as np
-
-from gpustump import arrays
 from gpustump.data.readable import listed, shown, suggestion
 
 
@@ -288,6 +285,10 @@ def _by_name(value: Mapping[Any, Any], feature_names: Sequence[str] | None) -> C
 
 
 def _by_place(value: Any, n_features: int) -> Constraints:
+    import numpy as np  # here: the help of the command line needs neither
+
+    from gpustump import arrays
+
     if arrays.is_array(value):
         value = arrays.to_host(value)
     try:

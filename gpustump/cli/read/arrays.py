@@ -17,7 +17,7 @@ from gpustump.cli.errors import InputError
 from gpustump.cli.read.table import InputTable, check_column_names, table_of
 from gpustump.cli.wording import one_line
 from gpustump.data.columns import ArrayColumn
-from gpustump.data.readable import listed
+from gpustump.data.readable import listed, quoted
 
 NAMES = ("names", "feature_names")
 """Arrays of a .npz that are taken as the names of its table's columns."""
@@ -44,8 +44,9 @@ def read_npz(path: str) -> InputTable:
             try:
                 with _explained(path):
                     found = archive[name]
-                if isinstance(found, np.ndarray):  # a member that is no array is bytes
-                    arrays[name] = found
+                if not isinstance(found, np.ndarray):  # bytes
+                    raise InputError(f"{path}: {quoted(name)} is not an intact NumPy file.")
+                arrays[name] = found
             except InputError as error:
                 unread[name] = error
     if "X" in unread or (unread and not arrays):
