@@ -91,8 +91,9 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 def _reported(argv: Sequence[str]) -> int:
     """Run a command; report a failure by one line on stderr and the exit code."""
-    reserve = bytearray(RESERVE)
+    reserve = bytearray()
     try:
+        reserve = bytearray(RESERVE)  # if even this fails, it is told as any lack of memory
         return _run(argv)
     except KeyboardInterrupt as error:
         _tell(f"gpustump: {one_line(str(error)) or 'interrupted'}")

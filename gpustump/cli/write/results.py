@@ -1,8 +1,7 @@
 """A result for each row of a table, written as CSV, Parquet or NPZ; a file is complete or absent.
 
-CSV is written in blocks of rows, so that the text of a large table is never in memory as a whole:
-by polars if it is installed, else by the standard library. Both write a float64 with the fewest
-digits that read back as the same bits.
+CSV is written in blocks of rows, so that the text of a large table is never in memory as a whole.
+A float64 has the fewest digits that read back as the same bits.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib.util
-import io
 import os
 import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -149,11 +148,8 @@ def _write_csv(file: BinaryIO, result: Result) -> None:
     names = result.layout.names
     file.write(header_line(names))
     for rows in _blocks(result.n_rows, max(1, BLOCK_CELLS // len(names))):
-        columns = [_as_csv(column) for column in result.block(rows)]
-        if importlib.util.find_spec("polars") is None:
-            file.write(_lines(zip(*columns, strict=True)))
-        else:
-            file.write(_frame(names, columns).write_csv(include_header=False).encode())
+        columns = [column.tolist() for column in result.block(rows)]
+        file.write(_lines(zip(*columns, strict=True)))
     file.flush()
 
 
@@ -162,24 +158,15 @@ def header_line(names: Sequence[str]) -> bytes:
     return _lines([names])
 
 
-def _as_csv(column: np.ndarray) -> list[Any] | np.ndarray:
-    """Floats as they are, other values as text: True, not true."""
-    return column if column.dtype.kind == "f" else [str(value) for value in column.tolist()]
-
-
 def _lines(rows: Iterable[Sequence[object]]) -> bytes:
-    found = bytearray()
-    for row in rows:
-        text = io.StringIO(newline="")
-        csv.writer(text).writerow(row)  # which quotes "\r" in a field, as lines end with "\r\n"
-        found += text.getvalue().removesuffix("\r\n").encode() + b"\n"
-    return bytes(found)
+    """Rows as CSV, in lines that end with a line feed.
 
-
-def _frame(names: Sequence[str], columns: Iterable[Any]) -> Any:
-    import polars as pl
-
-    return pl.DataFrame(dict(zip(names, columns, strict=True)))
+    The writer quotes carriage returns in fields only if its own lines end with one.
+    """
+    lines: list[str] = []
+    taker = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
+    csv.writer(taker).writerows(rows)
+    return "".join(lines).encode()
 
 
 def _blocks(n_rows: int, size: int) -> Iterator[slice]:
@@ -196,7 +183,7 @@ def _write_parquet(file: BinaryIO, result: Result) -> None:
     import polars as pl
 
     columns = map(np.ascontiguousarray, result.block(slice(0, result.n_rows)))
-    frame = _frame(result.layout.names, columns)
+    frame = pl.DataFrame(dict(zip(result.layout.names, columns, strict=True)))
     try:
         frame.write_parquet(file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
