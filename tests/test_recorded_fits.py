@@ -80,6 +80,8 @@ FITS: list[tuple[type, dict[str, Any], str, int | str, str]] = [
     (LOGIT, {"n_estimators": 30, "interactions": 3}, "bells", 2, ""),
     (LOGIT, {"n_estimators": 30, "interactions": [(0, 1), (2, 4)]}, "missing", 3, "weights"),
     (LOGIT, EARLY | {"n_bags": 2, "interactions": "1x"}, "few", 2, ""),
+    (LOGIT, {"n_estimators": 20, "interactions": 3, "learning_rate": 1.0}, "bells", 2, ""),
+    (LOGIT, EARLY | {"n_bags": 2, "interactions": 2}, "bells", 2, "known scores"),
     (LOGIT, EARLY | {"scoring": "roc_auc"}, "bells", 2, ""),
     (LOGIT, EARLY, "bells", 2, "validation"),
     (LOGIT, {"n_estimators": 40, "categorical_features": [0, 1, 2]}, "few", 3, ""),
