@@ -34,7 +34,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpustump.cli.errors import message_of
+from gpustump.cli.errors import is_short_of_memory, message_of
 from gpustump.cli.options import parse
 from gpustump.cli.wording import one_line
 
@@ -103,7 +103,7 @@ def _reported(argv: Sequence[str]) -> int:
         return READER_GONE
     except Exception as error:
         del reserve
-        if isinstance(error, MemoryError):
+        if is_short_of_memory(error):
             traceback.clear_frames(error.__traceback__)
         message = message_of(error)
         if message is None:
@@ -111,7 +111,7 @@ def _reported(argv: Sequence[str]) -> int:
         _tell(f"gpustump: error: {message}")
         if isinstance(error, OSError):
             _abandon_output()
-        if isinstance(error, MemoryError):
+        if is_short_of_memory(error):
             _say_no_more_at_exit()
         return WRONG_INPUT
 

@@ -40,7 +40,15 @@ def system_errors_at(place: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if is_short_of_memory(error):
+            raise
         raise InputError(f"{place}: {_reason(error)}.") from error
+
+
+def is_short_of_memory(error: Exception) -> bool:
+    """Whether memory was too small; the system says so by ENOMEM."""
+    says_so = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return says_so or isinstance(error, MemoryError)
 
 
 def message_of(error: Exception) -> str | None:
@@ -50,8 +58,8 @@ def message_of(error: Exception) -> str | None:
 
     if isinstance(error, (InputError, ModelFileError, DeviceError)):
         return one_line(str(error))
-    if isinstance(error, MemoryError):
-        reason = str(error).rstrip(".")
+    if is_short_of_memory(error):
+        reason = "" if isinstance(error, OSError) else str(error).rstrip(".")
         return one_line(
             f"not enough memory. {reason and reason + '.'} Try fewer columns (--drop), float32, a "
             "machine with more memory, or the table as a .npy file, which is read from disk as "
