@@ -108,21 +108,27 @@ def facts_of(estimator: Any) -> Mapping[str, Any]:
     }
 
 
-def lose_one(client: Any, chance: random.Random) -> None:
-    """Close a worker at once, and start another one."""
-    worker = chance.choice(list(client.cluster.workers.values()))
-    name = next(n for n, own in client.cluster.workers.items() if own is worker)
+def lose_one(client: Any, chance: random.Random, among: Collection[str] = ()) -> None:
+    """Close a worker at once, one of some addresses or any, and start another one."""
+    there = {name: own for name, own in client.cluster.workers.items() if own.address in among}
+    name, worker = chance.choice(list((there or client.cluster.workers).items()))
     client.sync(worker.close, nanny=False, executor_wait=False)
     client.cluster.workers.pop(name, None)
     client.cluster.scale(3)
 
 
 def lose_at(monkeypatch: Any, client: Any, moments: Collection[int], seed: int) -> None:
-    """Lose a worker before each sending of messages whose number, from 0, is among `moments`."""
+    """Lose a worker before each sending of messages whose number, from 0, is among `moments`.
+
+    It is one that a message is sent to: Dask may leave others without any partition.
+    """
     chance = random.Random(seed)
-    before_sending(
-        monkeypatch, lambda number, _: lose_one(client, chance) if number in moments else None
-    )
+
+    def lose(number: int, messages: Any) -> None:
+        if number in moments:
+            lose_one(client, chance, {own.worker for own in messages})
+
+    before_sending(monkeypatch, lose)
 
 
 def before_sending(monkeypatch: Any, call: Callable[[int, Any], None]) -> None:
