@@ -16,7 +16,7 @@ import functools
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,9 +24,8 @@ import numpy as np
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_each
 from gpustump.boosting.rounds.batches import in_unit_of_target
-from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.smoothing import sampled_rows
-from gpustump.boosting.rounds.training import HeldOutRows, Run, Samples, Settings, Trained, run_all
+from gpustump.boosting.rounds.training import HeldOutRows, Samples, Settings, Trained, run_all
 from gpustump.dask.categories import (
     Asked,
     learnt,
@@ -239,24 +238,6 @@ def fit(
     estimator._take_over(own.learner, found, own.settings)
     estimator.cluster_ = own.use()
     return estimator
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What is to be trained on a share; see `boosting.rounds.training.Job`."""
-
-    settings: Settings
-    n_classes: int
-    earlier: Sequence[Run] | None
-    logs: Sequence[RunLog] | None
-
-    @property
-    def n_outputs(self) -> int:
-        return self.settings.n_outputs(self.n_classes)
-
-    @property
-    def n_runs(self) -> int:
-        return self.settings.n_runs(self.n_classes)
 
 
 class _Fit:
@@ -490,14 +471,15 @@ class _Fit:
         """Make the rounds of a bag."""
         own = self._begun(share.samples, settings)
         self.begun.append(own)
-        job = _Job(settings, self.target.n_classes, share.earlier, share.logs)
+        n_classes = self.target.n_classes
+        n_outputs = settings.n_outputs(n_classes)
         if settings.votes.kind == "newton" and len(self.begun) == 1:
-            settings.votes.warn_of_small_weights(*own.mean_weight, job.n_outputs)
-        n_copies = 1 if self.samples is None else settings.search(job.n_classes).n_copies
+            settings.votes.warn_of_small_weights(*own.mean_weight, n_outputs)
+        n_copies = 1 if self.samples is None else settings.search(n_classes).n_copies
         exponent = functools.partial(own.cluster.exponent, n_copies)
-        votes = settings.votes.votes_in_units(exponent, job.n_outputs)
+        votes = settings.votes.votes_in_units(exponent, n_outputs)
         before = self.shards.traffic.n_bytes
-        runs = run_all(own, votes, job)
+        runs = run_all(own, votes, settings, n_classes, share.earlier, share.logs)
         self.round_bytes += self.shards.traffic.n_bytes - before
         return Trained(runs, votes.search(settings.learner), self.route, own.table.n_missing)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from gpustump.boosting.rounds.training import SoFar, Trained
+from gpustump.boosting.rounds.training import Observer, SoFar, Trained
 
 __all__ = ["CallbackSupportMixin", "FitTasks", "TaskData", "tasks_of", "with_callbacks"]
 
@@ -57,8 +57,8 @@ def tasks_of(estimator: Any, data: TaskData, attributes: Attributes) -> FitTasks
     return FitTasks(estimator, data, attributes) if hasattr(estimator, "_skl_callbacks") else None
 
 
-class FitTasks:
-    """An observer that tells scikit-learn's callbacks; see `boosting.rounds.training.Observer`.
+class FitTasks(Observer):
+    """Tells scikit-learn's callbacks.
 
     Parameters
     ----------

@@ -35,11 +35,11 @@ from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.progress import Bar
 from gpustump.boosting.rounds.training import (
     HeldOutRows,
+    Observer,
     Run,
     Samples,
     Settings,
     Trained,
-    Unobserved,
     train,
 )
 from gpustump.boosting.votes.votes import AnyRound
@@ -162,7 +162,7 @@ def train_each(
         together.skip(to_come[number] - made)
         return trained
 
-    observer = settings.observer or Unobserved()
+    observer = settings.observer or Observer()
     observer.bags_begin(len(shares))
     note, shown = f"{len(shares)} bags", settings.show_progress
     with Bar(sum(to_come), shown=shown, note=note, done=sum(done)) as bar:

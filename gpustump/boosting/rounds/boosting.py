@@ -18,8 +18,9 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.batches import Batch, Terms, joined, link_of, member_of
 from gpustump.boosting.rounds.known_scores import beginning_of
-from gpustump.boosting.rounds.looking_ahead import LookingAhead, Standing, Watcher
+from gpustump.boosting.rounds.looking_ahead import LookingAhead, Standing
 from gpustump.boosting.rounds.smoothing import Offers
+from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.splits import SplitVotes
@@ -221,8 +222,6 @@ class Boosting(Iterator[Any]):
         self._callback = callback
         self._offers = offers
         self._model: list[Terms | Batch] = []
-        self._n_done = 0
-        self._bound = 1.0
         self._is_whole = True
         self._ahead: LookingAhead | None = None
         with arrays.computing_on(labels):
@@ -230,7 +229,8 @@ class Boosting(Iterator[Any]):
             self._state = trainer.start(labels, sample_weight, self._search, beginning)
             self.constant = constant or self._usual_constant(labels, sample_weight, offset)
             largest = 0.0 if offset is None else _largest(offset)
-            self._sums_of_votes = [abs(score) + largest for score in self.constant]
+            sums_of_votes = [abs(score) + largest for score in self.constant]
+            self._standing = Standing(0, sums_of_votes, 1.0)
             if any(self.constant):
                 self._start_from_constant()
 
@@ -242,7 +242,7 @@ class Boosting(Iterator[Any]):
     @property
     def n_done(self) -> int:
         """Rounds done so far, those of `resume` included."""
-        return self._n_done
+        return self._standing.n_rounds
 
     @property
     def weights(self) -> Array:
@@ -313,7 +313,7 @@ class Boosting(Iterator[Any]):
         self._ahead.take_back(len(made) - n_rounds)
         kept = made.first(n_rounds)
         self._model[-1] = kept
-        self._stand(self._ahead.standing)
+        self._standing = self._ahead.standing
         return kept
 
     def call_back(self, made: Batch) -> None:
@@ -369,7 +369,7 @@ class Boosting(Iterator[Any]):
                 records.append(self._take(known, sizes_of(hypothesis, known.vote)))
         return tuple(records)
 
-    def look_ahead(self, watcher: Watcher | None = None) -> None:
+    def look_ahead(self, watch: EarlyStopping | None = None) -> None:
         """Let the engine make many rounds at a time from now on, if it can.
 
         The rounds are the same. Between them, the samples' weights may belong to a later round;
@@ -378,8 +378,8 @@ class Boosting(Iterator[Any]):
 
         Parameters
         ----------
-        watcher : Watcher, optional
-            What early stopping needs.
+        watch : EarlyStopping, optional
+            May end the run.
 
         Examples
         --------
@@ -392,24 +392,19 @@ class Boosting(Iterator[Any]):
         """
         with arrays.computing_on(self._labels):
             self._ahead = LookingAhead.of(
-                self._votes, self._table, self._state, watcher, self._offers
+                self._votes, self._table, self._state, watch, self._offers
             )
 
     def _made_ahead(self, ahead: LookingAhead, at_once: int) -> Batch | None:
         """The next rounds, if they are made ahead; the model takes them."""
         n_most = sys.maxsize if self._n_rounds is None else self._n_rounds - self.n_done
         self._is_whole = False  # an interruption may leave what follows half done
-        so_far = Standing(self.n_done, self._sums_of_votes, self._bound)
-        made = ahead.next(so_far, n_most, at_once)
+        made = ahead.next(self._standing, n_most, at_once)
         if made is not None:
             self._model.append(made)
-            self._stand(ahead.standing)
+            self._standing = ahead.standing
         self._is_whole = True
         return made
-
-    def _stand(self, standing: Standing) -> None:
-        """Take over where the run stands after rounds that were made ahead."""
-        self._n_done, self._sums_of_votes, self._bound = standing
 
     def _check_whole(self) -> None:
         if not self._is_whole:
@@ -451,7 +446,7 @@ class Boosting(Iterator[Any]):
             self.stop_reason = found
             return None
         sizes = sizes_of(found.hypothesis, found.vote)
-        for so_far, size in zip(self._sums_of_votes, sizes, strict=True):
+        for so_far, size in zip(self._standing.sums_of_votes, sizes, strict=True):
             # The difference is exact; so_far + size might be rounded down to the limit.
             if so_far > VOTES_LIMIT - size:
                 self.stop_reason = "large votes"
@@ -463,18 +458,17 @@ class Boosting(Iterator[Any]):
         self._is_whole = False  # an interruption may leave what follows half done
         change = self._votes.change(taken)
         self._model.append(Terms([taken.hypothesis], [taken.vote]))
-        self._n_done += 1
-        bound = self._bound * change.normaliser
-        self._bound = math.inf if math.isnan(bound) else bound  # infinity times 0
-        self._sums_of_votes = [
-            so_far + size for so_far, size in zip(self._sums_of_votes, sizes, strict=True)
-        ]
+        n_done, sums_of_votes, bound = self._standing
+        bound *= change.normaliser
+        bound = math.inf if math.isnan(bound) else bound  # infinity times 0
+        sums_of_votes = [so_far + size for so_far, size in zip(sums_of_votes, sizes, strict=True)]
+        self._standing = Standing(n_done + 1, sums_of_votes, bound)
         step = change.step if taken.cut is not None else replace(change.step, is_known=True)
         self._state.advance(step)
         if self._votes.is_perfect(taken):
             self.stop_reason = "perfect"
         self._is_whole = True
-        so_far = SoFar(self.n_done, self._bound, self._state.totals)
+        so_far = SoFar(n_done + 1, bound, self._state.totals)
         return self._votes.record(taken, change, so_far)
 
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from gpustump.boosting.rounds.batches import Batch, Columns, Kind, PlainVotes, kind_of
 from gpustump.boosting.rounds.smoothing import Offers
+from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.votes import Votes
-from gpustump.engines.ahead import NEWTON, NO_CUTS, Ahead, WatchedSamples
+from gpustump.engines.ahead import NEWTON, NO_CUTS, Ahead
 from gpustump.engines.contract import PreparedTable, State
 from gpustump.learners.step_table import VOTES_LIMIT
 
@@ -49,21 +50,6 @@ class Standing(NamedTuple):
     bound: float
 
 
-class Watcher(NamedTuple):
-    """What rounds that are made ahead need to know of early stopping.
-
-    Attributes
-    ----------
-    samples : callable
-        Returns the samples to watch; None if an engine cannot watch them.
-    n_to_come : callable
-        Returns how many more rounds it must wait for; None if it never stops.
-    """
-
-    samples: Callable[[], WatchedSamples | None]
-    n_to_come: Callable[[], int | None]
-
-
 class LookingAhead:
     """The rounds of one run that are made ahead.
 
@@ -75,7 +61,7 @@ class LookingAhead:
         Of these votes.
     table : PreparedTable
     n_to_come : callable
-        See `Watcher`.
+        Returns how many more rounds early stopping must wait for; None if it never stops.
     offers : Offers or None
         What smoothing rounds choose from.
     """
@@ -106,7 +92,7 @@ class LookingAhead:
         votes: Votes,
         table: PreparedTable,
         state: State,
-        watcher: Watcher | None,
+        watch: EarlyStopping | None,
         offers: Offers | None = None,
     ) -> LookingAhead | None:
         """For a run as it stands; None if its rounds cannot be made ahead."""
@@ -115,13 +101,13 @@ class LookingAhead:
             return None
         if offers is not None and votes.plain.kind != NEWTON:
             return None
-        watched = None if watcher is None else watcher.samples()
+        watched = None if watch is None else watch.watched()
         if watched is not None and len(watched.scores) > table.n_samples:
             watched = None  # their keys might take more memory than the table
         ahead = begin(votes.plain, watched)
         if ahead is None:
             return None
-        n_to_come = (lambda: None) if watcher is None else watcher.n_to_come
+        n_to_come = (lambda: None) if watch is None else watch.n_to_come
         kind = kind_of(votes, state.totals)
         return cls(ahead, votes, kind, table, n_to_come, offers)
 

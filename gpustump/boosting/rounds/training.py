@@ -32,7 +32,6 @@ from gpustump.boosting.rounds.batches import Batch, Rounds
 from gpustump.boosting.rounds.boosting import Boosting, Callback
 from gpustump.boosting.rounds.known_scores import reweighted
 from gpustump.boosting.rounds.logs import LoggedRound, RunLog
-from gpustump.boosting.rounds.looking_ahead import Watcher
 from gpustump.boosting.rounds.progress import Bar
 from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
@@ -51,11 +50,12 @@ SoFar = Callable[[], "Trained"]
 """What training would return if it stopped now."""
 
 
-class Observer(Protocol):
+class Observer:
     """An object that is told of each task of training when it begins and when it ends.
 
-    With several bags there is a training for each of them, one after the other. If a device fails
-    before the first round of a training, that training begins once more on another device.
+    Here nothing is done about that. With several bags there is a training for each of them, one
+    after the other. If a device fails before the first round of a training, that training begins
+    once more on another device.
     """
 
     def bags_begin(self, n_bags: int) -> None:
@@ -75,33 +75,13 @@ class Observer(Protocol):
 
     def round_ends(self, so_far: SoFar) -> bool:
         """A round is done. Returns whether to end its run."""
+        return False
 
     def run_ends(self, so_far: SoFar) -> None:
         """There are no more rounds of this run."""
 
     def training_ends(self, so_far: SoFar) -> None:
         """All runs are done."""
-
-
-class Unobserved:
-    """An observer that does nothing."""
-
-    def bags_begin(self, n_bags: int) -> None: ...
-
-    def bags_end(self) -> None: ...
-
-    def training_begins(self, n_rounds: Sequence[int]) -> None: ...
-
-    def run_begins(self, number: int) -> None: ...
-
-    def round_begins(self, so_far: SoFar) -> None: ...
-
-    def round_ends(self, so_far: SoFar) -> bool:
-        return False
-
-    def run_ends(self, so_far: SoFar) -> None: ...
-
-    def training_ends(self, so_far: SoFar) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -356,9 +336,25 @@ def train(
     """
     settings.refuse_constrained_classes(n_classes)
     settings = replace(settings, n_rounds=settings.n_rounds_of(n_classes))
-    job = _Job(X, samples, n_classes, settings, held_out, earlier, logs)
+
+    def trained_on(device: str, settings: Settings, gpu_problem: str | None = None) -> Trained:
+        n_samples, n_outputs = int(samples.classes.shape[0]), settings.n_outputs(n_classes)
+        votes = settings.votes.votes(samples.weights, n_outputs)  # the same for all runs
+        search = votes.search(settings.learner)
+        n_rounds = settings.n_rounds_of(n_classes) * settings.n_runs(n_classes)
+        task = Task(X, n_samples, search, n_rounds, settings.categorical)
+        given = task, samples.rows, settings.resources, device
+        route, trainer = prepared(*given, gpu_problem=gpu_problem)
+        table = trainer.table
+        here = samples.beside(table.X)
+        with explained_errors(route.place):
+            watched = None if held_out is None else held_out.beside(table.X)
+            ground = LocalGround(route, trainer, here, watched)
+            runs = run_all(ground, votes, settings, n_classes, earlier, logs)
+        return Trained(runs, search, route, table.n_missing)
+
     if device != "auto" or arrays.device_name(X) != "cpu":
-        return _train_on(device, job)
+        return trained_on(device, settings)
     has_begun = False
 
     def noting(n_rounds: int) -> None:
@@ -368,7 +364,7 @@ def train(
             settings.heed(n_rounds)
 
     try:
-        return _train_on("auto", replace(job, settings=replace(settings, heed=noting)))
+        return trained_on("auto", replace(settings, heed=noting))
     except DeviceError as error:
         if has_begun:
             raise
@@ -377,49 +373,7 @@ def train(
         f"device='auto' goes on to the CPU, since the GPU failed: {problem}",
         stacklevel=caller_level(),
     )
-    return _train_on("auto", job, gpu_problem=problem)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What `train` is asked to do, without the device."""
-
-    X: Array
-    samples: Samples
-    n_classes: int
-    settings: Settings
-    held_out: HeldOutRows | None
-    earlier: Sequence[Run] | None
-    logs: Sequence[RunLog] | None
-
-    @property
-    def n_outputs(self) -> int:
-        """How many outputs a run has."""
-        return self.settings.n_outputs(self.n_classes)
-
-    @property
-    def n_runs(self) -> int:
-        """One for each class against the rest; otherwise one."""
-        return self.settings.n_runs(self.n_classes)
-
-
-def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:
-    settings = job.settings
-    limit = settings.n_rounds_of(job.n_classes)
-    votes = settings.votes.votes(job.samples.weights, job.n_outputs)  # the same for all runs
-    search = votes.search(settings.learner)
-    n_samples = int(job.samples.classes.shape[0])
-    task = Task(job.X, n_samples, search, limit * job.n_runs, settings.categorical)
-    route, trainer = prepared(
-        task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
-    )
-    table = trainer.table
-    samples = job.samples.beside(table.X)
-    with explained_errors(route.place):
-        held_out = None if job.held_out is None else job.held_out.beside(table.X)
-        ground: Ground = LocalGround(route, trainer, samples, held_out)
-        runs = run_all(ground, votes, job)
-    return Trained(runs, search, route, table.n_missing)
+    return trained_on("auto", settings, problem)
 
 
 class Ground(Protocol):
@@ -438,135 +392,53 @@ class Ground(Protocol):
         """The early stopping of a run; None if no samples are held out."""
 
 
-class Job(Protocol):
-    """What to train: all that does not depend on where the samples are."""
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def n_classes(self) -> int: ...
-
-    @property
-    def n_outputs(self) -> int: ...
-
-    @property
-    def n_runs(self) -> int: ...
-
-    @property
-    def earlier(self) -> Sequence[Run] | None: ...
-
-    @property
-    def logs(self) -> Sequence[RunLog] | None: ...
-
-
-def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
-    """Make the rounds of all runs, one run after the other."""
-    settings = job.settings
-    limit = settings.n_rounds_of(job.n_classes)
+def run_all(
+    ground: Ground,
+    votes: Votes,
+    settings: Settings,
+    n_classes: int,
+    earlier: Sequence[Run] | None,
+    logs: Sequence[RunLog] | None,
+) -> tuple[Run, ...]:
+    """Make the rounds of all runs, one run after the other; see `train`."""
+    n_runs, n_outputs = settings.n_runs(n_classes), settings.n_outputs(n_classes)
+    limit, route, note = settings.n_rounds_of(n_classes), ground.route, ground.table.note
     if settings.announces_route:
-        announce(f"trains on {ground.route}")
-    before = job.earlier or [Run()] * job.n_runs
-    logs = job.logs or [RunLog() for _ in before]
-    n_done = [len(log.rounds) for log in logs]
+        announce(f"trains on {route}")
+    before = earlier or [Run()] * n_runs
+    kept_logs = logs or [RunLog() for _ in before]
+    n_done = [len(log.rounds) for log in kept_logs]
     n_rounds = [limit - len(run.rounds) for run in before]
-    series = _Series(ground, votes.search(settings.learner), list(before), job.n_outputs)
-    observer = settings.observer or Unobserved()
+    runs = list(before)
+
+    def so_far() -> Trained:
+        """The runs as they stand; those to come have scores of 0."""
+        zeros = (0.0,) * n_outputs
+        found = (
+            replace(run, rounds=tuple(run.rounds), constant=run.constant or zeros) for run in runs
+        )
+        search = votes.search(settings.learner)
+        return Trained(tuple(found), search, route, ground.table.n_missing)
+
+    observer = settings.observer or Observer()
     observer.training_begins([own - done for own, done in zip(n_rounds, n_done, strict=True)])
-    note, shown = _note(ground.route, ground.table), settings.show_progress
-    with Bar(sum(n_rounds), shown=shown, note=note, done=sum(n_done)) as bar:
+    place, shown = f"{route.place}, {route.engine}", settings.show_progress
+    place = place if note is None else f"{place}, {note}"
+    with Bar(sum(n_rounds), shown=shown, note=place, done=sum(n_done)) as bar:
         for number, own in enumerate(before):
-            positive = number if job.n_runs == job.n_classes else 1
-            target = Target(positive, job.n_outputs, votes, is_quantity=job.n_classes == 0)
+            positive = number if n_runs == n_classes else 1
+            target = Target(positive, n_outputs, votes, is_quantity=n_classes == 0)
             boosting = ground.boosting(target, settings, own)
             watch = ground.watch(boosting, target, settings)
             observer.run_begins(number)
-            log = logs[number]
-            told = _Told(bar, watch, observer, series, number, log, is_kept=job.logs is not None)
-            series.runs[number] = _run(boosting, own, told, settings)
-            observer.run_ends(series.so_far)
+            rounds = Rounds([Batch.of(own.rounds)])
+            runs[number] = Run(rounds, "", boosting.constant)
+            told = _Told(bar, watch, observer, so_far, kept_logs[number], logs is not None)
+            runs[number] = _run(boosting, own, rounds, told, settings)
+            observer.run_ends(so_far)
             bar.skip(limit - boosting.n_done)
-    observer.training_ends(series.so_far)
-    return tuple(series.runs)
-
-
-@dataclass(frozen=True)
-class _Series:
-    """The runs of a training: those that are done, and the others as they stand.
-
-    Attributes
-    ----------
-    ground : Ground
-    search : Search
-    runs : list of Run
-    n_outputs : int
-        Of each run.
-    """
-
-    ground: Ground
-    search: Search
-    runs: list[Run]
-    n_outputs: int
-
-    def so_far(self) -> Trained:
-        """What training would return if it stopped now; runs to come have scores of 0."""
-        zeros = (0.0,) * self.n_outputs
-        runs = tuple(replace(run, constant=run.constant or zeros) for run in self.runs)
-        return Trained(runs, self.search, self.ground.route, self.ground.table.n_missing)
-
-
-@dataclass(frozen=True)
-class _Told:
-    """The objects that are told of a run's rounds.
-
-    Attributes
-    ----------
-    bar : Bar
-    watch : EarlyStopping or None
-    observer : Observer
-    series : _Series
-    number : int
-        The run's.
-    log : RunLog
-    is_kept : bool
-        Whether the log is kept in a checkpoint.
-    """
-
-    bar: Bar
-    watch: EarlyStopping | None
-    observer: Observer
-    series: _Series
-    number: int
-    log: RunLog
-    is_kept: bool
-
-    @property
-    def is_of_each(self) -> bool:
-        """Whether each round must be made by itself, as something is told of it."""
-        return self.is_kept or self.bar.is_shown or not isinstance(self.observer, Unobserved)
-
-    def note(self, record: AnyRound, reason: str) -> None:
-        """Show a round that is done, and note it in the log."""
-        self.bar.advance(record)
-        if self.is_kept:
-            judged = None if self.watch is None else self.watch.last
-            self.log.note(LoggedRound(record.stump, record.vote, judged, reason))
-
-    def so_far(self, boosting: Boosting, rounds: Rounds) -> SoFar:
-        """What training would return if it stopped now, in the middle of this run."""
-
-        def found() -> Trained:
-            runs = list(self.series.runs)
-            runs[self.number] = Run(tuple(rounds), "", boosting.constant)
-            return replace(self.series, runs=runs).so_far()
-
-        return found
-
-
-def _note(route: Route, table: PreparedTable) -> str:
-    """The text before the progress bar: where the rounds are made, and how memory is used."""
-    place = f"{route.place}, {route.engine}"
-    return place if table.note is None else f"{place}, {table.note}"
+    observer.training_ends(so_far)
+    return tuple(runs)
 
 
 class Target(NamedTuple):
@@ -689,18 +561,37 @@ class LocalGround:
             return EarlyStopping(judge, settings.stopping)
 
 
-def _run(boosting: Boosting, before: Run, told: _Told, settings: Settings) -> Run:
-    rounds, watch = Rounds([Batch.of(before.rounds)]), told.watch
+class _Told(NamedTuple):
+    """The objects that are told of a run's rounds; `is_kept` says whether a checkpoint keeps the
+    log."""
+
+    bar: Bar
+    watch: EarlyStopping | None
+    observer: Observer
+    so_far: SoFar
+    log: RunLog
+    is_kept: bool
+
+
+def _run(boosting: Boosting, before: Run, rounds: Rounds, told: _Told, settings: Settings) -> Run:
+    """Make the rounds of a run, and add them to those that it goes on from."""
+    watch, log = told.watch, told.log
     is_judged = len(before.held_out_scores) >= len(rounds)
     known = [r.stump for r in rounds], [r.vote for r in rounds]
     boosting.resume(*known)
     if watch is not None:
         watch.resume(*known, judges_each=not is_judged)
-    _replay(boosting, rounds, told)
-    if settings.resources.max_memory is None and not told.log.stop_reason:
-        boosting.look_ahead(None if watch is None else Watcher(watch.watched, watch.n_to_come))
-    reason = told.log.stop_reason or _made(boosting, rounds, told, settings)
-    told.log.end(reason)
+    log.begin(boosting.constant)
+    logged = [one.hypothesis for one in log.rounds], [one.vote for one in log.rounds]
+    rounds.add(Batch.of(boosting.resume(*logged)))
+    if watch is not None:
+        for one in log.rounds:
+            assert one.judged is not None, "the checkpoint of a fit that watches samples"
+            watch.replay(one.hypothesis, one.vote, one.judged)
+    if settings.resources.max_memory is None and not log.stop_reason:
+        boosting.look_ahead(watch)
+    reason = log.stop_reason or _made(boosting, rounds, told, settings)
+    log.end(reason)
     if watch is None:
         return Run(rounds, reason, boosting.constant)
     n_known = len(before.rounds) if is_judged else 0
@@ -713,42 +604,35 @@ def _run(boosting: Boosting, before: Run, told: _Told, settings: Settings) -> Ru
     )
 
 
-def _replay(boosting: Boosting, rounds: Rounds, told: _Told) -> None:
-    """Take over the rounds in a run's log, without a search, and add their records to the run's."""
-    told.log.begin(boosting.constant)
-    done = told.log.rounds
-    known = [one.hypothesis for one in done], [one.vote for one in done]
-    rounds.add(Batch.of(boosting.resume(*known)))
-    if told.watch is not None:
-        for one in done:
-            assert one.judged is not None, "the checkpoint of a fit that watches samples"
-            told.watch.replay(one.hypothesis, one.vote, one.judged)
-
-
 def _made(boosting: Boosting, rounds: Rounds, told: _Told, settings: Settings) -> str:
     """Make a run's rounds, and add them to the others. Returns why there are no more.
 
     If nothing is told of each round, they come in batches.
     """
-    so_far = told.so_far(boosting, rounds)
-    is_of_each = told.is_of_each or settings.callback is not None
+    bar, watch, observer, so_far, log, is_kept = told
+    is_told = is_kept or bar.is_shown or settings.observer is not None
+    is_of_each = is_told or settings.callback is not None
     while True:
-        told.observer.round_begins(so_far)
+        observer.round_begins(so_far)
         made = boosting.take(1 if is_of_each else sys.maxsize)
         if made is None:
             return boosting.stop_reason or ""
         if settings.heed is not None:
             settings.heed(len(made))
         boosting.call_back(made)
-        if told.watch is not None:
-            made = boosting.keep(made, told.watch.judge(made))
+        if watch is not None:
+            made = boosting.keep(made, watch.judge(made))
         rounds.add(made)
-        is_early = told.watch is not None and told.watch.is_over
-        is_ended = told.observer.round_ends(so_far)
+        is_early = watch is not None and watch.is_over
+        is_ended = observer.round_ends(so_far)
         reason = boosting.stop_reason or ""
         if is_early or is_ended:
             reason = reason or ("early" if is_early else "callback")
         if is_of_each:
-            told.note(made.records[0], reason)
+            (record,) = made.records
+            bar.advance(record)
+            if is_kept:
+                judged = None if watch is None else watch.last
+                log.note(LoggedRound(record.stump, record.vote, judged, reason))
         if is_early or is_ended:
             return reason
