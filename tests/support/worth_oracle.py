@@ -2,7 +2,8 @@
 
 A sample has two integers for each output. The defined scores are computed here with Python's own
 floats and integers from the formulas of the contract, and the exact ones with fractions or decimals
-of 60 digits; no code is shared with the package.
+of 60 digits; no code is shared with the package. Problems to try it on have few values, ties, and
+integers close to a power of two.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
 
 Pair = tuple[int, int]
 """Sums of the first and of the second integers."""
@@ -190,3 +194,59 @@ def _p(pair: Pair) -> int:
 
 def _n(pair: Pair) -> int:
     return (pair[1] - pair[0]) // 2
+
+
+VALUES = (0.0, 1.0, 2.0, 3.0, math.inf)
+
+
+class Draw(NamedTuple):
+    """What decides a problem: a seed, its size, and the size of its integers."""
+
+    seed: int
+    n_samples: int
+    n_features: int
+    bits: int
+
+
+DRAWS = st.builds(
+    Draw,
+    st.integers(0, 10**9),
+    st.integers(2, 14),
+    st.integers(1, 5),
+    st.sampled_from([1, 2, 6, 30, 52, 54, 57]),
+)
+
+
+def problem_of(draw: Draw, votes: str, n_outputs: int = 1) -> Problem:
+    """Few values, columns that mirror each other, and integers close to a power of two."""
+    random = np.random.default_rng(draw.seed)
+    shape = draw.n_samples, draw.n_features
+    base = random.choice(VALUES[: random.integers(1, 6)], size=shape)
+    base[random.random(shape) < random.choice([0.0, 0.3])] = math.nan
+    for feature in range(1, draw.n_features):
+        other = base[:, random.integers(feature)]
+        kind = random.choice(["own", "copy", "mirror", "swapped"])
+        if kind == "copy":
+            base[:, feature] = other
+        elif kind == "mirror":
+            base[:, feature] = -other
+        elif kind == "swapped":  # nearly the same partition
+            base[:, feature] = np.roll(other, 1)
+    bits = min(draw.bits, 58 - n_outputs.bit_length())  # all outputs' sums stay below 2**62
+    draw = draw._replace(bits=bits)
+    outputs = [_pairs(draw, votes, random) for _ in range(n_outputs)]
+    return Problem(base.tolist(), outputs)
+
+
+def _pairs(draw: Draw, votes: str, random: np.random.Generator) -> list[tuple[int, int]]:
+    """Integers of 2**bits and little more."""
+    most = random.choice([1, 4])  # equal integers half of the time: ties
+    sizes = [(1 << draw.bits) + int(extra) for extra in random.integers(0, most, draw.n_samples)]
+    signs = random.choice([-1, 1], draw.n_samples).tolist()
+    if votes != "newton":
+        return [(sign * size, size) for sign, size in zip(signs, sizes, strict=True)]
+    shares = random.integers(0, 4, draw.n_samples).tolist()
+    return [
+        (sign * size, max(1, size >> share))
+        for sign, size, share in zip(signs, sizes, shares, strict=True)
+    ]

@@ -1,0 +1,346 @@
+"""The search takes the best cut by the defined scores, under constraints too, and scores have the
+same bits everywhere: proved against brute force in Python's own numbers.
+
+The samples' integers are drawn, not computed by a loss: small ones that tie, large ones whose
+scores differ in the last bit or not at all. Features are copies and mirror images of each other.
+What is found is also compared with the exact scores and levels: rounding costs a few units in the
+last place. Other engines are compared with the reference by the conformance suite.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from backends import Backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rounds import Case, facts_of, with_any_weights
+from worth_oracle import (
+    DRAWS,
+    UNIT,
+    Draw,
+    Order,
+    Pair,
+    Problem,
+    Regions,
+    best,
+    candidates,
+    exact_newton_level,
+    exact_real_level,
+    exact_score_of,
+    newton_level,
+    problem_of,
+    real_level,
+    score_of,
+)
+
+from gpustump import arrays
+from gpustump.boosting.votes.exponential import RealVotes
+from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.splits import SplitVotes
+from gpustump.engines.contract import Cut, Search, Totals
+from gpustump.engines.integer_weights import SignedWeights
+from gpustump.engines.monotone import limit_of
+from gpustump.engines.reference import table as reference_table
+from gpustump.engines.reference.integers import Integers
+from gpustump.engines.reference.split_scan import best_split
+from gpustump.engines.reference.stump_scan import best_stump
+from gpustump.engines.worth import Sums, worth_of
+from gpustump.engines.worth_of_split import score_of as score_of_split
+
+SEARCHES = [
+    Search("stump", votes, n_outputs, l2)
+    for votes, l2 in (
+        ("real", 0.0), ("newton", 0.0), ("newton", 0.7), ("newton", 1e15), ("discrete", 0.0),
+    )
+    for n_outputs in (1, 3, 11)
+]  # fmt: skip
+CONSTRAINED = [own for own in SEARCHES if own.n_outputs == 1 and own.l2 < 1e15]
+DIRECTIONS = st.lists(st.sampled_from([-1, 0, 1]), min_size=5, max_size=5)
+
+
+def order_of(search: Search, problem: Problem, *, exactly: bool = False) -> Order | None:
+    """What the contract says is allowed, by rounded numbers or by fractions."""
+    if search.monotone is None:
+        return None
+    if search.votes == "discrete":  # the heavier side votes +1
+        return Order(lambda pair: pair[0], search.monotone)
+    if search.votes == "real":
+        level = exact_real_level(problem) if exactly else real_level(problem)
+    else:
+        level = exact_newton_level(search.l2) if exactly else newton_level(search.l2)
+    return Order(level, search.monotone)
+
+
+def found(problem: Problem, search: Search, block_bytes: int | None = None) -> Cut:
+    """What the reference finds, on NumPy."""
+    table = reference_table.prepare(np.asarray(problem.rows), block_bytes=block_bytes)
+    outputs = [
+        Sums(*(np.asarray(part, dtype=np.int64) for part in zip(*own, strict=True)))
+        for own in problem.outputs
+    ]
+    if search.has_signs:
+        first, second = outputs[0].first, outputs[0].second
+        signed = SignedWeights(first, int(first.sum()), int(second.sum()))
+        return best_stump(table, signed, search.directions)
+    limit = limit_of(search, sum(int(own.second.sum()) for own in outputs), len(problem.rows))
+    return best_split(table, Integers.of(outputs), worth_of(search), limit)
+
+
+@pytest.mark.parametrize(
+    ("search", "is_constrained"),
+    [*((own, False) for own in SEARCHES), *((own, True) for own in CONSTRAINED)],
+    ids=str,
+)
+@settings(max_examples=40)
+@given(draw=DRAWS, directions=DIRECTIONS, block_bytes=st.sampled_from([None, 1, 700]))
+def test_the_chosen_cut_is_the_best_allowed_one_by_the_defined_score(
+    search, is_constrained, draw, directions, block_bytes
+):
+    problem = problem_of(draw, search.votes, search.n_outputs)
+    if is_constrained:
+        search = replace(search, monotone=tuple(directions[: draw.n_features]))
+    score, expected = best(problem, score_of(search.votes, search.l2), order_of(search, problem))
+    cut = found(problem, search, block_bytes)
+    assert (cut.feature, cut.position) == (expected.feature, expected.position)
+    assert (cut.score, math.copysign(1.0, cut.score)) == (score, math.copysign(1.0, score))
+    assert type(cut.score) is (int if search.votes == "discrete" else float)
+    if (
+        is_constrained
+        and search.has_signs
+        and expected.regions[0][1][1]
+        and cut.position is not None
+    ):
+        assert cut.polarity == -directions[cut.feature] or not directions[cut.feature]
+
+
+def largest_error(search: Search) -> Fraction:
+    """Twice the relative rounding error of a score, to first order and a little more.
+
+    Real: 1 for each conversion and 1 for the product, halved by the root, and 1 for the root.
+    Newton: 3 for the square, 2 for the denominator, 1 for the quotient. Then 2 additions for the
+    regions and 1 for each further output. All terms have one sign, so errors do not grow.
+    """
+    if search.votes == "discrete":
+        return Fraction(0)
+    of_region = Fraction(5, 2) if search.votes == "real" else Fraction(6)
+    return 2 * (of_region + 2 + search.n_outputs - 1) * UNIT * (1 + Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@settings(max_examples=25)
+@given(draw=DRAWS)
+def test_the_exact_score_of_the_chosen_cut_is_within_rounding_of_the_exact_best(search, draw):
+    problem = problem_of(draw, search.votes, search.n_outputs)
+    exact, cut = exact_score_of(search.votes, search.l2), found(problem, search)
+    scores = {(c.feature, c.position): Fraction(exact(c.regions)) for c in candidates(problem)}
+    largest = max(scores.values())
+    assert largest - scores[cut.feature, cut.position] <= largest_error(search) * abs(largest)
+
+
+@pytest.mark.parametrize("search", CONSTRAINED, ids=str)
+@settings(max_examples=80)
+@given(draw=DRAWS, directions=DIRECTIONS)
+def test_rounding_decides_only_where_levels_differ_by_a_few_units_in_the_last_place(
+    search, draw, directions
+):
+    problem = problem_of(draw, search.votes)
+    search = replace(search, monotone=tuple(directions[: draw.n_features]))
+    rounded, exact = order_of(search, problem), order_of(search, problem, exactly=True)
+    for one in candidates(problem):
+        if rounded.allows(one) != exact.allows(one):
+            ((left, right, _),) = one.regions
+            low, high = exact.level(left), exact.level(right)
+            assert abs(low - high) <= Fraction(1, 2**50) * max(abs(low), abs(high))
+
+
+@pytest.mark.parametrize("votes", ["real", "newton"])
+def test_the_drawn_problems_hold_scores_that_differ_in_the_last_bit(votes):
+    """Otherwise the tests above would say little about ties and rounding."""
+    score, exact = score_of(votes), exact_score_of(votes)
+    n_neighbours = n_rounded_alike = n_ties = 0
+    for seed in range(200):
+        problem = problem_of(Draw(seed, 6, 3, 54), votes)
+        known = [(score(c.regions), exact(c.regions)) for c in candidates(problem)]
+        for number, (one, exactly) in enumerate(known):
+            for other, other_exactly in known[:number]:
+                n_ties += exactly == other_exactly
+                n_neighbours += one != other and abs(one - other) <= 1.5 * math.ulp(one)
+                n_rounded_alike += one == other and exactly != other_exactly
+    assert min(n_ties, n_rounded_alike) > 20
+    assert n_neighbours >= 5
+
+
+def test_of_scores_that_differ_in_the_last_bits_the_larger_wins_whatever_the_order_of_features():
+    """Two features with one cut each: sqrt(ab) + sqrt(cd) against sqrt(ad) + sqrt(cb)."""
+    search, score, n_found = Search("stump", "real", 1), score_of("real"), 0
+    for offset in range(1, 100):
+        a, b, c, d = 2**58, 2**58 + 3, 2**58 + (1 << 34) + 977 * offset, 2**58 + (1 << 33)
+        pairs = [(a, a), (-b, b), (-d, d), (c, c)]
+        rows = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+        one, other, _ = (score(x.regions) for x in candidates(Problem(rows, [pairs])))
+        if one == other or abs(one - other) > 2 * math.ulp(one):
+            continue
+        n_found += 1
+        first = found(Problem(rows, [pairs]), search)
+        second = found(Problem([row[::-1] for row in rows], [pairs]), search)
+        assert first.score == second.score == max(one, other)
+        assert first.feature == 1 - second.feature == (one < other)
+    assert n_found > 10
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), DIRECTIONS, st.sampled_from(["discrete", "real", "newton"]))
+def test_no_round_breaks_a_constraint(seed, directions, kind):
+    random = np.random.default_rng(seed)
+    case = Case.of(*with_any_weights(seed, 60, "float64"), learning_rate=2.0)
+    case = case.voting(kind, float(random.choice([0.0, 1.0]))).constrained(*directions)
+    assert case.monotone is not None
+    for fact in facts_of(case, "stump"):
+        if fact.step is not None and math.isfinite(fact.hypothesis.thresholds[0]):
+            (left,), (right,), _ = fact.step.votes
+            assert case.monotone[fact.hypothesis.feature] * (right - left) >= 0.0
+
+
+class Found:
+    """A table and a state that have found one cut."""
+
+    def __init__(self, left: Pair, right: Pair) -> None:
+        self._sums = [[left], [right], [(0, 0)]]
+        weight = left[1] + right[1]
+        self.totals = Totals(left[0] + right[0], weight, 0, weight, 10)
+
+    def threshold(self, feature: int, position: int) -> float:
+        return 0.5
+
+    def best_cut(self) -> Cut:
+        return Cut(0, 4, 0, 0, 1.0)
+
+    def region_sums(self, split: object) -> np.ndarray:
+        return np.asarray(self._sums)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_votes_that_only_rounding_would_put_in_order_are_those_of_both_sides_together(direction):
+    """The levels are the same float, and half a unit of votes lies between them."""
+    halfway = Fraction(2**35 + 12_345, 2**36)  # a step whose half is between two votes
+    low, high = (
+        (whole(halfway * second), second)
+        for whole, second in ((math.floor, 2**60 + 2**10), (math.ceil, 2**60 + 2**12))
+    )
+    left, right = (high, low) if direction > 0 else (low, high)
+    assert newton_level(0.0)(low) == newton_level(0.0)(high)
+    rule = NewtonVotes(1.0, 1, 0.0, 0)
+    (free_left,), (free_right,), _ = SplitVotes(rule).best(*[Found(left, right)] * 2).region_votes
+    assert direction * (free_right - free_left) == -(2.0**-36)
+    votes = SplitVotes(rule, (direction,)).best(*[Found(left, right)] * 2).region_votes
+    together = rule._vote(left[0] + right[0], left[1] + right[1])
+    assert votes == ((together,), (together,), (0.0,))
+
+
+@pytest.mark.parametrize("kind", ["real", "newton"])
+def test_places_behind_the_last_value_where_sums_are_negative_divide_by_no_zero(kind):
+    """What lies right of a missing value is minus the missing ones; here it is minus s."""
+    total = 2**20
+    limit = limit_of(Search(votes=kind, monotone=(1,)), total, 2)
+    left, right = (
+        Sums(np.asarray([[first]]), np.asarray([[second]]))
+        for first, second in ((0, total), (total // 4, -(total // 4)))
+    )
+    with np.errstate(all="raise"):
+        limit.allows(left, right)
+    with pytest.raises(ValueError, match="monotone constraints are for stumps with one output"):
+        Search("interval", monotone=(1, 0))
+    for rule in (RealVotes(), NewtonVotes(1.0, 1, 0.0, 0)):  # an empty side breaks no constraint
+        state = Found((5, 9), (0, 0))
+        free, limited = (SplitVotes(rule, own).best(state, state) for own in (None, (1,)))
+        assert limited.region_votes == free.region_votes
+
+
+N_RANDOM = 2000
+OF_THREE = [
+    Search("stump", votes, 3, l2)
+    for votes, l2 in (
+        ("discrete", 0.0), ("real", 0.0), ("newton", 0.0), ("newton", 0.3), ("newton", 1e17),
+    )
+]  # fmt: skip
+
+Outputs = list[tuple[Sums, Sums, Sums]]
+
+
+def drawn(search: Search) -> Outputs:
+    """For each output random sums over three regions, up to 2**61, many of them small or 0."""
+    random = np.random.default_rng(0)
+
+    def region() -> Sums:
+        second = random.integers(0, 2**61, N_RANDOM) >> random.integers(0, 60, N_RANDOM)
+        share = np.where(random.random(N_RANDOM) < 0.2, 1.0, random.uniform(-1, 1, N_RANDOM))
+        first = np.clip((second * share).astype(np.int64), -second, second)
+        if search.votes != "newton":  # both are sums of the same weights
+            first -= np.sign(first) * ((first ^ second) & 1)
+            first = np.where((first ^ second) & 1, second, first)
+        return Sums(first, second)
+
+    return [(region(), region(), region()) for _ in range(search.n_outputs)]
+
+
+def added(outputs: Outputs, search: Search):
+    """As every engine adds the outputs' parts."""
+    first, *others = (worth_of(search)(*regions) for regions in outputs)
+    for part in others:
+        first = first + part
+    return first
+
+
+def bits(scores) -> list[int]:
+    found = np.asarray(scores)
+    return found.tolist() if found.dtype == np.int64 else found.view(np.int64).tolist()
+
+
+def regions_at(outputs: Outputs, number: int) -> Regions:
+    def pair(own: Sums) -> Pair:
+        return int(own.first[number]), int(own.second[number])
+
+    return [(pair(left), pair(right), pair(missing)) for left, right, missing in outputs]
+
+
+@pytest.mark.parametrize("search", OF_THREE, ids=str)
+def test_scores_have_the_bits_of_pythons_own_floats_in_every_library(search, backend: Backend):
+    outputs = drawn(search)
+    here = [
+        tuple(Sums(*(backend.asarray(part) for part in own)) for own in regions)
+        for regions in outputs
+    ]
+    with arrays.computing_on(here[0][0].first):
+        found = backend.to_numpy(added(here, search))
+    assert found.dtype == (np.int64 if search.votes == "discrete" else np.float64)
+    own = score_of(search.votes, search.l2)
+    expected = [own(regions_at(outputs, number)) for number in range(N_RANDOM)]
+    assert bits(found) == bits(np.asarray(expected, dtype=found.dtype))
+    if search.votes != "discrete":  # conversions round, and scores are not whole numbers
+        seconds = np.concatenate([own.second for regions in outputs for own in regions])
+        assert (seconds > 2**53).sum() > 0.1 * N_RANDOM
+        assert (seconds == 0).sum() > 10
+        assert len(set(found.tolist())) > 0.99 * N_RANDOM
+
+
+@pytest.mark.parametrize("search", OF_THREE, ids=str)
+def test_scores_have_these_bits_for_one_split_and_where_jax_compiles_one_function(search):
+    outputs = drawn(search)
+    expected = bits(np.asarray(added(outputs, search), dtype=np.float64))
+    for number in range(0, N_RANDOM, 4):
+        sums = list(zip(*regions_at(outputs, number), strict=True))
+        assert bits([score_of_split(sums, search)]) == [expected[number]]
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        given = [[[jax.numpy.asarray(x) for x in own] for own in regions] for regions in outputs]
+
+        def compiled(given):
+            return added([tuple(Sums(*own) for own in regions) for regions in given], search)
+
+        found = np.asarray(jax.jit(compiled)(given))
+    assert bits(found) == bits(added(outputs, search))
