@@ -70,6 +70,7 @@ KIND = ("--target", "kind", "--drop", "label,weight")
         (*LABEL, "--test-size", "0", "--missing", "blue"),
         ("--target", "label", "--drop", "kind", "--weight", "weight"),
         (*LABEL, "--categorical", "size"),
+        (*KIND, "--categorical", "kind"),
         ("--target", "age", "--drop", "label,kind", "--drop-missing-target"),
         ("--target", "kind", "--loss", "poisson", "--exposure", "weight", "--drop", "label"),
         ("--target", "weight", "--loss", "gamma", "--init-score", "size", "--patience", "3"),
@@ -153,35 +154,20 @@ def test_without_data_the_built_in_table_is_taken_if_the_model_is_of_it(files):
 
 
 def test_the_table_comes_from_standard_input_and_the_model_too(files, monkeypatch):
-    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
+    own = table().with_columns(label=table()["label"].scatter([5, 9], None))
+    own.write_csv("table.csv")
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3", "--drop-missing-target")
     with open("table.csv") as stream:
         monkeypatch.setattr("sys.stdin", stream)
         outcome = files.succeeds("audit", "model.json", "-")
-    assert outcome.row("table") == "standard input, 300 rows, 60 of them held out in training"
+    assert outcome.row("data") == SAME
+    assert outcome.row("table") == (
+        "standard input, 298 rows, 60 of them held out in training, 2 without a target left out"
+    )
     with open("model.json") as stream:
         monkeypatch.setattr("sys.stdin", stream)
         assert files.succeeds("audit", "-", "table.csv").row("model") == "standard input"
     assert "both -" in files.refuses("audit", "-", "-")
-
-
-def test_rows_without_a_target_are_left_out_as_in_training(files):
-    own = table().with_columns(label=table()["label"].scatter([5, 9], None))
-    own.write_csv("table.csv")
-    files.succeeds("train", "table.csv", *LABEL, "--rounds", "4", "--drop-missing-target")
-    outcome = files.succeeds("audit", "model.json", "table.csv")
-    assert outcome.row("table").endswith(
-        "298 rows, 60 of them held out in training, 2 without a target left out"
-    )
-    assert outcome.row("data") == SAME
-
-
-def test_labels_that_were_read_as_text_are_text_again(files):
-    files.succeeds(
-        "train", "table.csv", "--target", "kind", "--drop", "label,weight", "--categorical", "kind"
-    )
-    files.succeeds("audit", "model.json", "table.csv")
-    table().write_parquet("other.parquet")
-    files.succeeds("audit", "model.json", "other.parquet")
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -200,75 +186,6 @@ def test_a_model_that_an_estimator_saved_is_audited_with_a_file(command, named):
     command.succeeds("audit", "model.json", "table.npz", "--target", "y")
 
 
-@pytest.mark.parametrize(
-    ("edit", "problem"),
-    [
-        (lambda own: own.update(training=[]), "must be an object"),
-        (lambda own: own["training"].pop("seed"), "lack 'seed'"),
-        (lambda own: own["training"].update(seed=-1), "seed"),
-        (lambda own: own["training"].update(seed=2**40), "seed"),
-        (lambda own: own["training"].update(test_size=1.0), "test_size"),
-        (lambda own: own["training"].update(test_size="x"), "test_size"),
-        (lambda own: own["training"].update(loss="x"), "loss"),
-        (lambda own: own["training"].update(votes="newton"), "votes"),
-        (lambda own: own["training"].update(rounds=10**400), "end"),
-        (lambda own: own["training"].update(rounds=0), "n_estimators"),
-        (lambda own: own["training"].update(rounds={}), "n_estimators"),
-        (lambda own: own["training"].update(learning_rate=[1]), "learning_rate"),
-        (lambda own: own["training"].update(weak_learner="tree"), "weak_learner"),
-        (lambda own: own["training"].update(bags=10**12), "bags"),
-        (lambda own: own["training"].update(patience=0.5), "n_iter_no_change"),
-        (lambda own: own["training"].update(monotone={"age": 7}), "must map columns to 1 or -1"),
-        (lambda own: own["training"].update(monotone={"x": 1}), "constraint of 'x'"),
-        (lambda own: own["training"].update(monotone=["age"]), "must map columns to 1 or -1"),
-        (lambda own: own.update(dtype="object"), "dtype"),
-        (lambda own: own.update(dtype=[1]), "dtype"),
-        (lambda own: own.update(fingerprint="x"), "fingerprint"),
-        (lambda own: own.update(target=7), "as its target"),
-        (lambda own: own.update(target="x"), "has no column 'x'"),
-        (lambda own: own.update(weight={}), "as its weight"),
-        (lambda own: own.update(encoding=[]), "encoding"),
-    ],
-)
-def test_details_that_train_does_not_write_are_refused_in_a_line(files, edit, problem):
-    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
-    change("model.json", lambda document: edit(document["details"]))
-    if problem == "end":  # a limit like any other, but the rounds end before it
-        outcome = files("audit", "model.json", "table.csv")
-        assert (outcome.code, outcome.row("result")) == (
-            1, "differs: round 4, which the file does not have",
-        )  # fmt: skip
-        return
-    assert problem in files.refuses("audit", "model.json", "table.csv")
-
-
-def test_tables_that_lack_a_column_are_refused(files):
-    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
-    table().drop("age").write_csv("other.csv")
-    assert "lacks 1 column" in files.refuses("audit", "model.json", "other.csv")
-    table().drop("label").write_csv("other.csv")
-    assert "no column 'label'" in files.refuses("audit", "model.json", "other.csv")
-
-
-def test_options_that_make_no_sense_are_refused(files):
-    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
-    assert "unexpected argument" in files.refuses("audit", "model.json", "table.csv", "--rounds")
-    assert "no column 'x'" in files.refuses("audit", "model.json", "table.csv", "--target", "x")
-    both = ("--target", "label", "--weight", "label")
-    assert "both name" in files.refuses("audit", "model.json", "table.csv", *both)
-
-
-def test_a_table_of_too_few_rows_to_hold_some_out_is_not_that_of_the_training(files):
-    """The advice of `train`, to take another --test-size, is of no use here."""
-    np.savez("few.npz", X=np.eye(3), y=[0, 1, 1])
-    own = arrays()
-    np.savez("table.npz", X=own["X"][:, :3], y=own["y"])
-    files("train", "table.npz", "--target", "y", "--force", "--quiet")
-    message = files.refuses("audit", "model.json", "few.npz")
-    assert "few.npz is not the table that the model was trained on" in message
-    assert "leave that row out" not in message
-
-
 def test_the_session_in_the_guide_is_what_the_commands_print(command):
     """Its Python code runs between the commands, in the same folder."""
     guide = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
@@ -281,3 +198,59 @@ def test_the_session_in_the_guide_is_what_the_commands_print(command):
         for line, shown in re.findall(r"\$ gpustump (.*?)\n((?:[^$].*\n)*)", block):
             outcome = command(*line.split())
             assert (outcome.out, outcome.err) == (shown, ""), line
+
+
+FORGED = {
+    "must be an object": lambda own: own.update(training=[]),
+    "lack 'seed'": lambda own: own["training"].pop("seed"),
+    "seed must be at least 0": lambda own: own["training"].update(seed=-1),
+    "a seed below 2**32": lambda own: own["training"].update(seed=2**32),
+    "a test_size below 1": lambda own: own["training"].update(test_size=1.0),
+    "must have a loss": lambda own: own["training"].update(loss="x"),
+    "votes": lambda own: own["training"].update(votes="newton"),
+    "n_estimators": lambda own: own["training"].update(rounds={}),
+    "weak_learner": lambda own: own["training"].update(weak_learner="tree"),
+    "must map columns to 1 or -1": lambda own: own["training"].update(monotone={"age": 7}),
+    "monotone; got ['age']": lambda own: own["training"].update(monotone=["age"]),
+    "constraint of 'x'": lambda own: own["training"].update(monotone={"x": 1}),
+    "dtype": lambda own: own.update(dtype="object"),
+    "fingerprint": lambda own: own.update(fingerprint="x"),
+    "as its target": lambda own: own.update(target=7),
+    "has no column 'x'": lambda own: own.update(target="x"),
+    "as its weight": lambda own: own.update(weight={}),
+    "encoding": lambda own: own.update(encoding=[]),
+}
+"""Details that `train` does not write, by what is said of them."""
+
+
+def test_details_that_train_does_not_write_are_refused_in_a_line(files):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
+    whole = Path("model.json").read_text()
+    for said, forge in FORGED.items():
+        Path("model.json").write_text(whole)
+        change("model.json", lambda document, forge=forge: forge(document["details"]))
+        assert said in files.refuses("audit", "model.json", "table.csv")
+    Path("model.json").write_text(whole)
+    many = {"rounds": 10**400}  # a limit like any other, but the rounds end before it
+    change("model.json", lambda document: document["details"]["training"].update(many))
+    outcome = files("audit", "model.json", "table.csv")
+    assert (outcome.code, outcome.row("result")) == (
+        1, "differs: round 4, which the file does not have",
+    )  # fmt: skip
+
+
+def test_what_cannot_be_the_table_of_the_training_is_refused(files):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
+    for lacking, said in (("age", "lacks 1 column"), ("label", "no column 'label'")):
+        table().drop(lacking).write_csv("other.csv")
+        assert said in files.refuses("audit", "model.json", "other.csv")
+    for options, said in (
+        (["--rounds"], "unexpected argument"),
+        (["--target", "x"], "no column 'x'"),
+        (["--target", "label", "--weight", "label"], "both name"),
+    ):
+        assert said in files.refuses("audit", "model.json", "table.csv", *options)
+    table().head(3).write_csv("few.csv")
+    message = files.refuses("audit", "model.json", "few.csv")
+    assert "few.csv is not the table that the model was trained on" in message
+    assert "leave that row out" not in message  # the advice of `train`

@@ -91,13 +91,6 @@ def test_after_each_signal_the_same_command_goes_on_to_the_model_of_an_uninterru
     assert command.files().keys() - {"t.npz"} == {"model.json", "whole.json"}
 
 
-def test_a_run_that_is_not_interrupted_leaves_no_checkpoint(command, whole):
-    outcome = command.succeeds(*TRAIN, "--checkpoint", "run.json", "--resume")
-    assert "went on" not in outcome.out
-    assert Path("model.json").read_bytes() == whole
-    assert not Path("run.json").exists()
-
-
 def _interrupt_in_this_process(command, monkeypatch, *more: object) -> None:
     from gpustump.boosting.rounds.logs import RunLog
 
@@ -122,6 +115,11 @@ def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monk
         "--checkpoint: run.json exists; --resume goes on from it, --force replaces it and starts "
         "again."
     )
+    for other, said in (
+        (("--learning-rate", "0.5"), "learning_rate was 1.0, and is 0.5 now"),
+        (("--drop", "2"), "the table has 2 features instead of 3"),
+    ):
+        assert said in command.refuses(*TRAIN, "--checkpoint", "run.json", "--resume", *other)
     _interrupt_in_this_process(command, monkeypatch, "--force")
     assert Path("run.json").read_bytes() == before  # the same rounds, made anew
     Path("run.json").write_text("notes of mine")
@@ -129,22 +127,10 @@ def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monk
     assert said.startswith("checkpoint: run.json is no checkpoint that gpustump can have written")
     command.succeeds(*TRAIN, "--checkpoint", "run.json", "--force")
     assert Path("model.json").read_bytes() == whole
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--learning-rate", "0.5"), "learning_rate was 1.0, and is 0.5 now"),
-        (("--seed", 1), "the sample weights differ"),
-        (("--drop", "2"), "the table has 2 features instead of 3"),
-        (("--loss", "logistic", "--rounds", 300), "l2_regularization"),
-    ],
-)
-def test_other_options_are_refused_and_the_checkpoint_stays(
-    command, whole, monkeypatch, more, message
-):
-    _interrupt_in_this_process(command, monkeypatch)
-    assert message in command.refuses(*TRAIN, "--checkpoint", "run.json", "--resume", *more)
+    assert not Path("run.json").exists()
+    outcome = command.succeeds(*TRAIN, "--checkpoint", "run.json", "--resume")
+    assert "went on" not in outcome.out  # there was no checkpoint
+    assert Path("model.json").read_bytes() == whole
 
 
 @pytest.mark.parametrize(
@@ -160,7 +146,7 @@ def test_other_options_are_refused_and_the_checkpoint_stays(
         (("--checkpoint", ""), "--checkpoint needs the name of a file."),
         *(
             (("--checkpoint", "run.json", "--checkpoint-every", wrong), "must be a time or a numb")
-            for wrong in ("5", "0s", "1.5 rounds", "every 5s", "1e3s", "")
+            for wrong in ("5", "0s", "1.5 rounds", "1e3s")
         ),
     ],
 )

@@ -31,10 +31,9 @@ def write_arrays() -> None:
     np.savez("two.npz", A=X, B=X, y=X[:, 3])
     np.savez("objects.npz", X=X, y=np.full(60, None))
     np.savez("names.npz", X=X, y=X[:, 3], names=["a"])
+    np.savez("twice.npz", X=X, y=X[:, 3], names=["u", "a\nb", "\x1b[2J", "u"])
     whole = Path("table.npy").read_bytes()
     Path("cut.npy").write_bytes(whole[:500])
-    Path("head.npy").write_bytes(whole[:20])
-    Path("syntax.npy").write_bytes(whole.replace(b"}", b"("))
     Path("cut.npz").write_bytes(Path("table.npz").read_bytes()[:900])
     Path("text.npz").write_text("hello")
 
@@ -45,30 +44,27 @@ ARRAY_REFUSALS = {
     (".", "0"): ". is a folder",
     ("table.npy", "label"): "has no column 'label'; its 4 columns are named by their index",
     ("table.npy", "4"): "has no column 4; its 4 columns are named by their index, 0 to 3 or -1",
-    ("table.npy", "-5"): "has no column -5",
     ("constant.npy", "0"): "the target '0' is 1 in every row; two classes or more are needed",
     ("vector.npy", "0"): "shape is (60,); a table has two dimensions",
     ("objects.npy", "0"): "holds Python objects, which are not read",
     ("no_rows.npy", "0"): "no_rows.npy has columns but no rows",
     ("complex.npy", "0"): "dtype is complex128",
     ("cut.npy", "0"): "cut.npy is not an intact NumPy file",
-    ("head.npy", "0"): "head.npy is not an intact NumPy file",
-    ("syntax.npy", "0"): "syntax.npy is not an intact NumPy file",
     ("table.npz", "Y"): "no array 'Y' beside its table; it has 'y', 'short', 'negative'. Did you",
     ("table.npz", "short"): "array 'short' of table.npz has 5 values, but the table has 60 rows",
     ("two.npz", "y"): "which array is the table? Of 'A', 'B', 'y', 2 have two dimensions",
     ("objects.npz", "y"): "holds Python objects, which are not read",
     ("names.npz", "y"): "the array 'names' has shape (1,)",
+    ("twice.npz", "y"): "two columns named 'u'",
     ("cut.npz", "y"): "cut.npz is not an intact NumPy file",
     ("text.npz", "y"): "text.npz is not an intact NumPy file",
 }
 
 
-@pytest.mark.parametrize(("data", "target"), ARRAY_REFUSALS)
-def test_arrays_that_are_no_table_are_refused(command, data, target):
+def test_arrays_that_are_no_table_are_refused(command):
     write_arrays()
-    message = command.refuses("train", data, "--target", target)
-    assert ARRAY_REFUSALS[data, target] in message
+    for (data, target), said in ARRAY_REFUSALS.items():
+        assert said in command.refuses("train", data, "--target", target)
 
 
 TEXTS = {
@@ -80,6 +76,7 @@ TEXTS = {
     "latin.csv": "x,label\n1,ä\n2,b\n".encode("latin-1"),
     "ragged.csv": b"x,label\n1,a\n2,b,c\n",
     "twice.csv": b"x,label,label\n1,0,0\n2,1,1\n",
+    "wide.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, 10**20 + i % 2) for i in range(20)),
     "table.txt": b"x,label\n1,0\n",
     "plain.parquet": b"x,label\n1,0\n",
     "plain.csv.gz": b"x,label\n1,0\n",
@@ -99,48 +96,39 @@ TEXT_REFUSALS = {
     ("latin.csv", "label"): "latin.csv is not UTF-8 text",
     ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
     ("twice.csv", "label"): "several columns named 'label'; rename all but one of them",
+    ("wide.csv", "label"): "distinct numbers that are too large to be told apart",
     ("table.txt", "label"): "the name must end in that of its format, such as .csv",
     ("plain.parquet", "label"): "plain.parquet cannot be read as Parquet: ",
     ("plain.csv.gz", "label"): "plain.csv.gz is not an intact gzip file",
     ("table.csv", "lable"): "no column 'lable'; it has 'x', 'label', 'same', 'part'. Did you mean "
     "'label'?",
-    ("table.csv", "1"): "no column '1'",
-    (
-        "table.csv",
-        "x",
-    ): "the target 'x' holds 20 distinct whole numbers, 0 to 19. Say what they are",
+    ("table.csv", "x"): "'x' holds 20 distinct whole numbers, 0 to 19. Say what they are",
     ("table.csv", "same"): "the target 'same' is 'k' in every row",
     ("table.csv", "part"): "the target 'part' is empty",
     ("words.csv", "label"): "column 'w' cannot be used: it is text with 99 distinct values, more "
     "than 64, such as 'w0', 'w1'. Leave it out with --drop w, or turn it into numbers",
-    (
-        "mostly.csv",
-        "label",
-    ): "all its values are numbers except 'x'. Give --missing x if it "
+    ("mostly.csv", "label"): "all its values are numbers except 'x'. Give --missing x if it "
     "stands for a missing value, --categorical x for text, or leave it out with --drop x.",
     ("rare.csv", "label"): "0 occurs only once",
     ("gaps.csv", "label"): "the target is missing in 10 rows of 30",
 }
 
 
-@pytest.mark.parametrize(("data", "target"), TEXT_REFUSALS)
-def test_text_that_is_no_table_is_refused(command, data, target):
+def test_text_that_is_no_table_is_refused(command):
     pytest.importorskip("polars")
-    Path(data).write_bytes(TEXTS[data])
-    assert TEXT_REFUSALS[data, target] in command.refuses("train", data, "--target", target)
+    for name, text in TEXTS.items():
+        Path(name).write_bytes(text)
+    for (data, target), said in TEXT_REFUSALS.items():
+        assert said in command.refuses("train", data, "--target", target)
 
 
 OPTION_REFUSALS = {
     ("--rounds", "0"): "--rounds: must be a whole number of at least 1; got '0'",
-    ("--rounds", "-1"): "--rounds: must be a whole number of at least 1; got '-1'",
-    ("--rounds", "abc"): "--rounds: must be a whole number of at least 1; got 'abc'",
-    ("--rounds", "1.5"): "--rounds: must be a whole number",
+    ("--rounds", "1.5"): "--rounds: must be a whole number of at least 1; got '1.5'",
     ("--rounds",): "--rounds: expected one argument",
     ("--learning-rate", "0"): "--learning-rate: must be a number above 0; got '0'",
     ("--learning-rate", "inf"): "--learning-rate: must be a number above 0; got 'inf'",
-    ("--learning-rate", "x"): "--learning-rate: must be a number above 0; got 'x'",
     ("--test-size", "1.5"): "--test-size: must be a share of the rows, at least 0 and below 1",
-    ("--test-size", "-0.5"): "--test-size: must be a share",
     ("--test-size", "nan"): "--test-size: must be a share",
     ("--test-size", "0.999"): "--test-size 0.999 of 569 rows holds out 569, but each part needs",
     ("--seed", "-1"): "--seed: must be a whole number of at least 0",
@@ -157,55 +145,34 @@ OPTION_REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTION_REFUSALS)
-def test_options_that_make_no_sense_are_refused(command, options):
-    Path("notes.json").write_text("mine")
-    assert OPTION_REFUSALS[options] in command.refuses("train", *options)
+COMMAND_REFUSALS = {
+    "trian": "unknown command 'trian'; the commands are train, predict, explain, inspect, audit, "
+    "export, devices, help. Did you mean 'train'?",
+    "table.npy": "unknown command 'table.npy'; the commands are train",
+    "--nope": "the following arguments are required: COMMAND (see gpustump --help)",
+    "train a.npy b.npy": "unexpected argument 'b.npy'",
+    "train table.npy": "--target COLUMN is needed: which column is to be predicted? Columns count",
+    "train table.npz": "--target COLUMN is needed: which column is to be predicted? table.npz has",
+    "train table.npz --target y --weight y": "both name 'y'",
+    "train table.npz --target y --weight negative": "not negative",
+    "train table.npz --target y --drop 0,1,2": "no column is left",
+    "train table.npz --target y -o table.npz": "would replace the file",
+    "predict": "required: MODEL, DATA (see gpustump predict --help)",
+    "predict absent.json table.npy -o o.csv": "absent.json: No such file",
+    "predict table.npy table.npy -o o.csv": "is not a gpustump model",
+    "predict absent.json table.npy -o o.xlsx": "must end in .csv, .parquet",
+    "inspect .": "Is a directory",
+    "inspect absent.json --rounds -1": "--rounds: must be a whole number",
+}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ["trian"],
-            "unknown command 'trian'; the commands are train, predict, explain, inspect, audit, "
-            "export, devices, help.",
-        ),
-        (["trian"], "Did you mean 'train'?"),
-        (["table.npy"], "unknown command 'table.npy'; the commands are train"),
-        (["--nope"], "the following arguments are required: COMMAND (see gpustump --help)"),
-        (
-            ["train", "a.npy", "b.npy"],
-            "unexpected argument 'b.npy'",
-        ),
-        (["train", "table.npy"], "--target COLUMN is needed"),
-        (["train", "table.npz"], "--target COLUMN is needed: which column is to be predicted? "),
-        (["train", "table.npz", "--target", "y", "--weight", "y"], "both name 'y'"),
-        (["train", "table.npz", "--target", "y", "--weight", "negative"], "not negative"),
-        (["train", "table.npz", "--target", "y", "--drop", "0,1,2"], "no column is left"),
-        (["train", "table.npz", "--target", "y", "-o", "table.npz"], "would replace the file"),
-        (["predict"], "required: MODEL, DATA (see gpustump predict --help)"),
-        (["predict", "absent.json", "table.npy", "-o", "o.csv"], "absent.json: No such file"),
-        (["predict", "table.npy", "table.npy", "-o", "o.csv"], "is not a gpustump model"),
-        (["predict", "absent.json", "table.npy", "-o", "o.xlsx"], "must end in .csv, .parquet"),
-        (["inspect", "cut.npz"], "is not a gpustump model"),
-        (["inspect", "."], "Is a directory"),
-        (["inspect", "absent.json", "--rounds", "-1"], "--rounds: must be a whole number"),
-    ],
-)
-def test_commands_that_make_no_sense_are_refused(command, arguments, said):
+def test_options_and_commands_that_make_no_sense_are_refused(command):
     write_arrays()
-    assert said in command.refuses(*arguments)
-
-
-def test_an_edited_model_is_refused(command):
-    command.succeeds("train", "--rounds", 2, "--quiet")
-    path = command.folder / "model.json"
-    text = path.read_text()
-    path.write_text(text.replace('"benign"', '"fine"'))
-    assert "was changed after it was written" in command.refuses("inspect", "model.json")
-    path.write_text(text[: len(text) // 2])
-    assert "damaged or truncated" in command.refuses("inspect", "model.json")
+    Path("notes.json").write_text("mine")
+    for options, said in OPTION_REFUSALS.items():
+        assert said in command.refuses("train", *options)
+    for arguments, said in COMMAND_REFUSALS.items():
+        assert said in command.refuses(*arguments.split())
 
 
 def test_a_gpu_that_cannot_be_had_is_refused_before_the_data_are_read(command):
@@ -305,36 +272,6 @@ def test_a_bug_keeps_its_traceback(command, monkeypatch):
     monkeypatch.setattr("gpustump.cli.columns.training.learn_encoding", broken)
     with pytest.raises(ValueError, match="a mistake of ours"):
         main(["train"])
-
-
-def test_names_from_a_file_cannot_break_the_line(command):
-    write_arrays()
-    np.savez("names.npz", X=np.eye(3), y=[0, 1, 1], names=["a\nb", "\x1b[2J", "c"])
-    message = command.refuses("train", "names.npz", "--target", "y", "--drop", "a\nc")
-    assert r"'a\nb', '\x1b[2J', 'c'" in message
-
-
-def test_two_columns_of_one_name_are_refused_in_arrays_too(command):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    np.savez("twice.npz", X=X, y=(X[:, 0] > 0).astype(int), names=["u", "u"])
-    assert "two columns named 'u'" in command.refuses("train", "twice.npz", "--target", "y")
-
-
-def test_a_damaged_array_is_refused(command):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    np.savez("damaged.npz", X=X, y=(X[:, 0] > 0).astype(int))
-    content = bytearray(Path("damaged.npz").read_bytes())
-    content[content.index(X.tobytes()) + 100] ^= 1
-    Path("damaged.npz").write_bytes(content)
-    message = command.refuses("train", "damaged.npz", "--target", "y")
-    assert message == "damaged.npz is not an intact NumPy file: Bad CRC-32 for file 'X.npy'."
-
-
-def test_integers_of_more_than_64_bits_are_no_labels(command):
-    pytest.importorskip("polars")
-    rows = [f"{k % 7},{10**20 + k % 2}" for k in range(40)]
-    Path("wide.csv").write_text("\n".join(["a,y", *rows]) + "\n")
-    assert "too large to be told apart" in command.refuses("train", "wide.csv", "--target", "y")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such pipes")

@@ -1,4 +1,5 @@
-"""`gpustump explain`: contributions as a file, in digits that add up to the score exactly."""
+"""`gpustump explain`: contributions as a file, in digits that add up to the score exactly, and
+single rows in words and bars."""
 
 from __future__ import annotations
 
@@ -8,16 +9,24 @@ import itertools
 
 import numpy as np
 import pytest
-from command import command_fixture, run_process  # noqa: F401
+from command import command_fixture  # noqa: F401
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from gpustump import StumpEnsemble
+from gpustump import LogitBoostClassifier, Member, Split, Stump, StumpEnsemble
+from gpustump.cli.commands.explain import _made_different
+from gpustump.cli.summary.row import ASCII, BLOCKS, BarStyle, bars
+from gpustump.model.encoding import Encoding, InputColumn
+from gpustump.model.members import RegionMember
+
+UNITS = 2.0**-36
 
 
 @pytest.fixture
 def cancer(command):
     """A model with names, and its table as an array."""
-    command.succeeds("train", "--rounds", 30, "--quiet")
+    command.succeeds("train", "--rounds", 60, "--quiet")
     X = load_breast_cancer().data
     np.save("table.npy", X)
     return X
@@ -99,21 +108,236 @@ def test_names_that_meet_are_told_apart(command):
 
 
 def test_a_name_that_is_taken_is_never_made():
-    from gpustump.cli.commands.explain import _made_different
-
     assert _made_different(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
     assert _made_different(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
     assert _made_different(["b", "c"]) == ["b", "c"]
 
 
+def table(out: str) -> dict[str, float]:
+    """What each line adds, in order, by its first words; the score is the last."""
+    head, *lines = out.split("\n\n")[1].splitlines()
+    end = head.index("adds") + len("adds")
+    lines = [line[:end] for line in lines if not line.startswith(" ") and "add" not in line]
+    return {line.split("  ")[0]: float(line.split()[-1]) for line in lines}
+
+
+def three_classes() -> StumpEnsemble:
+    """Three classes that share two splits."""
+    random = np.random.default_rng(0)
+    splits = (Split(0, 0.5), Split(1, 0.5))
+    votes = np.rint(random.normal(size=(2, 3, 3)) / UNITS) * UNITS
+    member = RegionMember(splits, votes, np.zeros(3))
+    model = StumpEnsemble((member,), 2, classes=("ash", "elm", "oak"), link="softmax")
+    model.save("three.json")
+    np.save("pair.npy", np.asarray([[0.0, 1.0], [1.0, 0.0], [np.nan, 1.0]]))
+    return model
+
+
+def test_lines_hold_the_librarys_contributions_the_largest_first(command, cancer):
+    model = StumpEnsemble.load("model.json")
+    *parts, intercept = model.explain(cancer[6:7])[0].tolist()
+    order = [j for j in sorted(range(30), key=lambda j: -abs(parts[j])) if parts[j]]
+    outcome = command.succeeds("explain", "model.json", "table.npy", "--row", 7, "--top", 99)
+    found = table(outcome.out)
+    expected = {model.feature_names[j]: parts[j] for j in order}
+    expected |= {"(intercept)": intercept, "score": model.decision_function(cancer[6:7])[0]}
+    assert list(found) == list(expected)
+    assert found == pytest.approx(expected, abs=0.0005)
+    assert outcome.row("row") == "7 of 569 in table.npy"
+    assert outcome.row("predicted") == model.predict(cancer[6:7])[0]
+
+
+def test_the_features_beyond_top_are_summed(command, cancer):
+    model = StumpEnsemble.load("model.json")
+    found = table(command.succeeds("explain", "model.json", "table.npy", "--row", 7).out)
+    n_adding = int(np.count_nonzero(model.explain(cancer[6:7])[0, :-1]))
+    less = table(command.succeeds("explain", "model.json", "table.npy", "--row", 7, "--top", 3).out)
+    shown = list(found.values())[:3]
+    rest = f"{n_adding - 3} others: --top {n_adding}"
+    assert list(less)[:4] == [*list(found)[:3], rest]
+    assert list(less.values())[:3] == shown
+    assert less[rest] == pytest.approx(found["score"] - found["(intercept)"] - sum(shown), abs=0.01)
+    (one_more,) = command.succeeds(
+        *("explain", "model.json", "table.npy", "--row", 7, "--top", n_adding - 1)
+    ).out.split("\n\n")[1:]
+    assert "others" not in one_more  # a sum of one is no shorter
+
+
+def test_of_several_classes_the_predicted_one_is_explained_unless_one_is_named(command):
+    model = three_classes()
+    rows = np.load("pair.npy")
+    for number, row in enumerate(rows[:2], 1):
+        scores = model.decision_function(row[None])[0]
+        outcome = command.succeeds("explain", "three.json", "pair.npy", "--row", number)
+        assert table(outcome.out)["score"] == pytest.approx(scores.max(), abs=0.0005)
+        best = model.classes[int(scores.argmax())]
+        shares = sorted(zip(model.predict_proba(row[None])[0], model.classes, strict=True))[::-1]
+        texts = [f"{label} {share:.4f}" for share, label in shares]
+        assert outcome.row("probabilities") == ", ".join(texts)
+        assert outcome.row("score of").startswith(f"{best}, half the log-probability")
+        named = command.succeeds(
+            *("explain", "three.json", "pair.npy", "--row", number, "--class", "elm")
+        )
+        assert table(named.out)["score"] == pytest.approx(scores[1], abs=0.0005)
+        assert named.row("predicted") == best
+
+
+def test_of_a_bagged_model_the_spread_of_its_bags_stands_beside(command):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :4]
+    options = {"n_estimators": 20, "n_bags": 3, "random_state": 0, "device": "cpu"}
+    model = LogitBoostClassifier(**options).fit(X, y).model_
+    model.save("model.json")
+    np.save("table.npy", X)
+    outcome = command.succeeds("explain", "model.json", "table.npy", "--row", 1, "--top", 1)
+    head, *lines = outcome.out.split("\n\n")[1].splitlines()
+    assert head.split() == ["feature", "value", "adds", "spread"]
+    assert lines[-1] == "(spread: one standard deviation over 3 bags)"
+    own = np.asarray([bag.explain(X[:1])[0] for bag in model.bag_models])
+    best = int(np.abs(own.mean(axis=0)[:-1]).argmax())
+    rest = own[:, :-1].sum(axis=1) - own[:, best]
+    for line, part in zip(lines, [own[:, best], rest, own[:, -1]], strict=False):
+        amount, spread = map(float, line[: len(head)].split()[-2:])
+        assert (amount, spread) == pytest.approx((part.mean(), part.std(ddof=1)), abs=0.0006)
+    label = model.predict(X[:1])[0]
+    shares = [bag.predict_proba(X[:1])[0, label] for bag in model.bag_models]
+    assert outcome.row("over 3 bags") == f"{label} {min(shares):.4f} to {max(shares):.4f}"
+
+
+def test_values_read_as_they_were_written_and_a_text_column_is_one_feature(command):
+    pytest.importorskip("polars")
+    columns = (
+        InputColumn("colour", 0, "category", ("blue", "red")),
+        InputColumn("day", 1, "date"),
+        InputColumn("flag", 2, "boolean"),
+        InputColumn("year", 3, "number"),
+    )
+    encoding = Encoding(columns, 4, named=True)
+    stumps = tuple(Stump(j, 0.5, 1, 1, 0.1) for j in range(5))
+    votes = (1.0, 0.5, 4.0, 3.0, 2.0)
+    model = StumpEnsemble(
+        (Member(stumps, votes),),
+        5,
+        feature_names=encoding.feature_names,
+        details={"encoding": encoding.as_details()},
+    )
+    model.save("model.json")
+    (command.folder / "t.csv").write_text(
+        "colour,day,flag,year\nred,2024-02-29,true,1998\n,1969-12-31,false,\ngreen,,,0.25\n"
+    )
+    found = []
+    for number in (1, 2, 3):
+        out = command("explain", "model.json", "t.csv", "--row", number).out
+        lines = [line.split()[:3] for line in out.split("\n\n")[1].splitlines()[1:5]]
+        found.append({name: (value, float(amount)) for name, value, amount in lines})
+    assert found[0] == {
+        "day": ("2024-02-29", -4.0),
+        "flag": ("true", -3.0),
+        "year": ("1998", -2.0),
+        "colour": ("red", 0.5),
+    }
+    assert found[1] == {
+        "day": ("1969-12-31", 4.0),
+        "flag": ("false", 3.0),
+        "year": ("missing", 2.0),
+        "colour": ("missing", 1.5),
+    }
+    assert found[2] == {
+        "day": ("missing", 4.0),
+        "flag": ("missing", 3.0),
+        "year": ("0.25", 2.0),
+        "colour": ("(other)", 1.5),
+    }
+
+
+def test_several_rows_are_explained_one_after_the_other(command):
+    three_classes()
+    one, two = (
+        command.succeeds("explain", "three.json", "pair.npy", "--row", n).out for n in (2, 1)
+    )
+    both = command.succeeds("explain", "three.json", "pair.npy", "--row", 2, "--row", 1).out
+    assert both == f"{one}\n\n{two}"
+
+
+TABLE_REFUSED = [
+    ("table.npy", "x.txt", "must end in .csv"),
+    ("narrow.npy", "out.csv", "has 4 columns, but the model needs its 30"),
+]
+
+REFUSED = [
+    (("--row", 4), "--row 4: pair.npy has 3 rows; they are counted from 1"),
+    (("--row", 0), "argument --row: must be a whole number of at least 1; got '0'"),
+    (("--row", 1, "--top", 0), "argument --top: must be a whole number of at least 1"),
+    (
+        ("--row", 1, "--class", "oaks"),
+        "'oaks' is none of the model's classes: 'ash', 'elm', 'oak'. Did you mean 'oak'?",
+    ),
+    (("--row", 1, "-o", "out.csv"), "--output writes the contributions for all rows"),
+    (("--row", 1, "--plot", "row.gif"), "--plot: 'row.gif' must end in .png, .svg or .pdf"),
+    (("--row", 1, "--row", 2, "--plot", "row.png"), "one row, but --row is given 2 times"),
+    (("--top", 3), "--top is for one row; add --row N"),
+    (("--class", "oak"), "--class is for one row; add --row N"),
+    (("--plot", "row.png"), "--plot is for one row; add --row N"),
+]
+
+
 def test_what_cannot_be_explained_is_refused(command, cancer):
     np.save("narrow.npy", cancer[:, :4])
-    for data, output, message in (
-        ("table.npy", "x.txt", "must end in .csv"),
-        ("table.npy", "no/out.csv", "does not exist"),
-        ("narrow.npy", "out.csv", "has 4 columns, but the model needs its 30"),
-        ("none.csv", "out.csv", "No such file"),
-    ):
+    for data, output, message in TABLE_REFUSED:
         assert message in command.refuses("explain", "model.json", data, "-o", output)
-    said = command.refuses("explain", "table.npy", "table.npy", "-o", "out.csv")
-    assert "not a gpustump model" in said
+    three_classes()
+    for options, message in REFUSED:
+        assert message in command.refuses("explain", "three.json", "pair.npy", *options)
+    StumpEnsemble((Member((), ()),), 2, classes=("no", "yes")).save("two.json")
+    np.save("wide.npy", np.zeros((2, 5)))
+    for data, options, message in (
+        ("wide.npy", (), "wide.npy has 5 columns, but the model needs its 2"),
+        ("pair.npy", ("--class", "no"), "there is one score, that of 'yes'"),
+    ):
+        assert message in command.refuses("explain", "two.json", data, "--row", 1, *options)
+    assert table(command.succeeds("explain", "two.json", "pair.npy", "--row", 1).out) == {
+        "(intercept)": 0.0,
+        "score": 0.0,
+    }
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=9),
+    st.integers(40, 120),
+)
+def test_bars_are_as_long_as_their_amounts_and_fit_the_terminal(amounts, n_columns):
+    for marks in (BLOCKS, ASCII):
+        drawn = bars(amounts, BarStyle(marks, n_columns), beside=28)
+        assert max(map(len, drawn)) + 28 <= n_columns
+        assert len({bar.index(marks.line) for bar in drawn}) == 1
+        lengths = []
+        for bar, amount in zip(drawn, amounts, strict=True):
+            left, right = bar.split(marks.line)
+            assert (left.strip() != "", right != "") == (amount < 0, amount > 0)
+            halves = sum(
+                {marks.cell: 2, marks.half_left: 1, marks.half_right: 1}.get(c, 0) for c in bar
+            )
+            lengths.append(halves / 2)
+        span = max(0.0, *amounts) - min(0.0, *amounts)
+        cells = max(10, min(30, n_columns - 30))
+        for length, amount in zip(lengths, amounts, strict=True):
+            assert span == 0.0 or abs(length - cells * abs(amount) / span) <= 0.25 + 1e-6
+
+
+class Stream(io.StringIO):
+    def __init__(self, encoding: str, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._encoding, self._is_terminal = encoding, is_terminal
+
+    @property
+    def encoding(self) -> str:
+        return self._encoding
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+def test_blocks_are_for_encodings_that_have_them_and_the_width_for_terminals(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "77")
+    assert BarStyle.of(Stream("utf-8", is_terminal=True)) == BarStyle(BLOCKS, 77)
+    assert BarStyle.of(Stream("ascii", is_terminal=False)) == BarStyle(ASCII, None)

@@ -1,7 +1,9 @@
-"""Standard input and output in every command, pipes and devices, and output that has no room."""
+"""Standard input and output in every command, pipes and devices; output that has no room; and which
+files a command replaces: its own and empty ones, any other only with --force."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import subprocess
@@ -54,8 +56,6 @@ def test_the_first_bytes_of_standard_input_tell_its_format(command, table, monke
         frame.write_parquet("t.parquet")
         frame.write_csv("t.csv")
         frame.write_csv("t.tsv", separator="\t")
-        import gzip
-
         Path("t.csv.gz").write_bytes(gzip.compress(Path("t.csv").read_bytes()))
     give(monkeypatch, Path(name).read_bytes())
     outcome = command.succeeds("predict", "model.json", "-", "-o", "-")
@@ -122,18 +122,6 @@ def test_results_are_refused_where_standard_output_is_closed(command, table, mon
 
 
 @posix
-@pytest.mark.parametrize("name", ["pipe.npy", "pipe.npz", "pipe"])
-def test_a_pipe_is_read_once_in_any_format(command, table, name):
-    os.mkfifo(name)
-    content = Path("t.npz" if name == "pipe.npz" else "x.npy").read_bytes()
-    writer = threading.Thread(target=lambda: Path(name).write_bytes(content))
-    writer.start()
-    outcome = command.succeeds("predict", "model.json", name)
-    writer.join(60)
-    assert outcome.out == Path("expected.csv").read_text()
-
-
-@posix
 def test_copies_of_streams_do_not_outlive_the_process(command, table, tmp_path):
     folder = tmp_path / "temporary"
     folder.mkdir()
@@ -146,18 +134,6 @@ def test_copies_of_streams_do_not_outlive_the_process(command, table, tmp_path):
         )
     assert outcome.out == Path("expected.csv").read_text()
     assert list(folder.iterdir()) == []
-
-
-@posix
-@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
-def test_a_device_is_no_input(command, table, device):
-    for arguments in (
-        ("inspect", device),
-        ("predict", device, "t.npz"),
-        ("predict", "model.json", device),
-        ("train", device, "--target", "y"),
-    ):
-        assert command.refuses(*arguments).startswith(f"{device} is a device; give the name of")
 
 
 def test_a_table_without_rows_has_an_empty_result(command, table, monkeypatch):
@@ -179,20 +155,6 @@ def test_a_table_without_rows_has_an_empty_result(command, table, monkeypatch):
     assert "no rows" in command.refuses("inspect", "model.json", "--data", "none.npy")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("name", ["predict", "explain"])
-def test_a_full_disk_is_one_line_for_results(command, table, name):
-    os.symlink("/dev/full", "full.csv")
-    os.symlink("/dev/full", "full.npz")
-    os.symlink("/dev/full", "full.parquet")
-    for output in ("full.csv", "full.npz", "full.parquet"):
-        if output == "full.parquet":
-            pytest.importorskip("polars")
-        message = command.refuses(name, "model.json", "t.npz", "-o", output)
-        assert "No space left on device" in message
-        assert output in message
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode text")
 def test_names_that_are_no_text_are_names_like_others(command, table):
     polars = pytest.importorskip("polars")
@@ -206,16 +168,6 @@ def test_names_that_are_no_text_are_names_like_others(command, table):
     )
     Path(name).write_text("a,b\n1,2\n")
     assert command.refuses("predict", "model.json", name).startswith(r"a\udcff.csv lacks 1 column")
-
-
-@posix
-def test_a_model_is_read_from_a_pipe_once(command, table):
-    os.mkfifo("pipe")
-    content = Path("model.json").read_bytes()
-    writer = threading.Thread(target=lambda: Path("pipe").write_bytes(content))
-    writer.start()
-    assert command.succeeds("predict", "pipe", "t.npz").out == Path("expected.csv").read_text()
-    writer.join(60)
 
 
 @pytest.mark.parametrize(
@@ -234,3 +186,72 @@ def test_a_model_is_read_from_a_pipe_once(command, table):
 )
 def test_a_name_tells_the_format_or_else_the_first_bytes(name, head, ending):
     assert _ending_of_table(name, head) == ending
+
+
+@posix
+@pytest.mark.parametrize("name", ["pipe.npy", "pipe.npz", "pipe"])
+def test_a_pipe_is_read_once_in_any_format(command, table, name):
+    os.mkfifo(name)
+    content = Path("t.npz" if name == "pipe.npz" else "x.npy").read_bytes()
+    arguments = ["predict", "model.json", name]
+    for own, given in (
+        (content, arguments),
+        (Path("model.json").read_bytes(), ["predict", name, "t.npz"]),
+    ):
+        writer = threading.Thread(target=Path(name).write_bytes, args=(own,))
+        writer.start()
+        assert command.succeeds(*given).out == Path("expected.csv").read_text()
+        writer.join(60)
+
+
+@posix
+def test_a_device_is_no_input_and_a_full_one_is_told_in_one_line(command, table):
+    for device in ("/dev/zero", "/dev/null"):
+        for arguments in (
+            ("inspect", device),
+            ("predict", "model.json", device),
+            ("train", device, "--target", "y"),
+        ):
+            said = command.refuses(*arguments)
+            assert said.startswith(f"{device} is a device; give the name of")
+    if not os.path.exists("/dev/full"):
+        return
+    for output in ("full.csv", "full.npz", "full.parquet"):
+        os.symlink("/dev/full", output)
+        for name in ("predict", "explain"):
+            message = command.refuses(name, "model.json", "t.npz", "-o", output)
+            assert message.startswith(f"--output {output}: No space left on device")
+
+
+@pytest.mark.parametrize("name", ["predict", "explain"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_a_result_replaces_only_a_result_with_the_same_columns(command, table, name, ending):
+    if ending == "parquet":
+        pytest.importorskip("polars")
+    output, other = f"out.{ending}", {"predict": "explain", "explain": "predict"}[name]
+    arguments = (name, "model.json", "t.npz", "-o", output)
+    command.succeeds(*arguments)
+    first = Path(output).read_bytes()
+    command.succeeds(*arguments)  # its own
+    assert Path(output).read_bytes() == first
+    Path(output).write_bytes(b"")
+    command.succeeds(*arguments)  # an empty one
+    Path(output).unlink()
+    command.succeeds(other, "model.json", "t.npz", "-o", output)
+    message = command.refuses(*arguments)
+    assert message == (
+        f"--output: {output} exists and is not a result of this command with this model; give "
+        "another name, or --force."
+    )
+    Path(output).write_bytes(b"my own notes\n" * 20)
+    assert "--force" in command.refuses(*arguments)
+    command.succeeds(*arguments, "--force")
+    assert Path(output).read_bytes() == first
+
+
+def test_a_table_with_more_columns_than_the_result_is_not_replaced(command, table):
+    for header in ("prediction,mine\n", "prediction;\n", "predictions\n", "predict"):
+        Path("out.csv").write_text(f"{header}1,2\n")
+        assert "--force" in command.refuses(
+            *("predict", "model.json", "t.npz", "-o", "out.csv", "--no-proba")
+        )
