@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fault_counts import ALL, count
-from forked_runs import KERNELS, LOADED, forked, forks
+from forked_runs import Forked, forks
 
 pytest.importorskip("numba")
 pytestmark = [forks, pytest.mark.skipif(sys.platform != "linux", reason="macOS forbids such forks")]
@@ -20,7 +20,7 @@ from gpustump import AdaBoostClassifier
 warnings.simplefilter("ignore")  # of forks in a process that has threads
 n_children = int(sys.argv[1])
 draw = np.random.default_rng(0)
-X = draw.normal(size=(20_000, 20))
+X = draw.normal(size=(20_000, 10))
 y = (X[:, 0] + draw.normal(size=len(X)) > 0).astype(int)
 def digest(number=0):
     return AdaBoostClassifier(n_estimators=10, n_jobs=4).fit(X, y).model_.digest()
@@ -82,25 +82,24 @@ print("done", expected)
 """
 
 
-def done(program: str, folder: Path, *arguments: object, loads: str = LOADED) -> str:
-    with forked(folder, loads, "coded") as runs:
-        ended = runs.start(folder, *arguments, program=COMMON + program).end(300.0)
+def done(runs: Forked, program: str, folder: Path, *arguments: object) -> None:
+    ended = runs.start(folder, *arguments, program=COMMON + program).end(300.0)
     assert ended.code == 0, ended.err
-    said, digest = ended.out.split()
-    assert said == "done"
-    return digest
+    assert ended.out.startswith("done ")
 
 
 @pytest.mark.parametrize("program", [AFTER_A_FIT, DURING_A_FIT], ids=["after", "during"])
-def test_a_child_of_a_process_with_threads_fits_the_same_model_and_ends(tmp_path, program):
-    done(program, tmp_path, count(1, 100), loads=f"{LOADED}\n{KERNELS}")
+def test_a_child_of_a_process_with_threads_fits_the_same_model_and_ends(
+    with_kernels, tmp_path, program
+):
+    done(with_kernels, program, tmp_path, count(1, 100))
 
 
-def test_a_fork_while_kernels_are_loaded_waits_for_them(tmp_path):
+def test_a_fork_while_kernels_are_loaded_waits_for_them(without_kernels, tmp_path):
     for number in range(count(1, 10)):
-        done(WHILE_KERNELS_ARE_LOADED, tmp_path, 1, 0.05 * number + 0.1)
+        done(without_kernels, WHILE_KERNELS_ARE_LOADED, tmp_path, 1, 0.05 * number + 0.1)
 
 
 @pytest.mark.skipif(not ALL, reason="each process loads the kernels anew; see --all-faults")
-def test_processes_of_joblib_fit_the_same_model(tmp_path):
-    done(BY_LOKY, tmp_path, 1, loads=f"{LOADED}\n{KERNELS}")
+def test_processes_of_joblib_fit_the_same_model(with_kernels, tmp_path):
+    done(with_kernels, BY_LOKY, tmp_path, 1)

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import refusal, run_process
+from command import Command, Outcome, command_fixture, refusal  # noqa: F401
 from fault_counts import count
+from forked_runs import COMMAND, forks
 
+TRAIN = ("train", "t.npz", "--target", "y")
 IN_A_SPACE_OF_ITS_OWN = ("unshare", "--user", "--map-root-user", "--mount")
 
 
@@ -73,15 +75,14 @@ print(json.dumps(found))
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Path:
+def tables(command: Command) -> Path:
     """A table, its model, and a folder for the disk."""
     draw = np.random.default_rng(0)
     X = draw.normal(size=(1_500, 3))
-    np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] + draw.normal(size=1_500) > 0).astype(int))
-    train = ("train", "t.npz", "--target", "y", "--rounds", 5, "--quiet", "-o", "new.json")
-    assert run_process(*train, folder=tmp_path).code == 0
-    (tmp_path / "disk").mkdir()
-    return tmp_path
+    np.savez("t.npz", X=X, y=(X[:, 0] + draw.normal(size=1_500) > 0).astype(int))
+    command.succeeds(*TRAIN, "--rounds", 5, "--quiet", "-o", "new.json")
+    (command.folder / "disk").mkdir()
+    return command.folder
 
 
 @pytest.mark.parametrize("kind", ["train", "predict", "explain"])
@@ -113,15 +114,12 @@ def test_a_disk_that_fills_up_while_a_file_is_written_keeps_the_old_one(tables, 
 AT_MOST = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, -1))"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="has no limits of that kind")
-def test_a_file_that_grows_beyond_the_users_limit_is_one_line(tables):
+@forks
+def test_a_file_that_grows_beyond_the_users_limit_is_one_line(with_kernels, tables):
     for name, arguments in (
-        ("model.json", ("train", "t.npz", "--target", "y", "--rounds", 1_000, "--test-size", 0)),
+        ("model.json", (*TRAIN, "--rounds", 1_000, "--test-size", 0)),
         ("result.csv", ("predict", "new.json", "t.npz", "-o", "result.csv")),
     ):
-        outcome = run_process(
-            *arguments, folder=tables, before=AT_MOST,
-            env={**os.environ, "GPUSTUMP_KERNELS": "reference"},
-        )  # fmt: skip
-        assert refusal(outcome).startswith(f"--output {name}: File too large")
+        ended = with_kernels.run(tables, *arguments, program=f"{AT_MOST}\n{COMMAND}")
+        assert refusal(Outcome(*ended)).startswith(f"--output {name}: File too large")
         assert sorted(path.name for path in tables.iterdir()) == ["disk", "new.json", "t.npz"]

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from fault_counts import count
-from forked_runs import COMMAND, KERNELS, LOADED, Forked, forked, forks, wait_until
+from forked_runs import COMMAND, forks, rounds_in, wait_until
 
 pytestmark = [forks, pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")]
 
@@ -113,17 +113,11 @@ def digests() -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
-    with forked(tmp_path_factory.mktemp("streams"), LOADED + "\n" + KERNELS, "coded") as found:
-        yield found
-
-
-def test_an_interrupted_fit_ends_and_the_next_one_gives_the_same_model(runs, tmp_path):
+def test_an_interrupted_fit_ends_and_the_next_one_gives_the_same_model(with_kernels, tmp_path):
     expected, n_times = digests(), count(4, 100)
     for part in range(0, n_times, 20):
-        run = runs.start(tmp_path, min(20, n_times - part), "warm", part, program=FITS)
-        ended = run.end(300.0)
+        given = min(20, n_times - part), "warm", part
+        ended = with_kernels.start(tmp_path, *given, program=FITS).end(300.0)
         assert ended.code == 0, ended.err
         found, threads = json.loads(ended.out)
         for kind, (n_made, whole, digest) in found.items():
@@ -133,16 +127,17 @@ def test_an_interrupted_fit_ends_and_the_next_one_gives_the_same_model(runs, tmp
         assert set(threads) <= {"MainThread", "gpustump", "gpustump loads"}
 
 
-def test_a_fit_that_is_interrupted_while_kernels_are_loaded_works_the_next_time(tmp_path):
+def test_a_fit_that_is_interrupted_while_kernels_are_loaded_works_the_next_time(
+    without_kernels, tmp_path
+):
     pytest.importorskip("numba")
     expected = digests()["discrete"]
-    with forked(tmp_path, LOADED, "coded") as runs:
-        for number in range(count(1, 20)):
-            ended = runs.start(tmp_path, 4, "cold", number, program=FITS).end(300.0)
-            assert ended.code == 0, ended.err
-            ((*_, digest),) = json.loads(ended.out)[0].values()
-            assert digest == expected
-            assert "does not work" not in ended.err
+    for number in range(count(1, 20)):
+        ended = without_kernels.start(tmp_path, 4, "cold", number, program=FITS).end(300.0)
+        assert ended.code == 0, ended.err
+        ((*_, digest),) = json.loads(ended.out)[0].values()
+        assert digest == expected
+        assert "does not work" not in ended.err
 
 
 TRAIN = ("train", "t.npz", "--target", "y", "--rounds", 1_500, "--jobs", 2)
@@ -162,12 +157,12 @@ cli._run = begun
 )
 
 
-def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(runs, tmp_path):
+def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(with_kernels, tmp_path):
     draw = np.random.default_rng(0)
     X = draw.normal(size=(3_000, 5))
     np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] > 0).astype(int))
     started = time.monotonic()
-    assert runs.run(tmp_path, *TRAIN).code == 0
+    assert with_kernels.run(tmp_path, *TRAIN).code == 0
     usual, model = time.monotonic() - started, tmp_path / "model.json"
     expected = model.read_bytes()
     number, n_interrupted, begun = 0, 0, tmp_path / "begun"
@@ -175,7 +170,7 @@ def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(runs,
         assert number < 200, "every run was done before it was interrupted"
         model.unlink(missing_ok=True)
         begun.unlink(missing_ok=True)
-        run = runs.start(tmp_path, *TRAIN, program=TELLS_THAT_IT_HAS_BEGUN)
+        run = with_kernels.start(tmp_path, *TRAIN, program=TELLS_THAT_IT_HAS_BEGUN)
         wait_until(begun.exists)
         waited = random.uniform(0.0, usual)
         time.sleep(waited)
@@ -214,3 +209,49 @@ def test_kernels_that_python_calls_return_numbers_or_plain_tuples():
         for signature in kernel.nopython_signatures:
             returned = signature.return_type
             assert not isinstance(returned, types.BaseNamedTuple | types.Array), kernel
+
+
+SLOWED = (
+    """
+import time
+from gpustump.boosting.rounds.logs import RunLog
+note = RunLog.note
+def slow(self, done):
+    note(self, done)
+    time.sleep(0.005)  # a signal then comes while there are rounds to make
+RunLog.note = slow
+"""
+    + TELLS_THAT_IT_HAS_BEGUN
+)
+
+
+def test_after_a_signal_the_same_command_goes_on_to_the_model_of_an_uninterrupted_run(
+    without_kernels, tmp_path
+):
+    draw = np.random.default_rng(3)
+    X = draw.normal(size=(200, 3))
+    np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] + draw.normal(size=200) > 0).astype(int))
+    train = ("train", "t.npz", "--target", "y", "--rounds", 150, "--device", "cpu")
+    reference = "import os\nos.environ['GPUSTUMP_KERNELS'] = 'reference'\n"  # it loads nothing
+    assert without_kernels.run(tmp_path, *train, program=reference + COMMAND).code == 0
+    model, checkpoint = tmp_path / "model.json", tmp_path / "run.json"
+    whole, keep = model.read_bytes(), ("--checkpoint", "run.json", "--checkpoint-every", "7 rounds")
+    made = 0
+    for which, more, code, how, again in (
+        (signal.SIGINT, (), 130, "interrupted", " with --resume"),
+        (signal.SIGTERM, ("--resume",), -signal.SIGTERM, "ended by SIGTERM", ""),
+    ):
+        run = without_kernels.start(tmp_path, *train, *keep, *more, program=reference + SLOWED)
+        wait_until(lambda least=made + 20: rounds_in(checkpoint) >= least)
+        run.send(which)
+        ended = run.end()
+        made = rounds_in(checkpoint)
+        assert (ended.code, ended.out) == (code, "")
+        assert ended.err == (
+            f"gpustump: {how} after {made} rounds, kept in run.json; to go on, run the same "
+            f"command{again}\n"
+        )
+    ended = without_kernels.run(tmp_path, *train, *keep, "--resume", program=reference + COMMAND)
+    assert re.search(rf"^went on +from {made} rounds of run.json$", ended.out, re.M)
+    assert model.read_bytes() == whole
+    assert {path.name for path in tmp_path.iterdir()} == {"t.npz", "model.json", "begun"}

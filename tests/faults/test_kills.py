@@ -10,34 +10,20 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fault_counts import count
-from forked_runs import COMMAND, Forked, Run, forked, forks
-
-from gpustump.boosting.checkpoints import file as checkpoint_file
+from forked_runs import COMMAND, Forked, Run, forks, rounds_in
 
 pytestmark = [forks, pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")]
 
 TRAIN = ("train", "t.npz", "--target", "y", "--quiet", "--test-size", 0)
 NAMES = ("t.npz", "model.json", "run.json")
+SORTED = f"import os\nos.environ['GPUSTUMP_KERNELS'] = 'sorted'\n{COMMAND}"
+"""The command, with the engine of small tables."""
 ROUNDS = (2_000, 1_999)  # so many that a kill comes before the end
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
-    kernels = pytest.importorskip("gpustump.engines.cpu.engine").KERNELS
-    if kernels.refusal(np.zeros(1)) is not None:
-        pytest.skip("needs the CPU kernels")
-    loads = (
-        "import sklearn.model_selection, gpustump.cli.commands.train\n"
-        "from gpustump.engines.cpu.engine import KERNELS; KERNELS.load()"
-    )
-    with forked(tmp_path_factory.mktemp("streams"), loads, "sorted") as found:
-        yield found
 
 
 @pytest.fixture
@@ -52,7 +38,7 @@ def models(runs: Forked, table: Path, rounds: tuple[int, int] = ROUNDS) -> list[
     """The models of runs that nobody kills, by number of rounds; the last one stays there."""
     found = []
     for n_rounds in rounds:
-        ended = runs.run(table, *TRAIN, "--rounds", n_rounds)
+        ended = runs.run(table, *TRAIN, "--rounds", n_rounds, program=SORTED)
         assert (ended.code, ended.err) == (0, "")
         found.append((table / "model.json").read_bytes())
     return found
@@ -71,14 +57,15 @@ def kill_later(run: Run, seconds: float) -> int:
     return run.end().code
 
 
-def test_a_kill_at_any_moment_leaves_the_old_model_or_the_new_one(runs, table):
+def test_a_kill_at_any_moment_leaves_the_old_model_or_the_new_one(with_kernels, table):
+    runs = with_kernels
     whole = models(runs, table)
     started = time.monotonic()
-    runs.run(table, *TRAIN, "--rounds", ROUNDS[1])
+    runs.run(table, *TRAIN, "--rounds", ROUNDS[1], program=SORTED)
     usual = time.monotonic() - started
     codes = []
     for number in range(count(3, 100)):
-        run = runs.start(table, *TRAIN, "--rounds", ROUNDS[number % 2])
+        run = runs.start(table, *TRAIN, "--rounds", ROUNDS[number % 2], program=SORTED)
         codes.append(kill_later(run, random.uniform(0.0, 1.1 * usual)))
         assert (table / "model.json").read_bytes() in whole
         left_in(table)
@@ -102,13 +89,14 @@ whole_file.new_file = counting
 
 
 def test_a_kill_at_every_call_while_the_model_is_written_leaves_the_old_one_or_the_new_one(
-    runs, table
+    with_kernels, table
 ):
+    runs = with_kernels
     old, new = models(runs, table, (40, 41))
     n_calls, was_left, model = 0, [], table / "model.json"
     model.write_bytes(old)
     while model.read_bytes() != new:
-        program = AT_A_CALL.format(n_calls=n_calls) + COMMAND
+        program = AT_A_CALL.format(n_calls=n_calls) + SORTED
         ended = runs.run(table, *TRAIN, "--rounds", 41, program=program)
         assert ended.code == -signal.SIGKILL
         assert model.read_bytes() in (old, new)
@@ -125,8 +113,9 @@ def has_ended(run: Run) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_run_that_is_killed_again_and_again_ends_with_the_model_of_one_that_never_was(
-    runs, table
+    with_kernels, table
 ):
+    runs = with_kernels
     whole, checkpoint, n_resumed = models(runs, table)[0], table / "run.json", 0
     model = table / "model.json"
     resuming = (*TRAIN, "--rounds", ROUNDS[0], "--checkpoint", "run.json", "--resume")
@@ -136,7 +125,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_model_of_one_that_ne
         assert n_runs <= 200, "every run was done before it was killed"
         model.unlink(missing_ok=True)
         before = rounds_in(checkpoint)
-        run = runs.start(table, *resuming, "--checkpoint-every", "25 rounds")
+        run = runs.start(table, *resuming, "--checkpoint-every", "25 rounds", program=SORTED)
         while rounds_in(checkpoint) == before and not has_ended(run):
             pass  # some rounds are made and kept
         kill_later(run, random.uniform(0.0, 0.05))
@@ -145,15 +134,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_model_of_one_that_ne
         if model.exists():  # it was done before it was killed, and starts anew
             assert model.read_bytes() == whole
     model.unlink(missing_ok=True)
-    last = runs.run(table, *resuming)
+    last = runs.run(table, *resuming, program=SORTED)
     assert (last.code, last.err) == (0, "")
     assert model.read_bytes() == whole
     assert not checkpoint.exists()
-
-
-def rounds_in(checkpoint: Path) -> int:
-    """How many rounds a checkpoint holds, which has to be whole."""
-    try:
-        return checkpoint_file.read(checkpoint).n_rounds
-    except FileNotFoundError:
-        return 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 from fault_counts import count
-from forked_runs import KERNELS, LOADED, Forked, forked, forks
+from forked_runs import forks
 
 from gpustump.engines.threads import MOST_THREADS
 
@@ -59,14 +58,8 @@ print(levels)
 """
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
-    with forked(tmp_path_factory.mktemp("streams"), LOADED + "\n" + KERNELS, "coded") as found:
-        yield found
-
-
-def test_memory_threads_and_open_files_stay_level(runs, tmp_path):
-    ended = runs.start(tmp_path, count(60, 1_000), program=FITS).end(900.0)
+def test_memory_threads_and_open_files_stay_level(with_kernels, tmp_path):
+    ended = with_kernels.start(tmp_path, count(60, 1_000), program=FITS).end(900.0)
     assert ended.code == 0, ended.err
     (_, *warm), (_, *half), (_, *full) = levels = eval(ended.out)
     assert full[1] == half[1] == warm[1]
@@ -79,7 +72,7 @@ USED = """
 import os, sys, threading, time
 import numpy as np
 from gpustump import AdaBoostClassifier
-X = np.random.default_rng(0).normal(size=(20_000, 10))
+X = np.random.default_rng(0).normal(size=(20_000, 5))
 fit = lambda: AdaBoostClassifier(n_estimators=5, n_jobs=4).fit(X, (X[:, 0] > 0).astype(int))
 fit()
 assert threading.active_count() > 1
@@ -100,7 +93,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("way", ENDS)
-def test_a_process_that_has_a_pool_ends_by_itself(runs, tmp_path, way):
+def test_a_process_that_has_a_pool_ends_by_itself(with_kernels, tmp_path, way):
     for _ in range(count(1, 5)):
-        ended = runs.run(tmp_path, program=f"{USED}\n{ENDS[way]}\n")  # fails if it hangs
+        ended = with_kernels.run(tmp_path, program=f"{USED}\n{ENDS[way]}\n")  # fails if it hangs
         assert ended.code == (1 if "exception" in way else 0), ended.err

@@ -94,10 +94,9 @@ def test_a_fit_with_too_little_memory_is_a_memory_error_and_the_next_one_works(r
     assert (enough[0], enough[-1]) == (False, True)
 
 
-def test_where_the_kernels_have_no_room_the_reference_trains(tmp_path):
+def test_where_the_kernels_have_no_room_the_reference_trains(without_kernels, tmp_path):
     limits = np.linspace(20, 900, count(2, 20)).tolist()
-    with forked(tmp_path, LOADED, "coded") as runs:
-        assert fits_at(runs, tmp_path, limits)[-1]
+    assert fits_at(without_kernels, tmp_path, limits)[-1]
 
 
 def test_a_command_with_too_little_memory_is_one_line(runs, tmp_path):

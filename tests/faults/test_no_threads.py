@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from forked_runs import LOADED, forked, forks
+from forked_runs import forks
 
 pytest.importorskip("numba")
 pytestmark = [forks, pytest.mark.skipif(sys.platform != "linux", reason="the size is Linux's")]
@@ -43,7 +43,6 @@ print(threading.active_count() > 1)
 """
 
 
-def test_every_kind_of_fit_works_without_a_single_further_thread(tmp_path):
-    with forked(tmp_path, LOADED, "coded") as runs:
-        ended = runs.run(tmp_path, program=FITS)
+def test_every_kind_of_fit_works_without_a_single_further_thread(without_kernels, tmp_path):
+    ended = without_kernels.run(tmp_path, program=FITS)
     assert (ended.code, ended.out) == (0, "True\n"), ended.err

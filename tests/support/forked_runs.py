@@ -173,3 +173,13 @@ def wait_until(holds: object, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not holds():  # type: ignore[operator]
         assert time.monotonic() < end, "it never came about"
+
+
+def rounds_in(checkpoint: Path) -> int:
+    """How many rounds a checkpoint holds, which has to be whole."""
+    from gpustump.boosting.checkpoints import file as checkpoint_file
+
+    try:
+        return checkpoint_file.read(checkpoint).n_rounds
+    except FileNotFoundError:
+        return 0
