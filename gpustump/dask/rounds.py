@@ -20,6 +20,7 @@ from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.smoothing import CutPlaces, Offers
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.rounds.training import Run, Samples, Settings, Target
+from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.dask.shards import DaskShards
 from gpustump.dask.worker_rows import Watch
 from gpustump.engines.category_table import CategoryTable, with_sets
@@ -116,8 +117,10 @@ class ClusterSamples:
         the scores from which it starts."""
         if self.samples is not None:
             return self.samples.classes, self.samples.weights, before.constant or None
-        usual = before.constant or target.votes.constant_of(self._class_weights(target))
-        return target.positive, None, usual
+        constant = before.constant or (0.0,) * target.n_outputs
+        if not before.constant and isinstance(target.votes, NewtonVotes):
+            constant = target.votes.constant_of(self._class_weights(target))
+        return target.positive, None, constant
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
         """The early stopping of a run; None if no samples are held out."""

@@ -23,7 +23,7 @@ from gpustump import arrays
 from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
-from gpustump.boosting.held_out.scores import additive_scorer, quantity_scorer
+from gpustump.boosting.held_out.scores import additive_scorer
 from gpustump.dask.categories import PlainNumbers, named, renumber
 from gpustump.dask.partitions import Rows
 from gpustump.data.columns import NUMERIC
@@ -380,11 +380,7 @@ class WorkerRows:
             self._judge = running_scores(X, about.constant, rows, n_jobs=self._n_threads)
             return None
         watched = _watched(own, IntegerWeights(units, about.total), about, self._n_threads)
-        scorer: Any = (
-            quantity_scorer(about.scoring, watched)
-            if isinstance(watched, HeldOutTargets)
-            else additive_scorer(about.scoring, watched, about.link)
-        )
+        scorer = additive_scorer(about.scoring, watched, about.link)
         self._judge = LocalJudge(X, rows, watched, scorer, about.constant, self._n_threads)
         return self._judge.totals
 

@@ -362,7 +362,7 @@ def split_scores(
     labels, weights = arrays.to_host(y), arrays.to_host(weights)
     found = VoteSettings(kind, l2_regularization=l2).votes(weights)
     assert isinstance(found, SplitVotes)
-    search = found.rule.search
+    search = found.search()
     units = in_units(weights, search.n_copies)
     (own,) = loss_of(labels, units, search).integers().outputs
     return _scores(Cuts.of(values), Sums(own.first, second_of(own)), found)
@@ -370,7 +370,7 @@ def split_scores(
 
 def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
     """The scores of a feature's cuts, and the best of them, in the order of ties of training."""
-    search = votes.rule.search
+    search = votes.search()
     left = Sums(*map(cuts.sums_left, integers))
     right = Sums(*(part[-1] - part for part in left))
     missing = Sums(*(part[cuts.missing].sum(keepdims=True) for part in integers))
@@ -382,19 +382,19 @@ def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
     at = _place_of_best(scores, constant, has_missing=len(cuts.missing) > 0)
     sums = _region_sums(left, right, missing, len(scores) - 1 if at is None else at)
     totals = Totals(int(total.first[0]), int(total.second[0]), 0, 1, len(integers.first))
-    regions = votes.rule.votes_of(together(sums) if at is None else sums, totals)
+    regions = votes.votes_of(together(sums) if at is None else sums, totals)
     (first,), (second,), (of_missing,) = regions
     best = VotedCut(
         math.inf if at is None else float(cuts.thresholds[at]),
-        votes.rule.recorded(constant if at is None else float(scores[at]), totals.weight),
+        votes.recorded(constant if at is None else float(scores[at]), totals.weight),
         (first, first, first) if at is None else (first, second, of_missing),
         at is None,
     )
     return SplitScores(
         cuts.values.astype(np.float64),
         cuts.thresholds,
-        np.asarray([votes.rule.recorded(score, totals.weight) for score in scores.tolist()]),
-        votes.rule.recorded(constant, totals.weight),
+        np.asarray([votes.recorded(score, totals.weight) for score in scores.tolist()]),
+        votes.recorded(constant, totals.weight),
         search.votes,
         best,
     )

@@ -19,9 +19,8 @@ from gpustump.boosting.held_out.judging import (
     judgement,
 )
 from gpustump.boosting.held_out.losses import NegativeDeviance
-from gpustump.boosting.held_out.samples import HeldOutTargets
+from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import (
-    HeldOut,
     additive_scorer,
     scorer,
     value_of,

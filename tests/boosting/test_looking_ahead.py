@@ -23,8 +23,9 @@ from gpustump.boosting.rounds import batches, looking_ahead
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.looking_ahead import LookingAhead
 from gpustump.boosting.votes.discrete import DiscreteVotes
+from gpustump.boosting.votes.exponential import ExponentialVotes
+from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.settings import VoteSettings
-from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.engines.ahead import NEWTON, VoteRule
 from gpustump.engines.cpu import engine
 from gpustump.engines.cpu.rounds import rounds_ahead
@@ -403,7 +404,7 @@ def fewer_digits(patch: pytest.MonkeyPatch, what: str, votes: str) -> None:
         tables = rounds_ahead.powers()._replace(doubt=doubt)
         patch.setattr(rounds_ahead, "powers", lambda: tables)
     else:
-        for cls in (SplitVotes, DiscreteVotes):
+        for cls in (ExponentialVotes, NewtonVotes, DiscreteVotes):
             patch.setattr(cls, "plain", _rough(cls.plain))
 
 

@@ -135,9 +135,9 @@ def test_discrete_factors_and_z_are_those_of_decimals_too(doubt_bits, monkeypatc
     @settings(max_examples=100)
     @given(WEIGHTS, WEIGHTS, st.integers(1, 10**6), VOTES)
     def check(wrong, right, n_samples, vote):
-        sides = discrete_votes.Sides(wrong, max(1, wrong + right), n_samples)
-        expected = discrete_votes.exact_growth_of(sides, vote)
-        assert discrete_votes.growth_of(sides, vote) == expected
+        totals = Totals(0, max(1, wrong + right), 0, 1, n_samples)
+        expected = discrete_votes.exact_growth_of(wrong, totals, vote)
+        assert discrete_votes.growth_of(wrong, totals, vote) == expected
 
     check()
 

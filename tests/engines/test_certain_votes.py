@@ -9,6 +9,7 @@ from __future__ import annotations
 import decimal
 import math
 import random
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -25,7 +26,6 @@ from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.exact_numbers import exact_newton_vote
 from gpustump.boosting.votes.exponential import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.votes.newton import LARGEST_STEP, NewtonVotes, exact_factors_of
-from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.cpu.rounds import certain_factors, certain_votes, exact_powers
@@ -120,7 +120,7 @@ def test_votes_that_are_certain_are_the_hosts_in_the_order_that_constraints_ask_
         votes, sums = NewtonVotes(rate, n_outputs, l2, 0), drawn_sums(draw, n_outputs)
         direction = draw.choice([-1, 0, 1]) if n_outputs == 1 else 0
         is_certain, found = votes_in_kernel(votes, sums, direction)
-        split_votes = SplitVotes(votes, (direction,) if n_outputs == 1 else None)
+        split_votes = replace(votes, monotone=(direction,) if n_outputs == 1 else None)
         expected = split_votes._of_split(0, sums, TOTALS)
         n_pooled += expected != votes.votes_of(sums, TOTALS)
         if is_certain:
@@ -171,9 +171,11 @@ def drawn_weights(draw: random.Random, n_outputs: int) -> list[list[tuple[int, i
 
 
 def is_perfect(votes: Any, sums: list[list[tuple[int, int]]]) -> bool:
+    nothing = ((0.0,) * votes.n_outputs,) * 3
+    taken = Taken(Split(0, 0.0), nothing, TOTALS, sums=sums)
     if isinstance(votes, RealVotes):
-        return votes.is_perfect(sums)
-    return SharedDiscreteVotes(1.0, votes.n_outputs).is_perfect(sums)
+        return votes.is_perfect(taken)
+    return SharedDiscreteVotes(1.0, votes.n_outputs).is_perfect(taken)
 
 
 EXPONENTIAL = [(RealVotes, 1), (RealVotes, 3), (SharedDiscreteVotes, 1), (SharedDiscreteVotes, 3)]
@@ -197,7 +199,7 @@ def test_votes_and_factors_under_the_exponential_loss_are_the_hosts(kind, n_outp
             assert not is_ordinary
             n_perfect += 1
             continue
-        split_votes = SplitVotes(votes, (direction,) if n_outputs == 1 else None)
+        split_votes = replace(votes, monotone=(direction,) if n_outputs == 1 else None)
         expected = split_votes._of_split(0, sums, totals)
         n_pooled += expected != votes.votes_of(sums, totals)
         if not is_ordinary:
@@ -245,8 +247,9 @@ def test_factors_and_normalisers_of_discrete_votes_are_the_hosts():
             continue
         alpha, sign = abs(found[0, 0]), np.sign(found[:, 0])
         agreed = sum(int(s) * own[0][0] for s, own in zip(sign, sums, strict=True))
-        sides = discrete_votes.Sides((weight - agreed) // 2, weight, N_SAMPLES)
-        grown, halvings, normaliser = discrete_votes.exact_growth_of(sides, alpha)
+        totals = Totals(0, weight, 0, 1, N_SAMPLES)
+        wrong = (weight - agreed) // 2
+        grown, halvings, normaliser = discrete_votes.exact_growth_of(wrong, totals, alpha)
         own = set_factors(given, found, votes.plain, whole, powers(), factors)
         if math.isnan(own):
             continue

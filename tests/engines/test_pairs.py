@@ -50,7 +50,7 @@ class Made:
             self.labels = np.floor(self.labels) if loss == "poisson" else self.labels
         quantity = loss if loss in ("squared", "poisson", "gamma") else None
         how = VoteSettings("newton", 0.3, 0.7, quantity=quantity)
-        self.rule = how.votes(self.weights, self.n_outputs).on(self.labels, self.weights).rule
+        self.rule = how.votes(self.weights, self.n_outputs).on(self.labels, self.weights)
 
     def beginning(self) -> Beginning:
         if self.loss in ("logistic", "softmax"):
@@ -63,16 +63,16 @@ class Made:
         return Beginning(own, exponential_of(own[0] if self.loss == "poisson" else -own[0])[None])
 
     def kernels(self) -> KernelPairRun:
-        units = in_units(self.weights, self.rule.search.n_copies)
+        units = in_units(self.weights, self.rule.search().n_copies)
         return KernelPairRun(self.bins, N_BINS, self.labels, units, self.loss, self.beginning())
 
     def reference(self, backend: Backend | None = None) -> ArrayPairRun:
         to = np.asarray if backend is None else backend.asarray
         start = self.beginning()
         start = Beginning(to(start.scores), to(start.numbers))
-        units = to(in_units(self.weights, self.rule.search.n_copies))
+        units = to(in_units(self.weights, self.rule.search().n_copies))
         with arrays.computing_on(units):
-            loss = loss_of(to(self.labels), units, self.rule.search, start)
+            loss = loss_of(to(self.labels), units, self.rule.search(), start)
             return ArrayPairRun(to(self.bins), N_BINS, loss)
 
 
@@ -130,7 +130,7 @@ def test_steps_that_the_host_makes_are_those_that_the_kernels_would_make(loss: s
 def test_scores_of_pairs_are_those_of_their_best_cuts(loss: str):
     made = Made(loss)
     every = np.asarray([*itertools.combinations(range(4), 2)], dtype=np.int64)
-    l2 = made.rule.search.l2
+    l2 = made.rule.search().l2
     wanted = [
         best_quadrants(made.reference().cells(tuple(own)), l2).score for own in every.tolist()
     ]

@@ -23,7 +23,6 @@ pytest.importorskip("numba")
 from inner_functions import callable_from_python
 
 from gpustump.boosting.votes.newton import NewtonVotes
-from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.ahead import OfferedCuts
 from gpustump.engines.contract import Search
@@ -45,7 +44,7 @@ class Pair(NamedTuple):
     own: Any
     other: Any
     table: Any
-    votes: SplitVotes
+    votes: NewtonVotes
 
     @classmethod
     def of(cls, random: np.random.Generator, n_outputs: int, monotone: Any = None) -> Pair:
@@ -53,11 +52,11 @@ class Pair(NamedTuple):
         X[:, 3] = 1.0
         X[random.random(X.shape) < 0.15] = np.nan
         y = random.integers(0, n_outputs, 60) if n_outputs > 1 else random.choice([-1.0, 1.0], 60)
-        votes = SplitVotes(NewtonVotes(0.3, n_outputs, 0.5, 0), monotone)
+        votes = NewtonVotes(0.3, n_outputs, 0.5, 0, monotone=monotone)
         run = y, random.random(60) + 0.1, votes.search("stump")
         table = sorted_table.prepare(X, None, Team(1))
         own, other = start(table, *run), start(reference.prepare(X), *run)
-        return cls(own.looking_ahead(votes.rule.plain, None), own, other, table, votes)
+        return cls(own.looking_ahead(votes.plain, None), own, other, table, votes)
 
     def best_of(self, offer: list[Split]) -> tuple[float, Split] | None:
         """The best of some splits, the first of equal ones, by the reference's sums."""
@@ -72,7 +71,7 @@ class Pair(NamedTuple):
         if self.votes.monotone is None or split.threshold == math.inf:
             return True
         left, right = (
-            float(first) / max(float(second) + self.votes.rule.l2, 1.0)
+            float(first) / max(float(second) + self.votes.l2, 1.0)
             for ((first, second),) in (sums[FIRST], sums[SECOND])
         )
         return self.votes.monotone[split.feature] * (right - left) >= 0.0

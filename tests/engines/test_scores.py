@@ -41,7 +41,6 @@ from worth_oracle import (
 from gpustump import arrays
 from gpustump.boosting.votes.exponential import RealVotes
 from gpustump.boosting.votes.newton import NewtonVotes
-from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.engines.contract import Cut, Search, Totals
 from gpustump.engines.integer_weights import SignedWeights
 from gpustump.engines.monotone import limit_of
@@ -235,9 +234,9 @@ def test_votes_that_only_rounding_would_put_in_order_are_those_of_both_sides_tog
     left, right = (high, low) if direction > 0 else (low, high)
     assert newton_level(0.0)(low) == newton_level(0.0)(high)
     rule = NewtonVotes(1.0, 1, 0.0, 0)
-    (free_left,), (free_right,), _ = SplitVotes(rule).best(*[Found(left, right)] * 2).region_votes
+    (free_left,), (free_right,), _ = rule.best(*[Found(left, right)] * 2).region_votes
     assert direction * (free_right - free_left) == -(2.0**-36)
-    votes = SplitVotes(rule, (direction,)).best(*[Found(left, right)] * 2).region_votes
+    votes = replace(rule, monotone=(direction,)).best(*[Found(left, right)] * 2).region_votes
     together = rule._vote(left[0] + right[0], left[1] + right[1])
     assert votes == ((together,), (together,), (0.0,))
 
@@ -257,7 +256,7 @@ def test_places_behind_the_last_value_where_sums_are_negative_divide_by_no_zero(
         Search("interval", monotone=(1, 0))
     for rule in (RealVotes(), NewtonVotes(1.0, 1, 0.0, 0)):  # an empty side breaks no constraint
         state = Found((5, 9), (0, 0))
-        free, limited = (SplitVotes(rule, own).best(state, state) for own in (None, (1,)))
+        free, limited = (replace(rule, monotone=own).best(state, state) for own in (None, (1,)))
         assert limited.region_votes == free.region_votes
 
 

@@ -17,7 +17,8 @@ from sklearn.base import clone
 import gpustump
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, Stump, StumpBoostingRegressor
 from gpustump.boosting.held_out.judging import Judgement, LocalJudge
-from gpustump.boosting.held_out.scores import HeldOut, scorer
+from gpustump.boosting.held_out.samples import HeldOut
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
 from gpustump.engines.integer_weights import IntegerWeights
 

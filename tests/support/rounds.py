@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from trainers import trainer
 
 from gpustump.boosting.rounds.known_scores import beginning_of, in_vote_units
-from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.boosting.votes.settings import Votes, VoteSettings
 from gpustump.boosting.votes.splits import together
-from gpustump.boosting.votes.votes import Votes, sizes_of
+from gpustump.boosting.votes.votes import sizes_of
 from gpustump.data.parameters import Learner, VoteKind
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets

@@ -20,8 +20,14 @@ from gpustump.boosting.held_out.losses import (
     NegativeLogLoss,
     NegativeSquaredError,
 )
-from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets, error_of, weight_of
-from gpustump.boosting.held_out.scores import AdditiveScorer, Scorer, check_classes, value_of
+from gpustump.boosting.held_out.samples import (
+    AdditiveScorer,
+    HeldOut,
+    HeldOutTargets,
+    error_of,
+    weight_of,
+)
+from gpustump.boosting.held_out.scores import Scorer, check_classes, value_of
 from gpustump.data.parameters import QuantityScoring, Scoring
 from gpustump.engines.ahead import WatchedSamples
 from gpustump.engines.running_scores import running_scores
@@ -156,7 +162,7 @@ class LocalJudge:
         return [right, *self._additive().parts(scores)]
 
     def _additive(self) -> AdditiveScorer:
-        if not self._scorer.is_additive:
+        if not isinstance(self._scorer, AdditiveScorer):
             raise ValueError(
                 "The area under the ROC curve does not add up over groups of samples, because it "
                 "compares pairs of samples. Take another score."

@@ -15,7 +15,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out.samples import (
     UNIT_BITS,
+    AdditiveScorer,
     HeldOut,
     HeldOutTargets,
     weight_of,
@@ -71,8 +72,8 @@ ln(K) and twice the largest difference of two scores, 2**18."""
 
 
 @dataclass(frozen=True)
-class NegativeLogLoss:
-    """Minus the mean of a logarithmic loss; an `AdditiveScorer`.
+class NegativeLogLoss(AdditiveScorer):
+    """Minus the mean of a logarithmic loss.
 
     The score's error is at most that of `losses` plus n_held_out * 2**-42, as weighted losses are
     rounded. Each weighted loss is rounded by itself, so the sums are the same however the samples
@@ -95,15 +96,10 @@ class NegativeLogLoss:
     total: int
     kernels: HeldOutSums | None
 
-    is_additive: ClassVar[Literal[True]] = True
-
     @classmethod
     def of(cls, held_out: HeldOut, losses: Losses) -> NegativeLogLoss:
         weights = _as_floats(held_out) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
         return cls(losses, weights, weight_of(held_out), held_out.sums)
-
-    def __call__(self, scores: Array) -> float:
-        return self.value(self.parts(scores), self.totals)
 
     @property
     def totals(self) -> list[int]:
@@ -250,10 +246,8 @@ def _of_own_class(held_out: HeldOut, terms: Iterator[Array]) -> Array:
 
 
 @dataclass(frozen=True)
-class NegativeExponentialLoss:
+class NegativeExponentialLoss(AdditiveScorer):
     """Minus the mean, over samples and outputs, of exp(-y * F): AdaBoost's own loss.
-
-    An `AdditiveScorer`.
 
     exp(-y * F) comes from tables (`ExponentialTable`), and is multiplied by the weight in float64.
     The sum of the products is exact, and the mean is rounded once. So the relative error is below
@@ -275,15 +269,10 @@ class NegativeExponentialLoss:
     weights: Array
     total: int
 
-    is_additive: ClassVar[Literal[True]] = True
-
     @classmethod
     def of(cls, held_out: HeldOut) -> NegativeExponentialLoss:
         table = ExponentialTable.beside(held_out.classes)
         return cls(held_out, table, _as_floats(held_out), weight_of(held_out))
-
-    def __call__(self, scores: Array) -> float:
-        return self.value(self.parts(scores), self.totals)
 
     @property
     def totals(self) -> list[int]:
@@ -318,8 +307,8 @@ class NegativeExponentialLoss:
 
 
 @dataclass(frozen=True)
-class NegativeSquaredError:
-    """Minus the mean squared error of a quantity; an `AdditiveScorer`.
+class NegativeSquaredError(AdditiveScorer):
+    """Minus the mean squared error of a quantity.
 
     A weighted square is computed in float64 and rounded to a whole number of units of the weights.
     Such numbers may have 82 bits, so they are added up in two parts. The mean is rounded once; its
@@ -327,11 +316,6 @@ class NegativeSquaredError:
     """
 
     held_out: HeldOutTargets
-
-    is_additive: ClassVar[Literal[True]] = True
-
-    def __call__(self, scores: Array) -> float:
-        return self.value(self.parts(scores), self.totals)
 
     @functools.cached_property
     def totals(self) -> list[int]:
@@ -410,8 +394,8 @@ def exponentials() -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class NegativeDeviance:
-    """Minus the mean deviance of held-out samples; an `AdditiveScorer`.
+class NegativeDeviance(AdditiveScorer):
+    """Minus the mean deviance of held-out samples.
 
     Scores beyond +-`LARGEST_EXPONENT` count as these numbers in exponentials. A sample's amount is
     bounded so that no sum overflows: it may be 2**18 times the mean of a thousand samples.
@@ -424,11 +408,6 @@ class NegativeDeviance:
 
     held_out: HeldOutTargets
     loss: Literal["poisson", "gamma"]
-
-    is_additive: ClassVar[Literal[True]] = True
-
-    def __call__(self, scores: Array) -> float:
-        return self.value(self.parts(scores), self.totals)
 
     @functools.cached_property
     def totals(self) -> list[int]:

@@ -134,6 +134,33 @@ class HeldOutTargets:
         return self.n_of_all_groups or int(self.targets.shape[0])
 
 
+class AdditiveScorer:
+    """A score of held-out samples that follows from integers which add up over groups of samples.
+
+    For groups whose integer weights are in one unit, the parts of all samples are the element-wise
+    sums of the groups' parts, and so are the totals. A group may be empty.
+    """
+
+    @property
+    def totals(self) -> list[int]:
+        """What the parts are divided by: the integer weight, as a whole or of each class."""
+        raise NotImplementedError
+
+    def parts(self, scores: Array) -> list[int]:
+        """The integers that depend on the scores; their number is the same for every group."""
+        raise NotImplementedError
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score of all samples, from the sums over their groups; greater is better."""
+        raise NotImplementedError
+
+    def __call__(self, scores: Array) -> float:
+        """The score of these samples alone, from the scores F, (n_held_out,) or (n_held_out, K) of
+        float64, whole multiples of `VOTE_UNIT`."""
+        return self.value(self.parts(scores), self.totals)
+
+
 def _in_units(scores: Array) -> Array:
     """Scores as integers; exact, as they are whole multiples of the unit below 2**53 of it."""
     xp = arrays.namespace_of(scores)

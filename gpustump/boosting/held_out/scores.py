@@ -21,7 +21,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from gpustump.boosting.held_out.losses import (
     log_losses,
 )
 from gpustump.boosting.held_out.samples import (
+    AdditiveScorer,
     HeldOut,
     HeldOutTargets,
     weight_of,
@@ -48,10 +49,8 @@ overflow."""
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class Accuracy(AdditiveScorer):
     """The share of the weight that is classified right; of equal scores the first class wins.
-
-    An `AdditiveScorer`.
 
     Attributes
     ----------
@@ -63,14 +62,9 @@ class Accuracy:
     held_out: HeldOut
     total: int
 
-    is_additive: ClassVar[Literal[True]] = True
-
     @classmethod
     def of(cls, held_out: HeldOut) -> Accuracy:
         return cls(held_out, weight_of(held_out))
-
-    def __call__(self, scores: Array) -> float:
-        return self.value(self.parts(scores), self.totals)
 
     @property
     def totals(self) -> list[int]:
@@ -133,19 +127,11 @@ def _sums_of_slices(values: Array, ends: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class BalancedAccuracy:
-    """The mean, over all classes, of the share of the class that is classified right.
-
-    An `AdditiveScorer`.
-    """
+class BalancedAccuracy(AdditiveScorer):
+    """The mean, over all classes, of the share of the class that is classified right."""
 
     held_out: HeldOut
     by_class: ByClass
-
-    is_additive: ClassVar[Literal[True]] = True
-
-    def __call__(self, scores: Array) -> float:
-        return self.value(self.parts(scores), self.totals)
 
     @property
     def totals(self) -> list[int]:
@@ -191,8 +177,6 @@ class RocAuc:
     held_out: HeldOut
     samples: _Samples
     outputs: tuple[_OneAgainstRest, ...]
-
-    is_additive: ClassVar[Literal[False]] = False
 
     @classmethod
     def of(cls, held_out: HeldOut, by_class: ByClass) -> RocAuc:
@@ -294,46 +278,8 @@ def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-__all__ = [
-    "AdditiveScorer",
-    "HeldOut",
-    "HeldOutTargets",
-    "Scorer",
-    "additive_scorer",
-    "check_classes",
-    "quantity_scorer",
-    "scorer",
-    "value_of",
-]
-
-
-class AdditiveScorer(Protocol):
-    """A score of held-out samples that follows from integers which add up over groups of samples.
-
-    For groups whose integer weights are in one unit, the parts of all samples are the element-wise
-    sums of the groups' parts, and so are the totals. A group may be empty.
-    """
-
-    is_additive: ClassVar[Literal[True]]
-
-    @property
-    def totals(self) -> list[int]:
-        """What the parts are divided by: the integer weight, as a whole or of each class."""
-
-    def parts(self, scores: Array) -> list[int]:
-        """The integers that depend on the scores; their number is the same for every group."""
-
-    @staticmethod
-    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
-        """The score of all samples, from the sums over their groups."""
-
-    def __call__(self, scores: Array) -> float:
-        """The score of these samples alone: the value of their own parts and totals."""
-
-
 Scorer = AdditiveScorer | RocAuc
-"""A function from the scores F of the held-out samples, (n_held_out,) or (n_held_out, K) of
-float64, whole multiples of `VOTE_UNIT`, to the score of the model; greater is better."""
+"""A function from the scores of the held-out samples to the score of the model."""
 
 Value = Callable[[Sequence[int], Sequence[int]], float]
 """A function from parts and totals to a score; see `AdditiveScorer`."""
@@ -377,9 +323,7 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
         If "balanced_accuracy" or "roc_auc" is asked for and a class has no held-out samples, or if
         one output is to have the link "softmax".
     """
-    if isinstance(held_out, HeldOutTargets):
-        return quantity_scorer(scoring, held_out)
-    if scoring != "roc_auc":
+    if isinstance(held_out, HeldOutTargets) or scoring != "roc_auc":
         found = additive_scorer(scoring, held_out, link)
         check_classes(scoring, found.totals)
         return found
@@ -390,18 +334,9 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
         return RocAuc.of(held_out, by_class)
 
 
-def quantity_scorer(
-    scoring: Scoring, held_out: HeldOutTargets
-) -> NegativeSquaredError | NegativeDeviance:
-    """As `scorer`, for the samples of a quantity, which may be one group of several."""
-    if scoring == "neg_mean_poisson_deviance":
-        return NegativeDeviance(held_out, "poisson")
-    if scoring == "neg_mean_gamma_deviance":
-        return NegativeDeviance(held_out, "gamma")
-    return NegativeSquaredError(held_out)
-
-
-def additive_scorer(scoring: Scoring, held_out: HeldOut, link: Link = "logistic") -> AdditiveScorer:
+def additive_scorer(
+    scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "logistic"
+) -> AdditiveScorer:
     """As `scorer`, for samples that may be one group of several, and may lack some classes.
 
     Raises
@@ -409,6 +344,12 @@ def additive_scorer(scoring: Scoring, held_out: HeldOut, link: Link = "logistic"
     ValueError
         If the score is not additive, or if one output is to have the link "softmax".
     """
+    if isinstance(held_out, HeldOutTargets):
+        if scoring == "neg_mean_poisson_deviance":
+            return NegativeDeviance(held_out, "poisson")
+        if scoring == "neg_mean_gamma_deviance":
+            return NegativeDeviance(held_out, "gamma")
+        return NegativeSquaredError(held_out)
     _check_additive(scoring)
     _check_link(held_out, link)
     with arrays.computing_on(held_out.weights.values):

@@ -35,7 +35,6 @@ from gpustump.boosting.rounds.smoothing import mixed
 from gpustump.boosting.rounds.training import Samples, Settings, Target, Trained
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.ratio import RatioScale
-from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.data.parameters import Interactions
 from gpustump.data.readable import counted
 from gpustump.engines.announcements import announce
@@ -276,12 +275,11 @@ class _Binned:
         how = self.job.settings.votes
         how = replace(how, l2_regularization=how.l2_of(1))  # regions are smaller than a stump's
         votes = how.votes(weights, target.n_outputs).on(labels, weights)
-        assert isinstance(votes, SplitVotes)
-        assert isinstance(votes.rule, NewtonVotes)
-        rule = replace(votes.rule, learning_rate=min(PAIR_RATE, votes.rule.learning_rate))
+        assert isinstance(votes, NewtonVotes)
+        rule = replace(votes, learning_rate=min(PAIR_RATE, votes.learning_rate), monotone=None)
         beginning = _beginning(labels, scores, rule)
         bins = self.bins if samples.rows is None else self.bins[:, samples.rows]
-        given = bins, self.n_bins, labels, weights, rule.search, beginning, n_steps
+        given = bins, self.n_bins, labels, weights, rule.search(), beginning, n_steps
         return Started(pair_run(*given), rule)
 
     def offers(self, pairs: np.ndarray, bag: int, target: Target) -> PairOffers:
@@ -319,7 +317,7 @@ class _Binned:
             n_taken = min(n_samples, max(_LEAST_ROWS, most))
             index = np.arange(n_taken, dtype=np.int64) * n_samples // n_taken
             run, rule = self.run(samples.taken(index), scores[index], target, len(every))
-            gains += run.scores(every, rule.search.l2, team)
+            gains += run.scores(every, rule.search().l2, team)
         return every[np.argsort(-gains, kind="stable")[:number]]
 
 
@@ -332,7 +330,7 @@ class Started(NamedTuple):
 
 def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beginning:
     """Where a run starts from scores (n_samples, n_outputs)."""
-    loss = rule.search.loss
+    loss = rule.search().loss
     if loss in ("logistic", "softmax"):
         return beginning_of(labels, scores[:, 0] if loss == "logistic" else scores)
     own = scores.reshape(1, -1)

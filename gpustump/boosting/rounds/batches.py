@@ -12,14 +12,15 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from gpustump.boosting.held_out.judging import Parts
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.ratio import RatioScale
-from gpustump.boosting.votes.splits import Rule, SplitVotes
+from gpustump.boosting.votes.settings import Votes
+from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.boosting.votes.votes import AnyRound, RegionRound, Round, Vote
 from gpustump.data.parameters import Link
 from gpustump.engines.ahead import MadeRounds
@@ -49,20 +50,6 @@ class Terms(NamedTuple):
     votes: Sequence[Vote] | np.ndarray
 
 
-class Source(Protocol):
-    """Rounds, of which a batch is a part."""
-
-    @property
-    def records(self) -> Sequence[AnyRound]:
-        """What each round did."""
-
-    def terms(self, low: int, high: int) -> Terms:
-        """The hypotheses and votes of the rounds from `low` up to `high`, that one excluded."""
-
-    def parts(self, low: int, high: int) -> Parts | None:
-        """The judge's parts after these rounds; None if a judge must compute them itself."""
-
-
 @dataclass(frozen=True)
 class Recorded:
     """Rounds whose records exist already.
@@ -75,41 +62,12 @@ class Recorded:
     records: tuple[AnyRound, ...]
 
     def terms(self, low: int, high: int) -> Terms:
-        """See `Source`."""
+        """The hypotheses and votes of the rounds from `low` up to `high`, that one excluded."""
         own = self.records[low:high]
         return Terms(tuple(r.stump for r in own), tuple(r.vote for r in own))
 
     def parts(self, low: int, high: int) -> None:
         """None: nothing is known of held-out samples."""
-
-
-class Kind(Protocol):
-    """What rounds of one kind of votes are, given the arrays that an engine wrote."""
-
-    def hypotheses(self, made: MadeRounds) -> Sequence[Any]:
-        """The hypothesis of each round."""
-
-    def votes(self, made: MadeRounds) -> Sequence[Vote] | np.ndarray:
-        """The votes of each round, as in `Terms`."""
-
-    def sizes(self, made: MadeRounds) -> np.ndarray:
-        """What the votes of each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs); see
-        `votes.sizes_of`."""
-
-    def records(
-        self, made: MadeRounds, hypotheses: Iterable[Any], n_before: int, products: np.ndarray
-    ) -> Sequence[AnyRound]:
-        """What each round did.
-
-        Parameters
-        ----------
-        made : MadeRounds
-        hypotheses : iterable (n_rounds,)
-        n_before : int
-            How many rounds the run had before them.
-        products : ndarray (n_rounds,) of float64
-            The product of all normalisers up to each round.
-        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +77,7 @@ class Columns:
     Attributes
     ----------
     made : MadeRounds
-    kind : Kind
+    kind : MadeSplits or MadeStumps
     n_before : int
         How many rounds the run had before them.
     bound : float
@@ -127,7 +85,7 @@ class Columns:
     """
 
     made: MadeRounds
-    kind: Kind
+    kind: MadeSplits | MadeStumps
     n_before: int
     bound: float = 1.0
 
@@ -156,11 +114,11 @@ class Columns:
         return self.kind.records(self.made, self.hypotheses, self.n_before, self.products)
 
     def terms(self, low: int, high: int) -> Terms:
-        """See `Source`."""
+        """See `Recorded`."""
         return Terms(self.hypotheses[low:high], self.kind.votes(self.made)[low:high])
 
     def parts(self, low: int, high: int) -> Parts | None:
-        """See `Source`."""
+        """The judge's parts after these rounds; None if a judge must compute them itself."""
         right, losses = self.made.right, self.made.losses
         return Parts(right[low:high], losses[low:high]) if losses.shape[1] else None
 
@@ -171,12 +129,12 @@ class Batch:
 
     Attributes
     ----------
-    source : Source
+    source : Recorded or Columns
     low, high : int
         Which of its rounds they are.
     """
 
-    source: Source
+    source: Recorded | Columns
     low: int
     high: int
 
@@ -282,29 +240,25 @@ def joined(terms: Sequence[Terms]) -> Terms:
     return Terms(hypotheses, np.concatenate(votes))
 
 
-PlainVotes = DiscreteVotes | SplitVotes
-"""Votes with a rule for engines that make rounds ahead."""
-
-
-def kind_of(votes: PlainVotes, totals: Totals) -> Kind:
+def kind_of(votes: Votes, totals: Totals) -> MadeSplits | MadeStumps:
     """What the rounds of a run with these votes are."""
     if isinstance(votes, DiscreteVotes):
         return MadeStumps(totals.first_weight)
-    return MadeSplits(votes.rule, totals.first_weight)
+    return MadeSplits(votes, totals.first_weight)
 
 
 @dataclass(frozen=True)
 class MadeSplits:
-    """Rounds whose regions have votes of their own; see `Kind`.
+    """Rounds whose regions have votes of their own, from the arrays that an engine wrote.
 
     Attributes
     ----------
-    rule : Rule
+    rule : SplitVotes
     first_weight : int
         As in `Totals`.
     """
 
-    rule: Rule
+    rule: SplitVotes
     first_weight: int
 
     def hypotheses(self, made: MadeRounds) -> list[AnySplit]:
@@ -316,7 +270,8 @@ class MadeSplits:
         return made.votes
 
     def sizes(self, made: MadeRounds) -> np.ndarray:
-        """The largest absolute vote or, if it is larger, the difference of left and right."""
+        """What the votes of each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs), as in
+        `votes.sizes_of`."""
         votes = made.votes
         apart: np.ndarray = np.abs(votes[:, FIRST] - votes[:, SECOND])
         sizes: np.ndarray = np.maximum(np.abs(votes).max(axis=1), apart)
@@ -325,7 +280,17 @@ class MadeSplits:
     def records(
         self, made: MadeRounds, hypotheses: Iterable[Any], n_before: int, products: np.ndarray
     ) -> list[RegionRound]:
-        """The records that `splits.SplitVotes.record` returns."""
+        """The records that `splits.SplitVotes.record` returns.
+
+        Parameters
+        ----------
+        made : MadeRounds
+        hypotheses : iterable (n_rounds,)
+        n_before : int
+            How many rounds the run had before them.
+        products : ndarray (n_rounds,) of float64
+            The product of all normalisers up to each round.
+        """
         has_bound = self.rule.bound(1.0) is not None
         rounds = zip(
             hypotheses,
@@ -341,7 +306,7 @@ class MadeSplits:
 
 @dataclass(frozen=True)
 class MadeStumps:
-    """Rounds of discrete votes for one output; see `Kind`.
+    """Rounds of discrete votes for one output, from the arrays that an engine wrote.
 
     Attributes
     ----------

@@ -22,9 +22,9 @@ from gpustump.boosting.rounds.looking_ahead import LookingAhead, Standing
 from gpustump.boosting.rounds.smoothing import Offers
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.discrete import DiscreteVotes
-from gpustump.boosting.votes.settings import VoteSettings
-from gpustump.boosting.votes.splits import SplitVotes
-from gpustump.boosting.votes.votes import SoFar, Taken, Vote, Votes, sizes_of
+from gpustump.boosting.votes.newton import NewtonVotes
+from gpustump.boosting.votes.settings import Votes, VoteSettings
+from gpustump.boosting.votes.votes import SoFar, Taken, Vote, sizes_of
 from gpustump.data.parameters import (
     Learner,
     Link,
@@ -429,7 +429,7 @@ class Boosting(Iterator[Any]):
         """The constant that the votes ask for."""
         if offset is None:
             return self._votes.constant(labels, sample_weight)
-        assert isinstance(self._votes, SplitVotes)
+        assert isinstance(self._votes, NewtonVotes)
         return self._votes.constant_beside(self._state.region_sums(_EVERYTHING).tolist())
 
     def _start_from_constant(self) -> None:

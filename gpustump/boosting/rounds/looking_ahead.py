@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gpustump.boosting.rounds.batches import Batch, Columns, Kind, PlainVotes, kind_of
+from gpustump.boosting.rounds.batches import Batch, Columns, MadeSplits, MadeStumps, kind_of
 from gpustump.boosting.rounds.smoothing import Offers
 from gpustump.boosting.rounds.stopping import EarlyStopping
-from gpustump.boosting.votes.votes import Votes
+from gpustump.boosting.votes.settings import Votes
 from gpustump.engines.ahead import NEWTON, NO_CUTS, Ahead
 from gpustump.engines.contract import PreparedTable, State
 from gpustump.learners.step_table import VOTES_LIMIT
@@ -56,8 +56,8 @@ class LookingAhead:
     Parameters
     ----------
     ahead : Ahead
-    votes : PlainVotes
-    kind : Kind
+    votes : Votes
+    kind : MadeSplits or MadeStumps
         Of these votes.
     table : PreparedTable
     n_to_come : callable
@@ -69,8 +69,8 @@ class LookingAhead:
     def __init__(
         self,
         ahead: Ahead,
-        votes: PlainVotes,
-        kind: Kind,
+        votes: Votes,
+        kind: MadeSplits | MadeStumps,
         table: PreparedTable,
         n_to_come: Callable[[], int | None],
         offers: Offers | None,
@@ -97,7 +97,7 @@ class LookingAhead:
     ) -> LookingAhead | None:
         """For a run as it stands; None if its rounds cannot be made ahead."""
         begin = getattr(state, "looking_ahead", None)
-        if begin is None or not isinstance(votes, PlainVotes):
+        if begin is None:
             return None
         if offers is not None and votes.plain.kind != NEWTON:
             return None

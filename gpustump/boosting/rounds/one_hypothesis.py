@@ -150,8 +150,8 @@ def fit_stump(
         samples = SignedSamples.of(X, y, sample_weight)
         found = settings.votes(samples.weights)
         assert isinstance(found, SplitVotes)
-        trainer = samples.prepared(found.rule.search, 1, resources)
-        state = trainer.start(samples.labels, samples.weights, found.rule.search)
+        trainer = samples.prepared(found.search(), 1, resources)
+        state = trainer.start(samples.labels, samples.weights, found.search())
         taken = found.best(trainer.table, state)
     assert isinstance(taken.hypothesis, Split)
     (left,), (right,), (missing,) = taken.region_votes

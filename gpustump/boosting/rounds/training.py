@@ -23,11 +23,8 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.held_out.judging import LocalJudge
-from gpustump.boosting.held_out.scores import (
-    HeldOut,
-    HeldOutTargets,
-    scorer,
-)
+from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.rounds.batches import Batch, Rounds
 from gpustump.boosting.rounds.boosting import Boosting, Callback
 from gpustump.boosting.rounds.known_scores import reweighted
@@ -35,8 +32,8 @@ from gpustump.boosting.rounds.logs import LoggedRound, RunLog
 from gpustump.boosting.rounds.progress import Bar
 from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
-from gpustump.boosting.votes.settings import VoteSettings
-from gpustump.boosting.votes.votes import AnyRound, Votes
+from gpustump.boosting.votes.settings import Votes, VoteSettings
+from gpustump.boosting.votes.votes import AnyRound
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.data.readable import caller_level
 from gpustump.engines.announcements import announce

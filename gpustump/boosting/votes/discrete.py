@@ -10,7 +10,7 @@ import decimal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any
 
 from gpustump.arrays import Array
 from gpustump.boosting.votes.exact_numbers import (
@@ -18,6 +18,7 @@ from gpustump.boosting.votes.exact_numbers import (
     EXACT,
     LARGEST,
     DoubtError,
+    Growth,
     certain_halvings,
     certain_power,
     certain_quotient,
@@ -32,6 +33,7 @@ from gpustump.engines.contract import (
     PreparedTable,
     Search,
     State,
+    Totals,
     agreement,
     discrete_step,
     hypothesis_at,
@@ -44,7 +46,7 @@ from gpustump.learners.step_table import VOTE_UNIT
 
 @dataclass(frozen=True)
 class DiscreteVotes:
-    """Discrete votes; see `boosting.votes.votes.Votes`.
+    """Discrete votes; what it has is described in `splits.SplitVotes`.
 
     Attributes
     ----------
@@ -64,10 +66,10 @@ class DiscreteVotes:
 
     @property
     def largest_size(self) -> float:
-        """See `splits.Rule`: with larger votes no round is made ahead."""
+        """With larger votes no round is made ahead."""
         return float(LARGEST)
 
-    def search(self, learner: Learner) -> Search:
+    def search(self, learner: Learner = "stump") -> Search:
         """Stumps or intervals, with signs."""
         return Search(learner, monotone=self.monotone)
 
@@ -79,22 +81,20 @@ class DiscreteVotes:
         """Zero: boosting starts from scores of 0."""
         return (0.0,)
 
-    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
-        """The same from the integer weight of each class; with one output of the labels -1, +1."""
-        return (0.0,)
-
     def found(
         self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
     ) -> Taken | str:
         """The best cut with its vote, or why there is none."""
-        cut = state.best_cut()
-        vote = self.vote(cut.agreement, state)
+        cut, totals = state.best_cut(), state.totals
+        wrong = totals.wrong(cut.agreement)
+        share = (wrong, totals.weight) if wrong else (state.smallest_weight(), 2 * totals.weight)
+        vote = vote_of(*share, self.learning_rate)
         if vote == 0.0:
-            return self.why_no_vote(cut.agreement, state)
-        totals = state.totals
+            has_edge = wrong == 0 or vote_of(wrong, totals.weight, 1.0) != 0.0
+            return "small vote" if has_edge else "no edge"
         return Taken(hypothesis_at(table, cut, totals), vote, totals, cut.agreement, cut=cut)
 
-    def known(self, hypothesis: AnyStump, vote: float, state: State) -> Taken:
+    def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
         """A known hypothesis with its known vote, and its sums here."""
         agreed = agreement(state.region_sums(hypothesis).tolist(), signs(hypothesis))
         return Taken(hypothesis, vote, state.totals, agreed)
@@ -107,31 +107,13 @@ class DiscreteVotes:
         """Whether it gets every sample right. Then all weights keep their ratios."""
         return taken.totals.wrong(taken.agreement) == 0
 
-    def vote(self, agreement: int, state: State) -> float:
-        """alpha of a hypothesis with this agreement; 0 if it is not better than chance."""
-        totals = state.totals
-        wrong = totals.wrong(agreement)
-        if wrong:
-            return vote_of(wrong, totals.weight, self.learning_rate)
-        return vote_of(state.smallest_weight(), 2 * totals.weight, self.learning_rate)
-
-    def why_no_vote(self, agreement: int, state: State) -> str:
-        """Why the vote is 0: "no edge", or "small vote" if the vote of an edge rounds to 0."""
-        totals = state.totals
-        wrong = totals.wrong(agreement)
-        has_edge = wrong == 0 or vote_of(wrong, totals.weight, 1.0) != 0.0
-        return "small vote" if has_edge else "no edge"
-
     def change(self, taken: Taken) -> Change:
         """The factors of right and wrong samples, and the normaliser."""
         totals = taken.totals
-        sides = Sides(totals.wrong(taken.agreement), totals.weight, totals.n_samples)
-        growth = growth_of(sides, taken.alpha)
+        factor, halvings, normaliser = growth_of(totals.wrong(taken.agreement), totals, taken.alpha)
         assert isinstance(taken.hypothesis, AnyStump)
-        step = discrete_step(
-            taken.hypothesis, taken.alpha, growth.factor, growth.halvings, taken.cut
-        )
-        return Change(step, growth.normaliser)
+        step = discrete_step(taken.hypothesis, taken.alpha, factor, halvings, taken.cut)
+        return Change(step, normaliser)
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
         """Error, edge and vote, and the bound on the training error."""
@@ -149,42 +131,29 @@ class DiscreteVotes:
         )
 
 
-class Sides(NamedTuple):
-    """The weight that a hypothesis gets wrong, the total, and the number of samples."""
+def growth_of(wrong: int, totals: Totals, vote: float) -> Growth:
+    """What a vote does to the weights: by whole numbers if they decide the rounding.
 
-    wrong: int
-    total: int
-    n_samples: int
-
-
-class Growth(NamedTuple):
-    """What a vote does to the weights of wrong samples; see `grown_factor` and `Round`."""
-
-    factor: float
-    halvings: int
-    normaliser: float
-
-
-def growth_of(sides: Sides, vote: float) -> Growth:
-    """What a vote does to the weights: by whole numbers if they decide the rounding."""
-    wrong, right = sides.wrong, sides.total - sides.wrong
+    The factor is that of the samples that are classified wrong; see `grown_factor` and `Round`.
+    """
+    right = totals.weight - wrong
     try:
         grown, shrunk = exponentials(vote)
-        normaliser = certain_quotient(wrong * grown + right * shrunk, sides.total << BITS)
+        normaliser = certain_quotient(wrong * grown + right * shrunk, totals.weight << BITS)
         if wrong == 0:  # only a common factor would change
             return Growth(1.0, 0, normaliser)
         odds = grown * grown >> BITS
-        halvings = certain_halvings((right << BITS) + wrong * odds, sides.n_samples)
+        halvings = certain_halvings((right << BITS) + wrong * odds, totals.n_samples)
         return Growth(certain_power(odds, halvings), halvings, normaliser)
     except DoubtError:
-        return exact_growth_of(sides, vote)
+        return exact_growth_of(wrong, totals, vote)
 
 
-def exact_growth_of(sides: Sides, vote: float) -> Growth:
+def exact_growth_of(wrong: int, totals: Totals, vote: float) -> Growth:
     """What `growth_of` returns, computed with 50 digits."""
-    wrong, total, n_samples = sides
-    odds, normaliser = odds_and_normaliser(wrong, total, vote)
-    return Growth(*grown_factor(odds, total - wrong, wrong, n_samples), normaliser)
+    odds, normaliser = odds_and_normaliser(wrong, totals.weight, vote)
+    factor = grown_factor(odds, totals.weight - wrong, wrong, totals.n_samples)
+    return Growth(*factor, normaliser)
 
 
 def odds_and_normaliser(wrong: int, total: int, vote: float) -> tuple[Decimal, float]:

@@ -28,6 +28,7 @@ import decimal
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 from gpustump.engines.ahead import NEWTON_DOUBT
 from gpustump.engines.integer_weights import halvings_if_certain
@@ -126,6 +127,15 @@ _STEP_BITS = 28
 _DOUBT_BITS = 72
 """The relative error of all results here (exponentials, their squares, and sums of their products
 with positive integers) is below 2**-72."""
+
+
+class Growth(NamedTuple):
+    """What votes do to the weights, which are then divided by 2**halvings; and the sum of the new
+    weights before that, over the sum of the old ones."""
+
+    factors: Any
+    halvings: int
+    normaliser: float
 
 
 class DoubtError(ArithmeticError):

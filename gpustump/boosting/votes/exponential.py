@@ -9,19 +9,17 @@ form has a sign for each region and class, and one common alpha [Kegl 2013].
 from __future__ import annotations
 
 import decimal
-import functools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import ClassVar
 
-from gpustump.arrays import Array
 from gpustump.boosting.votes.exact_numbers import (
     BITS,
     EXACT,
     LARGEST,
     DoubtError,
+    Growth,
     certain_halvings,
     certain_power,
     certain_quotient,
@@ -29,13 +27,12 @@ from gpustump.boosting.votes.exact_numbers import (
     exponentials,
     vote_of,
 )
+from gpustump.boosting.votes.splits import SplitVotes, weighed
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, REAL, VoteRule
 from gpustump.engines.contract import (
-    RegionFactors,
     RegionSums,
     RegionVotes,
-    Search,
     Step,
     Totals,
     sign_of,
@@ -46,31 +43,20 @@ from gpustump.learners.step_table import VOTE_UNIT
 
 
 @dataclass(frozen=True)
-class _ExponentialVotes:
-    """What both rules share; see `splits.Rule`.
+class ExponentialVotes(SplitVotes):
+    """What both kinds share."""
 
-    Attributes
-    ----------
-    learning_rate : float
-        Shrinks every vote; above 0.
-    n_outputs : int
-    """
+    number: ClassVar[int]
 
-    learning_rate: float = 1.0
-    n_outputs: int = 1
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        return VoteRule(self.number, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
 
     @property
     def largest_size(self) -> float:
-        """See `splits.Rule`: with larger votes no round is made ahead."""
+        """With larger votes no round is made ahead."""
         return 2.0 * LARGEST
-
-    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
-        """Zeros: boosting starts from scores of 0."""
-        return (0.0,) * self.n_outputs
-
-    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
-        """The same from the integer weight of each class; with one output of the labels -1, +1."""
-        return (0.0,) * self.n_outputs
 
     def change(self, taken: Taken) -> Change:
         """Multiply weights by exp(-y v): a region's factors are exp(v) and exp(-v)."""
@@ -82,21 +68,13 @@ class _ExponentialVotes:
         """The score as a share of the weight."""
         return score * (1.0 / weight)
 
-    def on(self, labels: Array, sample_weight: Array) -> Self:
-        """The rule for a run on these samples: the same for all."""
-        return self
-
-    def training_error(self, error: int, first_weight: int) -> float:
-        """The share of the weight that is misclassified."""
-        return error / first_weight
-
     def bound(self, product: float) -> float:
         """See `RegionRound.training_bound`."""
         return product if self.n_outputs == 1 else self.n_outputs / 2 * product
 
 
 @dataclass(frozen=True)
-class RealVotes(_ExponentialVotes):
+class RealVotes(ExponentialVotes):
     """learning_rate / 2 * ln((P + s) / (N + s)) with s = total / (2 n K).
 
     P and N are the weights of a region's labels +1 and -1 for an output; s is the smoothing that
@@ -104,15 +82,7 @@ class RealVotes(_ExponentialVotes):
     the n samples and K outputs.
     """
 
-    @property
-    def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
-        return VoteRule(REAL, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
-
-    @functools.cached_property
-    def search(self) -> Search:
-        """The split of the smallest Z."""
-        return Search("stump", "real", self.n_outputs)
+    kind, number = "real", REAL
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of each region, for each output."""
@@ -121,14 +91,9 @@ class RealVotes(_ExponentialVotes):
         )
         return left, right, missing
 
-    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether some region has more weight of one label than of the other, beyond rounding."""
-        votes = replace(self, learning_rate=1.0).votes_of(sums, totals)
-        return any(vote for own in votes for vote in own)
-
-    def is_perfect(self, sums: RegionSums) -> bool:
+    def is_perfect(self, taken: Taken) -> bool:
         """Whether every region holds one label only, for every output."""
-        return all(abs(first) == second for own in sums for first, second in own)
+        return all(abs(first) == second for own in weighed(taken) for first, second in own)
 
     def _vote(self, first: int, second: int, totals: Totals) -> float:
         if second == 0:  # an empty region
@@ -141,22 +106,14 @@ class RealVotes(_ExponentialVotes):
 
 
 @dataclass(frozen=True)
-class SharedDiscreteVotes(_ExponentialVotes):
+class SharedDiscreteVotes(ExponentialVotes):
     """+alpha or -alpha for each region and output, with one alpha a round."""
 
-    @property
-    def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
-        return VoteRule(DISCRETE, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
-
-    @functools.cached_property
-    def search(self) -> Search:
-        """The split whose signs agree best with the labels of all outputs."""
-        return Search("stump", "discrete", self.n_outputs)
+    kind, number = "discrete", DISCRETE
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The same alpha everywhere; the left and the right region have opposite signs."""
-        wrong = self._wrong(sums, totals)
+        wrong = totals.wrong(_agreed(sums))
         # Without an error, the same smoothing as that of real votes keeps alpha finite.
         share = (wrong, totals.weight) if wrong else (1, 2 * totals.n_samples * self.n_outputs)
         alpha = vote_of(*share, self.learning_rate)
@@ -170,21 +127,14 @@ class SharedDiscreteVotes(_ExponentialVotes):
         )
         return left, tuple(-vote for vote in left), missing
 
-    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether the signs get more right than wrong."""
-        wrong = self._wrong(sums, totals)
-        return wrong == 0 or vote_of(wrong, totals.weight, 1.0) != 0.0
-
-    def is_perfect(self, sums: RegionSums) -> bool:
+    def is_perfect(self, taken: Taken) -> bool:
         """Whether the signs get everything right.
 
         Pure regions do not suffice: left and right have opposite signs for every output, also for
         a class that neither of them holds.
         """
+        sums = weighed(taken)
         return _agreed(sums) == sum(second for own in sums for _, second in own)
-
-    def _wrong(self, sums: RegionSums, totals: Totals) -> int:
-        return totals.wrong(_agreed(sums))
 
 
 def _agreed(sums: RegionSums) -> int:
@@ -195,25 +145,12 @@ def _agreed(sums: RegionSums) -> int:
     )
 
 
-class Growth(NamedTuple):
-    """What votes do to the weights; the normaliser Z is the sum of those before they are halved.
-
-    Attributes
-    ----------
-    factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
-        exp(v) and exp(-v) over 2**halvings.
-    halvings : int
-    normaliser : float
-        The sum over regions and outputs of P exp(-v) + N exp(v), over the total weight.
-    """
-
-    factors: RegionFactors
-    halvings: int
-    normaliser: float
-
-
 def growth_of(taken: Taken) -> Growth:
-    """What votes do to the weights: by whole numbers if they decide the rounding."""
+    """What votes do to the weights, by whole numbers if they decide the rounding.
+
+    A region's factors are exp(v) and exp(-v) over 2**halvings, for each output. The normaliser is
+    the sum over regions and outputs of P exp(-v) + N exp(v), over the total weight.
+    """
     votes, totals = taken.region_votes, taken.totals
     try:
         growth, total = [], 0  # region after region, output after output

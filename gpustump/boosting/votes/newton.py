@@ -20,7 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar, Self
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -33,10 +33,12 @@ from gpustump.boosting.votes.exact_numbers import (
     newton_vote,
     vote_of,
 )
+from gpustump.boosting.votes.splits import SplitVotes, together
 from gpustump.boosting.votes.votes import Change, Taken
-from gpustump.engines.ahead import NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
+from gpustump.engines.ahead import CLASSES, NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
 from gpustump.engines.contract import (
     OutputFactors,
+    QuantityLoss,
     RegionFactors,
     RegionSums,
     RegionVotes,
@@ -45,6 +47,7 @@ from gpustump.engines.contract import (
     Totals,
 )
 from gpustump.engines.integer_weights import IntegerWeights, in_units
+from gpustump.learners.hypothesis import FIRST
 from gpustump.learners.step_table import VOTE_UNIT
 
 LARGEST_STEP = 4
@@ -60,58 +63,58 @@ _LARGEST_L2 = 2.0**1000
 
 
 @dataclass(frozen=True)
-class NewtonVotes:
-    """Newton votes; see `splits.Rule`.
+class NewtonVotes(SplitVotes):
+    """Newton votes for classes.
 
     Attributes
     ----------
-    learning_rate : float
-        Shrinks every vote; above 0.
-    n_outputs : int
-        1 for two classes.
     l2 : float
         Lambda, in units of the integers.
     exponent : int
-        Integers are sample weights times 2**exponent.
+        Integers are sample weights times 2**exponent; see `unit_exponent`.
     """
 
-    learning_rate: float
-    n_outputs: int
-    l2: float
-    exponent: int
+    l2: float = 0.0
+    exponent: int = 0
 
-    @classmethod
-    def of(
-        cls,
-        exponent: int,
-        *,
-        learning_rate: float,
-        l2_regularization: float,
-        n_outputs: int = 1,
-    ) -> NewtonVotes:
-        """For a run whose integers are sample weights times 2**exponent; see `unit_exponent`."""
-        l2 = _times_power_of_two(l2_regularization, exponent)
-        return cls(learning_rate, n_outputs, l2, exponent)
+    kind = "newton"
+    target: ClassVar[int] = CLASSES
+    largest_step: ClassVar[float] = LARGEST_STEP
+
+    @property
+    def quantity(self) -> QuantityLoss | None:
+        """The loss of a quantity; None for classes."""
+        return None
+
+    @property
+    def _rate(self) -> float:
+        """A region votes this times A / (B + lambda)."""
+        return self.learning_rate / 2
+
+    @property
+    def _lambda(self) -> float:
+        return self.l2
 
     @property
     def plain(self) -> VoteRule:
         """The rule for engines that make rounds ahead."""
-        scale = self.learning_rate / (2 * VOTE_UNIT)
-        return VoteRule(NEWTON, scale, NEWTON_DOUBT, self.l2, float(LARGEST_STEP))
+        scale = self._rate / VOTE_UNIT
+        return VoteRule(
+            NEWTON, scale, NEWTON_DOUBT, self._lambda, float(self.largest_step), self.target
+        )
 
     @property
     def largest_size(self) -> float:
-        """See `splits.Rule`."""
-        return LARGEST_STEP * self.learning_rate + VOTE_UNIT
+        """A vote is at most 2 learning rates: half of `LARGEST_STEP`, a residual (targets lie
+        between -1 and 1), or a vote under Poisson and gamma loss. Left and right are apart by
+        twice as much."""
+        return 4 * self.learning_rate + VOTE_UNIT
 
     @functools.cached_property
-    def search(self) -> Search:
-        """The split of the largest gain."""
-        return Search("stump", "newton", self.n_outputs, self.l2)
-
-    def on(self, labels: Array, sample_weight: Array) -> Self:
-        """The rule for a run on these samples: the same for all."""
-        return self
+    def _search(self) -> Search:
+        return Search(
+            "stump", self.kind, self.n_outputs, self._lambda, self.monotone, self.quantity
+        )
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores that give every sample the classes' shares of the weight."""
@@ -134,15 +137,14 @@ class NewtonVotes:
         """The votes of each region, for each output."""
         return tuple(tuple(self._vote(*one) for one in own) for own in sums)
 
-    def whole_step(self, sums: Sequence[Sequence[int]]) -> tuple[float, ...]:
-        """The votes of a region at a learning rate of 1, and not regularized."""
-        whole = replace(self, learning_rate=1.0, l2=0.0)
-        return tuple(whole._vote(*own) for own in sums)
+    def whole(self) -> Self:
+        """These votes at a learning rate of 1, and not regularized."""
+        return replace(self, learning_rate=1.0, l2=0.0)
 
-    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether the sum A of some region differs from 0, beyond rounding, whatever lambda is."""
-        votes = replace(self, learning_rate=1.0, l2=0.0).votes_of(sums, totals)
-        return any(vote for own in votes for vote in own)
+    def constant_beside(self, sums: RegionSums) -> tuple[float, ...]:
+        """What is added to known scores before the first round, from the sums of all samples."""
+        whole = self.whole()
+        return tuple(whole._vote(*own) for own in together(sums)[FIRST])
 
     def change(self, taken: Taken) -> Change:
         """What the votes do to the samples."""
@@ -152,10 +154,6 @@ class NewtonVotes:
     def factors(self, votes: RegionVotes) -> RegionFactors:
         """The factors of the odds, or of the probabilities."""
         return _of_odds(votes) if self.n_outputs == 1 else _of_probabilities(votes)
-
-    def is_perfect(self, sums: RegionSums) -> bool:
-        """Never: the loss can always fall further."""
-        return False
 
     def recorded(self, score: float, weight: int) -> float:
         """The score in units of the sample weights; infinite if it is beyond float64.
@@ -167,16 +165,9 @@ class NewtonVotes:
         except OverflowError:
             return math.inf
 
-    def bound(self, product: float) -> None:
-        """None: no normaliser bounds the training error."""
-
-    def training_error(self, error: int, first_weight: int) -> float:
-        """The share of the weight that is misclassified; of a quantity the mean loss."""
-        return error / first_weight
-
     def _vote(self, first: int, second: int) -> float:
-        """The multiple of `VOTE_UNIT` nearest to learning_rate / 2 * A / (B + lambda)."""
-        return newton_vote(first, second, self.l2, self.learning_rate / 2, LARGEST_STEP)
+        """The multiple of `VOTE_UNIT` nearest to what a region votes."""
+        return newton_vote(first, second, self._lambda, self._rate, self.largest_step)
 
 
 def _of_odds(votes: RegionVotes) -> RegionFactors:
@@ -211,44 +202,34 @@ def exact_factors_of(exponent: float) -> tuple[float, float]:
         return float(exponential(bounded)), float(exponential(-bounded))
 
 
-def _times_power_of_two(x: float, exponent: int) -> float:
+def l2_in_units(l2_regularization: float, exponent: int) -> float:
+    """Lambda on the scale of sample weights in units of the integers, which are sample weights
+    times 2**exponent."""
     try:
-        return min(math.ldexp(x, exponent), _LARGEST_L2)
+        return min(math.ldexp(l2_regularization, exponent), _LARGEST_L2)
     except OverflowError:
         return _LARGEST_L2
 
 
-_SEARCH = Search("stump", "newton", quantity="squared")
-
-_LARGEST_RESIDUAL = 2.0
-"""More than the absolute mean residual of a region: targets lie between -1 and 1."""
-
-
 @dataclass(frozen=True)
 class SquaredVotes(NewtonVotes):
-    """Newton votes of the squared loss; see `splits.Rule`."""
+    """Newton votes of the squared loss."""
+
+    target, largest_step = SQUARED, math.inf
 
     @property
-    def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
-        scale = self.learning_rate / VOTE_UNIT
-        return VoteRule(NEWTON, scale, NEWTON_DOUBT, self.l2, math.inf, target=SQUARED)
+    def quantity(self) -> QuantityLoss:
+        return "squared"
 
     @property
-    def largest_size(self) -> float:
-        """See `splits.Rule`."""
-        return 2 * _LARGEST_RESIDUAL * self.learning_rate + VOTE_UNIT
-
-    @functools.cached_property
-    def search(self) -> Search:
-        """The split of the largest gain."""
-        return Search("stump", "newton", 1, self.l2, quantity="squared")
+    def _rate(self) -> float:
+        return self.learning_rate
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The weighted mean of the targets."""
         with arrays.computing_on(labels):
             xp = arrays.namespace_of(labels)
-            units = in_units(sample_weight, _SEARCH.n_copies)
+            units = in_units(sample_weight, SquaredVotes().search().n_copies)
             first = xp.sum(xp.astype(xp.round(units * labels), xp.int64))
             second = xp.sum(xp.astype(units, xp.int64))
             total, weight = arrays.integers(xp.stack([first, second]))
@@ -259,24 +240,12 @@ class SquaredVotes(NewtonVotes):
         """The weighted mean squared distance of targets from their mean, the same everywhere."""
         with arrays.computing_on(targets):
             xp = arrays.namespace_of(targets)
-            units = in_units(sample_weight, _SEARCH.n_copies)
+            units = in_units(sample_weight, SquaredVotes().search().n_copies)
             parts = (units * targets, units * (targets * targets), units)
             sums = [xp.sum(xp.astype(xp.round(part), xp.int64)) for part in parts]
             first, squares, weight = arrays.integers(xp.stack(sums))
             return max(0.0, float((squares - Fraction(first * first, weight)) / weight))
 
-    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
-        """There are no classes.
-
-        Raises
-        ------
-        TypeError
-        """
-        raise TypeError("a quantity has no classes, so its mean does not follow from their weights")
-
     def factors(self, votes: RegionVotes) -> RegionFactors:
         """None: residuals lose the votes."""
         return ()
-
-    def _vote(self, first: int, second: int) -> float:
-        return newton_vote(first, second, self.l2, self.learning_rate)

@@ -18,21 +18,19 @@ The deviance is twice the loss less the least loss that the targets allow [McCul
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.votes.exact_numbers import newton_vote, vote_of
+from gpustump.boosting.votes.exact_numbers import vote_of
 from gpustump.boosting.votes.newton import NewtonVotes, factors_of
 from gpustump.boosting.votes.votes import Change, Taken
-from gpustump.engines.ahead import GAMMA, NEWTON, NEWTON_DOUBT, POISSON, VoteRule
-from gpustump.engines.contract import QuantityLoss, RegionFactors, RegionVotes, Search
+from gpustump.engines.ahead import GAMMA, POISSON
+from gpustump.engines.contract import QuantityLoss, RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import TOP, in_units
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -164,7 +162,7 @@ class RatioScale:
 
 @dataclass(frozen=True)
 class RatioVotes(NewtonVotes):
-    """Newton votes of Poisson or gamma loss; see `splits.Rule`.
+    """Newton votes of Poisson or gamma loss.
 
     Attributes
     ----------
@@ -176,11 +174,29 @@ class RatioVotes(NewtonVotes):
     loss: QuantityLoss = "poisson"
     saturated: int = 0
 
-    def on(self, labels: Array, sample_weight: Array) -> RatioVotes:
+    largest_step = math.inf
+
+    @property
+    def target(self) -> int:  # type: ignore[override]
+        return POISSON if self.loss == "poisson" else GAMMA
+
+    @property
+    def quantity(self) -> QuantityLoss:
+        return self.loss
+
+    @property
+    def _rate(self) -> float:
+        return 2 * self.learning_rate
+
+    @property
+    def _lambda(self) -> float:
+        return 2 * self.l2
+
+    def on(self, labels: Array, sample_weight: Array) -> Self:
         """The votes of a run on these samples."""
         with arrays.computing_on(labels):
             xp = arrays.namespace_of(labels)
-            units = in_units(sample_weight, self.search.n_copies)
+            units = in_units(sample_weight, self.search().n_copies)
             if not float(xp.sum(units * labels)) < TOP / 2**7:
                 raise ValueError(
                     "y, with these weights or exposures, cannot be learnt exactly: of the samples "
@@ -189,41 +205,15 @@ class RatioVotes(NewtonVotes):
                 )
             return replace(self, saturated=saturated(labels, units, self.loss))
 
-    @property
-    def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
-        target = POISSON if self.loss == "poisson" else GAMMA
-        scale = 2 * self.learning_rate / VOTE_UNIT
-        return VoteRule(NEWTON, scale, NEWTON_DOUBT, 2 * self.l2, math.inf, target)
-
-    @property
-    def largest_size(self) -> float:
-        """See `splits.Rule`."""
-        return 4 * self.learning_rate + VOTE_UNIT
-
-    @functools.cached_property
-    def search(self) -> Search:
-        """The split of the largest gain."""
-        return Search("stump", "newton", 1, 2 * self.l2, quantity=self.loss)
-
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The logarithm of the weighted mean target."""
         with arrays.computing_on(labels):
             xp = arrays.namespace_of(labels)
-            units = in_units(sample_weight, self.search.n_copies)
+            units = in_units(sample_weight, self.search().n_copies)
             of_targets = xp.sum(xp.astype(xp.round(units * labels), xp.int64))
             of_weights = xp.sum(xp.astype(units, xp.int64))
             total, weight = arrays.integers(xp.stack([of_targets, of_weights]))
             return (vote_of(weight, weight + max(total, 1), 2.0),)  # ln(total / weight)
-
-    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
-        """There are no classes.
-
-        Raises
-        ------
-        TypeError
-        """
-        raise TypeError("a quantity has no classes, so its mean does not follow from their weights")
 
     def change(self, taken: Taken) -> Change:
         """What the votes do to the samples.
@@ -258,6 +248,3 @@ class RatioVotes(NewtonVotes):
     def training_error(self, error: int, first_weight: int) -> float:
         """The mean deviance."""
         return (2 * error + self.saturated) / first_weight
-
-    def _vote(self, first: int, second: int) -> float:
-        return newton_vote(first, second, 2 * self.l2, 2 * self.learning_rate)

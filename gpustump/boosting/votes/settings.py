@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from warnings import warn
 
@@ -11,10 +11,9 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.exponential import RealVotes, SharedDiscreteVotes
-from gpustump.boosting.votes.newton import NewtonVotes, SquaredVotes
+from gpustump.boosting.votes.newton import NewtonVotes, SquaredVotes, l2_in_units
 from gpustump.boosting.votes.ratio import RatioVotes
 from gpustump.boosting.votes.splits import SplitVotes
-from gpustump.boosting.votes.votes import Votes
 from gpustump.data.parameters import (
     L2_OF_ONE_OUTPUT,
     L2_OF_SHARED_OUTPUTS,
@@ -25,6 +24,9 @@ from gpustump.data.parameters import (
 from gpustump.data.readable import caller_level
 from gpustump.engines.contract import QuantityLoss, Search
 from gpustump.engines.integer_weights import unit_exponent
+
+Votes = DiscreteVotes | SplitVotes
+"""What a cut is worth and what follows from it."""
 
 
 @dataclass(frozen=True)
@@ -120,21 +122,18 @@ class VoteSettings:
     def votes_in_units(self, exponent: Callable[[], int], n_outputs: int = 1) -> Votes:
         """The same, given a function that returns `unit_exponent` of the weights; called only if
         needed."""
-        rate = self.learning_rate
-        if self.quantity is not None:
-            kind = SquaredVotes if self.quantity == "squared" else RatioVotes
-            rule = kind.of(exponent(), learning_rate=rate, l2_regularization=self.l2_of(1))
-            if isinstance(rule, RatioVotes):
-                rule = replace(rule, loss=self.quantity)
-            return SplitVotes(rule, self.monotone)
-        if self.kind == "newton":
-            l2 = self.l2_of(n_outputs)
-            newton = NewtonVotes.of(
-                exponent(), learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
-            )
-            return SplitVotes(newton, self.monotone)
-        if self.kind == "real":
-            return SplitVotes(RealVotes(rate, n_outputs), self.monotone)
-        if n_outputs > 1:
-            return SplitVotes(SharedDiscreteVotes(rate, n_outputs), self.monotone)
-        return DiscreteVotes(rate, self.monotone)
+        rate, monotone = self.learning_rate, self.monotone
+        if self.quantity is None and self.kind == "real":
+            return RealVotes(rate, n_outputs, monotone=monotone)
+        if self.quantity is None and self.kind == "discrete":
+            if n_outputs > 1:
+                return SharedDiscreteVotes(rate, n_outputs, monotone=monotone)
+            return DiscreteVotes(rate, monotone)
+        unit = exponent()
+        l2 = l2_in_units(self.l2_of(n_outputs), unit)
+        given = rate, n_outputs, l2, unit
+        if self.quantity is None:
+            return NewtonVotes(*given, monotone=monotone)
+        if self.quantity == "squared":
+            return SquaredVotes(*given, monotone=monotone)
+        return RatioVotes(*given, self.quantity, monotone=monotone)

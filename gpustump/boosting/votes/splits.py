@@ -11,18 +11,17 @@ violators [Barlow et al. 1972, isotonic regression].
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from gpustump.arrays import Array
-from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.votes import Change, RegionRound, SoFar, Taken
-from gpustump.data.parameters import Learner
+from gpustump.data.parameters import Learner, VoteKind
 from gpustump.engines.ahead import VoteRule
 from gpustump.engines.contract import (
-    Cut,
     PreparedTable,
     RegionSums,
     RegionVotes,
@@ -37,78 +36,32 @@ from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.kinds import AnySplit
 
 
-class Rule(Protocol):
-    """One kind of votes: how votes follow from sums, and what they do to the samples."""
-
-    @property
-    def search(self) -> Search:
-        """What the engine is to look for."""
-
-    @property
-    def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
-
-    @property
-    def largest_size(self) -> float:
-        """The most that a round made ahead counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
-
-    def on(self, labels: Array, sample_weight: Array) -> Rule:
-        """The rule for a run on these samples."""
-
-    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
-        """The scores from which boosting starts, one for each output."""
-
-    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
-        """The same from the integer weight of each class; with one output of the labels -1, +1."""
-
-    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
-        """The votes of the regions with these sums; all 0 if there is nothing to gain."""
-
-    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether some vote at a learning rate of 1, and not regularized, differs from 0."""
-
-    def change(self, taken: Taken) -> Change:
-        """What the votes do to scores and weights."""
-
-    def is_perfect(self, sums: RegionSums) -> bool:
-        """Whether another round could only find the same again."""
-
-    def recorded(self, score: float, weight: int) -> float:
-        """A score in the units of a round's record, given the weight of all samples and outputs."""
-
-    def bound(self, product: float) -> float | None:
-        """The bound on the training error for a product of normalisers; None if there is none."""
-
-    def training_error(self, error: int, first_weight: int) -> float:
-        """The training error of a round's record; the arguments are those of `Totals`."""
-
-
 @dataclass(frozen=True)
 class SplitVotes:
-    """Votes by a rule; see `boosting.votes.votes.Votes`.
+    """What all kinds of votes share; a subclass says how votes follow from sums.
 
     Attributes
     ----------
-    rule : Rule
+    learning_rate : float
+        Shrinks every vote; above 0.
+    n_outputs : int
+        1 for two classes.
     monotone : tuple (n_features,) of int, or None
         See `Search`.
     """
 
-    rule: Rule
-    monotone: tuple[int, ...] | None = None
+    learning_rate: float = 1.0
+    n_outputs: int = 1
+    monotone: tuple[int, ...] | None = field(default=None, kw_only=True)
 
-    @property
-    def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
-        return self.rule.plain
+    kind: ClassVar[VoteKind]
 
-    @property
-    def largest_size(self) -> float:
-        """See `Rule`."""
-        return self.rule.largest_size
+    @functools.cached_property
+    def _search(self) -> Search:
+        return Search("stump", self.kind, self.n_outputs, monotone=self.monotone)
 
-    def search(self, learner: Learner) -> Search:
-        """Splits only.
+    def search(self, learner: Learner = "stump") -> Search:
+        """What the engine is to look for: splits only.
 
         Raises
         ------
@@ -116,30 +69,59 @@ class SplitVotes:
             If the learner makes intervals.
         """
         if learner != "stump":
-            search = self.rule.search
-            found = f"votes={search.votes!r}" if search.n_outputs == 1 else "multi_class='shared'"
+            found = f"votes={self.kind!r}" if self.n_outputs == 1 else "multi_class='shared'"
             raise ValueError(
                 f"weak_learner={learner!r} is for discrete votes of one class against the rest; "
                 f"with {found}, weak_learner must be 'stump'."
             )
-        return replace(self.rule.search, monotone=self.monotone)
+        return self._search
 
-    def on(self, labels: Array, sample_weight: Array) -> SplitVotes:
+    @property
+    def plain(self) -> VoteRule:
+        """The rule for engines that make rounds ahead."""
+        raise NotImplementedError
+
+    @property
+    def largest_size(self) -> float:
+        """The most that a round made ahead counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
+        raise NotImplementedError
+
+    def on(self, labels: Array, sample_weight: Array) -> Self:
         """The votes of a run on these samples."""
-        return replace(self, rule=self.rule.on(labels, sample_weight))
+        return self
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
-        return self.rule.constant(labels, sample_weight)
+        return (0.0,) * self.n_outputs
 
-    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
-        """The same from the integer weight of each class; with one output of the labels -1, +1."""
-        return self.rule.constant_of(class_weights)
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of the regions with these sums; all 0 if there is nothing to gain."""
+        raise NotImplementedError
 
-    def constant_beside(self, sums: RegionSums) -> tuple[float, ...]:
-        """What is added to known scores before the first round, from the sums of all samples."""
-        assert isinstance(self.rule, NewtonVotes)
-        return self.rule.whole_step(together(sums)[FIRST])
+    def whole(self) -> Self:
+        """These votes at a learning rate of 1, and not regularized."""
+        return replace(self, learning_rate=1.0)
+
+    def change(self, taken: Taken) -> Change:
+        """What the votes do to scores and weights."""
+        raise NotImplementedError
+
+    def is_perfect(self, taken: Taken) -> bool:
+        """Whether another round could only find the same again; under most losses never, as they
+        can always fall further."""
+        return False
+
+    def recorded(self, score: float, weight: int) -> float:
+        """A score in the units of a round's record, given the weight of all samples and outputs."""
+        raise NotImplementedError
+
+    def bound(self, product: float) -> float | None:
+        """The bound on the training error for a product of normalisers; None if there is none."""
+        return None
+
+    def training_error(self, error: int, first_weight: int) -> float:
+        """The training error of a round's record; the arguments are those of `Totals`."""
+        return error / first_weight
 
     def found(
         self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
@@ -149,15 +131,16 @@ class SplitVotes:
         if any(vote for own in taken.region_votes for vote in own):
             return taken
         assert taken.cut is not None
-        has_edge = self.rule.has_edge(_of_cut(taken.cut, taken.sums), taken.totals)
-        return "small vote" if has_edge else "no edge"
+        sums = together(taken.sums) if taken.cut.position is None else taken.sums
+        unshrunk = self.whole().votes_of(sums, taken.totals)
+        return "small vote" if any(vote for own in unshrunk for vote in own) else "no edge"
 
     def _best_of(self, offered: Sequence[AnySplit], state: State) -> Taken | None:
         """The best of the splits that are offered, the first of equally good ones; None if none is
         allowed, or if the best one votes 0."""
         if not offered:
             return None
-        totals, search = state.totals, self.search("stump")
+        totals, search = state.totals, self.search()
         pairs = zip(offered, state.sums_over_each(offered).tolist(), strict=True)
         allowed = [own for own in pairs if is_allowed(own[0].feature, own[1], totals, search)]
         if not allowed:
@@ -181,14 +164,14 @@ class SplitVotes:
 
     def _of_constant(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of a constant: what all samples together vote."""
-        own = self.rule.votes_of(together(sums), totals)[FIRST]
+        own = self.votes_of(together(sums), totals)[FIRST]
         return own, own, own
 
     def _of_split(self, feature: int, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of a split's regions, in the order that the feature's constraint asks for."""
-        votes = self.rule.votes_of(sums, totals)
+        votes = self.votes_of(sums, totals)
         if self._are_out_of_order(feature, sums, votes):
-            return self.rule.votes_of(_pooled(sums), totals)
+            return self.votes_of(_pooled(sums), totals)
         return votes
 
     def _are_out_of_order(self, feature: int, sums: RegionSums, votes: RegionVotes) -> bool:
@@ -197,36 +180,26 @@ class SplitVotes:
             return False
         return self.monotone[feature] * (votes[SECOND][0] - votes[FIRST][0]) < 0.0
 
-    def known(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
+    def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
         """A known split with its known votes, and its sums here."""
         sums = state.region_sums(hypothesis).tolist()
         return Taken(hypothesis, vote, state.totals, sums=sums)
 
-    def is_perfect(self, taken: Taken) -> bool:
-        """Whether another round could only find the same again."""
-        return self.rule.is_perfect(_weighed(taken))
-
-    def change(self, taken: Taken) -> Change:
-        """What the votes do to scores and weights."""
-        return self.rule.change(taken)
-
     def score(self, taken: Taken) -> float:
         """What the split is worth; see `RegionRound`."""
-        return self.rule.recorded(score_of(_weighed(taken), self.rule.search), taken.totals.weight)
+        return self.recorded(score_of(weighed(taken), self._search), taken.totals.weight)
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
         """Votes and score, and the bound on the training error."""
         assert isinstance(taken.hypothesis, AnySplit)
-        bound = self.rule.bound(so_far.bound)
+        bound = self.bound(so_far.bound)
         return RegionRound(
             number=so_far.number,
             stump=taken.hypothesis,
             votes=taken.region_votes,
             score=self.score(taken),
             normaliser=None if bound is None else change.normaliser,
-            training_error=self.rule.training_error(
-                so_far.totals.error, so_far.totals.first_weight
-            ),
+            training_error=self.training_error(so_far.totals.error, so_far.totals.first_weight),
             training_bound=bound,
         )
 
@@ -250,13 +223,8 @@ def _pooled(sums: RegionSums) -> RegionSums:
     return [both, both, sums[MISSING]]
 
 
-def _of_cut(cut: Cut, sums: RegionSums) -> RegionSums:
+def weighed(taken: Taken) -> RegionSums:
     """The sums that the votes follow from: a constant does not separate missing values."""
-    return together(sums) if cut.position is None else sums
-
-
-def _weighed(taken: Taken) -> RegionSums:
-    """The same for known votes, whose cut may not be known."""
     votes = taken.region_votes
     is_constant = taken.hypothesis.thresholds[0] == math.inf and votes[FIRST] == votes[MISSING]
     return together(taken.sums) if is_constant else taken.sums

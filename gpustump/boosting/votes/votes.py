@@ -1,4 +1,4 @@
-"""What a round's regions vote: the interface between boosting and a loss, and a round's record.
+"""What votes objects take and return, and the records of rounds.
 
 Boosting asks a votes object, which knows nothing of rounds, what a cut is worth, what its regions
 vote, and how that changes the weights. All of it is decided on the host from integers.
@@ -6,19 +6,13 @@ vote, and how that changes the weights. All of it is decided on the host from in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from gpustump.arrays import Array
-from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
     Cut,
-    PreparedTable,
     RegionSums,
     RegionVotes,
-    Search,
-    State,
     Step,
     Totals,
 )
@@ -187,46 +181,6 @@ class SoFar(NamedTuple):
     number: int
     bound: float
     totals: Totals
-
-
-class Votes(Protocol):
-    """What a cut is worth and what follows from it."""
-
-    def search(self, learner: Learner) -> Search:
-        """What the engine is to look for."""
-
-    def on(self, labels: Array, sample_weight: Array) -> Votes:
-        """The votes of a run on these samples."""
-
-    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
-        """The scores from which boosting starts, one for each output."""
-
-    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
-        """The same from the integer weight of each class; with one output of the labels -1, +1."""
-
-    def found(
-        self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
-    ) -> Taken | str:
-        """The best cut and its votes; or why there are no more rounds, as a `stop_reason`.
-
-        In a smoothing round it is the best of the splits that are `offered`, in order of their
-        features, unless that one votes 0 or none is allowed.
-        """
-
-    def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
-        """A known hypothesis with its known votes, and its sums here."""
-
-    def score(self, taken: Taken) -> float:
-        """What a hypothesis is worth, in the units of a round's record: its edge, or its score."""
-
-    def is_perfect(self, taken: Taken) -> bool:
-        """Whether another round could only find the same again."""
-
-    def change(self, taken: Taken) -> Change:
-        """What a hypothesis and its votes do to scores and weights."""
-
-    def record(self, taken: Taken, change: Change, so_far: SoFar) -> Any:
-        """What the round did, an `AnyRound`."""
 
 
 def sizes_of(hypothesis: Any, vote: Vote) -> tuple[float, ...]:
