@@ -10,10 +10,8 @@ import pytest
 from drawn import bars, overlaps, saved, texts, title
 from made_up_models import member as made_up
 from made_up_models import region_model, rows
-from sklearn.datasets import load_breast_cancer
 
 from gpustump import (
-    AdaBoostClassifier,
     LogitBoostClassifier,
     Member,
     Stump,
@@ -96,39 +94,28 @@ def test_values_stand_beside_names_as_people_write_them():
         assert f"when = {text}" in names(plots.explanation(one, [seconds]))
 
 
-def test_rows_of_every_kind_are_drawn_alike():
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    X = X.iloc[:, :6]
-    clf = AdaBoostClassifier(n_estimators=10, device="cpu").fit(X, y)
-    model, values = clf.model_, X.to_numpy()[5]
-    turned = X.iloc[5][::-1]
-    given = [(clf, X.iloc[[5]]), (clf, X.iloc[5]), (model, values), (model, X.iloc[5])]
-    given += [(clf, turned), (model, turned)]
-    axes = [plots.explanation(*one) for one in [*given, (model, values[None].tolist())]]
-    for ax in axes[1:]:
-        assert widths(ax) == widths(axes[0])
-    assert sum(widths(axes[0])) == clf.decision_function(X)[5]
+def test_rows_of_every_kind_are_drawn_alike(binary, cancer):
+    X, model = cancer[0], binary.model_
+    expected = widths(plots.explanation(model, X.to_numpy()[5]))
+    assert sum(expected) == model.decision_function(X.to_numpy())[5]
+    for given in (binary, model):
+        for row in (X.iloc[[5]], X.iloc[5], X.iloc[5][::-1]):
+            assert widths(plots.explanation(given, row)) == expected
+    assert widths(plots.explanation(model, X.to_numpy()[5:6].tolist())) == expected
 
 
 def test_a_column_of_text_has_one_bar_with_its_value():
     stumps = tuple(Stump(j, 0.5, 1, missing, 0.2) for j, missing in ((0, 1), (1, 1), (2, -1)))
-    columns = (
-        InputColumn("size", 0, "number"),
-        InputColumn("colour", 1, "category", ("red", "blue")),
-    )
-    details = {"encoding": Encoding(columns, 2, named=True).as_details()}
+    colour = InputColumn("colour", 1, "category", ("red", "blue"))
+    details = {"encoding": Encoding((InputColumn("size", 0, "number"), colour), 2, True)}
+    details = {name: own.as_details() for name, own in details.items()}
     model = StumpEnsemble((Member(stumps, (1.0, 0.5, 0.25)),), 3, details=details)
-    for red, blue, text in (
-        (1, 0, "red"),
-        (0, 1, "blue"),
-        (0, 0, "(other)"),
-        (math.nan,) * 2 + ("missing",),
-    ):
-        row = [0.0, red, blue]
+    cases = (1, 0, "red"), (0, 1, "blue"), (0, 0, "(other)"), (math.nan, math.nan, "missing")
+    for red, blue, text in cases:
+        row = np.asarray([[0.0, red, blue]])
         ax = plots.explanation(model, row)
-        parts = model.explain(np.asarray([row]))[0]
         by_name = dict(zip(names(ax), widths(ax), strict=False))
-        assert by_name.get(f"colour = {text}", 0.0) == parts[1] + parts[2]
+        assert by_name.get(f"colour = {text}", 0.0) == model.explain(row)[0, 1:3].sum()
 
 
 def test_texts_keep_apart_and_within_the_picture():
@@ -153,18 +140,16 @@ def test_texts_keep_apart_and_within_the_picture():
         saved(ax.figure)
 
 
+LOGIT, POISSON = LogitBoostClassifier(n_estimators=5), {"loss": "poisson", "n_estimators": 5}
+
+
 @pytest.mark.parametrize(
     ("estimator", "y", "what"),
     [
-        (LogitBoostClassifier(n_estimators=5), CLASSES, {"init_score": -1.5}),
-        (LogitBoostClassifier(n_estimators=5), LETTERS, {"init_score": [0.5, -1.0, 2.0]}),
+        (LOGIT, CLASSES, {"init_score": -1.5}),
+        (LOGIT, LETTERS, {"init_score": [0.5, -1.0, 2.0]}),
         (StumpBoostingRegressor(n_estimators=5), COUNTS, {"init_score": 2.0}),
-        (StumpBoostingRegressor(loss="poisson", n_estimators=5), COUNTS, {"exposure": 3.0}),
-        (
-            StumpBoostingRegressor(loss="poisson", n_estimators=5),
-            COUNTS,
-            {"exposure": 0.5, "init_score": 0.25},
-        ),
+        (StumpBoostingRegressor(**POISSON), COUNTS, {"exposure": 0.5, "init_score": 0.25}),
     ],
 )
 def test_what_is_known_of_a_row_has_a_bar_and_the_prediction_is_that_of_predict(estimator, y, what):

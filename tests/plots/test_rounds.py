@@ -105,22 +105,33 @@ def test_training_errors_and_bounds_by_round_are_those_of_the_model_so_far(fitte
         assert strip.get_ylabel() == "$1 - Z_t$"
 
 
-def test_held_out_losses_by_round_are_those_of_staged_predictions(fitted, kind):
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_held_out_losses_by_round_are_those_of_staged_predictions(fitted, kind, is_weighted):
+    """Samples without weight are left out."""
     clf, X, y = fitted[kind]
-    ax = plots.error_curve(clf, X, y)
-    wrong = [np.mean(predicted != y) for predicted in clf.staged_predict(X)]
-    assert_array_equal(line_called(ax, "held-out error"), wrong)
-    strip = ax.figure.axes[-1]
+    weights = np.random.default_rng(0).exponential(size=len(y)) if is_weighted else np.ones(len(y))
+    weights[: len(y) // 3] *= not is_weighted
+    ax = plots.error_curve(clf, X, y, sample_weight=weights if is_weighted else None)
+    wrong = [np.average(own != y, weights=weights) for own in clf.staged_predict(X)]
+    found = line_called(ax, "held-out error")
+    assert_allclose(found, wrong, atol=1e-12)
+    strip, texts = ax.figure.axes[-1], legend(ax)
+    losses = {"error": found}
     if "logistic" in kind or "softmax" in kind:
-        losses = [log_loss(y, p, labels=clf.classes_) for p in clf.staged_predict_proba(X)]
-        assert_allclose(line_called(strip, "held-out log-loss"), losses)
-        lowest = int(np.argmin(losses))
-        text = f"last {losses[-1]:.3g}, lowest {losses[lowest]:.3g} in round {lowest + 1}"
-        assert legend(ax)[-1] == f"held-out log-loss: {text}"
+        how = {"labels": clf.classes_, "sample_weight": weights}
+        expected = [log_loss(y, p, **how) for p in clf.staged_predict_proba(X)]
+        losses["log-loss"] = line_called(strip, "held-out log-loss")
+        assert_allclose(losses["log-loss"], expected)
         assert strip.get_ylabel() == "log-loss"
         assert strip.get_xlim() == ax.get_xlim()
-    else:
-        assert not any("log-loss" in text for text in legend(ax))
+    for name, own in losses.items():
+        lowest = int(np.argmin(own))
+        text = f"last {own[-1]:.3g}, lowest {own[lowest]:.3g} in round {lowest + 1}"
+        assert f"held-out {name}: {text}" in texts
+    assert sum("log-loss" in text for text in texts) == len(losses) - 1
+    lowest = int(found.argmin())
+    marks = [line.get_xydata()[0].tolist() for line in ax.get_lines() if len(line.get_xdata()) == 1]
+    assert [lowest + 1, found[lowest]] in marks
     whole = f"error, all {len(clf.classes_)} classes"
     assert ax.get_ylabel() == ("error" if clf.model_.is_binary else whole)
 
@@ -136,31 +147,6 @@ def test_the_log_loss_that_early_stopping_watched_is_drawn_without_samples():
         assert_array_equal(line_called(ax, "held-out error"), clf.held_out_errors_[0])
         other = logitboost(**how, scoring="accuracy").fit(X, y)
         assert not any("log-loss" in text for text in legend(plots.error_curve(other)))
-
-
-def test_held_out_samples_are_weighed_and_those_without_weight_left_out(fitted):
-    for kind in ("softmax", "discrete"):
-        clf, X, y = fitted[kind]
-        weights = np.random.default_rng(0).exponential(size=len(y))
-        weights[::3] = 0
-        ax = plots.error_curve(clf, X, y, sample_weight=weights)
-        right = list(clf.staged_score(X, y, weights))
-        assert_allclose(line_called(ax, "held-out error"), 1 - np.asarray(right), atol=1e-12)
-        if kind == "softmax":
-            known = {"labels": clf.classes_, "sample_weight": weights}
-            losses = [log_loss(y, p, **known) for p in clf.staged_predict_proba(X)]
-            assert_allclose(line_called(ax.figure.axes[-1], "held-out log-loss"), losses)
-
-
-def test_legends_and_marks_name_the_last_and_the_lowest_error(fitted):
-    clf, X, y = fitted["discrete"]
-    ax = plots.error_curve(clf, X, y)
-    values = line_called(ax, "held-out error")
-    lowest = int(values.argmin())
-    text = f"last {values[-1]:.3g}, lowest {values[lowest]:.3g} in round {lowest + 1}"
-    assert f"held-out error: {text}" in legend(ax)
-    marks = [line.get_xydata()[0].tolist() for line in ax.get_lines() if len(line.get_xdata()) == 1]
-    assert [lowest + 1, values[lowest]] in marks
 
 
 def test_the_curves_of_a_class_are_those_against_the_rest(fitted):
@@ -254,9 +240,8 @@ def test_an_overview_has_the_records_rounds_or_the_sizes_of_votes(fitted, name):
         assert name.height < 1.1 * axes.height
 
 
-def bagged(X, y, kind=LogitBoostClassifier, **how):
-    options = {"n_estimators": 20, "n_bags": 4, "random_state": 0, "device": "cpu"}
-    return kind(**options | how).fit(X, y)
+def bagged(X, y, kind=LogitBoostClassifier):
+    return kind(n_estimators=20, n_bags=4, random_state=0, device="cpu").fit(X, y)
 
 
 @pytest.mark.parametrize("kind", [AdaBoostClassifier, LogitBoostClassifier])
@@ -314,18 +299,13 @@ def test_a_model_without_rounds_says_so():
 
 
 def test_what_has_no_rounds_to_draw_is_refused(fitted):
-    clf, X, y = fitted["softmax"]
-    rest = fitted["real against the rest"][0]
-    for draw, error, message in (
-        (lambda: plots.error_curve(clf, X, y, label=1), ValueError, "label must be left out"),
-        (lambda: plots.error_curve(clf.model_), TypeError, "fitted classifier or regressor"),
-        (lambda: plots.error_curve(rest), ValueError, "label must be one of 0, 1, 2"),
-        (lambda: plots.error_curve(rest, X, label=0), ValueError, "must be given together"),
-        (
-            lambda: plots.error_curve(rest, sample_weight=[1.0], label=0),
-            ValueError,
-            "sample_weight is given without X",
-        ),
+    (clf, X, y), (rest, *_) = fitted["softmax"], fitted["real against the rest"]
+    for error, message, given, how in (
+        (ValueError, "label must be left out", (clf, X, y), {"label": 1}),
+        (TypeError, "fitted classifier or regressor", (clf.model_,), {}),
+        (ValueError, "label must be one of 0, 1, 2", (rest,), {}),
+        (ValueError, "must be given together", (rest, X), {"label": 0}),
+        (ValueError, "is given without X", (rest,), {"label": 0, "sample_weight": [1.0]}),
     ):
         with pytest.raises(error, match=message):
-            draw()
+            plots.error_curve(*given, **how)
