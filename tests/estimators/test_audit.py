@@ -174,27 +174,28 @@ def test_a_change_is_found_in_its_round_and_the_data_say_what_the_fit_recorded(
         assert (found.difference.file == "no further round") == (what == SHORTER)
 
 
+def raised(**units: int):
+    """A change of the first constant of the model, and perhaps of its first bag, by units."""
+
+    def apply(document):
+        document["model"]["constants"][0][0] += units["model"] * 2.0**-36
+        if "bag" in units and "bags" in document:
+            document["bags"]["constants"][0][0][0] += units["bag"] * 2.0**-36
+
+    return apply
+
+
 @pytest.mark.parametrize("name", ["newton", "newton-shared", "bags, 3 classes", "quantity"])
 def test_another_constant_is_found_before_the_first_round(name, tmp_path):
     fit = fit_named(name)
-
-    def raise_it(document):
-        document["model"]["constants"][0][0] += 2.0**-36
-        if "bags" in document:
-            document["bags"]["constants"][0][0][0] += 2.0**-35
-
-    difference = audited(fit, changed(fit, tmp_path, raise_it)).difference
+    difference = audited(fit, changed(fit, tmp_path, raised(model=1, bag=2))).difference
     assert difference.what.startswith("the scores from which it starts")
     assert difference.file != difference.data
 
 
 def test_a_constant_of_the_average_that_the_bags_do_not_make_is_found_by_the_digest(tmp_path):
     fit = fit_named("bags, 3 classes")
-
-    def raise_it(document):
-        document["model"]["constants"][0][0] += 2.0**-36
-
-    difference = audited(fit, changed(fit, tmp_path, raise_it)).difference
+    difference = audited(fit, changed(fit, tmp_path, raised(model=1))).difference
     assert difference.what == "the digest, although all rounds are the same"
     assert difference.data == fit.classifier.model_.digest()
 
@@ -228,24 +229,15 @@ def test_rounds_after_the_end_are_found():
 
 
 @pytest.mark.filterwarnings("ignore:votes became too large")
-@pytest.mark.parametrize("how", [{}, {"n_iter_no_change": 150}, {"n_bags": 2}], ids=str)
-@pytest.mark.parametrize(("kind", "n_classes"), [("discrete", 2), ("real", 3), ("newton", 3)])
+@pytest.mark.parametrize(
+    ("kind", "n_classes", "how"),
+    [("discrete", 2, {}), ("real", 3, {"n_iter_no_change": 150}), ("newton", 3, {"n_bags": 2})],
+)
 def test_an_end_by_votes_that_are_too_large_is_no_difference(kind, n_classes, how):
     X, y = drawn(n_classes)
     fitted = KINDS[kind](n_estimators=200, learning_rate=9000.0, random_state=0, **how).fit(X, y)
     assert "large votes" in fitted.stop_reasons_
     assert audit(fitted.model_, X, y).same
-
-
-def test_a_fit_with_a_checkpoint_records_the_fingerprint_that_it_knows(tmp_path):
-    X, y = drawn(n_samples=60)
-    weights = np.linspace(0, 1, 60)
-    how = {"n_estimators": 3, "checkpoint": tmp_path / "run.json"}
-    model = LogitBoostClassifier(**how).fit(X, y, weights).model_
-    assert model.details["fingerprint"] == fingerprint_of(X, y, weights).as_details()
-    assert audit(model, X, y, weights).data_differences == ()
-    (text,) = audit(model, X, y, weights + 1).data_differences
-    assert text.startswith("the sample weights differ")
 
 
 @pytest.mark.parametrize("name", ["discrete", "quantity"])
@@ -368,25 +360,20 @@ def parameter(**given):
     ("change", "problem"),
     [
         (lambda own: own.update(name="os.system"), "estimator must be one of"),
-        (lambda own: own.update(name=["x"]), "estimator must be one of"),
         (lambda own: own.update(parameters=[1]), "parameters must be an object"),
         (lambda own: own.update(seeds=[-1]), "seeds must be"),
-        (lambda own: own.update(seeds=7), "seeds must be"),
         (lambda own: own.update(seeds=[1, 2]), "2 seeds for 1 bags"),
         (lambda own: own.update(passed="yes"), "passed must be true or false"),
         (lambda own: own.update(dtype="int8"), "dtype must be"),
         (parameter(device="cuda"), "no parameter 'device'"),
         (parameter(learning_rate="fast"), "learning_rate must be"),
-        (parameter(learning_rate=[[]]), "learning_rate must be"),
         (parameter(learning_rate=10**400), "learning_rate must be"),
         (parameter(n_estimators=0.5), "n_estimators must be"),
         (parameter(class_weight=[1, 2]), "class_weight must be"),
-        (parameter(class_weight=[[0, "a"]]), "class_weight"),
         (parameter(class_weight=[[[], 1]]), "cannot be used"),
         (parameter(interactions=[[0]]), "interactions must be"),
         (parameter(categorical_features=[[0]]), "categorical_features"),
         (parameter(monotonic_cst=["up"]), "monotonic_cst"),
-        (parameter(monotonic_cst=7), "monotonic_cst"),
         (parameter(n_bags=10**9), "bags"),
     ],
 )
@@ -397,12 +384,12 @@ def test_a_record_that_no_fit_made_is_refused(change, problem, tmp_path):
         audited(fit, model)
 
 
-@pytest.mark.parametrize("value", [7, {}, {"rows": 3}, None])
-def test_a_fingerprint_that_is_none_is_refused(value, tmp_path):
+def test_a_fingerprint_that_is_none_is_refused(tmp_path):
     fit = fit_named("discrete")
-    model = changed(fit, tmp_path, lambda own: own["details"].update(fingerprint=value))
-    with pytest.raises(ValueError, match="fingerprint"):
-        audited(fit, model)
+    for value in (7, {}, {"rows": 3}, None):
+        model = changed(fit, tmp_path, lambda own, it=value: own["details"].update(fingerprint=it))
+        with pytest.raises(ValueError, match="fingerprint"):
+            audited(fit, model)
 
 
 def test_parameters_are_recorded_as_json_has_them(tmp_path):

@@ -12,8 +12,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from audited_fits import FITS, facts_of
-from classifiers import KINDS, drawn
+from classifiers import drawn
 from forged_files import forged
 from sklearn.base import clone
 
@@ -31,11 +29,6 @@ from gpustump.boosting.checkpoints import writing
 from gpustump.boosting.rounds import bags as bagging
 from gpustump.boosting.rounds import progress
 from gpustump.boosting.rounds.logs import RunLog
-from gpustump.boosting.rounds.looking_ahead import LookingAhead
-from gpustump.engines.category_table import CategoryState
-from gpustump.engines.cpu.coded import CodedState
-from gpustump.engines.cpu.sorted import SortedState
-from gpustump.engines.reference.state import ArrayState
 
 STOPPING = {"n_iter_no_change": 4, "validation_fraction": 0.3, "random_state": 3}
 
@@ -93,45 +86,6 @@ def test_an_interrupted_fit_ends_with_the_rounds_of_an_uninterrupted_one(name, t
     assert len(callback.seen) == n_made - n_done
     again = recipe.fitted(**how, callback=Interrupting(1)).classifier
     assert facts_of(again) == facts_of(whole)
-
-
-STATES = (ArrayState, CodedState, SortedState, CategoryState)
-"""Every state on the host that searches."""
-
-
-@pytest.fixture
-def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Grows by an item with each search; all rounds are made one by one."""
-    found: list[str] = []
-    monkeypatch.setattr(LookingAhead, "of", lambda *_: None)
-    for state in STATES:
-
-        def noted(self, own=state.best_cut):
-            found.append(type(self).__name__)
-            return own(self)
-
-        monkeypatch.setattr(state, "best_cut", noted)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("kind", "n_classes"), [("discrete", 2), ("real", 3), ("newton-shared", 3)]
-)
-@pytest.mark.parametrize("kernels", ["auto", "reference"])
-def test_rounds_that_a_checkpoint_holds_are_not_searched_again(
-    searches, monkeypatch, kind, n_classes, kernels, tmp_path
-):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
-    given, _ = _data(n_classes)
-    how = {"n_estimators": 6, "checkpoint": tmp_path / "run.json"}
-    with pytest.raises(Interrupted):
-        KINDS[kind](**how, callback=Interrupting(5)).fit(*given)
-    assert len(searches) == 5
-    found = KINDS[kind](**how).fit(*given)
-    n_rounds = sum(map(len, found.rounds_))
-    assert len(searches) == n_rounds + 1  # the one that was interrupted
-    KINDS[kind](**how).fit(*given)
-    assert len(searches) == n_rounds + 1
 
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(5)], ids=["none", "state"])
@@ -301,6 +255,20 @@ OTHER_DATA: dict[str, tuple[Callable[..., None], str]] = {
     "a watched row": (lambda X, y, w, v: v["X_val"].__setitem__((0, 0), 9.0), "in X_val, "),
     "no watched rows": (lambda X, y, w, v: v.clear(), "was given 'X', 'X_val', and this one 'X'"),
 }
+OTHER_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
+    "n_estimators": ({"n_estimators": 10}, " was 9, and is 10 now"),
+    "learning_rate": ({"learning_rate": 0.5}, " was 1.0, and is 0.5 now"),
+    "votes": ({"votes": "real"}, " was 'discrete', and is 'real' now"),
+    "n_bags": ({"n_bags": 3}, " was 2, and is 3 now"),
+    "random_state": ({"random_state": 1}, " draws other held-out samples"),
+    "n_iter_no_change": ({"n_iter_no_change": 5}, " was 4, and is 5 now"),
+    "scoring": ({"scoring": "roc_auc"}, " was 'loss', and is 'roc_auc' now"),
+    "weak_learner": ({"weak_learner": "interval"}, " was 'stump', and is 'interval' now"),
+    "class_weight": ({"class_weight": {0: 2.0}}, " was None, and is [[0, 2.0]] now"),
+    "monotonic_cst": ({"monotonic_cst": [1, 0, 0, 0]}, " was None, and is [1"),
+    "categorical_features": ({"categorical_features": []}, " was None, and is [] now"),
+    "l2_regularization": (None, ""),
+}
 
 
 @pytest.mark.parametrize("change", OTHER_DATA)
@@ -314,28 +282,15 @@ def test_other_data_are_refused_by_name(interrupted, change, tmp_path):
     assert message in _refused(path, *given, **watched)
 
 
-OTHER_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
-    "rounds": ({"n_estimators": 10}, "n_estimators was 9, and is 10 now"),
-    "rate": ({"learning_rate": 0.5}, "learning_rate was 1.0, and is 0.5 now"),
-    "votes": ({"votes": "real"}, "votes was 'discrete', and is 'real' now"),
-    "bags": ({"n_bags": 3}, "n_bags was 2, and is 3 now"),
-    "seed": ({"random_state": 1}, "random_state draws other held-out samples"),
-    "patience": ({"n_iter_no_change": 5}, "n_iter_no_change was 4, and is 5 now"),
-    "score": ({"scoring": "roc_auc"}, "scoring was 'loss', and is 'roc_auc' now"),
-    "learner": ({"weak_learner": "interval"}, "weak_learner was 'stump', and is 'interval' now"),
-    "class weight": ({"class_weight": {0: 2.0}}, "class_weight was None, and is [[0, 2.0]] now"),
-    "constraints": ({"monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst was None, and is [1"),
-    "categories": ({"categorical_features": []}, "categorical_features was None, and is [] now"),
-}
-
-
-@pytest.mark.parametrize("change", OTHER_SETTINGS)
-def test_other_settings_are_refused_by_name(interrupted, change, tmp_path):
+@pytest.mark.parametrize("name", OTHER_SETTINGS)
+def test_other_settings_and_another_estimator_are_refused_by_name(interrupted, name, tmp_path):
     path = tmp_path / "run.json"
     path.write_bytes(interrupted)
     given, watched = _data()
-    how, message = OTHER_SETTINGS[change]
-    assert message in _refused(path, *given, estimator=_fit_of(path, **how), **watched)
+    how, message = OTHER_SETTINGS[name]
+    other = LogitBoostClassifier(n_bags=2, random_state=0, checkpoint=path)
+    asked = other if how is None else _fit_of(path, **how)
+    assert f"{name}{message}" in _refused(path, *given, estimator=asked, **watched)
 
 
 def test_constraints_by_name_are_those_of_the_features_they_name(tmp_path):
@@ -353,14 +308,6 @@ def test_constraints_by_name_are_those_of_the_features_they_name(tmp_path):
     found = AdaBoostClassifier(monotonic_cst={"b": -1}, **how).fit(after, y)
     whole = AdaBoostClassifier(monotonic_cst={"a": -1}, n_estimators=6).fit(before, y)
     assert facts_of(found) == facts_of(whole)
-
-
-def test_another_estimator_is_refused(interrupted, tmp_path):
-    path = tmp_path / "run.json"
-    path.write_bytes(interrupted)
-    given, watched = _data()
-    other = LogitBoostClassifier(n_bags=2, random_state=0, checkpoint=path)
-    assert "l2_regularization" in _refused(path, *given, estimator=other, **watched)
 
 
 def test_another_dtype_of_the_table_is_refused(interrupted, tmp_path):
@@ -400,59 +347,56 @@ def _row(document: dict[str, Any]) -> list[Any]:
     return _run(document)["rounds"][1]
 
 
-FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "another format": lambda d: d.update(format="gpustump model"),
-    "a later version": lambda d: d.update(version=2),
-    "a version of text": lambda d: d.update(version="1"),
-    "a part too many": lambda d: d.update(more=1),
-    "no settings": lambda d: d.pop("settings"),
-    "settings of text": lambda d: d.update(settings="none"),
-    "other fields": lambda d: d["fields"].reverse(),
-    "bags of text": lambda d: d.update(bags="two"),
-    "a bag less": lambda d: d["bags"].pop(),
-    "a bag of numbers": lambda d: d.update(bags=[1, 2]),
-    "a run too many": lambda d: _bag(d)["runs"].append(_run(d)),
-    "runs of text": lambda d: _bag(d).update(runs="all"),
-    "another seed": lambda d: _bag(d).update(seed=1),
-    "a seed of text": lambda d: _bag(d).update(seed="1"),
-    "a seed below 0": lambda d: _bag(d).update(seed=-1),
-    "another reason": lambda d: _run(d).update(stop_reason="bored"),
-    "a reason that is a list": lambda d: _run(d).update(stop_reason=[]),
-    "another constant": lambda d: _run(d).update(constant=[1.0]),
-    "no constant": lambda d: _run(d).update(constant=[]),
-    "rounds of text": lambda d: _run(d).update(rounds="many"),
-    "too many rounds": lambda d: _run(d).update(rounds=_run(d)["rounds"] * 4),
-    "a row too short": lambda d: _row(d).pop(),
-    "a row of text": lambda d: _run(d)["rounds"].append("row"),
-    "a feature that is not there": lambda d: _row(d).__setitem__(0, 4),
-    "a threshold of text": lambda d: _row(d).__setitem__(2, "high"),
-    "an infinite vote": lambda d: _row(d).__setitem__(6, 1e300),
-    "a vote off the grid": lambda d: _row(d).__setitem__(6, 0.1),
-    "a set of categories": lambda d: _row(d).__setitem__(7, "1 2"),
-    "no score": lambda d: _row(d).__setitem__(9, None),
-    "a score of text": lambda d: _row(d).__setitem__(9, "good"),
-    "an error that is a list": lambda d: _row(d).__setitem__(10, [0.5]),
-    "a fingerprint of text": lambda d: d["data"].update(X="none"),
-    "a deep part": lambda d: d["settings"].update(deep=json.loads("[" * 200 + "]" * 200)),
-}
+FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = (
+    {
+        "another format": lambda d: d.update(format="gpustump model"),
+        "a later version": lambda d: d.update(version=2),
+        "a part too many": lambda d: d.update(more=1),
+        "no settings": lambda d: d.pop("settings"),
+        "other fields": lambda d: d["fields"].reverse(),
+        "a bag less": lambda d: d["bags"].pop(),
+        "a bag of numbers": lambda d: d.update(bags=[1, 2]),
+        "a run too many": lambda d: _bag(d)["runs"].append(_run(d)),
+        "another seed": lambda d: _bag(d).update(seed=1),
+        "a seed of text": lambda d: _bag(d).update(seed="1"),
+        "a seed below 0": lambda d: _bag(d).update(seed=-1),
+        "another reason": lambda d: _run(d).update(stop_reason="bored"),
+        "a reason that is a list": lambda d: _run(d).update(stop_reason=[]),
+        "another constant": lambda d: _run(d).update(constant=[1.0]),
+        "no constant": lambda d: _run(d).update(constant=[]),
+        "too many rounds": lambda d: _run(d).update(rounds=_run(d)["rounds"] * 4),
+        "a row too short": lambda d: _row(d).pop(),
+        "a row of text": lambda d: _run(d)["rounds"].append("row"),
+        "a feature that is not there": lambda d: _row(d).__setitem__(0, 4),
+        "a threshold of text": lambda d: _row(d).__setitem__(2, "high"),
+        "an infinite vote": lambda d: _row(d).__setitem__(6, 1e300),
+        "a vote off the grid": lambda d: _row(d).__setitem__(6, 0.1),
+        "a set of categories": lambda d: _row(d).__setitem__(7, "1 2"),
+        "no score": lambda d: _row(d).__setitem__(9, None),
+        "an error that is a list": lambda d: _row(d).__setitem__(10, [0.5]),
+        "a fingerprint of text": lambda d: d["data"].update(X="none"),
+        "a deep part": lambda d: d["settings"].update(deep=json.loads("[" * 200 + "]" * 200)),
+    }
+    | {
+        f"{name} of text": lambda d, name=name: d.update({name: "1"})
+        for name in ("version", "settings", "bags")
+    }
+    | {f"{name} of text": lambda d, name=name: _run(d).update({name: "1"}) for name in ("rounds",)}
+)
 
 
-@pytest.mark.parametrize("forgery", FORGERIES)
+@pytest.mark.parametrize("forgery", [None, *FORGERIES])
 def test_a_forged_checkpoint_is_refused(interrupted, forgery, tmp_path):
-    path = tmp_path / "run.json"
-    document = json.loads(interrupted)
+    """One whose checksum is only computed anew is taken: the others are refused for a change."""
+    path, document = tmp_path / "run.json", json.loads(interrupted)
+    given, watched = _data()
+    if forgery is None:
+        path.write_text(forged(document))
+        assert hasattr(_fit_of(path).fit(*given, **watched), "model_")
+        return
     FORGERIES[forgery](document)
     path.write_text(forged(document))
-    given, watched = _data()
     _refused(path, *given, **watched)
-
-
-def test_a_checkpoint_whose_checksum_is_only_computed_anew_is_taken(interrupted, tmp_path):
-    """So the forgeries above are refused for what they change."""
-    path = tmp_path / "run.json"
-    path.write_text(forged(json.loads(interrupted)))
-    given, watched = _data()
-    assert hasattr(_fit_of(path).fit(*given, **watched), "model_")
 
 
 def test_a_broken_checkpoint_is_refused(interrupted, tmp_path):
@@ -474,44 +418,31 @@ def test_a_broken_checkpoint_is_refused(interrupted, tmp_path):
     assert n_refused > 50
 
 
-def test_a_checkpoint_is_written_as_often_as_it_says(monkeypatch, tmp_path):
-    given, _ = _data()
-    sizes: list[int] = []
-    write = writing.write
+@pytest.mark.parametrize(
+    ("how", "n_rounds"),
+    [
+        ({"every_rounds": 3, "every_seconds": None}, [0, 3, 6, 9, 10]),
+        ({"every_seconds": 4.0}, [0, 4, 8, 10]),
+        # at last, why there are no more
+        ({"every_rounds": 3, "every_seconds": 2.0}, [0, 2, 4, 6, 8, 10, 10]),
+        ({"every_seconds": None}, [0, 10]),
+        ({}, [0, 10]),
+    ],
+)
+def test_a_checkpoint_is_written_as_often_as_it_says(how, n_rounds, monkeypatch, tmp_path):
+    """Each round takes a second."""
+    sizes, now, write = list[int](), [0.0], writing.write
 
     def noted(path, *rest, **more):
         write(path, *rest, **more)
         sizes.append(_rounds_in(Path(path)))
 
     monkeypatch.setattr(writing, "write", noted)
-    now = [0.0]
     monkeypatch.setattr(writing.time, "monotonic", lambda: now[0])
-
-    def each_takes_a_second(record):
-        now[0] += 1.0
-
-    def fit(**how):
-        sizes.clear()
-        (tmp_path / "run.json").unlink(missing_ok=True)
-        checkpoint = Checkpoint(tmp_path / "run.json", **how)
-        AdaBoostClassifier(
-            n_estimators=10, checkpoint=checkpoint, callback=each_takes_a_second
-        ).fit(*given)
-        return sizes
-
-    assert fit(every_rounds=3, every_seconds=None) == [0, 3, 6, 9, 10]
-    assert fit(every_seconds=4.0) == [0, 4, 8, 10]
-    assert fit(every_rounds=3, every_seconds=2.0) == [
-        0,
-        2,
-        4,
-        6,
-        8,
-        10,
-        10,
-    ]  # at last, why there are no more
-    assert fit(every_seconds=None) == [0, 10]
-    assert fit() == [0, 10]
+    wait = lambda record: now.__setitem__(0, now[0] + 1.0)  # noqa: E731
+    checkpoint = Checkpoint(tmp_path / "run.json", **how)
+    AdaBoostClassifier(n_estimators=10, checkpoint=checkpoint, callback=wait).fit(*_data()[0])
+    assert sizes == n_rounds
 
 
 def test_a_finished_checkpoint_is_not_written_again(tmp_path):
@@ -567,29 +498,26 @@ def test_a_callback_may_change_the_working_folder(monkeypatch, tmp_path):
 def test_where_no_more_can_be_written_one_warning_says_so_and_the_earlier_file_stays(tmp_path):
     given, _ = _data()
     path = tmp_path / "run.json"
-    checkpoint = Checkpoint(path, every_rounds=2)
-    held: list[bytes] = []
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    held, limits = list[bytes](), resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def no_room_from_the_fifth_round_on(record):
         if record.number == 5:
             held.append(path.read_bytes())
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
 
-    how = {"n_estimators": 12, "callback": no_room_from_the_fifth_round_on}
+    how = {"n_estimators": 12, "checkpoint": Checkpoint(path, every_rounds=2)}
+    fit = AdaBoostClassifier(**how, callback=no_room_from_the_fifth_round_on).fit
     try:
         with pytest.warns(UserWarning, match="cannot be written: File too large") as warned:
-            found = AdaBoostClassifier(**how, checkpoint=checkpoint).fit(*given)
+            found = fit(*given)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert len(warned) == 1
     assert path.read_bytes() == held[0]
     assert _rounds_in(path) == 4
     assert os.listdir(tmp_path) == ["run.json"]
-    assert facts_of(found) == facts_of(AdaBoostClassifier(n_estimators=12).fit(*given))
-    assert facts_of(AdaBoostClassifier(n_estimators=12, checkpoint=path).fit(*given)) == facts_of(
-        found
-    )
+    whole = AdaBoostClassifier(n_estimators=12).fit(*given)
+    assert facts_of(found) == facts_of(AdaBoostClassifier(**how).fit(*given)) == facts_of(whole)
 
 
 @pytest.mark.parametrize(
@@ -608,41 +536,6 @@ def test_a_checkpoint_refuses_bad_arguments(how, message):
         Checkpoint(**({"path": "run.json"} | how))
 
 
-class Tasks:
-    """A callback of scikit-learn's that notes the tasks it is told of."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
-        self.told.append(context.task_name)
-        self.model = fitted_estimator.model_
-
-
-def test_scikit_learn_s_callbacks_are_told_of_the_new_rounds_only(tmp_path):
-    pytest.importorskip("sklearn.callback")
-    given, _ = _data(3)
-    how = {"n_estimators": 4, "n_bags": 2, "random_state": 0, "checkpoint": tmp_path / "run.json"}
-    with pytest.raises(Interrupted):
-        AdaBoostClassifier(**how, callback=Interrupting(18)).fit(*given)
-    tasks = Tasks()
-    found = AdaBoostClassifier(**how).set_callbacks(tasks).fit(*given)
-    own = ["class"] * 3 + ["bag"]  # whose rounds were all made before
-    last = ["class"] + ["round"] * 3 + ["class"] + ["round"] * 4 + ["class", "bag", "fit"]
-    assert tasks.told[:4] == own
-    assert tasks.told[4:] == last
-    assert tasks.model == found.model_
-
-
 def test_the_bar_begins_at_the_rounds_made(monkeypatch, tmp_path):
     tqdm = pytest.importorskip("tqdm")
     bars: list[Any] = []
@@ -654,80 +547,32 @@ def test_the_bar_begins_at_the_rounds_made(monkeypatch, tmp_path):
 
     monkeypatch.setattr(progress, "is_read", lambda: True)
     monkeypatch.setattr(progress, "_tqdm_of_terminals", lambda: Noted)
-    given, _ = _data(3)
-    for bags in ({}, {"n_bags": 2, "random_state": 0}):
-        n_rounds = 12 * bags.get("n_bags", 1)
-        how = {"n_estimators": 4, **bags, "checkpoint": tmp_path / f"{len(bags)}.json"}
-        with pytest.raises(Interrupted):
-            AdaBoostClassifier(**how, callback=Interrupting(6)).fit(*given)
-        AdaBoostClassifier(**how, verbose=1).fit(*given)
-        assert bars[-1][:2] == (5, n_rounds)
-        assert bars[-1][2].n == n_rounds == bars[-1][2].total
-
-
-ENDED = """
-import os, signal, sys
-import numpy as np
-from gpustump import AdaBoostClassifier
-from gpustump.boosting.checkpoints import writing as checkpoints
-
-n_signals = int(sys.argv[2])
-write = checkpoints.write
-
-def signalled():
-    global n_signals
-    n_signals -= 1
-    os.kill(os.getpid(), signal.SIGTERM)
-
-def on_round(record):
-    if record.number == 5:
-        checkpoints.write = after_another_signal
-        signalled()
-
-def after_another_signal(*given, **how):
-    if n_signals:
-        signalled()
-    write(*given, **how)
-
-X = np.random.default_rng(0).normal(size=(100, 3))
-how = {"n_estimators": 8, "device": "cpu"}
-AdaBoostClassifier(**how, checkpoint=sys.argv[1], callback=on_round).fit(X, X[:, 0] + X[:, 1] > 0)
-print("the fit came to its end")
-"""
-
-
-def test_sigterm_writes_the_rounds_and_ends_the_process_as_it_would_have(tmp_path):
-    """Also if another signal comes while the file is written."""
-    path = tmp_path / "run.json"
-    ended = subprocess.run(
-        [sys.executable, "-c", ENDED, str(path), "2"], capture_output=True, text=True
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGTERM, "", "")
-    assert _rounds_in(path) == 4
-    assert os.listdir(tmp_path) == ["run.json"]
+    how = {"n_estimators": 4, "n_bags": 2, "random_state": 0, "checkpoint": tmp_path / "run.json"}
+    with pytest.raises(Interrupted):
+        AdaBoostClassifier(**how, callback=Interrupting(6)).fit(*_data(3)[0])
+    AdaBoostClassifier(**how, verbose=1).fit(*_data(3)[0])
+    assert bars[-1][:2] == (5, 24)
+    assert bars[-1][2].n == 24 == bars[-1][2].total
 
 
 def test_the_handler_of_sigterm_is_put_back_and_one_of_the_caller_s_is_left_alone(tmp_path):
-    given, _ = _data()
+    """In the middle of a fit with a checkpoint it is another one."""
     found: list[Any] = []
 
-    def look(record):
-        found.append(signal.getsignal(signal.SIGTERM))
+    def handler_in_a_fit(**how: Any) -> Any:
+        look = lambda record: found.append(signal.getsignal(signal.SIGTERM))  # noqa: E731
+        AdaBoostClassifier(n_estimators=1, callback=look, **how).fit(*_data()[0])
+        return found[-1]
 
-    how = {"n_estimators": 2, "callback": look}
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    default = signal.getsignal(signal.SIGTERM)
+    assert default is signal.SIG_DFL
+    how = {"checkpoint": tmp_path / "first.json", "callback": Interrupting(1)}
     with pytest.raises(Interrupted):
-        AdaBoostClassifier(
-            n_estimators=2, checkpoint=tmp_path / "first.json", callback=Interrupting(1)
-        ).fit(*given)
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    AdaBoostClassifier(**how).fit(*given)
-    assert set(found) == {signal.SIG_DFL}  # without a checkpoint
-    AdaBoostClassifier(**how, checkpoint=tmp_path / "run.json").fit(*given)
-    assert found[-1] is not signal.SIG_DFL
+        AdaBoostClassifier(**how).fit(*_data()[0])
+    assert signal.getsignal(signal.SIGTERM) is handler_in_a_fit() is default
+    assert handler_in_a_fit(checkpoint=tmp_path / "run.json") is not default
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        AdaBoostClassifier(**how, checkpoint=tmp_path / "other.json").fit(*given)
+        assert handler_in_a_fit(checkpoint=tmp_path / "other.json") is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    assert found[-1] is signal.SIG_IGN
+        signal.signal(signal.SIGTERM, default)

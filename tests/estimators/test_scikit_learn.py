@@ -6,6 +6,7 @@ unchanged, for frames, copies, and arrays of every library.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import subprocess
@@ -20,15 +21,7 @@ import pytest
 from backends import Backend
 from sklearn import config_context, ensemble
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import (
-    KFold,
-    StratifiedKFold,
-    cross_val_score,
-    learning_curve,
-)
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -44,8 +37,6 @@ from gpustump import (
 )
 from gpustump.data.parameters import LEARNERS, SCORINGS
 
-CANCER = load_breast_cancer(return_X_y=True)
-
 
 def small(n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
@@ -54,13 +45,15 @@ def small(n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
 
 
+X, Y = small()
+
 CHECKED = [
     DecisionStumpClassifier(),
     *(
         classifiers.KINDS[name](n_estimators=10)
         for name in ("discrete", "discrete-shared", "real", "newton-shared")
     ),
-    GlassBoxClassifier(n_estimators=10, random_state=0),
+    GlassBoxClassifier(n_estimators=10, n_bags=2, random_state=0),
     StumpBoostingRegressor(n_estimators=100),
     GlassBoxRegressor(n_estimators=50, n_bags=2, random_state=0),
 ]
@@ -88,22 +81,6 @@ def known_to_fail(estimator: object) -> dict[str, str]:
     return {equivalence: reason}
 
 
-def test_real_votes_do_not_depend_on_the_scale_of_the_weights_but_count_samples():
-    X, y = np.asarray([[0.0], [0.0], [1.0], [1.0]]), np.asarray([1, 0, 1, 1])
-    weights = np.asarray([1.0, 1.0, 2.0, 1.0])
-
-    def votes(*data: np.ndarray) -> list[float]:
-        classifier = AdaBoostClassifier(votes="real", n_estimators=1, device="cpu").fit(*data)
-        ((record,),) = classifier.rounds_
-        return [vote for (vote,) in record.votes[:2]]
-
-    twice = (np.repeat(part, weights.astype(int), axis=0) for part in (X, y))
-    assert votes(X, y, weights) == votes(X, y, weights / 1024)
-    for found, n in ((votes(X, y, weights), 4), (votes(*twice), 5)):
-        s = 5 / (2 * n)
-        assert found == pytest.approx([0.0, np.log((3 + s) / s) / 2], abs=1e-10)
-
-
 @parametrize_with_checks(CHECKED, expected_failed_checks=known_to_fail)
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     with warnings.catch_warnings():
@@ -111,37 +88,21 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
         check(estimator)
 
 
-@pytest.mark.slow
-def test_breast_cancer_is_classified_as_well_as_by_scikit_learn():
-    rounds = 50
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    ours = cross_val_score(AdaBoostClassifier(n_estimators=rounds), *CANCER, cv=folds)
-    theirs = cross_val_score(ensemble.AdaBoostClassifier(n_estimators=rounds), *CANCER, cv=folds)
-    assert ours.mean() > theirs.mean() - theirs.std()
-
-
 @pytest.mark.parametrize("learning_rate", [1.0, 0.3])
 def test_scikit_learn_boosting_our_stump_makes_the_same_rounds(learning_rate):
-    X, y = small()
     options = {"n_estimators": 8, "learning_rate": learning_rate}
-    ours = AdaBoostClassifier(**options).fit(X, y)
-    theirs = ensemble.AdaBoostClassifier(DecisionStumpClassifier(), **options).fit(X, y)
+    ours = AdaBoostClassifier(**options).fit(X, Y)
+    theirs = ensemble.AdaBoostClassifier(DecisionStumpClassifier(), **options).fit(X, Y)
     (member,) = ours.model_.members
     assert [e.stump_.threshold for e in theirs] == [s.threshold for s in member.stumps]
-    np.testing.assert_allclose(2 * ours.estimator_weights_, theirs.estimator_weights_, rtol=1e-8)
-    np.testing.assert_allclose(ours.estimator_errors_, theirs.estimator_errors_, rtol=1e-8)
-    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_, rtol=1e-8)
+    for factor, name in (
+        *((2, "estimator_weights_"), (1, "estimator_errors_")),
+        (1, "feature_importances_"),
+    ):
+        found = factor * getattr(ours, name)
+        np.testing.assert_allclose(found, getattr(theirs, name), rtol=1e-8)
     for one, other in zip(ours.staged_predict(X), theirs.staged_predict(X), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_the_first_error_is_at_most_that_of_scikit_learn_s_tree():
-    for seed in range(10):
-        X, y = small(seed=seed)
-        ours = AdaBoostClassifier(n_estimators=1).fit(X, y)
-        theirs = ensemble.AdaBoostClassifier(n_estimators=1).fit(X, y)
-        assert ours.estimator_errors_[0] <= theirs.estimator_errors_[0] + 1e-12
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -165,26 +126,8 @@ def test_explanations_are_frames_with_names_where_set_output_asks_for_them(libra
         assert type(clone(classifier).set_output(transform="default").fit(X, y).explain(X)) is (
             np.ndarray
         )
-
-
-def test_set_output_refuses_other_libraries():
     with pytest.raises(ValueError, match=r"transform must be .* got 'arrow'"):
-        AdaBoostClassifier().set_output(transform="arrow")
-
-
-@pytest.mark.parametrize("kernels", ["reference", "sorted", "coded"])
-def test_a_value_that_no_training_sample_lacked_is_warned_of_by_name(monkeypatch, kernels):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
-    X, y = small()
-    X = X.astype(np.float32)
-    X[::9, 3] = np.nan
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    classifier = AdaBoostClassifier(n_estimators=30).fit(frame, y)
-    assert classifier.model_.missing_learnt == (False, False, False, True)
-    classifier.predict(frame)  # d lacks values, as in training
-    frame.loc[[5, 70], "b"] = np.nan
-    with pytest.warns(UserWarning, match=r"none was missing in training: 'b'\."):
-        classifier.predict(frame)
+        classifier.set_output(transform="arrow")
 
 
 def test_missing_values_are_noticed_in_every_row_and_feature_that_the_model_uses(monkeypatch):
@@ -234,13 +177,6 @@ def test_more_classes_are_one_binary_model_each():
     assert classifier.estimator_weights_.shape == (3, 9)
 
 
-def test_a_class_without_weight_is_not_a_class():
-    X, y = small(3)
-    weights = (y != 1).astype(float)
-    classifier = AdaBoostClassifier(n_estimators=3).fit(X, y, sample_weight=weights)
-    assert list(classifier.classes_) == [0, 2]
-
-
 def test_attributes_after_the_last_round_are_filled_as_in_scikit_learn():
     X = np.arange(10.0)[:, None]
     classifier = AdaBoostClassifier(n_estimators=5).fit(X, X[:, 0] > 4)
@@ -261,23 +197,11 @@ def test_without_any_edge_the_first_class_is_predicted():
 
 
 def test_the_stump_classifier_is_the_stump():
-    X, y = small()
-    classifier = DecisionStumpClassifier().fit(X, y)
-    stump = gpustump.fit_stump(X, 2 * y - 1)
+    classifier = DecisionStumpClassifier().fit(X, Y)
+    stump = gpustump.fit_stump(X, 2 * Y - 1)
     assert classifier.stump_ == stump
     assert np.array_equal(classifier.predict(X), (stump.predict(X) + 1) // 2)
-    assert classifier.score(X, y) == pytest.approx(1 - stump.error, abs=1e-15)
-
-
-X, Y = small()
-
-
-def test_other_features_than_in_fit_are_refused():
-    classifier = AdaBoostClassifier(n_estimators=2).fit(X, Y)
-    with pytest.raises(ValueError, match=r"X has 3 features.*expecting 4 features"):
-        classifier.predict(X[:, :3])
-    with pytest.raises(NotFittedError):
-        AdaBoostClassifier().predict(X)
+    assert classifier.score(X, Y) == pytest.approx(1 - stump.error, abs=1e-15)
 
 
 def test_cuda_without_cuda_says_why():
@@ -319,51 +243,48 @@ def test_the_bar_shows_rounds_error_and_rate_on_a_terminal():
     done = subprocess.run([sys.executable, "-c", program], stderr=theirs, stdout=subprocess.PIPE)
     os.close(theirs)
     shown = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not part:
-            break
-        shown += part
+    with contextlib.suppress(OSError):  # how Linux says that the other end is closed
+        while part := os.read(ours, 4096):
+            shown += part
     os.close(ours)
-    assert done.returncode == 0
-    assert done.stdout == b""
+    assert (done.returncode, done.stdout) == (0, b"")
     assert b"/40" in shown
     assert b"round/s" in shown
 
 
 def test_text_labels_may_go_with_a_table_on_a_device():
     strict = pytest.importorskip("array_api_strict")
-    X, y = small()
-    names = np.asarray(["no", "yes"])[y]
+    names = np.asarray(["no", "yes"])[Y]
     there = strict.asarray(X, device=strict.Device("device1"))
     classifier = AdaBoostClassifier(n_estimators=5).fit(there, names)
     assert classifier.model_ == AdaBoostClassifier(n_estimators=5).fit(X, names).model_
     assert classifier.predict(there).tolist() == classifier.predict(X).tolist()
-    assert classifier.score(there, names) == classifier.score(X, names)
-    numbers = AdaBoostClassifier(n_estimators=5).fit(there, y.tolist())
-    weights = strict.asarray(np.arange(120.0), device=there.device)
-    assert numbers.score(there, y.tolist()) == numbers.score(X, y)
-    assert numbers.score(there, y.tolist(), weights) == numbers.score(X, y, np.arange(120.0))
+    expected = classifier.score(X, names, np.arange(120.0))
+    assert classifier.score(there, names, np.arange(120.0)) == expected
 
 
-def test_unsigned_labels_are_answered_in_every_library(backend: Backend):
-    X, y = small(3)
-    for dtype in ("uint8", "uint16", "uint32"):
-        classifier = AdaBoostClassifier(n_estimators=3).fit(X, y.astype(dtype))
-        answer = backend.to_numpy(classifier.predict(backend.asarray(X)))
-        assert np.array_equal(answer, classifier.predict(X))
+def test_unsigned_numbers_and_labels_beyond_int64_are_exact_in_every_library(backend: Backend):
+    table = (40 * (X - X.min())).astype(np.uint16)
+    labels = np.asarray([1, 2**63 + 1], dtype=np.uint64)[Y]
+    options = {"n_estimators": 20, "n_iter_no_change": 4, "random_state": 0}
+    there = backend.asarray(table)
+    classifier = AdaBoostClassifier(**options).fit(there, labels)
+    assert classifier.model_ == AdaBoostClassifier(**options).fit(table, labels).model_
+    is_second = classifier.decision_function(table) > 0
+    for answer in (classifier.predict(there), classifier.model_.predict(there)):
+        found = backend.to_numpy(answer)
+        assert found.dtype == np.uint64
+        assert np.array_equal(found == np.uint64(2**63 + 1), is_second)
 
 
-def test_a_score_needs_a_weight():
+def test_scores_are_weighted_by_weights_of_any_size_and_need_one():
     classifier = AdaBoostClassifier(n_estimators=3).fit(X, Y)
     with pytest.raises(ValueError, match="sample_weight is zero for every sample"):
         classifier.score(X, Y, np.zeros(120))
     weights = np.random.default_rng(0).integers(0, 3, 120)
     expected = accuracy_score(Y, classifier.predict(X), sample_weight=weights)
-    assert classifier.score(X, Y, weights) == pytest.approx(expected, rel=1e-12)
+    for factor in (1.0, 5e307):
+        assert classifier.score(X, Y, weights * factor) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_refused_or_interrupted_fit_leaves_the_fitted_estimator_whole():
@@ -379,26 +300,9 @@ def test_a_refused_or_interrupted_fit_leaves_the_fitted_estimator_whole():
         classifier.fit(turned, np.full(120, np.nan))
     with pytest.raises(KeyboardInterrupt):
         classifier.set_params(callback=interrupt).fit(turned.iloc[:, :2], Y)
-    assert np.array_equal(classifier.predict(frame), expected)
     assert np.array_equal(classifier.predict(turned), expected)
     with pytest.raises(ValueError, match="lacks 2 columns"):
         classifier.predict(turned.iloc[:, :2])
-
-
-def test_labels_beyond_int64_stay_exact_in_every_library(backend: Backend):
-    labels = np.asarray([1, 2**63 + 1], dtype=np.uint64)[Y]
-    classifier = AdaBoostClassifier(n_estimators=30).fit(X, labels)
-    expected = np.where(classifier.decision_function(X) > 0, np.uint64(2**63 + 1), np.uint64(1))
-    there = backend.asarray(X)
-    for answer in (classifier.predict(there), classifier.model_.predict(there)):
-        found = backend.to_numpy(answer)
-        assert found.dtype == np.uint64
-        assert np.array_equal(found, expected)
-
-
-def test_huge_weights_score_as_small_ones_do():
-    classifier = AdaBoostClassifier(n_estimators=3).fit(X, Y)
-    assert classifier.score(X, Y, np.full(120, 1e308)) == classifier.score(X, Y)
 
 
 def test_a_callback_that_raises_stop_iteration_does_not_end_the_training_in_silence():
@@ -414,18 +318,6 @@ def test_a_process_without_stderr_can_train(monkeypatch):
     assert AdaBoostClassifier(n_estimators=3, verbose=1).fit(X, Y).score(X, Y) > 0.5
 
 
-def test_frames_of_several_dtypes_with_missing_values_are_taken_as_numbers():
-    frame = pd.DataFrame({"flag": X[:, 0] > 0, "value": X[:, 1]})
-    frame["count"] = pd.array([1, pd.NA] * 60, dtype="Int64")
-    classifier = AdaBoostClassifier(n_estimators=5).fit(frame, Y)
-    numbers = np.column_stack([X[:, 0] > 0, X[:, 1], np.where(np.arange(120) % 2, np.nan, 1.0)])
-    assert (
-        classifier.model_.digest()
-        == AdaBoostClassifier(n_estimators=5).fit(numbers, Y).model_.digest()
-    )
-    assert np.array_equal(classifier.model_.predict(frame), classifier.predict(frame))
-
-
 def test_torch_tensors_of_any_layout_are_taken_or_named():
     torch = pytest.importorskip("torch")
     plain = AdaBoostClassifier(n_estimators=3).fit(X, Y)
@@ -436,33 +328,6 @@ def test_torch_tensors_of_any_layout_are_taken_or_named():
     assert np.array_equal(plain.predict(lazy).numpy(), plain.predict(X))
     with pytest.raises(TypeError, match="X is a sparse tensor"):
         plain.predict(torch.asarray(X).to_sparse())
-
-
-def test_early_stopping_takes_unsigned_integers_in_every_library(backend: Backend):
-    table = (40 * (X - X.min())).astype(np.uint16)
-    options = {"n_estimators": 20, "n_iter_no_change": 4, "random_state": 0}
-    there = backend.asarray(table)
-    classifier = AdaBoostClassifier(**options).fit(there, backend.asarray(Y))
-    plain = AdaBoostClassifier(**options).fit(table, Y)
-    assert classifier.model_.digest() == plain.model_.digest()
-
-
-def test_stumps_are_no_classifiers_so_there_is_no_attribute_that_promises_them():
-    classifier = AdaBoostClassifier(n_estimators=7).fit(X, Y)
-    assert not hasattr(classifier, "estimators_")
-    with pytest.raises(AttributeError, match=r"model_\.members hold the stumps"):
-        classifier.estimators_  # noqa: B018
-
-
-def test_a_fold_of_one_class_does_not_end_a_learning_curve():
-    ordered = np.argsort(Y, kind="stable")  # the first training sets hold one class only
-    for cls in (AdaBoostClassifier, LogitBoostClassifier):
-        with pytest.warns(UserWarning, match="y holds one class only, 0"):
-            _, _, test = learning_curve(
-                cls(n_estimators=3), X[ordered], Y[ordered], cv=KFold(3), train_sizes=[0.2, 1.0],
-                error_score="raise",
-            )  # fmt: skip
-        assert np.isfinite(test).all()
 
 
 @pytest.mark.filterwarnings("ignore:y holds one class only")
@@ -495,7 +360,6 @@ def test_one_class_is_learnt_and_predicted_with_certainty(estimator, tmp_path):
     "parameters",
     [
         {"max_leaf_nodes": 2},
-        {"max_leaf_nodes": 2, "max_depth": 7},
         {"max_depth": 1, "max_leaf_nodes": 30},
         {"max_depth": 1, "random_state": 3, "max_features": 1.0},
         {"max_depth": 1, "monotonic_cst": [0, 0, 0, 0]},
@@ -512,11 +376,8 @@ def test_every_tree_of_scikit_learn_s_that_is_a_stump_is_taken(parameters):
     ("parameters", "problem"),
     [
         ({}, "neither max_depth is 1 nor max_leaf_nodes 2"),
-        ({"max_depth": 2}, "neither max_depth is 1"),
         ({"max_depth": 1, "min_samples_leaf": 5}, "min_samples_leaf=5 has no counterpart"),
-        ({"max_depth": 1, "criterion": "entropy"}, "criterion='entropy'"),
         ({"max_depth": 1, "max_features": 1}, "max_features=1 "),
-        ({"max_depth": 1, "splitter": "random"}, "splitter='random'"),
         ({"max_depth": 1, "class_weight": {0: 1}}, "class_weight=.* belongs to the class"),
         ({"max_depth": 1, "monotonic_cst": [1, 0, 0, 0]}, r"monotonic_cst=\[1, 0, 0, 0\]"),
         ({"max_leaf_nodes": 2, "ccp_alpha": 0.1}, "ccp_alpha=0.1"),
@@ -527,13 +388,12 @@ def test_a_tree_with_an_effect_of_its_own_is_refused_with_the_parameter(paramete
         AdaBoostClassifier(DecisionTreeClassifier(**parameters)).fit(X, Y)
 
 
-def documented(cls: type) -> set[str]:
-    """The names in the section Attributes of a class's docstring."""
-    text = inspect.cleandoc(cls.__doc__ or "")
-    section = re.split(r"\nAttributes\n-+\n", text)[1]
-    section = re.split(r"\n\n\w+\n-+\n", section)[0]
-    heads = [line for line in section.splitlines() if line and not line.startswith(" ")]
-    return {name for head in heads for name in head.partition(" :")[0].split(", ")}
+def documented(cls: type, section: str) -> list[str]:
+    """The names in a section of a class's docstring."""
+    text = re.split(rf"\n{section}\n-+\n", inspect.cleandoc(cls.__doc__ or ""))[1]
+    text = re.split(r"\n\n\w+\n-+\n", text)[0]
+    heads = [line for line in text.splitlines() if line and not line.startswith(" ")]
+    return [name for head in heads for name in head.partition(" :")[0].split(", ")]
 
 
 @pytest.mark.parametrize(
@@ -544,20 +404,13 @@ def documented(cls: type) -> set[str]:
         LogitBoostClassifier(n_iter_no_change=5),
     ],
 )
-def test_every_attribute_of_a_fitted_estimator_is_documented_and_no_other(estimator):
+def test_every_parameter_and_attribute_is_documented_and_no_other(estimator):
+    cls = type(estimator)
+    assert documented(cls, "Parameters") == list(inspect.signature(cls).parameters)
     fitted = estimator.fit(pd.DataFrame(X, columns=["a", "b", "c", "d"]), Y)
     found = {n for n in dir(fitted) if n.endswith("_") and not n.startswith("_")}
-    assert documented(type(fitted)) == found
+    assert set(documented(cls, "Attributes")) == found
     assert all(getattr(fitted, name) is not None for name in found)
-
-
-@pytest.mark.parametrize("cls", [AdaBoostClassifier, DecisionStumpClassifier, LogitBoostClassifier])
-def test_every_parameter_is_documented_with_a_description(cls):
-    text = inspect.cleandoc(cls.__doc__ or "")
-    section = re.split(r"\nParameters\n-+\n", text)[1]
-    section = re.split(r"\n\n\w+\n-+\n", section)[0]
-    heads = re.findall(r"^(\w+) : ", section, flags=re.MULTILINE)
-    assert heads == list(inspect.signature(cls).parameters)
 
 
 def test_defaults_of_the_two_boosters_differ_only_where_the_notes_say_so():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -193,19 +194,20 @@ def interrupted_at(line: int, run: Callable[[], object], where: Callable[[Any], 
 
 def test_an_interruption_at_any_line_of_the_end_of_a_fit_leaves_the_old_or_the_new_model_whole():
     y_new, words = np.asarray(["no", "yes", "perhaps"])[Y3], ("no", "perhaps", "yes")
-    line, outcomes = 0, set()
-    while True:
-        classifier = AdaBoostClassifier(n_estimators=2, device="cpu").fit(X[:50, :3], NOISE[:50])
-        passed = interrupted_at(
-            line, lambda c=classifier: c.fit(X[:60], y_new[:60]), lambda own: own.co_name in ENDS
-        )
+    old = AdaBoostClassifier(n_estimators=2, device="cpu").fit(X[:50, :3], NOISE[:50])
+
+    def at_the_end(code: Any) -> bool:
+        return code.co_name in ENDS
+
+    line, passed, outcomes = -1, 0, set()
+    while passed >= line:
+        line += 1
+        classifier = copy.copy(old)
+        passed = interrupted_at(line, lambda c=classifier: c.fit(X[:60], y_new[:60]), at_the_end)
         model = classifier.model_
         found = tuple(classifier.classes_.tolist()), model.classes, classifier.n_classes_
         outcomes.add((*found, classifier.n_features_in_, model.n_features, len(classifier.rounds_)))
         classifier.predict(X[:, : classifier.n_features_in_])
-        if passed < line:
-            break
-        line += 1
     assert line > 30
     assert outcomes == {((0, 1), (0, 1), 2, 3, 3, 1), (words, words, 3, 4, 4, 3)}
 
@@ -229,7 +231,7 @@ def test_an_interruption_anywhere_leaves_the_old_model_or_the_new_one_whole_and_
     n_lines = interrupted_at(-1, lambda: classifier.fit(X, y), anywhere)
     assert n_lines > 1000
     outcomes = []
-    for line in np.random.default_rng(0).integers(0, n_lines, size=20):
+    for line in np.random.default_rng(0).integers(0, n_lines, size=12):
         classifier = started()
         interrupted_at(int(line), lambda c=classifier: c.fit(X, y), anywhere)
         outcomes.append(facts_of(classifier))
