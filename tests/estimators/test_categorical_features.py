@@ -89,30 +89,20 @@ def test_a_mask_indices_and_names_choose_the_same_features(named):
     assert found.is_categorical_.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("none", [None, "from_dtype", [], [False, False]], ids=str)
-def test_without_categorical_features_the_model_is_that_of_numbers(none):
-    X, y = drawn()
-    found = AdaBoostClassifier(n_estimators=5, categorical_features=none).fit(X, y)
-    assert found.model_.digest() == AdaBoostClassifier(n_estimators=5).fit(X, y).model_.digest()
-    assert found.is_categorical_.tolist() == [False, False]
-
-
 @pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
 def test_constraints_are_for_other_features(kind):
     X, y = drawn()
-    make = KINDS[kind]
-    classifier = make(n_estimators=12, categorical_features=[1], monotonic_cst=[0, 1])
+    how = {"n_estimators": 12, "categorical_features": [1]}
     with pytest.raises(ValueError, match="Categorical features cannot have monotonic constraints"):
-        classifier.fit(X, y)
-    classifier.set_params(monotonic_cst=[-1, 0]).fit(X, y)  # against what the data say
-    table = classifier.shape_function(0)
-    assert (np.diff(table.values) <= 0).all()
-    free = make(n_estimators=12, categorical_features=[1]).fit(X, y)
-    splits = [s for model in (classifier, free) for s in model.model_.members[0].hypotheses]
+        KINDS[kind](**how, monotonic_cst=[0, 1]).fit(X, y)
+    classifier = KINDS[kind](**how, monotonic_cst=[-1, 0]).fit(X, y)  # against what the data say
+    assert (np.diff(classifier.shape_function(0).values) <= 0).all()
+    splits = classifier.model_.members[0].hypotheses
     assert all(isinstance(split, OfCategories) == (split.feature == 1) for split in splits)
-    assert classifier.model_ != free.model_
-    framed = make(n_estimators=12, categorical_features=["colour"], monotonic_cst={"x": -1})
-    assert framed.fit(frame_of(X), y).model_.digest() == classifier.model_.digest()
+    assert classifier.model_ != KINDS[kind](**how).fit(X, y).model_
+    named = {"categorical_features": ["colour"], "monotonic_cst": {"x": -1}}
+    framed = KINDS[kind](**(how | named)).fit(frame_of(X), y)
+    assert framed.model_.digest() == classifier.model_.digest()
 
 
 def test_values_that_are_no_numbers_of_categories_are_refused_by_name():
@@ -171,18 +161,6 @@ def test_a_category_of_samples_without_weight_is_unknown():
         assert_array_equal(one.decision_function(X[~kept]), one.decision_function(lacking))
 
 
-def test_rows_to_watch_are_numbered_as_those_to_train_on():
-    X, y = drawn(n_samples=400)
-    how = {"n_estimators": 12, "n_iter_no_change": 3}
-    on_array = LogitBoostClassifier(categorical_features=[1], **how)
-    on_array.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
-    on_frame = LogitBoostClassifier(categorical_features="from_dtype", **how)
-    rows = frame_of(X[300:]).astype({"colour": "category"})
-    on_frame.fit(frame_of(X[:300]), y[:300], X_val=rows, y_val=y[300:])
-    assert on_array.held_out_scores_ == on_frame.held_out_scores_
-    assert on_array.model_.digest() == on_frame.model_.digest()
-
-
 def test_the_first_set_is_that_of_scikit_learn_s_histogram_boosting():
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -199,15 +177,3 @@ def test_the_first_set_is_that_of_scikit_learn_s_histogram_boosting():
         ).fit(X, y)
         sides = [one.decision_function(numbers) for one in (peer, own)]
         assert_array_equal(*(side > side.mean() for side in sides))
-
-
-def test_numbers_as_categories_of_a_frame_are_named_by_their_text():
-    X, y = drawn()
-    codes = X[:, 1].astype(int) * 5 + 3
-    frame = pd.DataFrame({"x": X[:, 0], "code": pd.Categorical(codes)})
-    found = AdaBoostClassifier(n_estimators=5, categorical_features="from_dtype").fit(frame, y)
-    assert found.model_.encoding.categories(1) == ("3", "8", "13", "18", "23", "28")
-    expected = AdaBoostClassifier(n_estimators=5, categorical_features=[1]).fit(X, y)
-    assert found.model_.digest() == expected.model_.digest()
-    plain = pd.DataFrame({"x": X[:, 0], "code": codes})
-    assert_array_equal(found.predict(plain), expected.predict(X))

@@ -23,7 +23,6 @@ from sklearn.metrics import log_loss
 from gpustump import StumpEnsemble
 
 EVERY_FIT = pytest.mark.parametrize("name", FITS)
-EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 EVERY_CASE = pytest.mark.parametrize(("kind", "n_classes"), CASES)
 
 

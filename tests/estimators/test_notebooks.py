@@ -33,26 +33,19 @@ print(json.dumps([cell.outputs for cell in notebook.cells]))
 """
 
 
-def outputs(*cells: dict[str, object]) -> list[list[dict[str, object]]]:
-    """What a kernel shows below each cell."""
+@pytest.mark.slow
+def test_a_notebook_shows_the_bar_and_the_route_without_a_warning():
     folder = str(Path(gpustump.__file__).parents[1])
-    sources = [CELL.format(folder=folder, **cell) for cell in cells]
+    stop = "lambda record: record.number == 30"
+    sources = [
+        CELL.format(folder=folder, verbose=verbose, callback=stop if verbose == 2 else None)
+        for verbose in range(3)
+    ]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], input=json.dumps(sources), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    found: list[list[dict[str, object]]] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-@pytest.mark.slow
-def test_a_notebook_shows_the_bar_and_the_route_without_a_warning():
-    stop = "lambda record: record.number == 30"
-    silent, bar, both = outputs(
-        {"verbose": 0, "callback": None},
-        {"verbose": 1, "callback": None},
-        {"verbose": 2, "callback": stop},
-    )
+    silent, bar, both = json.loads(done.stdout.splitlines()[-1])
     assert [one["output_type"] for one in silent] == ["execute_result"]
     for cell, n_rounds in ((bar, 40), (both, 30)):
         *shown, result = cell

@@ -177,15 +177,6 @@ def test_more_classes_are_one_binary_model_each():
     assert classifier.estimator_weights_.shape == (3, 9)
 
 
-def test_attributes_after_the_last_round_are_filled_as_in_scikit_learn():
-    X = np.arange(10.0)[:, None]
-    classifier = AdaBoostClassifier(n_estimators=5).fit(X, X[:, 0] > 4)
-    assert classifier.stop_reasons_ == ("perfect",)
-    assert classifier.estimator_errors_.tolist() == [0.0, 1.0, 1.0, 1.0, 1.0]
-    assert classifier.estimator_weights_[1:].tolist() == [0.0] * 4
-    assert np.isfinite(classifier.decision_function(X)).all()
-
-
 @pytest.mark.filterwarnings("ignore:.* made no round")
 def test_without_any_edge_the_first_class_is_predicted():
     X = np.asarray([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
