@@ -75,9 +75,9 @@ from gpustump.estimators.checkpointing import (
     TRAINED,
     WATCHED,
     FitCheckpoint,
-    kept_shares,
     outline_of,
     settings_of,
+    shares_kept,
 )
 from gpustump.estimators.held_out import (
     Earlier,
@@ -328,7 +328,7 @@ class _Fit:
         if self.interactions.number:
             self._refuse_large()
         try:
-            with kept_shares(self.checkpoint, self.shares, self.splits, outline) as shares:
+            with shares_kept(self.checkpoint, self.shares, self.splits, outline) as shares:
                 trained = train_each(self._trained_on, shares, n_classes, self.settings)
             pairs = self._pairs(trained)
         except ClusterLostError as error:

@@ -35,7 +35,7 @@ from gpustump.data.tables import check_table
 from gpustump.data.weights import ClassWeight
 from gpustump.engines.route import Route
 from gpustump.estimators import recorded
-from gpustump.estimators.callbacks import TaskData, tasks_of
+from gpustump.estimators.callbacks import FitTasks
 from gpustump.estimators.categorical import (
     Categories,
     categories_of_frame,
@@ -48,9 +48,9 @@ from gpustump.estimators.categorical import (
 from gpustump.estimators.checkpointing import (
     FitCheckpoint,
     fingerprints_of,
-    kept_shares,
     outline_of,
     settings_of,
+    shares_kept,
 )
 from gpustump.estimators.held_out import NOTHING, Asked, Earlier, Note, shares_of
 from gpustump.estimators.recorded import record_of
@@ -97,7 +97,8 @@ class StumpEstimator(BaseEstimator):
     n_jobs: int | None
 
     def _take_parameters(self, given: Mapping[str, Any]) -> None:
-        """Set an attribute for each parameter of `__init__`, given as its local variables."""
+        """Set an attribute for each parameter of `__init__`, which passes `locals()`: in place of a
+        line `self.name = name` for each."""
         for name, value in given.items():
             if name != "self":
                 setattr(self, name, value)
@@ -331,7 +332,7 @@ class StumpEstimator(BaseEstimator):
         if settings.votes.kind == "newton":
             first, n_outputs = ready.shares[0].samples, settings.n_outputs(n_classes)
             settings.votes.warn_of_small_weights(*first.mean_weight, n_outputs)
-        with kept_shares(ready.kept, ready.shares, ready.splits, outline) as shares:
+        with shares_kept(ready.kept, ready.shares, ready.splits, outline) as shares:
             trained = train_bags(X, shares, n_classes, settings, device=device)
         pairs = learn_pairs(X, shares, trained, n_classes, settings, ready.interactions)
         fingerprint = None if ready.kept is None else ready.kept.fingerprint
@@ -424,12 +425,14 @@ class StumpEstimator(BaseEstimator):
     ) -> Settings:
         """The same settings, with an observer if the estimator has callbacks of scikit-learn's."""
 
+        if not hasattr(self, "_skl_callbacks"):
+            return settings
+
         def attributes(trained: Sequence[Trained]) -> dict[str, Any]:
             unknown = (None,) * len(trained)
             return _attributes(learner, Learnt(trained, target, unknown), settings)
 
-        tasks = tasks_of(self, TaskData(data.X, data.y, data.sample_weight), attributes)
-        return settings if tasks is None else replace(settings, observer=tasks)
+        return replace(settings, observer=FitTasks(self, data, attributes))
 
 
 class Prepared(NamedTuple):

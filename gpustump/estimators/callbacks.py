@@ -10,11 +10,11 @@ that a task for each round. They get the table, the labels and the weights as th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from gpustump.boosting.rounds.training import Observer, SoFar, Trained
 
-__all__ = ["CallbackSupportMixin", "FitTasks", "TaskData", "tasks_of", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "FitTasks", "with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -36,25 +36,8 @@ def with_callbacks(method: _Method) -> _Method:
     return cast(_Method, _managed(method))
 
 
-class TaskData(NamedTuple):
-    """What callbacks may ask for: X, y and the weights as they were given to `fit`."""
-
-    X: Any
-    y: Any
-    sample_weight: Any
-
-    @property
-    def metadata(self) -> dict[str, Any] | None:
-        return None if self.sample_weight is None else {"sample_weight": self.sample_weight}
-
-
 Attributes = Callable[[Sequence[Trained]], dict[str, Any]]
 """A function from the trainings of all bags, or the only one, to the fitted attributes."""
-
-
-def tasks_of(estimator: Any, data: TaskData, attributes: Attributes) -> FitTasks | None:
-    """The observer that tells an estimator's callbacks of the rounds; None without callbacks."""
-    return FitTasks(estimator, data, attributes) if hasattr(estimator, "_skl_callbacks") else None
 
 
 class FitTasks(Observer):
@@ -64,11 +47,12 @@ class FitTasks(Observer):
     ----------
     estimator : BoostedClassifier
         With callbacks.
-    data : TaskData
+    data : Data
+        What `fit` was given, which callbacks may ask for.
     attributes : Attributes
     """
 
-    def __init__(self, estimator: Any, data: TaskData, attributes: Attributes) -> None:
+    def __init__(self, estimator: Any, data: Any, attributes: Attributes) -> None:
         self._estimator, self._data, self._attributes = estimator, data, attributes
         self._open: list[Any] = []  # the contexts of tasks that have begun, the outermost first
         self._has_bags = False
@@ -153,10 +137,11 @@ class FitTasks(Observer):
 
     def _about(self, known: Callable[[], dict[str, Any]] | None) -> dict[str, Any]:
         """The arguments of a callback's hooks."""
+        weights = self._data.sample_weight
         return {
             "estimator": self._estimator,
             "X": self._data.X,
             "y": self._data.y,
-            "metadata": self._data.metadata,
+            "metadata": None if weights is None else {"sample_weight": weights},
             "reconstruction_attributes": known,
         }

@@ -122,58 +122,54 @@ class FitCheckpoint:
             _refuse_other_data(self.stored, data, names)
         return replace(self, head=head)
 
-    @contextlib.contextmanager
-    def keeping(self, notes: Sequence[Note], outline: Outline) -> Iterator[tuple[BagLogs, ...]]:
-        """A context in which the rounds that are noted in the logs of all bags are kept in the
-        file.
-
-        Parameters
-        ----------
-        notes : sequence of Split, Provided or None
-            How the samples that each bag holds out were drawn.
-        outline : Outline
-
-        Raises
-        ------
-        CheckpointError
-            If the rounds in the file are not those of such a fit.
-        OSError
-            If there is no file yet, and it cannot be written.
-        """
-        assert self.head is not None
-        seeds = [_seed_of(note) for note in notes]
-        if self.stored is None:
-            bags = tuple(_new_bag(seed, outline.n_runs) for seed in seeds)
-        else:
-            bags = self.stored.bags_of(outline)
-            if [bag.seed for bag in bags] != seeds:
-                raise _other(
-                    self.stored,
-                    "random_state draws other held-out samples than those of the checkpoint",
-                )
-            _announce(sum(bag.n_rounds for bag in bags), self.checkpoint.name)
-        is_new = self.stored is None
-        writer = CheckpointWriter(self.checkpoint, self.head, outline, bags, is_new=is_new)
-        with ending_in_order(), writer:
-            yield bags
-
 
 _Rows = TypeVar("_Rows")
 
 
 @contextlib.contextmanager
-def kept_shares(
+def shares_kept(
     kept: FitCheckpoint | None,
     shares: list[Share[_Rows]],
     notes: Sequence[Note],
     outline: Outline,
 ) -> Iterator[list[Share[_Rows]]]:
-    """The shares of all bags with logs, in a context that keeps these in the file; without a
-    checkpoint the shares as they are."""
+    """The shares of all bags with logs, in a context that keeps these in the checkpoint's file;
+    without a checkpoint the shares as they are.
+
+    Parameters
+    ----------
+    kept : FitCheckpoint or None
+    shares : list of Share
+    notes : sequence of Split, Provided or None
+        How the samples that each bag holds out were drawn.
+    outline : Outline
+
+    Raises
+    ------
+    CheckpointError
+        If the rounds in the file are not those of such a fit.
+    OSError
+        If there is no file yet, and it cannot be written.
+    """
     if kept is None:
         yield shares
         return
-    with kept.keeping(notes, outline) as bags:
+    assert kept.head is not None
+    seeds = [_seed_of(note) for note in notes]
+    stored = kept.stored
+    if stored is None:
+        new = ((RunLog() for _ in range(outline.n_runs)) for _ in seeds)
+        bags = tuple(BagLogs(seed, tuple(runs)) for seed, runs in zip(seeds, new, strict=True))
+    else:
+        bags = stored.bags_of(outline)
+        if [bag.seed for bag in bags] != seeds:
+            what = "random_state draws other held-out samples than those of the checkpoint"
+            raise _other(stored, what)
+        if n_rounds := sum(bag.n_rounds for bag in bags):
+            announce(f"goes on from {counted(n_rounds, 'round')} of {kept.checkpoint.name}")
+    is_new = stored is None
+    writer = CheckpointWriter(kept.checkpoint, kept.head, outline, bags, is_new=is_new)
+    with ending_in_order(), writer:
         pairs = zip(shares, bags, strict=True)
         yield [share._replace(logs=bag.runs) for share, bag in pairs]
 
@@ -253,16 +249,6 @@ def fingerprint_with(
     known = None if known is None else arrays.to_host(known)
     is_quantity = target.n_classes == 0
     return fingerprint_of(X, y, sample_weight, of_quantity=is_quantity, offset=known)
-
-
-def _announce(n_rounds: int, name: str) -> None:
-    """Announce how many rounds of a file a fit goes on from."""
-    if n_rounds:
-        announce(f"goes on from {counted(n_rounds, 'round')} of {name}")
-
-
-def _new_bag(seed: int | None, n_runs: int) -> BagLogs:
-    return BagLogs(seed, tuple(RunLog() for _ in range(n_runs)))
 
 
 def _seed_of(note: Note) -> int | None:

@@ -34,7 +34,7 @@ from gpustump.estimators.boosters import BoostedEstimator, Curve
 from gpustump.estimators.callbacks import with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.held_out import Earlier, Validation
-from gpustump.estimators.targets import HowLearnt, Offset, Quantity, Scale, TargetDomain
+from gpustump.estimators.targets import Offset, Quantity, Scale, TargetDomain
 from gpustump.learners.target_scale import TargetScale
 
 _QUANTITY: dict[QuantityLossName, QuantityLoss] = {
@@ -417,7 +417,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         loss = check_quantity_loss(self.loss)
         with arrays.computing_on(X):
             weights, rows = check_weights(data.sample_weight, X)
-            quantity = Quantity.of(data.y, weights, rows, X, HowLearnt(loss, data.offset))
+            quantity = Quantity.of(data.y, weights, rows, X, loss, data.offset)
             samples, target = self._learnt(quantity, X, data.earlier)
         return replace(samples, rows=rows), target
 

@@ -145,13 +145,6 @@ def _refuse(where: Array, values: Array, wanted: str) -> None:
         raise ValueError(f"{wanted}; got {float(values[at])!r} at index {at}.")
 
 
-class HowLearnt(NamedTuple):
-    """The loss of a quantity, and what is known beforehand of all rows of a table."""
-
-    loss: QuantityLossName
-    offset: Offset = NO_OFFSET
-
-
 @dataclass(frozen=True, eq=False)
 class Quantity:
     """The targets of some rows, and their weights, without what is known beforehand.
@@ -165,15 +158,23 @@ class Quantity:
     weights: Array
 
     @classmethod
-    def of(cls, y: Any, weights: Array, rows: Array | None, X: Array, how: HowLearnt) -> Quantity:
-        """The targets y of some rows of X, with the weights of these rows.
+    def of(
+        cls,
+        y: Any,
+        weights: Array,
+        rows: Array | None,
+        X: Array,
+        loss: QuantityLossName,
+        given: Offset,
+    ) -> Quantity:
+        """The targets y of some rows of X, with the weights of these rows; for a loss, and with
+        what is known beforehand of all rows.
 
         Raises
         ------
         ValueError, TypeError
             If y or the offset are not as described.
         """
-        loss, given = how
         with arrays.computing_on(X):
             targets = check_targets(y, X)
             check_domain(targets, loss)
@@ -246,7 +247,7 @@ class TargetDomain:
             known = self.known(X, offset)
             picked = None if known is None else arrays.picked(known, rows)
             return Samples(rows, numbers, weights, picked)
-        quantity = Quantity.of(y, weights, rows, X, HowLearnt(self.loss, offset))
+        quantity = Quantity.of(y, weights, rows, X, self.loss, offset)
         return Samples(rows, *self.learnt(quantity, X))
 
     def known(self, X: Array, offset: Offset) -> Array | None:

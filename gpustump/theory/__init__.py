@@ -6,7 +6,8 @@
     weak_learnability   the functions that stumps learn weakly, and samples of them
     arguments           checks that these files share
 
-Each function states its theorem and source.
+Each function states its theorem and source. All raise a ValueError or a TypeError, which names the
+argument, if one is not as described.
 """
 
 from gpustump.theory.bounds import (

@@ -47,11 +47,6 @@ def training_bounds(
     -------
     array (n_rounds,) of float64
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described, or the two are not equally long.
-
     Notes
     -----
     Without votes, Z_t = 2 * sqrt(e_t * (1 - e_t)) [Freund and Schapire 1997, theorem 6; COS 511,
@@ -141,11 +136,6 @@ def edge_bounds(errors: Sequence[float] | Array) -> np.ndarray:
     -------
     array (n_rounds,) of float64
 
-    Raises
-    ------
-    ValueError, TypeError
-        If errors are not numbers in [0, 1), in one dimension.
-
     Notes
     -----
     exp(-2 * (g_1**2 + ... + g_t**2)) with the edges g_t = 1/2 - e_t, since sqrt(1 - 4 * g**2) <=
@@ -189,11 +179,6 @@ def stump_growth(n_samples: int, n_features: int) -> int:
     -------
     int
 
-    Raises
-    ------
-    ValueError, TypeError
-        If one of them is not a whole number of at least 1.
-
     Notes
     -----
     Each feature can be cut at m - 1 places between m samples, with two polarities, and there are
@@ -224,11 +209,6 @@ def interval_growth(n_samples: int, n_features: int) -> int:
     -------
     int
 
-    Raises
-    ------
-    ValueError, TypeError
-        If one of them is not a whole number of at least 1.
-
     Notes
     -----
     Put the m samples on a circle, in the order of the feature. The samples labelled +1 then form an
@@ -258,11 +238,6 @@ def product_growth(n_samples: int, n_features: int) -> int:
     Returns
     -------
     int
-
-    Raises
-    ------
-    ValueError, TypeError
-        If one of them is not a whole number of at least 1.
 
     Notes
     -----
@@ -349,12 +324,6 @@ def margin_bound(
     float
         May be above 1.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described, or n_hypotheses and n_features are both given or both
-        missing.
-
     Notes
     -----
     Schapire, Freund, Bartlett and Lee (1998), theorems 1 and 2, with the constants of the proof and
@@ -435,11 +404,6 @@ def vc_bound(
     -------
     float
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described.
-
     Notes
     -----
     training_error + sqrt(8 / m * (ln G(2 * m) + ln(4 / delta))), from P[sup > eps] <=
@@ -481,11 +445,6 @@ def vc_bound_if_consistent(
     float
         May be above 1.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described.
-
     Notes
     -----
     2 / m * (log2 G(2 * m) + log2(2 / delta)): the probability that a vote of error eps or more has
@@ -520,11 +479,6 @@ def weak_learning_samples(gamma: float, *, n_features: int = 1, delta: float = 0
         The smallest m for which the theorem applies: with m samples or more, the stump of least
         training error has, with probability 1 - delta, an error of at most 1/2 - gamma on new
         samples.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described.
 
     Notes
     -----

@@ -185,11 +185,6 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
     Losses
         On the host.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described; the message names it and what was found.
-
     Notes
     -----
     With polarity +1 the error is F_j(b), the sum of the weights D_i over the i with
@@ -330,11 +325,6 @@ def split_scores(
     -------
     SplitScores
         On the host.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described; the message names it and what was found.
 
     Notes
     -----
@@ -506,12 +496,6 @@ def losses_by_round(
     RoundLosses
         On the host. A run with fewer rounds than others stays as it is after its last one. Pairs of
         features are learnt after the last round and take no part in these losses.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described; also if a label is given for a model whose stumps all
-        classes share.
 
     Examples
     --------

@@ -111,11 +111,6 @@ def class_margins(model: Any, X: Array, y: Array) -> Array:
     array (n_samples,) of float64, in the library and on the device of X
         From -1 to 1. For two classes it is `normalised_margins`. 0 if the model has no votes.
 
-    Raises
-    ------
-    ValueError, TypeError
-        As `normalised_margins`.
-
     Notes
     -----
     The score of the sample's class minus the largest score of another class, divided by a sum. Each
@@ -165,11 +160,6 @@ def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None 
     -------
     float
         In [0, 1]; a ratio of two integers, rounded once.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is not as described, or a margin is NaN.
 
     Notes
     -----

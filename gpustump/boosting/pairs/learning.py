@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -192,25 +192,16 @@ class _Job:
     @functools.cached_property
     def samples(self) -> Samples:
         """The samples of all bags, on the host; of the table those that are held out, too."""
-        first, held_out = self.shares[0].samples, self.shares[0].held_out
-        groups = [own.samples for own in self.shares]
+        held_out = self.shares[0].held_out
+        groups = [own.samples.changed(arrays.to_host) for own in self.shares]
         if held_out is not None and held_out.X is None:
-            groups = [first, held_out.samples]  # these are all
+            groups = [groups[0], held_out.samples.changed(arrays.to_host)]  # these are all
         if len(groups) == 1:
-            return _on_host(first)
-        parts = zip(*(_parts(_on_host(own)) for own in groups), strict=True)
+            return groups[0]
+        parts = ([getattr(own, f.name) for own in groups] for f in fields(Samples))
         joined: list[Any] = [None if own[0] is None else np.concatenate(own) for own in parts]
         _, index = np.unique(joined[0], return_index=True)
-        return Samples(*(None if own is None else own[index] for own in joined))
-
-
-def _parts(samples: Samples) -> tuple[Any, ...]:
-    return samples.rows, samples.classes, samples.weights, samples.offset
-
-
-def _on_host(samples: Samples) -> Samples:
-    """The same samples in NumPy."""
-    return Samples(*(None if own is None else arrays.to_host(own) for own in _parts(samples)))
+        return Samples(*joined).changed(lambda own: own[index])
 
 
 def _axes(job: _Job, wanted: Interactions) -> Axes:
@@ -268,7 +259,9 @@ class _Binned:
         lacking = zip(self.axes, taken.max(axis=1).tolist(), strict=True)
         return tuple(axis.n_bins - (last < axis.n_bins - 1) for axis, last in lacking)
 
-    def run(self, samples: Samples, scores: np.ndarray, target: Target, n_steps: int) -> Started:
+    def run(
+        self, samples: Samples, scores: np.ndarray, target: Target, n_steps: int
+    ) -> tuple[PairRun, NewtonVotes]:
         """A run of about so many steps on some samples, in NumPy, from known scores (n_samples,
         n_outputs)."""
         labels, weights = target.labels(samples), samples.weights
@@ -280,7 +273,7 @@ class _Binned:
         beginning = _beginning(labels, scores, rule)
         bins = self.bins if samples.rows is None else self.bins[:, samples.rows]
         given = bins, self.n_bins, labels, weights, rule.search(), beginning, n_steps
-        return Started(pair_run(*given), rule)
+        return pair_run(*given), rule
 
     def offers(self, pairs: np.ndarray, bag: int, target: Target) -> PairOffers:
         """What the smoothing turns of a run offer; there are none without smoothing rounds."""
@@ -321,13 +314,6 @@ class _Binned:
         return every[np.argsort(-gains, kind="stable")[:number]]
 
 
-class Started(NamedTuple):
-    """A run, and how it votes."""
-
-    run: PairRun
-    rule: NewtonVotes
-
-
 def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beginning:
     """Where a run starts from scores (n_samples, n_outputs)."""
     loss = rule.search().loss
@@ -355,7 +341,7 @@ def _scores(model: AdditiveModel, X: Array, samples: Samples, target: Target) ->
 def _tables_of_bag(binned: _Binned, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
     """The tables of a bag, (k, m, n_outputs) each, with the outputs of all runs."""
     model, shapes = in_parts(binned.job.members[bag]), _shapes(binned, pairs)
-    samples = _on_host(binned.job.shares[bag].samples)
+    samples = binned.job.shares[bag].samples.changed(arrays.to_host)
     by_run = []
     for target in binned.job.targets:
         own = _BagRun(binned, bag, target, samples, _scores(model, binned.job.X, samples, target))
@@ -430,7 +416,7 @@ class _BagRun:
         if own is None or stopping is None or stopping.patience is None:
             return None
         X = binned.job.X if own.X is None else own.X
-        samples = _on_host(own.samples)
+        samples = own.samples.changed(arrays.to_host)
         bins = binned.bins if own.X is None else arrays.to_host(bins_of(X, binned.axes))
         taken = bins if samples.rows is None else bins[:, samples.rows]
         watched, link = self.target.watched(samples, 1), link_of(self.target.votes.search("stump"))

@@ -106,17 +106,19 @@ class Samples:
 
     def beside(self, X: Array) -> Samples:
         """The same samples in the library and on the device of a table."""
+        return self.changed(lambda own: moved_to_device_of(own, X))
+
+    def changed(self, change: Callable[[Array], Array]) -> Samples:
+        """The same with every array changed."""
         parts = (self.rows, self.classes, self.weights, self.offset)
-        moved: list[Any] = [None if own is None else moved_to_device_of(own, X) for own in parts]
-        return Samples(*moved)
+        changed: list[Any] = [None if own is None else change(own) for own in parts]
+        return Samples(*changed)
 
     def taken(self, index: Array) -> Samples:
         """Some of the samples."""
         xp = arrays.namespace_of(index)
-        rows = index if self.rows is None else xp.take(self.rows, index, axis=0)
-        parts = (self.classes, self.weights, self.offset)
-        taken: list[Any] = [None if own is None else xp.take(own, index, axis=0) for own in parts]
-        return Samples(rows, *taken)
+        taken = self.changed(lambda own: xp.take(own, index, axis=0))
+        return taken if self.rows is not None else replace(taken, rows=index)
 
     @property
     def mean_weight(self) -> tuple[float, int]:
