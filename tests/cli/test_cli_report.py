@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import importlib.util
 import os
 import re
@@ -13,21 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import command_fixture, run_process  # noqa: F401
+from sklearn.base import clone
+from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_wine
-from sklearn.metrics import (
-    average_precision_score,
-    confusion_matrix,
-    roc_auc_score,
-)
+from sklearn.metrics import average_precision_score, confusion_matrix, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from gpustump import StumpEnsemble
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble
 from gpustump.arrays.devices import how_to_install
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 from drawn import bars, legend
+
+from gpustump.cli.write import report as html_report
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -79,9 +78,17 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def no_rendering(monkeypatch):
-    """For tests of the page's text: figures are made, but not rendered, which takes most time."""
-    monkeypatch.setattr("gpustump.cli.write.report.as_bytes", lambda figure, kind, dpi: PNG)
+def drawn_axes(monkeypatch):
+    """The axes of all figures, in order; they are not rendered, which would take most time."""
+    seen: list[list] = []
+
+    def keep(figure, kind, dpi):
+        seen.append(figure.axes)
+        return PNG
+
+    monkeypatch.setattr("gpustump.cli.write.report.as_bytes", keep)
+    monkeypatch.setattr("gpustump.cli.write.pictures.as_bytes", keep)
+    return seen
 
 
 def page(path: str = "report.html") -> Page:
@@ -113,20 +120,6 @@ def test_the_page_holds_the_report_and_its_pictures_and_needs_no_network(command
     assert all(target.startswith(("#", "data:")) for target in found.targets)
     assert "http" not in re.sub(r"base64,[^\"]*", "", Path("report.html").read_text())
     assert "report.html, " in outcome.out
-
-
-@pytest.fixture
-def drawn_axes(monkeypatch):
-    """The axes of all figures, in the order in which they would be rendered."""
-    seen: list[list] = []
-
-    def keep(figure, kind, dpi):
-        seen.append(figure.axes)
-        return PNG
-
-    monkeypatch.setattr("gpustump.cli.write.report.as_bytes", keep)
-    monkeypatch.setattr("gpustump.cli.write.pictures.as_bytes", keep)
-    return seen
 
 
 def test_the_pictures_of_quality_are_of_the_rows_held_out(command, drawn_axes):
@@ -178,7 +171,10 @@ def test_a_column_of_text_is_one_panel_with_a_bar_for_each_value(command, drawn_
     assert {tick.get_text() for tick in importances.get_yticklabels()} == {"x", "paint colour"}
 
 
-def test_of_many_classes_the_most_frequent_are_drawn_and_the_page_says_so(command, no_rendering):
+def test_of_many_classes_and_rows_some_are_drawn_and_the_page_says_so(
+    command, drawn_axes, monkeypatch
+):
+    monkeypatch.setattr("gpustump.cli.write.report.MOST_ROWS", 100)
     random = np.random.default_rng(1)
     y = np.repeat([f"kind {k}" for k in range(6)], [20, 20, 60, 20, 50, 40])
     X = random.normal(size=(len(y), 2)) + np.arange(len(y))[:, np.newaxis] / 30
@@ -188,6 +184,7 @@ def test_of_many_classes_the_most_frequent_are_drawn_and_the_page_says_so(comman
     )
     found = page("page.html")
     assert "the most frequent have pictures of their own: kind 2, kind 4, kind 5." in found.text
+    assert "show at most 100 of the rows trained on, and of those held out" in found.text
     titles = [image["alt"] for image in found.images]
     assert titles[:5] == [*HELD_OUT, "Held-out error of the whole model by round"]
     drawn = {title.partition(": ")[2] for title in titles} - {""}
@@ -197,7 +194,7 @@ def test_of_many_classes_the_most_frequent_are_drawn_and_the_page_says_so(comman
 
 
 def test_what_is_known_is_printed_though_the_page_cannot_be_written(
-    command, no_rendering, monkeypatch
+    command, drawn_axes, monkeypatch
 ):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -244,88 +241,170 @@ def test_weights_missing_values_and_a_model_without_stumps_are_drawn_too(command
     assert "Margins" not in found.text
 
 
-def test_names_from_the_data_are_text_and_never_markup(command):
-    polars = pytest.importorskip("polars")
-    nasty, x = "<script>alert('x')</script>", np.arange(40.0)
-    labels = np.where(x % 5 < 2, "<b>bold</b>", "a & b")
-    polars.DataFrame({nasty: x % 5, "$x^2": x, "<i>y</i>": labels}).write_csv("t.csv")
-    command.succeeds("train", "t.csv", "--target", "<i>y</i>", "--report", "page.html", "--quiet")
-    found = page("page.html")
-    assert "script" not in found.tags
-    text = Path("page.html").read_text()
-    assert nasty not in text
-    assert html.escape(nasty, quote=False) in text.replace("&#39;", "'")
-    assert "<b>bold" not in text
+REFUSED = [
+    ("--report report.txt", "--report: 'report.txt' must end in .html or .htm"),
+    ("--report no/report.html", "does not exist"),
+    ("--report both.html -o both.html --force", "--report and --output both name both.html"),
+    ("--report mine.html", "mine.html exists and is not a report of gpustump"),
+]
+PLOTS_REFUSED = [
+    ("--plot page.gif", "--plot: 'page.gif' must end in .png, .svg or .pdf"),
+    ("--plot no/page.png", "does not exist"),
+    ("--data none.csv", "No such file"),
+    ("--plot table.png", "table.png exists and is not a png picture"),
+]
 
 
-def test_many_rows_are_drawn_from_a_choice_of_them_and_the_page_says_so(
-    command, no_rendering, monkeypatch
-):
-    monkeypatch.setattr("gpustump.cli.write.report.MOST_ROWS", 100)
-    command.succeeds("train", "--rounds", 5, "--report", "report.html", "--quiet")
-    assert (
-        "The pictures show at most 100 of the rows trained on, and of those held out" in page().text
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--report", "report.txt"), "--report: 'report.txt' must end in .html or .htm"),
-        (("--report", "no/report.html"), "does not exist"),
-        (
-            ("--report", "both.html", "-o", "both.html", "--force"),
-            "--report and --output both name both.html",
-        ),
-        (("--report", "mine.html"), "mine.html exists and is not a report of gpustump"),
-        (("--report", ""), "--report: '' must end in .html"),
-    ],
-)
-def test_a_report_that_cannot_be_written_is_refused_before_training(command, arguments, message):
+def test_a_page_or_a_picture_that_cannot_be_made_is_refused(command, monkeypatch):
     Path("mine.html").write_text("<html>my own page</html>")
-    assert message in command.refuses("train", *arguments)
-
-
-@pytest.mark.parametrize("library", ["matplotlib", "jinja2"])
-def test_without_a_library_the_refusal_names_it(command, monkeypatch, library):
+    Path("table.png").write_text("a,b\n1,2\n")
+    for options, message in REFUSED:
+        assert message in command.refuses("train", *options.split())
+    command.succeeds("train", "--rounds", 3, "--quiet")
+    for options, message in PLOTS_REFUSED:
+        assert message in command.refuses("inspect", "model.json", *options.split())
     whole = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == library else whole(name, *a)
-    )
-    said = command.refuses("train", "--report", "report.html")
-    assert how_to_install("plots") in said
-    assert library in said.lower()
+    for library in ("matplotlib", "jinja2"):
+        without = lambda name, *a, left=library: None if name == left else whole(name, *a)  # noqa: E731
+        monkeypatch.setattr(importlib.util, "find_spec", without)
+        said = command.refuses("train", "--report", "report.html")
+        assert how_to_install("plots") in said
+        assert library in said.lower()
 
 
-@pytest.mark.parametrize(
-    ("ending", "start", "date"),
-    [("png", PNG, b"date:"), ("svg", b"<svg", b"<dc:date>"), ("pdf", b"%PDF", b"CreationDate")],
-    ids=["png", "svg", "pdf"],
-)
-def test_inspect_draws_a_model_in_the_format_of_the_name_and_without_the_date(
-    command, ending, start, date
-):
+def test_inspect_draws_a_model_in_the_format_of_the_name_and_without_the_date(command):
     command.succeeds("train", "--rounds", 5, "--quiet")
     plain = command.succeeds("inspect", "model.json")
-    drawn = command.succeeds("inspect", "model.json", "--plot", f"page.{ending}")
-    assert drawn.out == plain.out
-    content = (command.folder / f"page.{ending}").read_bytes()
-    assert content.startswith((start, b"<?xml"))
-    assert start in content
-    assert date not in content
+    for ending, start, date in (
+        ("png", PNG, b"date:"),
+        ("svg", b"<svg", b"<dc:date>"),
+        ("pdf", b"%PDF", b"CreationDate"),
+    ):
+        drawn = command.succeeds("inspect", "model.json", "--plot", f"page.{ending}")
+        assert drawn.out == plain.out
+        content = Path(f"page.{ending}").read_bytes()
+        assert content.startswith((start, b"<?xml"))
+        assert start in content
+        assert date not in content
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--plot", "page.gif"), "--plot: 'page.gif' must end in .png, .svg or .pdf"),
-        (("--plot", "model.json"), "must end in"),
-        (("--plot", "no/page.png"), "does not exist"),
-        (("--data", "none.csv"), "No such file"),
-        (("--plot", "table.png"), "table.png exists and is not a png picture"),
-    ],
-)
-def test_a_picture_that_cannot_be_drawn_is_refused(command, arguments, message):
-    command.succeeds("train", "--rounds", 3, "--quiet")
-    Path("table.png").write_text("a,b\n1,2\n")
-    assert message in command.refuses("inspect", "model.json", *arguments)
+def ada(**how) -> AdaBoostClassifier:
+    return AdaBoostClassifier(n_estimators=6, device="cpu", **how)
+
+
+def logit(**how) -> LogitBoostClassifier:
+    return LogitBoostClassifier(n_estimators=6, device="cpu", **how)
+
+
+LOSS = ["shows the <b>log-loss</b> of the held-out rows"]
+KINDS = {
+    "--votes discrete": (
+        2,
+        ada(),
+        ["the <b>edge</b> g", "votes that are right minus"],
+        ["1 &minus; Z"],
+    ),
+    "--votes real": (
+        *(2, ada(votes="real")),
+        ["never exceeds &prod;", "1 &minus; Z: the share"],
+        ["<b>edge</b>", "half the"],
+    ),
+    "--loss logistic": (2, logit(), LOSS, ["never exceeds"]),
+    "--votes real --multi-class shared": (
+        *(3, ada(votes="real", multi_class="shared")),
+        ["never exceeds half the number of classes times &prod;"],
+        ["rest"],
+    ),
+    "--votes discrete --multi-class shared": (
+        *(3, ada(multi_class="shared"), ["larger vote", "for each of the 3 classes."], ["rest"]),
+    ),
+    "--loss logistic --multi-class shared": (
+        *(3, logit(), [*LOSS, "exp(2&nbsp;score), divided by the sum"]),
+        ["&prod;", "<b>edge</b>", "never exceeds"],
+    ),
+    "--votes real --multi-class one-vs-rest": (
+        *(3, ada(votes="real"), ["3 classes against the rest"], ["exp(2"]),
+    ),
+    "--loss logistic --multi-class one-vs-rest": (
+        *(3, logit(multi_class="one_vs_rest"), LOSS, ["never exceeds"]),
+    ),
+}
+"""Options; the number of classes, the estimator, and what its page says and does not say."""
+
+
+@pytest.fixture
+def drawn(command, monkeypatch):
+    """Makes a page of wine: its text, and the axes of each figure by the title."""
+    figures: dict[str, list] = {}
+
+    def keep(figure, title: str) -> html_report.Picture:
+        assert title not in figures
+        figures[title] = figure.axes
+        return html_report.Picture(title, "")
+
+    monkeypatch.setattr(html_report, "_picture", keep)
+
+    def page(n_classes: int, *options: object) -> tuple[str, dict[str, list]]:
+        X, y = load_wine(return_X_y=True)
+        figures.clear()
+        np.savez("wine.npz", X=X[:, :5], y=np.minimum(y, n_classes - 1))
+        asked = ("train", "wine.npz", "--target", "y", "--rounds", 6, "--quiet", *options)
+        command.succeeds(*asked, "--report", "page.html")
+        return " ".join(Path("page.html").read_text().split()), figures
+
+    return page
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_every_kind_of_votes_has_its_page(drawn, options):
+    n_classes, clf, said, unsaid = KINDS[options]
+    text, figures = drawn(n_classes, *options.split(), "--test-size", 0.4)
+    is_logistic, is_shared = "logistic" in options, "shared" in options or n_classes == 2
+    runs = [""] if is_shared else [f": {label} against the rest" for label in range(3)]
+    losses = "Errors and log-loss by round" if is_logistic else "Errors by round"
+    whole = "Held-out error of the whole model by round"
+    for start, wanted in (("Errors", losses), ("Margins", "Margins of the rows trained on")):
+        titles = [title for title in figures if title.startswith(start)]
+        assert titles == [wanted + ending for ending in runs]
+    assert (whole in figures) == (not is_shared)
+    assert ("LogitBoost" in text) == is_logistic
+    text = text.replace("one class against the rest", "")  # in the summary
+    about = text.partition('id="quality"')[0] + text.partition('id="errors"')[2]
+    assert [part for part in said if part not in about] == []
+    assert [part for part in unsaid if part in about.partition("<footer>")[0]] == []
+    arrays = np.load("wine.npz")
+    X, y = arrays["X"], arrays["y"]
+    rows, held_out = train_test_split(np.arange(len(y)), test_size=0.4, random_state=0, stratify=y)
+    rows, held_out = np.sort(rows), np.sort(held_out)
+    clf = clone(clf).fit(X[rows], y[rows])
+    (ax, *_) = figures["Reliability of the probabilities of the held-out rows"]
+    probabilities = clf.predict_proba(X[held_out])
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    for k in [1] if n_classes == 2 else [0, 1, 2]:
+        shares, means = calibration_curve(y[held_out] == k, probabilities[:, k], n_bins=10)
+        np.testing.assert_allclose(lines[str(k)].get_xydata(), np.column_stack([means, shares]))
+    if is_logistic:
+        (ax, *_) = figures.get(whole) or figures[losses]
+        found = [log_loss(y[held_out], p) for p in clf.staged_predict_proba(X[held_out])]
+        best = int(np.argmin(found))
+        wanted = f"last {found[-1]:.3g}, lowest {found[best]:.3g} in round {best + 1}"
+        assert legend(ax)[-1] == f"held-out log-loss: {wanted}"
+
+
+def test_without_held_out_rows_the_worth_of_each_split_stands_below_the_errors(drawn):
+    text, figures = drawn(3, "--loss", "logistic", "--test-size", 0)
+    assert figures["Errors by round"][-1].get_ylabel() == "score of\nthe split"
+    assert "what the question of each round is <b>worth</b>" in text
+    assert "No held-out rows are drawn" in text
+
+
+def test_the_page_of_a_bagged_model_says_what_bands_are_and_bounds_nothing(drawn):
+    for share in (0.4, 0):
+        text, figures = drawn(2, "--bags", 3, "--test-size", share)
+        assert "the average of 3 such models, its <b>bags</b>" in text
+        assert "reach one standard deviation over the 3 bags to both sides" in text
+        assert "The dotted line is a bound" not in text
+        panel = figures["What the features add to the score"][0]
+        assert any(band.get_gid() == "band" for band in panel.collections)
+        assert ("The rounds of the 3 bags are taken in turns." in text) == (share > 0)
+        assert ("Errors by round" in figures) == ('href="#errors"' in text) == (share > 0)

@@ -1,8 +1,10 @@
-"""What the fields of a CSV file are taken for, whatever the quotes, blanks, encoding and blocks."""
+"""What the fields of text files are taken for: numbers, dates, booleans, words."""
 
 from __future__ import annotations
 
 import datetime
+import itertools
+import json
 import random
 from pathlib import Path
 
@@ -16,7 +18,9 @@ from gpustump.cli.options import parse
 from gpustump.cli.read.files import read_table
 from gpustump.cli.read.table import NUMBER, TEXT, Request, TextOptions, Wanted
 
-pytest.importorskip("polars")
+pl = pytest.importorskip("polars")
+
+from gpustump.cli.read.fields import Rules, typed  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -39,21 +43,17 @@ def column(fields: list[str], **options):
 
 def number_texts(n: int) -> list[str]:
     r = random.Random(0)
-    return [
-        r.choice(
-            [
-                lambda: repr(r.gauss(0, 1)),
-                lambda: f"{r.uniform(-1, 1):.30f}",
-                lambda: f"{r.gauss(0, 1) * 10.0 ** r.randint(-300, 300):.17E}",
-                lambda: str(r.randint(-(2**63), 2**63 - 1)),
-                lambda: str(r.randint(2**64, 2**70)),
-                lambda: repr(5e-324 * r.randint(1, 2**52)),
-                lambda: f"{r.randint(0, 2**53) * 2 + 1}e{r.randint(-20, 20)}",
-                lambda: r.choice(["inf", "-inf", "Infinity", "1.", ".5", "+3", "-0", "1e400"]),
-            ]
-        )()
-        for _ in range(n)
+    kinds = [
+        lambda: repr(r.gauss(0, 1)),
+        lambda: f"{r.uniform(-1, 1):.30f}",
+        lambda: f"{r.gauss(0, 1) * 10.0 ** r.randint(-300, 300):.17E}",
+        lambda: str(r.randint(-(2**63), 2**63 - 1)),
+        lambda: str(r.randint(2**64, 2**70)),
+        lambda: repr(5e-324 * r.randint(1, 2**52)),
+        lambda: f"{r.randint(0, 2**53) * 2 + 1}e{r.randint(-20, 20)}",
+        lambda: r.choice(["inf", "-inf", "Infinity", "1.", ".5", "+3", "-0", "1e400"]),
     ]
+    return [r.choice(kinds)() for _ in range(n)]
 
 
 def test_numbers_are_the_floats_that_python_reads():
@@ -74,7 +74,6 @@ def seconds_of_day(moment: datetime.datetime) -> float:
     return (moment - datetime.datetime.combine(moment.date(), MIDNIGHT)) / SECOND
 
 
-@pytest.mark.parametrize("mark", ["", "NA", "?", " - ", "unknown", '""'])
 @pytest.mark.parametrize(
     ("kind", "write", "value"),
     [
@@ -88,20 +87,19 @@ def seconds_of_day(moment: datetime.datetime) -> float:
         ("time", "%H:%M:%S", seconds_of_day),
     ],
 )
-def test_dates_and_times_are_known_among_missing_values(kind, write, value, mark):
+def test_dates_and_times_are_known_among_missing_values(kind, write, value):
     fields = [day.strftime(write) for day in DAYS]
-    fields[3] = mark
     fields[5] = f'"{fields[5]}"'
     fields[6] = f" {fields[6]} "
-    found = column(fields)
     expected = [np.nan if k == 3 else value(day) for k, day in enumerate(DAYS)]
-    assert found.kind == kind
-    assert np.array_equal(found.numbers(), np.asarray(expected, dtype=float), equal_nan=True)
+    for fields[3] in ("", "NA", " - ", "unknown", '""'):
+        found = column(fields)
+        assert found.kind == kind
+        assert np.array_equal(found.numbers(), np.asarray(expected, dtype=float), equal_nan=True)
 
 
-@pytest.mark.parametrize(
-    ("fields", "kind"),
-    [
+def test_a_column_is_of_the_kind_that_all_of_its_fields_are():
+    for fields, kind in (
         (["true", "FALSE", "True", "", "?"], "boolean"),
         (['"1"', " 2 ", "NaN", "-3"], "number"),
         (["", "", ""], "empty"),
@@ -114,20 +112,18 @@ def test_dates_and_times_are_known_among_missing_values(kind, write, value, mark
         (["01", "02", "12"], "number"),
         (["00.5", "01.5"], "number"),
         (["1_000", "2_000"], "text"),
-    ],
-)
-def test_a_column_is_of_the_kind_that_all_of_its_fields_are(fields, kind):
-    assert column(fields).kind == kind
+    ):
+        assert column(fields).kind == kind
 
 
 MARKS = "? - . -- * n/a N/A #N/A <NA> NA nan NULL none None Unknown missing -1.#IND #DIV/0!"
 
 
-@pytest.mark.parametrize("mark", MARKS.split())
-def test_the_usual_marks_of_missing_values_do_not_make_numbers_text(mark):
-    found = column(["1.5", mark, "3", f" {mark} "])
-    assert found.kind == "number"
-    assert np.array_equal(found.numbers(), [1.5, np.nan, 3, np.nan], equal_nan=True)
+def test_the_usual_marks_of_missing_values_do_not_make_numbers_text():
+    for mark in MARKS.split():
+        found = column(["1.5", mark, "3", f" {mark} "])
+        assert found.kind == "number"
+        assert np.array_equal(found.numbers(), [1.5, np.nan, 3, np.nan], equal_nan=True)
 
 
 def test_words_are_no_missing_values_among_words():
@@ -209,11 +205,9 @@ def test_blank_lines_are_no_rows_unless_there_is_one_column():
     assert read("a\n1\n\n2\n").columns[0].missing().tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("text", ['a,b\n1,5" pipe\n2,x\n', 'a,b\n1,5" pipe\n2,6" x\n'])
-def test_a_lone_quote_within_a_field_is_a_part_of_it(text):
-    values = read(text).columns[1].distinct()
-    assert values[0] == '5" pipe'
-    assert len(values) == 2
+def test_a_lone_quote_within_a_field_is_a_part_of_it():
+    for other in ("x", '6" x'):
+        assert read(f'a,b\n1,5" pipe\n2,{other}\n').columns[1].distinct() == ['5" pipe', other]
 
 
 def test_a_quote_that_is_never_closed_is_named_by_its_line():
@@ -228,13 +222,12 @@ def test_a_title_above_the_names_is_pointed_out():
         read("My report,,,\na,b,c,d\n1,2,3,4\n")
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_ends_of_lines_and_a_byte_order_mark_change_nothing(end, mark):
-    table = read(mark + end.join(["a,b", "1,x", "2,y"]) + end)
-    assert table.names == ["a", "b"]
-    assert table.columns[0].numbers().tolist() == [1, 2]
-    assert table.columns[1].distinct() == ["x", "y"]
+def test_ends_of_lines_and_a_byte_order_mark_change_nothing():
+    for end, mark in itertools.product(("\n", "\r\n", "\r"), ("", "\ufeff")):
+        table = read(mark + end.join(["a,b", "1,x", "2,y"]) + end)
+        assert table.names == ["a", "b"]
+        assert table.columns[0].numbers().tolist() == [1, 2]
+        assert table.columns[1].distinct() == ["x", "y"]
 
 
 def test_names_are_known_and_columns_refused_before_the_rows_are_read(monkeypatch):
@@ -307,16 +300,13 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_numbers_are_read_as_people_write_them(name):
-    fields, decimals, wanted = WRITTEN[name]
-    found = column(fields, decimals=decimals)
-    np.testing.assert_array_equal(found.numbers(), wanted)
+def test_numbers_are_read_as_people_write_them():
+    for fields, decimals, wanted in WRITTEN.values():
+        np.testing.assert_array_equal(column(fields, decimals=decimals).numbers(), wanted)
 
 
-@pytest.mark.parametrize(
-    ("fields", "decimals"),
-    [
+def test_what_could_be_two_numbers_or_none_stays_text():
+    for fields, decimals in (
         (["$5", "€6"], None),  # amounts that do not compare
         (["5%", "6"], None),
         (["$5", "5%"], None),
@@ -329,10 +319,8 @@ def test_numbers_are_read_as_people_write_them(name):
         (["1$2", "3"], None),
         (["$", "3"], None),
         (["$$5", "3"], None),
-    ],
-)
-def test_what_could_be_two_numbers_or_none_stays_text(fields, decimals):
-    assert column(fields, decimals=decimals).kind == "text"
+    ):
+        assert column(fields, decimals=decimals).kind == "text"
 
 
 def test_the_reader_says_that_numbers_have_signs_and_that_names_are_repeated():
@@ -345,3 +333,126 @@ def test_the_reader_says_that_numbers_have_signs_and_that_names_are_repeated():
     assert found.columns[0].numbers().tolist() == [1200, 5]
     with pytest.raises(InputError, match="several columns named 'a'"):
         found.position("a", "--target")
+
+
+FORMATS = {"dmy": "%d/%m/%Y", "mdy": "%m/%d/%Y", "ymd": "%Y/%m/%d"}
+
+
+def moments(n: int, latest_day: int = 28) -> list[datetime.datetime]:
+    r = random.Random(n)
+    return [
+        datetime.datetime(
+            r.randint(1970, 2040), r.randint(1, 12), r.randint(1, latest_day),
+            r.randint(0, 23), r.randint(0, 59), r.randint(0, 59),
+        )
+        for _ in range(n)
+    ]  # fmt: skip
+
+
+def dates(texts: list[str], order: str | None = None):
+    return typed(pl.Series("x", texts), Rules(date_order=order))
+
+
+@pytest.mark.parametrize("order", FORMATS)
+def test_dates_of_a_known_order_are_those_of_python(order):
+    times = ("", " %H:%M", "T%H:%M:%S", "  %I:%M %p", " %I:%M:%S %p")
+    for mark, year, time in itertools.product("/-.", ("%Y", "%y"), times):
+        form = FORMATS[order].replace("/", mark).replace("%Y", year) + time
+        texts = [own.strftime(form) for own in moments(60)]
+        bare = [text.replace(f"{mark}0", mark).removeprefix("0") for text in texts]
+        wanted = [datetime.datetime.strptime(text, form) for text in texts]
+        for given in texts, bare if year == "%Y" else texts:
+            found = dates([*given, "n/a"], order)
+            assert found.date_order.is_sure
+            days = found.values.cast(pl.Datetime).to_list()
+            assert days == [*wanted, None]
+
+
+@pytest.mark.parametrize("order", ["dmy", "mdy"])
+@pytest.mark.parametrize("at", [0, 57])
+def test_one_value_above_12_anywhere_settles_what_all_begin_with(order, at):
+    texts = [own.strftime(FORMATS[order]) for own in moments(60, latest_day=12)]
+    texts.insert(at, datetime.datetime(2001, 5, 13).strftime(FORMATS[order]))
+    found = dates(texts)
+    assert found.date_order[:2] == (order, True)
+    wanted = [datetime.datetime.strptime(text, FORMATS[order]).date() for text in texts]
+    assert found.values.to_list() == wanted
+
+
+def test_where_no_value_is_above_12_the_day_comes_first_and_only_points_make_it_sure():
+    for mark, is_sure in ("/", False), ("-", False), (".", True):
+        found = dates([f"01{mark}02{mark}2019", f"12{mark}11{mark}2020"])
+        assert found.date_order == ("dmy", is_sure, f"01{mark}02{mark}2019")
+        assert found.values.to_list() == [datetime.date(2019, 2, 1), datetime.date(2020, 11, 12)]
+
+
+def test_what_is_no_date_in_any_order_stays_text():
+    for texts in (
+        ["13/01/2019", "01/13/2019"],  # no order fits both
+        ["31/02/2019", "01/02/2019"],  # no such day
+        ["01/02/2019", "soon"],
+        ["01/02/2019 25:00", "01/02/2019 12:00"],
+    ):
+        found = dates(texts)
+        assert found.values.to_list() == texts
+        assert found.date_order is None
+
+
+@pytest.mark.parametrize("order", ["dmy", "mdy"])
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_a_model_of_written_dates_is_that_of_iso_dates_and_remembers_their_order(
+    command, order, ending
+):
+    days = [own.date() for own in moments(80)]
+
+    def write(name: str, form: str, rows: list[datetime.date]) -> str:
+        labels = ["late" if own.month > 6 else "early" for own in rows]
+        frame = pl.DataFrame({"day": [own.strftime(form) for own in rows], "label": labels})
+        (frame.write_csv if ending == ".csv" else frame.write_ndjson)(name + ending)
+        return name + ending
+
+    models = {}
+    for name, form in (("iso", "%Y-%m-%d"), ("own", FORMATS[order])):
+        outcome = command.succeeds(
+            "train", write(name, form, days), "--target", "label", "-o", f"{name}.json"
+        )
+        assert outcome.row("encoded") == "day: date, in days since 1970-01-01"
+        models[name] = json.loads(Path(f"{name}.json").read_text())
+    assert models["own"]["model"] == models["iso"]["model"]
+    assert models["own"]["details"]["encoding"]["columns"][0]["date_order"] == order
+    assert "date_order" not in models["iso"]["details"]["encoding"]["columns"][0]
+
+    early = [own for own in days if own.day <= 12]  # their text alone does not say it
+    plain = command.succeeds("predict", "iso.json", write("few_iso", "%Y-%m-%d", early))
+    written = command.succeeds("predict", "own.json", write("few_own", FORMATS[order], early))
+    assert written.out == plain.out
+
+    other = FORMATS["mdy" if order == "dmy" else "dmy"]
+    name = write("other", other, [datetime.date(2020, 1, 2), datetime.date(2020, 10, 25)])
+    message = command.refuses("predict", "own.json", name)
+    first = {"dmy": "day", "mdy": "month"}[order]
+    value = datetime.date(2020, 10, 25).strftime(other)
+    assert f"{value!r} in column 'day' is no date that begins with the {first}" in message
+
+
+def test_dates_that_may_be_read_in_two_ways_are_told_and_the_option_settles_them(command):
+    rows = [f"{m:02}/01/{y},{int(m > 5)}" for y in range(2010, 2016) for m in range(1, 13)]
+    Path("table.csv").write_text("\n".join(["day,label", *rows]))
+    options = ("train", "table.csv", "--target", "label", "--force")
+    (warning,) = command(*options).err.splitlines()
+    assert "the dates of 'day', such as '01/01/2010', may begin with the day" in warning
+    assert "--date-order" in warning
+    for more, order in (("--quiet", "dmy"), ("--date-order=mdy", "mdy")):
+        command.succeeds(*options, more)
+        model = json.loads(Path("model.json").read_text())
+        assert model["details"]["encoding"]["columns"][0]["date_order"] == order
+    command.succeeds("audit", "model.json", "table.csv")
+
+
+def test_an_order_that_a_value_contradicts_is_refused(command):
+    Path("table.csv").write_text("day,label\n01/02/2019,0\n13/02/2019,1\n")
+    message = command.refuses("train", "table.csv", "--target", "label", "--date-order", "mdy")
+    assert "'13/02/2019' in column 'day' is no date that begins with the month" in message
+    assert "must be dmy, mdy or ymd" in command.refuses(
+        "train", "table.csv", "--target", "label", "--date-order", "us"
+    )

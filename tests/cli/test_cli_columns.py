@@ -1,0 +1,427 @@
+"""Columns: missing markers, codes, numbers among words, a saved index, sets of categories, monotone
+constraints. What `train` decides, and what it asks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from command import command_fixture  # noqa: F401
+from sklearn.model_selection import train_test_split
+
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble
+
+polars = pytest.importorskip("polars")
+
+
+def write(marks: dict[int, str], n_values: int = 300, name: str = "table.csv") -> None:
+    """A table whose column x holds so many numbers, and some words in place of numbers."""
+    r = np.random.default_rng(0)
+    x, other, noise = r.integers(0, n_values, 400), r.normal(size=400), r.normal(size=400)
+    label = (x + noise > n_values / 2).astype(int)
+    rows = [f"{marks.get(k, x[k])},{other[k]:.3f},{label[k]}" for k in range(400)]
+    Path(name).write_text("\n".join(["x,other,label", *rows]) + "\n")
+
+
+def train(command, *options):
+    return command.succeeds("train", "table.csv", "--target", "label", "--rounds", 20, *options)
+
+
+@pytest.mark.parametrize("n_values", [20, 300])
+def test_known_markers_are_missing_values_and_an_unknown_word_is_asked_about(command, n_values):
+    write({7: "", 90: ""}, n_values)
+    expected = train(command).row("digest")
+    for mark in ("?", "<NA>"):  # every other one stands in the tests of text files
+        write({7: mark, 90: f" {mark}"}, n_values)
+        outcome = train(command)
+        assert (outcome.row("digest"), outcome.row("features")) == (expected, "2")
+    write({7: "x", 90: "x"}, n_values)
+    assert command.refuses("train", "table.csv", "--target", "label") == (
+        "table.csv: column 'x' cannot be used: all its values are numbers except 'x'. Give "
+        "--missing x if it stands for a missing value, --categorical x for text, or leave it "
+        "out with --drop x."
+    )
+    assert train(command, "--missing", "x").row("digest") == expected
+    message = command.refuses("train", "table.csv", "--target", "label", "--numeric", "x")
+    assert "--numeric names it, but it holds 'x'" in message
+
+
+def test_the_words_for_missing_values_are_known_to_predict_explain_inspect_and_frames(command):
+    write({7: "x", 90: "-999"})
+    train(command, "--missing", "x", "--missing=-999", "--quiet")
+    details = json.loads(Path("model.json").read_text())["details"]
+    assert details["encoding"]["missing"] == ["-999", "x"]
+    write({7: "", 90: ""}, name="empty.csv")
+    write({7: "x", 90: "-999.0"}, name="other.csv")
+    for do in ("predict", "explain"):
+        for name in ("table.csv", "empty.csv", "other.csv"):
+            command.succeeds(do, "model.json", name, "-o", f"{do}_{name}")
+        found = {Path(f"{do}_{n}.csv").read_bytes() for n in ("table", "empty", "other")}
+        assert len(found) == 1
+    command.succeeds("inspect", "model.json", "--data", "table.csv")
+    model = StumpEnsemble.load("model.json")
+    expected = model.predict_proba(pandas.read_csv("empty.csv")[["x", "other"]])
+    frame = pandas.read_csv("table.csv")[["x", "other"]]
+    assert not pandas.api.types.is_numeric_dtype(frame["x"])
+    assert np.array_equal(model.predict_proba(frame), expected)
+    numbers = pandas.read_csv("table.csv", na_values=["x"])[["x", "other"]]
+    assert (numbers["x"] == -999).sum() == 1
+    assert np.array_equal(model.predict_proba(numbers), expected)
+    arrays = numbers.to_numpy()
+    np.savez("table.npz", X=arrays, names=["x", "other"])
+    command.succeeds("predict", "model.json", "table.npz", "-o", "arrays.csv")
+    assert Path("arrays.csv").read_bytes() == Path("predict_empty.csv").read_bytes()
+
+
+def test_a_number_can_stand_for_a_missing_value_in_every_format(command):
+    r = np.random.default_rng(0)
+    X = r.integers(0, 50, size=(200, 2))
+    y = (X[:, 0] + r.normal(size=200) > 25).astype(np.int64)
+    with_gaps = X.astype(float)
+    X[:9, 1], with_gaps[:9, 1] = -999, np.nan
+    X[:3, 0], with_gaps[:3, 0] = -999, np.nan
+    for name, table in (("marked", X), ("empty", with_gaps)):
+        frame = polars.DataFrame(table, schema=["a", "b"]).with_columns(label=y)
+        if name == "empty":
+            frame = frame.with_columns(polars.col("a", "b").fill_nan(None))
+        frame.write_csv(f"{name}.csv")
+        frame.write_parquet(f"{name}.parquet")
+        np.savez(f"{name}.npz", X=table, label=y, names=["a", "b"])
+    options = ("--target", "label", "--rounds", 10)
+    for ending in ("csv", "parquet", "npz"):
+        expected = command.succeeds("train", f"empty.{ending}", *options)
+        found = command.succeeds("train", f"marked.{ending}", *options, "--missing=-999")
+        assert found.row("digest") == expected.row("digest")
+
+
+def test_codes_stay_text_and_can_be_made_numbers(command):
+    r = np.random.default_rng(0)
+    zips = r.choice(["01234", "98765", "00501", "10001"], 100)
+    y = [int(z == "00501") ^ int(r.random() < 0.1) for z in zips]
+    rows = [f"{z},{r.normal():.3f},{label}" for z, label in zip(zips, y, strict=True)]
+    Path("table.csv").write_text("\n".join(["zip,x,label", *rows]) + "\n")
+    outcome = train(command)
+    assert outcome.row("encoded") == "zip: text, 4 features: 00501, 01234, 10001, 98765"
+    assert train(command, "--numeric", "zip").row("features") == "2"
+    command.succeeds("predict", "model.json", "table.csv", "-o", "out.csv")
+    many = [f"{k:05},{k % 2}" for k in range(99)]
+    Path("many.csv").write_text("\n".join(["zip,label", *many]) + "\n")
+    message = command.refuses("train", "many.csv", "--target", "label")
+    assert "such as '00000', '00001': numbers that were read as text, as codes are" in message
+    assert message.endswith("if the table is a text file, read it as numbers with --numeric zip.")
+    polars.read_csv("many.csv", infer_schema=False).write_parquet("many.parquet")
+    options = ("--target", "label", "--numeric", "zip")
+    assert "fields of text files" in command.refuses("train", "many.parquet", *options)
+
+
+def test_a_column_of_numbers_can_be_categories_in_every_format(command):
+    r = np.random.default_rng(0)
+    kind, x = r.integers(1, 4, 150), r.normal(size=150)
+    y = (kind == 2).astype(np.int64) ^ (r.random(150) < 0.1)
+    frame = polars.DataFrame({"kind": kind, "x": x, "label": y.astype(np.int64)})
+    frame.write_csv("table.csv")
+    frame.write_parquet("table.parquet")
+    np.savez("table.npz", X=frame["kind", "x"].to_numpy(), label=y.astype(int), names=["kind", "x"])
+    digests, outputs = set(), set()
+    options = ("--target", "label", "--rounds", 10, "--categorical", "kind")
+    for ending in ("csv", "parquet", "npz"):
+        outcome = command.succeeds("train", f"table.{ending}", *options)
+        assert outcome.row("encoded") == "kind: text, 3 features: 1, 2, 3"
+        digests.add(outcome.row("digest"))
+        for other in ("csv", "parquet", "npz"):
+            command.succeeds("predict", "model.json", f"table.{other}", "-o", "out.csv")
+            outputs.add(Path("out.csv").read_bytes())
+    assert len(digests) == len(outputs) == 1
+    model = StumpEnsemble.load("model.json")
+    labels = model.predict(frame.select("kind", "x").to_pandas())
+    written = Path("out.csv").read_text().splitlines()[1:]
+    assert [line.split(",")[1] for line in written] == list(map(str, labels))
+
+
+def test_a_model_reads_later_tables_with_the_marks_of_its_own(command):
+    r = np.random.default_rng(0)
+    values = np.round(r.normal(0, 5000, 300), 2)
+    labels = (values > 700).astype(int)
+
+    def write(name: str, texts: list[str], separator: str) -> None:
+        quoted = [f'"{text}"{separator}{label}' for text, label in zip(texts, labels, strict=True)]
+        Path(name).write_text("\n".join([f"x{separator}label", *quoted]) + "\n")
+
+    write("plain.csv", [repr(own) for own in values.tolist()], ",")
+    write("us.csv", [f"{own:,.2f}" for own in values], ",")
+    german = [f"{own:,.2f}".translate(str.maketrans(",.", ".,")) for own in values]
+    write("german.csv", german, ";")
+    options = ("--target", "label", "--rounds", 5, "--quiet", "--force")
+    digests, predictions = set(), set()
+    for name, more in (("plain.csv", ()), ("us.csv", ()), ("german.csv", ("--decimal", ","))):
+        command.succeeds("train", name, *options, *more)
+        digests.add(StumpEnsemble.load("model.json").digest())
+        predictions.add(command.succeeds("predict", "model.json", name).out)
+        if name == "us.csv":  # alone, these texts could have decimal commas
+            Path("few.tsv").write_text("x\n1,234\n-2,000\n")
+            found = command.succeeds("explain", "model.json", "few.tsv", "--row", 1).out
+            assert "1,234" in found or "1234" in found
+    assert len(digests) == len(predictions) == 1
+
+
+def test_all_columns_with_problems_are_named_in_one_message(command):
+    rows = [
+        f"{'call us' if k == 5 else f'${k},000'};w{k};{'x' if k == 7 else k};{k}.5 m;{k % 2}"
+        for k in range(1, 99)
+    ]
+    Path("table.csv").write_text("\n".join(["price;word;x;length;label", *rows]) + "\n")
+    message = command.refuses("train", "table.csv", "--target", "label", "--decimal", ".")
+    assert "column 'price' cannot be used: all its values are numbers except 'call us'." in message
+    assert "column 'word' cannot be used: it is text with 98 distinct values" in message
+    assert "The same is true of 'length'." in message
+    assert "column 'x' cannot be used: all its values are numbers except 'x'." in message
+    assert len(message) < 900
+
+
+def test_numbers_of_several_forms_are_told_of(command):
+    rows = [f"{k}.{k % 1000:03},5;{k % 2}" for k in range(1, 99)]
+    Path("table.csv").write_text("\n".join(["x;label", *rows]) + "\n")
+    message = command.refuses("train", "table.csv", "--target", "label")
+    assert "numbers with signs or marks, such as '1.001,5'. Say which mark is the" in message
+    command.succeeds("train", "table.csv", "--target", "label", "--decimal", ",")
+
+
+def indexed(n: int = 120) -> pandas.DataFrame:
+    r = np.random.default_rng(0)
+    x = r.normal(size=n)
+    return pandas.DataFrame(
+        {"x": x, "z": r.normal(size=n), "label": (x + r.normal(size=n) > 0).astype(int)}
+    ).sort_values("label", ignore_index=True)
+
+
+def told(command, *options):
+    return command("train", "table.csv", "--target", "label", "--rounds", 10, *options)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", [None, "Unnamed: 0", "row_number"])
+def test_a_first_column_that_numbers_the_rows_is_left_out(command, name, first):
+    table = indexed()
+    table.to_csv("table.csv", index=False)
+    expected = told(command).out.splitlines()
+    table.index = table.index + first
+    table.to_csv("table.csv", index_label=name)
+    outcome = told(command)
+    assert outcome.code == 0
+    assert outcome.err == (
+        f"gpustump: column {name or ''!r} is left out: it numbers the rows from {first}, as an "
+        "index does\n"
+    )
+    assert outcome.row("features") == "2"
+    digest = next(line for line in expected if line.startswith("digest"))
+    assert digest in outcome.out
+    table.to_csv("new.csv", index=False)
+    command.succeeds("predict", "model.json", "new.csv", "-o", "out.csv")
+
+
+def test_rows_without_a_target_do_not_hide_an_index(command):
+    table = indexed().astype({"label": "Int64"})
+    table.loc[::7, "label"] = pandas.NA
+    table.to_csv("table.csv")
+    outcome = told(command, "--drop-missing-target")
+    assert "is left out: it numbers the rows from 0" in outcome.err
+    assert outcome.row("features") == "2"
+
+
+def test_a_shuffled_index_is_used_with_a_warning_and_can_be_dropped(command):
+    indexed().sample(frac=1, random_state=0).to_csv("table.csv")
+    outcome = told(command)
+    assert outcome.err == (
+        "gpustump: column '' is used as a feature, but looks like an index: its values are all "
+        "different; --drop '' leaves it out\n"
+    )
+    assert outcome.row("features") == "3"
+    assert "''  " in outcome.out[outcome.out.index("most votes") :]
+    assert "'' <= " in command.succeeds("inspect", "model.json").out
+    dropped = told(command, "--drop", "")
+    assert dropped.err == ""
+    assert dropped.row("features") == "2"
+
+
+def test_an_index_that_pandas_keeps_in_parquet_is_left_out(command):
+    table = indexed()
+    table["__index_level_0__"] = np.arange(len(table))
+    table.to_parquet("table.parquet")
+    outcome = command("train", "table.parquet", "--target", "label", "--rounds", 3)
+    assert "'__index_level_0__' is left out" in outcome.err
+
+
+def test_names_that_are_blank_are_shown_in_quotes(command):
+    r = np.random.default_rng(0)
+    colour = r.choice(["red", "blue"], 80)
+    table = pandas.DataFrame({"x": r.normal(size=80), "": colour, "label": colour == "red"})
+    table["label"] ^= r.random(80) < 0.1
+    Path("table.csv").write_text(table.to_csv(index=False).replace('""', ""))
+    outcome = command.succeeds("train", "table.csv", "--target", "label", "--rounds", 4)
+    assert outcome.row("encoded").startswith("'': text, 2 features: blue, red")
+    assert "''=blue" in outcome.out[outcome.out.index("most votes") :]
+    assert "'' is not blue" in command.succeeds("inspect", "model.json").out
+
+
+def test_a_column_without_name_and_values_is_left_out(command):
+    table = indexed()
+    lines = table.to_csv(index=False).splitlines()
+    Path("table.csv").write_text("".join(f"{line},\n" for line in lines))
+    outcome = told(command)
+    assert outcome.err == "gpustump: column '' is left out: it has neither a name nor values\n"
+    assert outcome.row("features") == "2"
+
+
+def frame_of(n_classes: int = 2) -> pandas.DataFrame:
+    """Colours, one of them missing at times, numbers, and labels that follow from both."""
+    random = np.random.default_rng(0)
+    colour = random.choice(["red", "green", "blue", "light blue", "pink"], 300)
+    size = np.round(random.normal(size=300), 3)
+    score = np.isin(colour, ["red", "light blue"]) + 0.5 * size + 0.2 * random.normal(size=300)
+    words = np.asarray(["no", "perhaps", "yes"] if n_classes == 3 else ["no", "yes"])
+    labels = words[np.argsort(np.argsort(score)) * n_classes // 300]
+    frame = pandas.DataFrame({"colour": colour.astype(object), "size": size, "label": labels})
+    frame.loc[::17, "colour"] = None
+    return frame
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_the_model_is_that_of_the_estimator_on_the_frame(command, loss, n_classes):
+    frame = frame_of(n_classes)
+    frame.to_csv("table.csv", index=False)
+    cls = {"exponential": AdaBoostClassifier, "logistic": LogitBoostClassifier}[loss]
+    options = ("--categories", "sets", "--loss", loss, "--rounds", "20")
+    outcome = command.succeeds("train", "table.csv", "--target", "label", *options)
+    rows = np.arange(len(frame))
+    rows = np.sort(train_test_split(rows, test_size=0.2, random_state=0, stratify=frame.label)[0])
+    X = frame[["colour", "size"]]
+    own = cls(n_estimators=20, categorical_features="from_dtype", device="cpu")
+    own.fit(X.iloc[rows], frame.label[rows])
+    model = StumpEnsemble.load("model.json")
+    assert model.digest() == own.model_.digest() == outcome.row("digest")
+    assert outcome.row("features") == "2"
+    assert outcome.row("encoded").endswith("text, 5 categories: blue, green, light blue, pink, red")
+    command.succeeds("predict", "model.json", "table.csv", "-o", "out.csv")
+    assert pandas.read_csv("out.csv").prediction.tolist() == own.predict(X).tolist()
+    command.succeeds("explain", "model.json", "table.csv", "-o", "parts.csv")
+    parts = pandas.read_csv("parts.csv")
+    assert "colour" in parts.columns[0]
+    assert np.array_equal(model.decision_function(frame), own.decision_function(X))
+
+
+def test_rules_name_the_categories_on_the_left(command):
+    frame_of().to_csv("table.csv", index=False)
+    options = ("--categories", "sets", "--rounds", "3")
+    command.succeeds("train", "table.csv", "--target", "label", *options)
+    out = command.succeeds("inspect", "model.json").out
+    first = StumpEnsemble.load("model.json").members[0].stumps[0]
+    assert (first.left, first.right) == ((0, 1, 3), (2, 4))
+    assert "1. " in out
+    assert "colour in {blue, green, pink} -> no, else yes" in " ".join(out.split())
+    command.succeeds("train", "table.csv", "--target", "label", *options, "--loss", "logistic")
+    out = " ".join(command.succeeds("inspect", "model.json").out.split())
+    assert "colour in {blue, green, pink} -> no +" in out
+
+
+@pytest.mark.filterwarnings("ignore:.* made no round")
+def test_up_to_254_values_are_taken_as_sets_and_the_report_is_written(command):
+    pytest.importorskip("matplotlib")
+    report = ("--report", "report.html")
+    for n in (254, 255):
+        values = np.tile([f"v{k}" for k in range(n)], 4)
+        label = np.where(np.arange(4 * n) % n % 2 == 0, "even", "odd")
+        pandas.DataFrame({"v": values, "w": 1.5, "label": label}).to_csv("many.csv", index=False)
+        arguments = ("train", "many.csv", "--target", "label", "--rounds", "2")
+        if n == 255:
+            said = command.refuses(*arguments, "--categories", "sets")
+            assert "text with 255 distinct values, more than 254" in said
+        else:
+            command.succeeds(*arguments, "--categories", "sets", *report)
+            assert "more than 64" in command.refuses(*arguments)
+
+
+@pytest.mark.filterwarnings("default:.* has values that were not in training")
+def test_codes_that_are_no_categories_are_told_of_once(command):
+    random = np.random.default_rng(0)
+    X = pandas.DataFrame({"code": random.choice([0, 1, 3], 40), "size": random.normal(size=40)})
+    model = LogitBoostClassifier(n_estimators=5, categorical_features=["code"])
+    model.fit(X, (X["code"] == 1) ^ (X["size"] > 1)).model_.save("model.json")
+    X.assign(code=[2, 0.5, *X["code"][2:]]).to_csv("table.csv", index=False)
+    told = "'code' has values that were not in training in 2 rows, such as '2'"
+    for name in ("predict", "explain"):
+        outcome = command(name, "model.json", "table.csv", "-o", f"{name}.csv")
+        assert outcome.err.splitlines() == [f"gpustump: {told}; they count as missing"]
+    parts = pandas.read_csv("explain.csv")["code"]
+    assert parts[0] == parts[1] == model.shape_function("code").missing
+    outcome = command("explain", "model.json", "table.csv", "--row", "2")
+    assert outcome.err.count("such as '0.5'") == 1
+
+
+RANDOM = np.random.default_rng(5)
+X = RANDOM.normal(size=(200, 3))
+Y = (np.abs(X[:, 0]) + X[:, 1] + RANDOM.normal(size=200) > 0.8).astype(int)
+COLOURS = np.where(X[:, 2] > 0, "red", "blue")
+
+
+@pytest.fixture
+def ordered(command):
+    """A table whose second column has a name that holds a comma and an equals sign."""
+    columns = (*X[:, :2].T, COLOURS, Y, np.digitize(X[:, 1], [-0.5, 0.5]))
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    lines = ['age,"size,a=b",colour,y,three', *(",".join(map(str, row)) for row in rows)]
+    (command.folder / "table.csv").write_text("\n".join(lines))
+
+
+def constrained(command, *options: str) -> dict[str, str]:
+    outcome = command.succeeds("train", "table.csv", "--target", "y", "--force", *options)
+    with open("model.json") as file:
+        details = json.load(file)["details"]["training"]
+    return {"shown": outcome.out, "monotone": details.get("monotone")}
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.usefixtures("ordered")
+def test_the_model_is_that_of_the_estimator_with_the_same_constraints(command, loss):
+    constraints = ("--monotone", "age=1", "--monotone", "size,a=b=-1")
+    found = constrained(command, "--drop", "three", "--loss", loss, "--rounds", "20", *constraints)
+    assert found["monotone"] == {"age": 1, "size,a=b": -1}
+    assert "monotone" in found["shown"]
+    assert "age=1, size,a=b=-1" in found["shown"]
+    kind = AdaBoostClassifier if loss == "exponential" else LogitBoostClassifier
+    table = np.stack([*X[:, :2].T, COLOURS == "blue", COLOURS == "red"], axis=1)
+    rows, _ = train_test_split(np.arange(200), test_size=0.2, random_state=0, stratify=Y)
+    rows.sort()
+    expected = kind(n_estimators=20, monotonic_cst=[1, -1, 0, 0], device="cpu")
+    expected.fit(table[rows], Y[rows])
+    model = StumpEnsemble.load("model.json")
+    assert np.array_equal(model.decision_function(table), expected.decision_function(table))
+
+
+@pytest.mark.usefixtures("ordered")
+def test_several_constraints_stand_in_one_option_and_zeros_are_no_constraints(command):
+    found = constrained(command, "--rounds", "3", "--monotone", "age=+1, three=0")
+    assert found["monotone"] == {"age": 1}
+    unconstrained = constrained(command, "--rounds", "3", "--monotone", "age=0")
+    assert unconstrained["monotone"] is None
+    assert "monotone" not in unconstrained["shown"]
+
+
+CONSTRAINTS_REFUSED = [
+    (["--monotone", "age"], "not of the form COL=1"),
+    (["--monotone", "agee=1"], "Did you mean 'age'?"),
+    (["--monotone", "y=1"], "not a feature"),
+    (["--monotone", "age=1,age=-1"], "twice"),
+    (["--monotone", "colour=1"], "a column of text"),
+    (["--monotone", "age=1", "--target", "three", "--votes", "real"], "is for two classes"),
+]
+
+
+@pytest.mark.usefixtures("ordered")
+def test_other_constraints_are_refused_before_anything_is_trained(command):
+    for options, problem in CONSTRAINTS_REFUSED:
+        target = [] if "--target" in options else ["--target", "y"]
+        assert problem in command.refuses("train", "table.csv", *target, *options)
