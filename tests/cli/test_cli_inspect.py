@@ -52,18 +52,27 @@ def test_stumps_read_as_rules_in_the_models_own_names(command):
     assert lines[4].split() == ["digest", model.digest()]
 
 
-def test_a_stump_on_missing_values_alone_says_so(command):
-    saved([Stump(1, math.inf, 1, -1, 0.1)], feature_names=("a", "b", "c"))
-    assert "b is present -> 1 " in command.succeeds("inspect", "model.json").out
-
-
-def test_a_vote_on_missing_values_that_was_not_learnt_is_a_dash(command):
-    saved(
-        [Stump(0, 0.5, 1, -1, 0.1), Stump(1, 0.5, 1, -1, 0.2)], missing_learnt=(True, False, True)
+def test_rules_of_every_kind_and_as_many_as_asked_for(command):
+    names = {"feature_names": ("\x1b[31mred\n", "b", "c")}  # nothing of it reaches the terminal
+    stumps = [
+        Stump(0, 1.0, 1, -1, 0.1),
+        Stump(1, math.inf, 1, -1, 0.1),
+        Interval(2, 1.0, 3.0, 1, -1, 0.1),
+    ]
+    saved(stumps, missing_learnt=(True, True, False), **names)
+    out = command.succeeds("inspect", "model.json").out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert r"1. \x1b[31mred\n <= 1 -> 1, else -1 -1 1.000 0.100" in lines
+    assert "2. b is present -> 1 -1 0.500 0.100" in lines
+    assert "3. 1 < c <= 3 -> 1, else -1 - 0.333 0.100" in lines  # it was missing in no sample
+    assert all(line.isprintable() for line in out.splitlines())
+    assert (
+        "and 1 rule more: --rounds 3"
+        in command.succeeds("inspect", "model.json", "--rounds", 2).out
     )
-    lines = command.succeeds("inspect", "model.json").out.splitlines()
-    missing = [line.split()[-3] for line in lines if line.startswith(("1.", "2."))]
-    assert missing == ["-1", "-"]
+    assert "rule" not in command.succeeds("inspect", "model.json", "--rounds", 0).out
+    saved([])
+    assert "no stump is better than chance" in command.succeeds("inspect", "model.json").out
 
 
 def test_long_categories_stay_different_and_a_midnight_is_a_date(command):
@@ -84,23 +93,6 @@ def test_long_categories_stay_different_and_a_midnight_is_a_date(command):
     assert rules[3:] == ["at <= 1971-01-01", "at <= 1971-01-01 00:01:00"]
 
 
-def test_an_interval_is_a_rule(command):
-    saved([Interval(0, 1.0, 3.0, 1, -1, 0.1)])
-    assert "1 < column 0 <= 3 -> 1, else -1" in command.succeeds("inspect", "model.json").out
-
-
-def test_as_many_rules_as_asked_for(command):
-    saved([Stump(0, float(k), 1, 1, 0.1) for k in range(30)])
-    assert "and 10 rules more: --rounds 30" in command.succeeds("inspect", "model.json").out
-    assert "rules more" not in command.succeeds("inspect", "model.json", "--rounds", 30).out
-    assert "rule" not in command.succeeds("inspect", "model.json", "--rounds", 0).out
-
-
-def test_a_model_without_stumps_says_so(command):
-    saved([])
-    assert "no stump is better than chance" in command.succeeds("inspect", "model.json").out
-
-
 @pytest.mark.filterwarnings("ignore:y holds one class only")
 @pytest.mark.parametrize("cls", [AdaBoostClassifier, LogitBoostClassifier])
 def test_a_model_of_one_class_is_described_and_predicts(command, cls):
@@ -109,13 +101,6 @@ def test_a_model_of_one_class_is_described_and_predicts(command, cls):
     np.save("x.npy", np.zeros((2, 2)))
     lines = command.succeeds("predict", "model.json", "x.npy", "--output", "-").out.splitlines()
     assert lines[1:] == ["1,yes,1.0", "2,yes,1.0"]
-
-
-def test_control_characters_do_not_reach_the_terminal(command):
-    saved([Stump(0, 1.0, 1, -1, 0.1)], feature_names=("\x1b[31mred\n", "b", "c"))
-    out = command.succeeds("inspect", "model.json").out
-    assert r"\x1b[31mred\n <= 1" in out
-    assert all(line.isprintable() for line in out.splitlines())
 
 
 def test_encoded_columns_read_as_they_were_written(command):

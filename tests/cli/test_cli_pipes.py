@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -36,16 +35,6 @@ def table(command: Command) -> np.ndarray:
 
 def give(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-
-
-def run_on(content: bytes, *arguments: object, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "gpustump", *map(str, arguments)],
-        input=content,
-        capture_output=True,
-        cwd=folder,
-        timeout=120,
-    )
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.csv.gz", "t.tsv", "x.npy", "x.npz"])
@@ -102,17 +91,24 @@ def test_what_standard_input_cannot_be_is_refused_by_its_name(command, table, mo
     assert command.refuses("inspect", "-") == "standard input is closed."
 
 
-def test_a_model_on_standard_output_is_the_file_and_the_summary_goes_to_stderr(command, table):
-    done = run_on(
-        Path("t.npz").read_bytes(),
-        *("train", "-", "--target", "y", "--rounds", 10, "-o", "-"),
-        folder=command.folder,
-    )
-    assert done.returncode == 0
-    assert done.stdout == Path("model.json").read_bytes()
-    assert b"held-out accuracy" in done.stderr
-    assert b"written            standard output, " in done.stderr
+def test_a_model_on_a_stream_is_the_file_and_the_summary_goes_to_stderr(
+    command, table, monkeypatch
+):
+    give(monkeypatch, Path("t.npz").read_bytes())
+    outcome = command("train", "-", "--target", "y", "--rounds", 10, "-o", "-")
+    assert outcome.code == 0
+    assert outcome.out == Path("model.json").read_text()
+    assert "held-out accuracy" in outcome.err
+    assert "written            standard output, " in outcome.err
     assert not Path("-").exists()
+    if os.name == "posix":
+        os.mkfifo("pipe")
+        found: list[str] = []
+        reader = threading.Thread(target=lambda: found.append(Path("pipe").read_text()))
+        reader.start()
+        command.succeeds("train", "t.npz", "--target", "y", "--rounds", 10, "--quiet", "-o", "pipe")
+        reader.join(60)
+        assert found == [outcome.out]
 
 
 def test_results_are_refused_where_standard_output_is_closed(command, table, monkeypatch):
