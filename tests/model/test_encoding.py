@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from gpustump import AdaBoostClassifier, Member, ModelFileError, StumpEnsemble, plots, theory
+from gpustump import AdaBoostClassifier, Member, ModelFileError, StumpEnsemble, theory
 from gpustump.data.frames import columns_of
 from gpustump.learners.category_split import CategoryStump
 from gpustump.model.encoding import Encoding, InputColumn, Unseen, encode, stored_encoding
@@ -66,22 +66,6 @@ def test_a_saved_model_finds_the_columns_of_a_frame_by_name(named, library):
         assert (named.decision_function(X) == expected).all()
     unnamed = dataclasses.replace(named, feature_names=None)
     assert (unnamed.decision_function(frame) == expected).all()
-
-
-def test_pictures_find_columns_by_name(named):
-    pytest.importorskip("matplotlib")
-    frame, _ = numbers(1)
-    limits = [
-        plots.shape_function(named, "worst area", X=X).get_xlim()
-        for X in (frame, frame[NAMES[::-1]])
-    ]
-    assert limits[0] == limits[1]
-    row = frame.iloc[5]
-    shown = [
-        [label.get_text() for label in plots.explanation(named, one).get_yticklabels()]
-        for one in (row.to_numpy(), row, row[::-1])
-    ]
-    assert shown[0] == shown[1] == shown[2]
 
 
 @pytest.mark.parametrize(
@@ -309,14 +293,3 @@ def test_words_for_missing_values_are_part_of_the_encoding_and_hold_for_frames()
         with pytest.raises(ValueError, match="here it holds text, for example 'none'"):
             encoded(Encoding(columns, 2, True, words), x=["1", "none"], kind=["1", "2"])
     assert encoded(plain, x=[1.0, 2.0], kind=[2, 1])[0].tolist() == [[1, 0, 1], [2, 1, 0]]
-
-
-def test_pictures_show_a_text_column_as_one(mixed):
-    pytest.importorskip("matplotlib")
-    frame = pd.DataFrame(raw_table(1))
-    frame["since"] = pd.to_datetime(frame["since"])
-    panels = plots.shape_functions(mixed, X=frame)
-    assert {ax.get_xlabel() for ax in panels[0].figure.axes} >= {"colour", "size", "member"}
-    for ax in (plots.importances(mixed), plots.explanation(mixed, frame.iloc[3])):
-        names = [label.get_text() for label in ax.get_yticklabels()]
-        assert sum(name.startswith("colour") for name in names) == 1

@@ -9,16 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from awkward_tables import DATA, made
-from backends import NUMPY, Backend
+from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_models import region_model, rows
-from models_by_hand import bits, predicted_by_hand, skip_if_lacking, trained
+from models_by_hand import bits, predicted_by_hand
 
 from gpustump import AdaBoostClassifier, Interval, Member, Stump, StumpEnsemble
-
-NAMES = sorted(DATA)[1::8]
 
 
 @functools.cache
@@ -28,19 +25,6 @@ def of_three_classes() -> tuple[np.ndarray, np.ndarray, StumpEnsemble]:
     X[rng.random(X.shape) < 0.1] = np.nan
     y = (np.nan_to_num(X[:, 0]) > 0.3).astype(int) + (np.nan_to_num(X[:, 1]) > 0)
     return X, y, AdaBoostClassifier(n_estimators=15).fit(X, y).model_
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_contributions_add_up_to_the_score_bit_for_bit_in_every_library(backend: Backend, name):
-    data = made(name)
-    skip_if_lacking(backend, data)
-    learner = "interval" if NAMES.index(name) % 2 else "stump"
-    model = trained(NUMPY, data, 12, None, weak_learner=learner)
-    X = backend.asarray(data.X)
-    parts = backend.to_numpy(model.explain(X))
-    score = backend.to_numpy(model.decision_function(X))
-    assert bits(parts.sum(axis=1)) == bits(score + 0.0)
-    assert bits(parts + 0.0) == bits(model.explain(data.X) + 0.0)
 
 
 def made_up(seed: int, n_features: int, n_stumps: int) -> tuple[StumpEnsemble, np.ndarray]:
@@ -77,22 +61,6 @@ def test_contributions_and_shape_functions_are_the_votes_of_each_feature(seed, n
         table = model.shape_function(feature)
         assert bits(table.look_up(X[:, feature]) + 0.0) == bits(explained[:, feature] + 0.0)
     assert set(explained[:, -1].tolist()) == {model.intercepts[0]}
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_each_class_has_its_own_contributions_with_names(shared):
-    model = region_model(np.random.default_rng(5), 15, 4, 3, shared=shared)
-    X = rows(np.random.default_rng(3), 70, 4, "float64")
-    explained = model.explain(X)
-    assert np.array_equal(explained.sum(axis=2), model.decision_function(X))
-    for number, label in enumerate(model.classes):
-        for feature in range(4):
-            shape = model.shape_function(feature, label=label)
-            assert (shape.look_up(X[:, feature]) == explained[:, number, feature]).all()
-    assert model.contribution_names[:6] == (
-        "0: x0", "0: x1", "0: x2", "0: x3", "0: (intercept)", "1: x0",
-    )  # fmt: skip
-    assert len(set(model.contribution_names)) == 15
 
 
 def test_a_shape_function_holds_thresholds_values_and_the_vote_for_missing_values():

@@ -76,22 +76,18 @@ def test_wrong_numbers_are_refused_by_their_name(changes, said):
         RegionMember(**given)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
+def test_a_stump_that_could_not_predict_cannot_be_made():
+    for fields, message in (
         ((0, math.nan, 1, 1, 0.1), "threshold must be a number or infinite; got NaN"),
         ((0, 0.0, 0, 1, 0.1), r"polarity must be \+1 or -1; got 0"),
         ((0, 0.0, 1, 2, 0.1), r"missing must be \+1 or -1; got 2"),
-    ],
-)
-def test_a_stump_that_could_not_predict_cannot_be_made(fields, message):
-    with pytest.raises(ValueError, match=message):
-        Stump(*fields)
-    for vote in (math.nan, math.inf):
-        with pytest.raises(ValueError, match="votes must be finite"):
-            Member((Stump(0, 0.5, 1, 1, 0.4),), (vote,))
-    with pytest.raises(ValueError, match="stumps and votes must be equally many; got 1 and 2"):
-        Member((Stump(0, 0.5, 1, 1, 0.4),), (1.0, 2.0))
+    ):
+        with pytest.raises(ValueError, match=message):
+            Stump(*fields)
+    for votes in ((math.nan,), (math.inf,), (1.0, 2.0)):
+        message = "equally many; got 1 and 2" if len(votes) == 2 else "votes must be finite"
+        with pytest.raises(ValueError, match=message):
+            Member((Stump(0, 0.5, 1, 1, 0.4),), votes)
 
 
 @pytest.mark.parametrize("threshold", [-math.inf, 0.25, 1e308, math.inf])
