@@ -206,18 +206,6 @@ def test_a_loss_is_never_negative_and_right_for_the_worst_scores(scoring, link):
     assert -found == pytest.approx(factor * top + more, abs=K * 2.0**-24)
 
 
-@pytest.mark.parametrize("scoring", SCORINGS)
-@pytest.mark.parametrize("scale", [0.1, 3.0, 20_000.0])
-def test_two_outputs_of_opposite_scores_score_as_one_output_does(scoring, scale):
-    """P is the same if F of the softmax is half of that of the single output."""
-    classes, weights, half = drawn(1, 80, scale, seed=1)
-    one, two = score_of(scoring, classes, weights, 2 * half), np.stack([-half, half], axis=1)
-    if scoring in LOG_LOSSES:
-        assert score_of(scoring, classes, weights, two, "softmax", 2) == one
-    if scoring != "neg_log_loss":
-        assert score_of(scoring, classes, weights, 2 * two, "logistic", 2) == one
-
-
 def test_of_equal_scores_the_first_class_counts(backend: Backend):
     scores = np.asarray([[1.0, 1, 0, 0], [0, 2, 2, 2], [3, 3, 3, 3], [0, 0, 0, 5]])
     for classes, right in (([0, 1, 0, 3], 1.0), ([1, 2, 3, 3], 0.25)):
@@ -243,15 +231,6 @@ def test_the_area_under_the_roc_curve_counts_pairs_and_ties_by_half(n_outputs):
                 total += pair
             areas.append(float(won / total))
         assert score_of("roc_auc", classes, weights, scores) == math.fsum(areas) / n_outputs
-
-
-def test_the_area_under_the_roc_curve_takes_weights_of_any_size():
-    classes, _, scores = drawn(K, 400)
-    tiny_class = np.where(classes == 2, 1e-9, 1.0) * RNG.uniform(0.5, 2, 400)
-    for weights in (tiny_class, RNG.exponential(size=400) ** 6, np.full(400, 1 / 3)):
-        areas = [roc_auc_score(classes == k, scores[:, k], sample_weight=weights) for k in range(K)]
-        found = score_of("roc_auc", classes, weights, scores)
-        assert found == pytest.approx(np.mean(areas), abs=1e-6)
 
 
 @pytest.mark.parametrize("n_outputs", [1, K])
@@ -316,7 +295,7 @@ def added_up(groups: list[list[int]]) -> list[int]:
 
 @pytest.mark.parametrize("has_kernels", [False, True])
 @pytest.mark.parametrize("n_outputs", [1, K])
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(ADDITIVE), st.sampled_from(LINKS))
 def test_parts_and_totals_of_groups_add_up_to_those_of_all_samples(
     has_kernels, n_outputs, seed, scoring, link
@@ -347,20 +326,6 @@ def test_parts_and_totals_of_groups_add_up_to_those_of_all_samples(
     assert error_of(*added_up(errors)) == everything.error(scores)
 
 
-@pytest.mark.parametrize("n_outputs", [1, K])
-@pytest.mark.parametrize("scoring", ADDITIVE)
-def test_no_samples_add_nothing_in_every_library(backend: Backend, scoring, n_outputs):
-    classes, weights, scores = drawn(n_outputs)
-    none = (classes[:0], IntegerWeights.of(weights).values[:0], scores[:0])
-    classes, values, scores = map(backend.asarray, none)
-    with computing_on(classes):
-        nobody = watched(classes, IntegerWeights(values, 1), n_outputs)
-    for link in LINKS[:n_outputs]:
-        score = additive_scorer(scoring, nobody, link)
-        assert {*score.parts(scores), *score.totals} == {0}
-        assert nobody.right_weight(scores) == weight_of(nobody) == 0
-
-
 def test_the_area_under_the_roc_curve_is_not_additive():
     samples = watched(np.asarray([0, 1]), IntegerWeights.of(np.ones(2)), 1)
     assert not isinstance(scorer("roc_auc", samples), AdditiveScorer)
@@ -370,8 +335,11 @@ def test_the_area_under_the_roc_curve_is_not_additive():
 
 
 @pytest.mark.parametrize("scoring", [*LOG_LOSSES, "neg_exponential_loss"])
-@pytest.mark.parametrize("rate", [1e-6, 3.0, 2000.0])
-@pytest.mark.parametrize(("kind", "n_classes"), classifiers.CASES)
+@pytest.mark.parametrize("rate", [1e-6, 2000.0])
+@pytest.mark.parametrize(
+    ("kind", "n_classes"),
+    [("discrete", 2), ("real-shared", 3), ("newton", 3), ("newton-shared", 3)],
+)
 def test_scores_of_fits_are_right_or_infinite_at_any_learning_rate(kind, n_classes, rate, scoring):
     X, y = classifiers.drawn(n_classes, n_samples=60)
     X_val, y_val = classifiers.drawn(n_classes, n_samples=15, seed=1)

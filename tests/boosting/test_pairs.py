@@ -46,13 +46,6 @@ def test_pairs_learn_what_no_sum_of_functions_of_one_feature_can():
     assert (model.predict(test_X) == test_y).mean() > 0.9
 
 
-def test_the_pair_that_matters_is_chosen_first():
-    X, y = xor_table(n_features=6)
-    order = [3, 5, 0, 2, 1, 4]
-    (pair,) = small(interactions=1).fit(X[:, order], y).model_.pairs
-    assert [order[own] for own in pair.features] == [0, 1]
-
-
 def test_pairs_that_are_named_are_learnt():
     pandas = pytest.importorskip("pandas")
     X, y = xor_table()
@@ -208,15 +201,6 @@ def test_many_categories_share_bins_of_neighbours():
     axis, _ = axes_of(X, np.arange(3000), [0, 1], (0,), {}).axes
     assert axis.n_bins <= 32
     assert sorted(number for own in axis.groups for number in own) == np.unique(X[:, 0]).tolist()
-
-
-def test_a_bag_and_the_average_are_consistent():
-    X, y = xor_table()
-    model = small(n_bags=3).fit(X, y).model_
-    scores = np.mean([own.decision_function(X) for own in model.bag_models], axis=0)
-    units = np.abs(scores - model.decision_function(X)) / VOTE_UNIT
-    assert units.max() <= (len(model.pairs) + 1) / 2 + 1
-    assert replace(model, pairs=(), moved=()) != model
 
 
 def test_an_audit_learns_the_pairs_again_and_names_the_pair_that_differs():

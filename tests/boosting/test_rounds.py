@@ -225,38 +225,13 @@ def test_votes_never_sum_to_more_than_float64_can_add_exactly():
     assert all((vote / VOTE_UNIT).is_integer() for vote in votes)
 
 
-@hypothesis_settings(max_examples=300)
+@hypothesis_settings(max_examples=100)
 @given(st.integers(1, 2**60), st.integers(0, 2**61), st.floats(1e-3, 4.0))
 def test_votes_are_the_formula_to_the_nearest_unit(wrong, more, learning_rate):
     vote = vote_of(wrong, 2 * wrong + more, learning_rate)
     expected = learning_rate / 2 * math.log1p(more / wrong)
     assert (vote / VOTE_UNIT).is_integer()
     assert vote == pytest.approx(expected, rel=1e-14, abs=0.5000001 * VOTE_UNIT)
-
-
-def test_a_sample_of_weight_zero_is_as_if_it_were_not_there(backend: Backend):
-    _, (X, y, w, _) = drawn_samples("discrete", 3)
-    w[::3] = 0.0
-    w[1] = 5e-324  # below the smallest normal number: counts as zero
-    kept = w > 1e-300
-    records = list(boost(*(backend.asarray(a) for a in (X, y, w)), n_rounds=6))
-    assert records == list(boost(X[kept], y[kept], w[kept], n_rounds=6))
-
-
-@each_kind
-def test_resumed_rounds_are_those_of_an_uninterrupted_run_in_every_library(backend: Backend, kind):
-    settings, samples = drawn_samples(kind, seed=6)
-    run = boosting(replace(settings, learning_rate=0.5), samples, n_rounds=7)
-    whole = list(run)
-    stumps, votes = [record.stump for record in whole], [record.vote for record in whole]
-    for done in (0, 1, 4, 7):
-        own = replace(settings, learning_rate=0.5)
-        again = boosting(own, samples, n_rounds=7, backend=backend)
-        assert [*again.resume(stumps[:done], votes[:done]), *again] == whole
-        assert again.stop_reason == "limit"
-        assert again.model.digest() == run.model.digest()
-    with pytest.raises(ValueError, match=r"shorter|longer"):
-        again.resume(stumps[:1], [])
 
 
 @pytest.mark.parametrize("kind", ["real", "newton"])
@@ -283,29 +258,20 @@ def test_resumed_votes_are_used_as_given(kind):
 
 
 @pytest.mark.parametrize("kind", ["discrete", "newton"])
-def test_a_run_ends_at_its_callbacks_word_and_does_not_go_on_after_an_interruption(
-    kind, monkeypatch
-):
+def test_a_run_does_not_go_on_after_an_interruption(kind, monkeypatch):
     settings, (X, y, w, _) = drawn_samples(kind, 0)
-    seen: list[Any] = []
-
-    def stop_at_3(record: Any) -> bool:
-        seen.append(record)
-        return record.number == 3
-
-    run = boost(X, y, w, votes=settings.kind, callback=stop_at_3)
-    assert list(run) == seen
-    assert (len(seen), run.stop_reason) == (3, "callback")
-    run = boost(X, y, w, votes=settings.kind, callback=seen.append)  # returns None: goes on
+    run = boost(X, y, w, votes=settings.kind, callback=lambda record: record.number == 3)
+    assert (len(list(run)), run.stop_reason) == (3, "callback")
+    run = boost(X, y, w, votes=settings.kind, callback=lambda record: None)
     next(run)
 
     def interrupt(step: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run._state, "advance", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        next(run)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(run._state, "advance", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            next(run)
     with pytest.raises(RuntimeError, match="interrupted in the middle of a round"):
         next(run)
 
@@ -324,7 +290,7 @@ def adversarial(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.asarray(X), np.asarray(y), np.asarray(weights)
 
 
-@hypothesis_settings(max_examples=100)
+@hypothesis_settings(max_examples=40)
 @given(adversarial(), st.sampled_from([1e-6, 0.5, 1.0, 3.0, 1000.0, 30_000.0]))
 def test_integer_weights_always_sum_to_just_under_2_to_62(sample, learning_rate):
     """A sum that sank with the rounds would lose precision as quietly as an overflow."""
@@ -360,16 +326,6 @@ def test_heavy_samples_leave_the_others_their_bits_and_sums_do_not_overflow():
             lost = sum(Fraction(few[i]) for i in np.flatnonzero(stump.predict(X) != y))
             assert 0.0 <= stump.error <= 0.5
             assert stump.error == pytest.approx(float(lost / sum(map(Fraction, few))), abs=1e-18)
-
-
-def test_newton_votes_start_from_half_the_log_odds_of_the_labels():
-    settings, samples = drawn_samples("newton", 0)
-    run, w = boosting(settings, samples), samples.weights
-    share = w[samples.y == 1].sum() / w.sum()
-    assert run.constant[0] == pytest.approx(math.log(share / (1 - share)) / 2, abs=2.0**-36)
-    assert run.model.decision_function(samples.X[:3]).tolist() == [run.constant[0]] * 3
-    for kind in ("real", "discrete"):
-        assert boosting(VoteSettings(kind), samples).constant == (0.0,)
 
 
 @pytest.mark.parametrize("power", [-1020, -980, 0, 900])

@@ -153,15 +153,14 @@ def test_a_smoothing_round_takes_the_best_of_the_cuts_that_it_offers(seed):
     assert fit.rounds_[0][0].score < plain.rounds_[0][0].score
 
 
-@pytest.mark.parametrize("kind", ["newton", "shared newton"])
 @pytest.mark.parametrize("engine", ENGINES, ids=str)
 def test_every_way_of_every_engine_makes_the_same_smoothing_rounds(
-    engine: EngineUnderTest, kind: str
+    engine: EngineUnderTest,
 ):
     engine.skip_if_unusable()
     X = table(3, 120)
     y = np.where(X[:, 0] + X[:, 5] > 0, 1.0, -1.0)
-    case = Case.of(X, y).voting(kind, 1.0)
+    case = Case.of(X, y).voting("newton", 1.0)
     offers = Offers(Smoothing(4), CutPlaces.of(X))
 
     def rounds_of(prepared: Any, labels: Any, weights: Any) -> list[Any]:
@@ -209,27 +208,6 @@ def test_early_stopping_waits_for_the_end_of_the_smoothing_rounds():
     fit = LogitBoostClassifier(smoothing_rounds=30, **how).fit(X, y)
     assert fit.n_iter_ < 25
     assert 30 < len(fit.held_out_scores_[0]) < 50
-
-
-def test_a_warm_start_and_a_checkpoint_go_on_with_the_same_draws(tmp_path):
-    X, y = drawn(3, n_samples=150, missing=0.1)
-    how = {"smoothing_rounds": 9, "n_bags": 2, "random_state": 0, "device": "cpu"}
-    whole = LogitBoostClassifier(n_estimators=14, **how).fit(X, y)
-    for n_first in (4, 9, 11):
-        fit = LogitBoostClassifier(n_estimators=n_first, warm_start=True, **how).fit(X, y)
-        fit.set_params(n_estimators=14).fit(X, y)
-        assert fit.model_.digest() == whole.model_.digest()
-
-    def interrupt(record: Any) -> None:
-        if record.number == 6:
-            raise KeyboardInterrupt
-
-    path = str(tmp_path / "fit")
-    kept = {"n_estimators": 14, "checkpoint": path, **how}
-    with pytest.raises(KeyboardInterrupt):
-        LogitBoostClassifier(callback=interrupt, **kept).fit(X, y)
-    again = LogitBoostClassifier(**kept).fit(X, y)
-    assert again.model_.digest() == whole.model_.digest()
 
 
 def test_an_audit_finds_a_cut_that_a_smoothing_round_did_not_offer():

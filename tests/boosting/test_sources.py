@@ -1,13 +1,11 @@
 """The sources' own procedures, written from their definitions, find the same stumps and rounds.
 
-* Understanding Machine Learning [Shalev-Shwartz and Ben-David 2014], 10.1.1: the objective (10.1),
-  O(n_features * n_samples**2), and the recursion that makes it linear in the samples.
 * MATLAB's build_stump in its own names: ind, x0, s, werr, score_left, score_right, Idec.
 * AdaBoost [Freund and Schapire 1997; COS 511, lecture 11]: the distribution D_t kept explicitly and
   normalised in float64, edges, Z_t, the bound on the training error, the final sign.
 
-Weights of the first two are integers whose sum is a power of two, so that shares of the weight are
-exact in float64 and the procedures' answers can be compared with `==`, ties included.
+Weights of the first are integers whose sum is a power of two, so that shares of the weight are
+exact in float64 and the procedure's answers can be compared with `==`, ties included.
 """
 
 from __future__ import annotations
@@ -37,42 +35,6 @@ def samples(draw: st.DrawFn):
     counts[0] += 2 ** math.ceil(math.log2(sum(counts))) - sum(counts)
     D = np.asarray(counts) / sum(counts)
     return np.asarray(X).reshape(n_samples, n_features), np.asarray(y), D
-
-
-def erm_by_recursion(X, y, p) -> tuple[float, int, float, int]:
-    """(F*, j*, b*, theta*): F(b') = F(b) - theta * y_k * p_k as the threshold b passes sample k.
-
-    theta is the sign, b the threshold, p the distribution. The smallest F over the real splits
-    comes first, then that of the constants, whose threshold is infinite.
-    """
-    best = (math.inf, 0, math.inf, 1)
-    constant = (math.inf, 0, math.inf, 1)
-    for j in range(X.shape[1]):
-        order = np.argsort(X[:, j], kind="stable")
-        x = X[order, j]
-        here = (math.inf, 0, math.inf, 1)
-        for theta in (1, -1):
-            F = float(np.sum(p[y == theta]))  # b below all values: everything gets -theta
-            for k, i in enumerate(order):
-                F = F - theta * y[i] * p[i]
-                if k == len(order) - 1:
-                    if constant[0] > F:
-                        constant = (F, 0, math.inf, theta)
-                elif x[k] != x[k + 1]:
-                    b = float((x[k] + x[k + 1]) / 2)
-                    if here[0] > F or (here[0] == F and b < here[2]):
-                        here = (F, j, b, theta)
-        best = min(best, here, key=lambda found: found[0])
-    return constant if constant[0] < best[0] else best
-
-
-@settings(max_examples=150)
-@given(samples())
-def test_recursion_over_sorted_samples_finds_the_same_stump(sample):
-    X, y, D = sample
-    F, j, b, theta = erm_by_recursion(X, y, D)
-    stump = fit_stump(X, y, D)
-    assert (stump.error, stump.feature, stump.threshold, stump.polarity) == (F, j, b, theta)
 
 
 @dataclass

@@ -7,11 +7,12 @@ package must take the same splits and make the same votes, but for rounding.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from vote_runs import Samples, boosting
 
 from gpustump.boosting.votes.settings import VoteSettings
@@ -200,47 +201,23 @@ def test_newton_votes_of_several_classes_are_newton_steps_of_the_softmax_loss(n_
     check(VoteSettings("newton", 0.4, l2), samples, softmax_newton(X, y, weights, 0.4, l2))
 
 
-Load = Callable[[], tuple[np.ndarray, np.ndarray]]
-
-
-def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import load_breast_cancer
-
-    return load_breast_cancer(return_X_y=True)
-
-
-def wine() -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import load_wine
-
-    X, y = load_wine(return_X_y=True)
-    return X, (y == 1).astype(int)
-
-
-def diabetes() -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import load_diabetes
-
-    X, y = load_diabetes(return_X_y=True)
-    return X, (y > np.median(y)).astype(int)
-
-
-@pytest.mark.parametrize("load", [breast_cancer, wine, diabetes], ids=lambda load: load.__name__)
 @pytest.mark.parametrize(("rate", "l2"), [(0.3, 1.0), (1.0, 0.1)])
-def test_newton_votes_are_the_trees_of_depth_one_that_xgboost_grows(load: Load, rate, l2):
+def test_newton_votes_are_the_trees_of_depth_one_that_xgboost_grows(rate, l2):
     """XGBoost adds up float32 gradients; a leaf is twice a vote, as the log-odds are twice F."""
     pytest.importorskip("xgboost", reason="xgboost is not installed")
-    X, y = load()
-    X = X.astype(np.float32)
-    samples = Samples(X, 2.0 * y - 1.0, np.ones(len(y)), 1)
-    run = boosting(VoteSettings("newton", rate, l2), samples, n_rounds=N_ROUNDS)
-    trees = xgboost_trees(X, y, rate, l2)
-    for number, (record, (feature, threshold, left, right)) in enumerate(
-        zip(run, trees, strict=True)
-    ):
-        split, column = record.stump, X[:, feature]
-        assert split.feature == feature, number
-        assert np.array_equal(column <= split.threshold, column < threshold), number
-        found = 2 * np.asarray(record.votes)[:2, 0]
-        assert np.allclose(found, [left, right], rtol=1e-4, atol=1e-5), number
+    for load in (load_breast_cancer, load_wine, load_diabetes):
+        X, y = load(return_X_y=True)
+        X, y = X.astype(np.float32), (y > np.mean(y)).astype(int)
+        samples = Samples(X, 2.0 * y - 1.0, np.ones(len(y)), 1)
+        run = boosting(VoteSettings("newton", rate, l2), samples, n_rounds=N_ROUNDS)
+        trees = xgboost_trees(X, y, rate, l2)
+        for number, (record, tree) in enumerate(zip(run, trees, strict=True)):
+            (feature, threshold, *leaves), split = tree, record.stump
+            assert split.feature == feature, number
+            column = X[:, feature]
+            assert np.array_equal(column <= split.threshold, column < threshold), number
+            found = 2 * np.asarray(record.votes)[:2, 0]
+            assert np.allclose(found, leaves, rtol=1e-4, atol=1e-5), number
 
 
 def xgboost_trees(
