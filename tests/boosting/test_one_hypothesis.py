@@ -1,7 +1,7 @@
 """The one best split for real and for Newton votes: ties, the first round of boosting, bad votes.
 
-That no split is better, and what its regions vote, is proved in tests/theory/test_split_scores.py and
-in tests/engines/test_oracle.py.
+That no split is better, and what its regions vote, is proved in tests/theory/test_split_scores.py
+and in test_votes_from_the_papers.py.
 """
 
 from __future__ import annotations
