@@ -230,9 +230,9 @@ class Weighed(Together):
 def most_bytes(
     n_copies: int, kind: str, max_cuts: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> int:
-    """The most that a shard sends in one of a few rounds, for 100 features.
+    """The most that a shard sends in one of a few rounds, for 40 features.
 
-    The table holds 20 000 samples so many times, no two of them quite the same.
+    The table holds 10 000 samples so many times, no two of them quite the same.
     """
     made: list[Weighed] = []
 
@@ -242,7 +242,7 @@ def most_bytes(
 
     monkeypatch.setattr(spread_tables, "Together", together)
     random = np.random.default_rng(0)
-    X = random.standard_normal((20_000, 100), dtype=np.float32)
+    X = random.standard_normal((10_000, 40), dtype=np.float32)
     y = np.tile(signs(np.abs(X[:, 0]) + X[:, 1] + X[:, 2] * X[:, 3], random), n_copies)
     X = np.tile(X, (n_copies, 1))
     X += np.float32(0.001) * random.standard_normal(X.shape, dtype=np.float32)

@@ -21,6 +21,7 @@ from hard_cases import (
     WITH_CATEGORIES,
     WITH_SIGNS,
     large_case,
+    of_outputs,
     small_case,
     voting,
     with_categories,
@@ -47,16 +48,27 @@ NO_LIBRARIES = [engine for engine in ENGINES if not engine.is_library]
 ANY_SHAPE = [engine for engine in ENGINES if not engine.compiles_for_every_shape]
 CONSTRAINED = ("discrete", "real", "newton")
 """Kinds of votes for which features may be constrained."""
-FROM_KNOWN_SCORES = ("newton", "shared newton")
-"""Kinds of votes of runs that may start from known scores."""
+FOR_ANY_VOTES = ("duplicated_features", "some_rows_of_a_table")
+"""Larger tables for kinds of votes without signs."""
+EXAMPLES_OF_LIBRARIES = 2
+"""How many tables are drawn where only the library differs from the reference on NumPy."""
 
 
 def with_kinds(
-    engines: Sequence[EngineUnderTest], kinds: tuple[str, ...] = ALL_KINDS
+    engines: Sequence[EngineUnderTest], of_libraries: tuple[str, ...] = ALL_KINDS
 ) -> pytest.MarkDecorator:
-    """Every engine with each kind of votes that it makes."""
-    pairs = [(engine, kind) for engine in engines for kind in kinds if kind in engine.kinds]
+    """Every engine with each kind of votes that it makes, or some kinds for array libraries."""
+    pairs = [
+        (engine, kind)
+        for engine in engines
+        for kind in (of_libraries if engine.is_library else ALL_KINDS)
+        if kind in engine.kinds
+    ]
     return pytest.mark.parametrize(("engine", "kind"), pairs, ids=[f"{e}-{k}" for e, k in pairs])
+
+
+FEW_KINDS = ("discrete", "shared newton")
+"""For array libraries, where a fact does not depend on the loss; all losses meet small tables."""
 
 
 OF_ONE_SHAPE = (
@@ -72,15 +84,17 @@ OF_ONE_SHAPE = (
 def small_cases() -> Iterator[tuple[EngineUnderTest, str, str]]:
     """All awkward tables for discrete votes, and a share of them for each other kind.
 
-    Array libraries take those about what libraries compute differently.
+    Array libraries take half of those about what libraries compute differently, all of which they
+    are trained on in `tests/test_digests.py`.
     """
     for engine in ENGINES:
         names = sorted(ABOUT_LIBRARIES if engine.is_library else SMALL)
         few = engine.compiles_for_every_shape or (engine.is_library and FIRST_WAY_ONLY)
-        yield from ((engine, "discrete", name) for name in names[:: 4 if few else 1])
+        step = 4 if few else 2 if engine.is_library else 1
+        yield from ((engine, "discrete", name) for name in names[::step])
         if "interval" in engine.kinds:
             step = 4 if engine.is_library else 2
-            yield from ((engine, "interval", name) for name in names[::step])
+            yield from ((engine, "interval", name) for name in names[1::step])
         kinds = [kind for kind in KINDS if kind != "discrete"]
         names = list(OF_ONE_SHAPE) if engine.compiles_for_every_shape else names
         for number, kind in enumerate(kinds):
@@ -89,31 +103,39 @@ def small_cases() -> Iterator[tuple[EngineUnderTest, str, str]]:
 
 @pytest.mark.parametrize(("engine", "kind", "name"), list(small_cases()), ids=str)
 def test_every_way_knows_the_references_facts_of_an_awkward_table(engine, kind, name):
-    """But for discrete votes of stumps, each of many ways meets a third of the tables."""
+    """Where ways are many, each meets a third of the tables."""
     case = small_case(name, kind)
     engine.skip_if_unusable(case.X.dtype.name)
-    if kind in WITH_SIGNS:
-        engine.check(case, kind)
-        return
-    n_ways = 1 if engine.compiles_for_every_shape else None
-    engine.check(case, n_ways=n_ways, third=sorted(SMALL).index(name) // (len(KINDS) - 1))
+    n_ways = 1 if engine.compiles_for_every_shape and kind not in WITH_SIGNS else None
+    third = sorted(SMALL).index(name) // (1 if kind in WITH_SIGNS else len(KINDS) - 1)
+    engine.check(case, kind, n_ways=n_ways, third=third)
 
 
-@with_kinds(NO_LIBRARIES, WITH_SIGNS)
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize(
+    ("engine", "kind", "name"),
+    [
+        (engine, kind, name)
+        for engine in NO_LIBRARIES
+        for kind in ALL_KINDS
+        for name in (LARGE if kind in WITH_SIGNS else FOR_ANY_VOTES)
+        if kind in engine.kinds
+    ],
+    ids=str,
+)
 def test_every_way_knows_the_references_facts_of_a_larger_table(engine, kind, name):
-    """Where ways are many, they share the tables."""
-    engine.skip_if_unusable()
-    engine.check(large_case(name), kind, third=list(LARGE).index(name) + (kind == "interval"))
-
-
-@with_kinds(NO_LIBRARIES, tuple(KINDS)[1:])
-@pytest.mark.parametrize("name", ["duplicated_features", "some_rows_of_a_table"])
-def test_every_way_knows_the_references_facts_of_a_larger_table_and_any_votes(engine, kind, name):
     """Where ways are many, they share tables and kinds."""
     engine.skip_if_unusable()
-    third = ALL_KINDS.index(kind) + (name == "some_rows_of_a_table")
-    engine.check(large_case(name, kind), third=third)
+    engine.check(
+        large_case(name, kind), kind, third=list(LARGE).index(name) + ALL_KINDS.index(kind)
+    )
+
+
+@pytest.mark.parametrize("engine", NO_LIBRARIES, ids=str)
+@pytest.mark.parametrize("votes", ["discrete", "real", "newton"])
+@pytest.mark.parametrize("n_outputs", [2, 5, 9, 13, 17, 30])
+def test_every_way_knows_the_references_facts_of_any_number_of_outputs(engine, votes, n_outputs):
+    engine.skip_if_unusable()
+    engine.check(of_outputs(votes, n_outputs), third=n_outputs)
 
 
 @pytest.mark.parametrize(
@@ -131,65 +153,63 @@ def test_every_way_knows_the_references_facts_of_categories(engine, kind):
     named = list(WITH_CATEGORIES)[: 4 if engine.name == "sorted" else None]
     names = named[ALL_KINDS.index(kind) % 2 :: 2]
     for number, name in enumerate(names[:1] if engine.is_library else names):
-        case = with_categories(name, kind)
         third = number + ALL_KINDS.index(kind) // 2
-        engine.check(case, kind, n_ways=1 if engine.is_library else None, third=third)
+        n_ways = 1 if engine.is_library else None
+        engine.check(with_categories(name, kind), kind, n_ways=n_ways, third=third)
     if kind in CONSTRAINED and not engine.is_library:
         case = with_categories("numbers and categories", kind).constrained(-1, 0, 0, 1, 0, 1)
         engine.check(case, kind, third=CONSTRAINED.index(kind))
 
 
+def from_known_scores(case: Case, number: int) -> Case:
+    return case.from_known_scores()
+
+
+def constrained(case: Case, number: int) -> Case:
+    return case.constrained(*[(1, -1, 0, 1, -1), (1, 0), (-1, 0, -1)][number % 3])
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind", "changed"),
+    [
+        *(
+            (engine, kind, from_known_scores)
+            for engine in ENGINES
+            for kind in ("newton", "shared newton")
+            if engine.name != "cluster"
+        ),
+        *((engine, kind, constrained) for engine in ENGINES for kind in CONSTRAINED),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_every_way_knows_the_references_facts_from_known_scores_and_under_constraints(
+    engine, kind, changed
+):
+    """Where ways are many, they share the tables."""
+    engine.skip_if_unusable()
+    n_ways = 1 if engine.compiles_for_every_shape else None
+    for number, name in enumerate(OF_ONE_SHAPE[:2] if engine.is_library else OF_ONE_SHAPE):
+        engine.check(changed(small_case(name, kind), 0), n_ways=n_ways, third=number)
+    for number in (1, 2) if engine.backend is None else ():
+        case = changed(large_case("duplicated_features", kind), number)
+        engine.check(case, third=ALL_KINDS.index(kind) + number)
+
+
 @with_kinds(ANY_SHAPE)
-def test_ties_of_every_kind_of_votes_are_broken_alike(engine, kind):
+def test_ties_are_broken_alike(engine, kind):
+    """With constraints, too, where there may be some."""
     engine.skip_if_unusable()
     has_signs = kind in WITH_SIGNS
 
-    @settings(max_examples=4 if engine.is_library else 8)
-    @given(TABLES)
-    def ties_are_broken_alike(samples):
-        case = Case.of(*tied(samples), n_rounds=6 if has_signs else 4)
-        engine.check(
-            case if has_signs else case.voting(kind), kind, n_ways=None if has_signs else 6
-        )
-
-    ties_are_broken_alike()
-
-
-@with_kinds([engine for engine in ENGINES if engine.name != "cluster"], FROM_KNOWN_SCORES)
-def test_every_way_knows_the_references_facts_of_a_run_from_known_scores(engine, kind):
-    """Where ways are many, they share the tables."""
-    engine.skip_if_unusable()
-    names = OF_ONE_SHAPE[:2] if engine.is_library else OF_ONE_SHAPE
-    for number, name in enumerate(names):
-        n_ways = 1 if engine.compiles_for_every_shape else None
-        engine.check(small_case(name, kind).from_known_scores(), n_ways=n_ways, third=number)
-    if engine.backend is None:
-        engine.check(large_case("duplicated_features", kind).from_known_scores(), third=0)
-
-
-@with_kinds(ENGINES, CONSTRAINED)
-def test_every_way_knows_the_references_facts_under_monotone_constraints(engine, kind):
-    """Where ways are many, they share the tables."""
-    engine.skip_if_unusable()
-    names = OF_ONE_SHAPE[:2] if engine.is_library else OF_ONE_SHAPE
-    for number, name in enumerate(names):
-        n_ways = 1 if engine.compiles_for_every_shape else None
-        case = small_case(name, kind).constrained(1, -1, 0, 1, -1)
-        engine.check(case, n_ways=n_ways, third=number)
-    for directions in ((1, 0), (-1, 0, -1)) if engine.backend is None else ():
-        case = large_case("duplicated_features", kind).constrained(*directions)
-        engine.check(case, third=CONSTRAINED.index(kind) + len(directions))
-
-
-@with_kinds(ANY_SHAPE, CONSTRAINED)
-def test_ties_of_allowed_cuts_are_broken_alike(engine, kind):
-    engine.skip_if_unusable()
-
-    @settings(max_examples=5 if engine.is_library else 8)
+    @settings(max_examples=EXAMPLES_OF_LIBRARIES if engine.is_library else 8)
     @given(TABLES, st.lists(st.sampled_from([-1, 0, 1]), min_size=1, max_size=4))
     def ties_are_broken_alike(samples, directions):
-        case = Case.of(*tied(samples), n_rounds=4).voting(kind).constrained(*directions)
-        engine.check(case, n_ways=6)
+        case = Case.of(*tied(samples), n_rounds=6 if has_signs else 4)
+        case = case if has_signs else case.voting(kind)
+        third = len(samples)
+        engine.check(case, kind, n_ways=None if has_signs else 6, third=third)
+        if kind in CONSTRAINED:
+            engine.check(case.constrained(*directions), n_ways=6, third=third)
 
     ties_are_broken_alike()
 
@@ -201,7 +221,7 @@ def test_any_values_and_weights_give_the_references_facts(engine, kind):
     lacks = engine.backend.lacks if engine.backend is not None else ()
     dtypes = [dtype for dtype in ("float16", "float32", "float64") if dtype not in lacks]
 
-    @settings(max_examples=2 if engine.is_library else 6 if has_signs else 4)
+    @settings(max_examples=EXAMPLES_OF_LIBRARIES if engine.is_library else 6 if has_signs else 4)
     @given(
         st.integers(0, 10**6),
         st.integers(20, 160),
@@ -211,9 +231,8 @@ def test_any_values_and_weights_give_the_references_facts(engine, kind):
     def facts_are_the_references(seed, n_samples, dtype, learning_rate):
         samples = with_any_weights(seed, n_samples, dtype)
         case = Case.of(*samples, learning_rate=learning_rate, n_rounds=5)
-        engine.check(
-            case if has_signs else case.voting(kind), kind, n_ways=None if has_signs else 6
-        )
+        case = case if has_signs else case.voting(kind)
+        engine.check(case, kind, n_ways=None if has_signs else 6, third=seed)
 
     facts_are_the_references()
 
@@ -248,7 +267,7 @@ def test_a_prepared_table_knows_the_callers_table_and_its_own_size(engine):
             assert table.note is None or isinstance(table.note, str), name
 
 
-@with_kinds(ENGINES)
+@with_kinds(ENGINES, FEW_KINDS)
 def test_runs_that_share_a_table_do_not_disturb_each_other(engine, kind):
     """Several classes against the rest share one, too; here the runs take turns."""
     engine.skip_if_unusable()
@@ -316,7 +335,7 @@ def steps_elsewhere(case: Case, kind: str, reference: Any) -> Iterator[Step]:
             yield votes.change(known).step
 
 
-@with_kinds(ENGINES)
+@with_kinds(ENGINES, FEW_KINDS)
 def test_hypotheses_found_elsewhere_change_weights_and_scores_as_in_the_reference(engine, kind):
     engine.skip_if_unusable()
     check_elsewhere(engine, kind, voting(example(), kind))
@@ -350,7 +369,7 @@ def check_elsewhere(engine: EngineUnderTest, kind: str, case: Case) -> None:
                 assert state.best_cut() == cut, (name, step)
 
 
-@with_kinds(ENGINES)
+@with_kinds(ENGINES, FEW_KINDS)
 def test_known_rounds_among_searched_ones_are_those_of_an_uninterrupted_run(engine, kind):
     """What only a search needs may wait while rounds are known, and must be there for the next."""
     engine.skip_if_unusable()

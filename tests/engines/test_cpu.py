@@ -16,13 +16,21 @@ from rounds import Case, check_facts, facts_of, signs
 
 from gpustump import boost
 from gpustump.engines.cpu.histogram import histograms
-from gpustump.engines.cpu.table import codes
+from gpustump.engines.cpu.table import codes, sorted_table
 from gpustump.engines.threads import Team
 
 
 def test_few_values_in_many_features_share_bytes():
     X = large_case("few_values_in_many_features").X
     assert codes.prepare(X, None, Team(1)).columns.n_columns < X.shape[1] / 3
+
+
+def test_flags_of_a_category_share_a_column_of_a_sorted_table():
+    random = np.random.default_rng(0)
+    flags = np.eye(40)[random.integers(0, 40, size=2000)]
+    X = np.column_stack([random.normal(size=2000), flags, flags[:, ::-1]])
+    table = sorted_table.prepare(X, None, Team(1), most_bins=sorted_table.MOST_BINS)
+    assert table.columns.begin.tolist() == [0, 1, 41, 64, 81]  # 64 features are coded at a time
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -115,8 +114,7 @@ def test_kernels_are_kept_where_numba_is_told_and_nowhere_where_nothing_can_be_w
 LOADER = """
 import sys
 sys.path.insert(0, {folder!r})
-from gpustump.engines.cpu.runtime import compile_turns, compiling
-compile_turns.PATIENCE = {patience}
+from gpustump.engines.cpu.runtime import compiling
 compiling.load("made_up_slow")
 from gpustump.engines.cpu.made_up_slow import caller
 print(caller(1), caller.stats.cache_path, sum(caller.stats.cache_hits.values()))
@@ -129,7 +127,7 @@ from gpustump.engines.cpu.made_up_helper import helper
 
 if not helper.stats.cache_hits:
     print("compiling", flush=True)
-    while not os.path.exists(os.environ["GO_ON"]):
+    while not os.path.exists({go_on!r}):
         time.sleep(0.05)
 
 @kernel("int64(int64)")
@@ -141,89 +139,48 @@ COMPILES = "gpustump: compiling the CPU kernels, once on this machine: up to a m
 WAITS = "gpustump: waiting for another process that is compiling the CPU kernels ...\n"
 
 
-class Loader:
-    """Processes that load two kernels of a package.
-
-    One that has compiled the first kernel goes on when a file exists: by default at once.
-    """
-
-    def __init__(self, package: Path, cache: Path, processes: ExitStack) -> None:
-        (package / "engines" / "cpu" / "made_up_slow.py").write_text(SLOW)
-        self.cache = cache
-        self._package, self._processes = package, processes
-
-    def started(self, go_on: Path = Path(), *, patience: float = 60.0) -> subprocess.Popen[str]:
-        """A process of its own."""
-        program = LOADER.format(folder=str(self._package.parent), patience=patience)
-        process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "NUMBA_CACHE_DIR": str(self.cache), "GO_ON": str(go_on)},
-        )
-        self._processes.enter_context(process)
-        self._processes.callback(process.kill)
-        return process
-
-    def compiling(self, go_on: Path) -> subprocess.Popen[str]:
-        """A process that has compiled the first kernel."""
-        process = self.started(go_on)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "compiling\n"
-        return process
-
-
-@pytest.fixture
-def loader(package: Path, tmp_path: Path):
+@pytest.mark.slow
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_one_process_compiles_while_the_others_wait_and_say_so(package, tmp_path, is_killed):
+    """Until it is done, or killed. It goes on when a file exists."""
     pytest.importorskip("filelock")
+    kept, go_on = tmp_path / "kept", tmp_path / "go on"
+    slow = SLOW.format(go_on=str(go_on))
+    (package / "engines" / "cpu" / "made_up_slow.py").write_text(slow)
     with ExitStack() as processes:
-        yield Loader(package, tmp_path / "kept", processes)
 
+        def started() -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-c", LOADER.format(folder=str(package.parent))],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=os.environ | {"NUMBA_CACHE_DIR": str(kept)},
+            )
+            processes.enter_context(process)
+            processes.callback(process.kill)
+            return process
 
-@pytest.mark.slow
-def test_one_process_compiles_while_the_others_wait_and_say_so(loader):
-    go_on = loader.cache / "go on"
-    first = loader.compiling(go_on)
-    others = [loader.started() for _ in range(2)]
-    assert [other.stderr.readline() for other in others] == [WAITS] * 2
-    go_on.touch()
-    for other in others:
+        first = started()
+        assert first.stdout is not None
+        assert first.stdout.readline() == "compiling\n"
+        other = started()
+        assert other.stderr is not None
+        assert other.stderr.readline() == WAITS
+        if is_killed:
+            first.kill()
+        go_on.touch()
         out, err = other.communicate(timeout=60)
-        answer, path, hits = out.split()
-        assert (answer, hits, err) == ("20", "1", "")
-        assert Path(path).is_relative_to(loader.cache)
-    out, err = first.communicate(timeout=60)
-    assert out.split()[::2] == ["20", "0"]
-    assert err == COMPILES
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be stopped there")
-@pytest.mark.parametrize(("sent", "patience"), [("SIGKILL", 60.0), ("SIGSTOP", 1.0)])
-def test_a_compiler_that_was_killed_or_stopped_is_waited_for_a_limited_time(loader, sent, patience):
-    first = loader.compiling(loader.cache / "never")
-    second = loader.started(patience=patience)
-    assert second.stderr.readline() == WAITS
-    first.send_signal(getattr(signal, sent))
-    out, err = second.communicate(timeout=60)
-    assert out.split()[::2] == ["20", "0"]
-    assert err == COMPILES
-
-
-@pytest.mark.slow
-def test_where_no_lock_can_be_made_nobody_waits(loader):
-    (path,) = {loader.started().communicate(timeout=60)[0].split()[2]}
-    for file in Path(path).iterdir():
-        file.unlink()
-    (Path(path) / "compiling.lock").mkdir()
-    loader.compiling(loader.cache / "never")
-    out, err = loader.started().communicate(timeout=60)
-    assert out.split()[::2] == ["20", "0"]  # the other one has compiled the first kernel only
-    assert err == COMPILES
+        answer, path, hits = out.split()[-3:]
+        assert Path(path).is_relative_to(kept)
+        assert (answer, hits, err) == ("20", *(("0", COMPILES) if is_killed else ("1", "")))
+        if not is_killed:
+            out, err = first.communicate(timeout=60)
+            assert (out.split()[::2], err) == (["20", "0"], COMPILES)
 
 
 def test_a_turn_is_taken_once_and_ends_with_the_last_load(tmp_path, monkeypatch):
+    """A process that was stopped is waited for a limited time; without a lock nobody waits."""
     pytest.importorskip("filelock")
     monkeypatch.setattr(compile_turns, "PATIENCE", 0.1)
     monkeypatch.setattr(announcements, "listeners", [])
@@ -238,7 +195,11 @@ def test_a_turn_is_taken_once_and_ends_with_the_last_load(tmp_path, monkeypatch)
     later = Turns()
     with later.loading():
         assert later.take(tmp_path)
-    monkeypatch.setitem(sys.modules, "filelock", None)  # without it nobody waits
+    (tmp_path / "no lock" / compile_turns.LOCK).mkdir(parents=True)
+    turns = Turns()
+    with turns.loading():
+        assert not turns.take(tmp_path / "no lock")
+    monkeypatch.setitem(sys.modules, "filelock", None)
     turns = Turns()
     with turns.loading():
         assert not turns.take(tmp_path)

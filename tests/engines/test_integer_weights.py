@@ -41,31 +41,38 @@ from gpustump.learners.split import Split
 NORMAL = st.builds(math.ldexp, st.floats(1.0, 1.99), st.integers(-1022, 1023))
 
 
-def power_of_two(ratio: Fraction) -> int | None:
-    """k if the ratio is 2**k, otherwise None."""
-    top, bottom = ratio.numerator, ratio.denominator
-    if (top & (top - 1)) or (bottom & (bottom - 1)):
-        return None
-    return top.bit_length() - bottom.bit_length()
-
-
 def nearest_power_of_two(ratio: Fraction) -> int:
     about = ratio.numerator.bit_length() - ratio.denominator.bit_length()
     return min((about - 1, about, about + 1), key=lambda k: abs(ratio / Fraction(2) ** k - 1))
 
 
 @settings(max_examples=500)
-@given(st.lists(NORMAL, min_size=1, max_size=20))
-def test_units_are_a_power_of_two_and_fill_62_bits(weights):
-    scaled = in_units(np.asarray(weights)).tolist()
-    heaviest = weights.index(max(weights))
-    power = power_of_two(Fraction(scaled[heaviest]) / Fraction(weights[heaviest]))
-    assert power is not None
-    for given_weight, weight in zip(weights, scaled, strict=True):
-        exact = Fraction(given_weight) * Fraction(2) ** power
-        assert weight == max(math.ceil(exact), 1)
-    total_weight = sum(math.ceil(Fraction(weight)) for weight in scaled)
-    assert TOP // 4 < total_weight < TOP
+@given(st.lists(NORMAL, min_size=1, max_size=20), st.integers(1, 11))
+def test_units_are_a_power_of_two_and_fill_62_bits_in_all_copies(drawn, n_copies):
+    check_units(np.asarray(drawn), n_copies)
+
+
+@pytest.mark.parametrize(("n_samples", "n_copies"), [(1, 1), (3, 1000), (1000, 1000), (9000, 7)])
+def test_so_do_units_of_many_and_of_extreme_weights(n_samples, n_copies):
+    for weights in extreme_weights(n_samples, n_copies):
+        check_units(weights, n_copies)
+
+
+def check_units(weights: np.ndarray, n_copies: int) -> None:
+    """Weights are multiplied by one power of two, and rounded up to whole numbers from 1 on."""
+    scaled, unit = in_units(weights, n_copies), Fraction(2) ** unit_exponent(weights, n_copies)
+    whole = [max(math.ceil(Fraction(own) * unit), 1) for own in weights.tolist()]
+    assert scaled.tolist() == whole
+    assert TOP // 4 - 2 * len(weights) * n_copies < sum(whole) * n_copies < TOP
+
+
+def extreme_weights(n_samples: int, seed: int) -> list[np.ndarray]:
+    """Weights over 600 orders of magnitude, one that dominates, equal ones, the ends of floats."""
+    random = np.random.default_rng(seed)
+    one_heavy = np.where(np.arange(n_samples) == n_samples // 2, 1e300, 1e-300)
+    ends = random.choice([2.0**-1022, 1.7e308], size=n_samples)
+    spread = 10.0 ** random.uniform(-300, 300, size=n_samples)
+    return [spread, one_heavy, ends, np.full(n_samples, 0.1), np.full(n_samples, 1.7e308)]
 
 
 def test_integers_are_the_same_in_every_library(backend: Backend):
@@ -139,35 +146,6 @@ def test_reweighting_multiplies_the_wrong_ones_by_the_odds(pairs, vote):
         assert abs(ratio / Fraction(2) ** scale - 1) <= Fraction(1, 2**51)
         scales.add(scale)
     assert len(scales) <= 1
-
-
-EXTREME = (
-    (1, 1), (2, 3), (3, 1000), (1000, 1000), (30_000, 7),
-)  # fmt: skip
-"""Numbers of samples and of outputs."""
-
-
-def extreme_weights(n_samples: int, seed: int) -> list[np.ndarray]:
-    """Weights over 600 orders of magnitude, one that dominates, equal ones, the ends of floats."""
-    random = np.random.default_rng(seed)
-    one_heavy = np.where(np.arange(n_samples) == n_samples // 2, 1e300, 1e-300)
-    ends = random.choice([2.0**-1022, 1.7e308], size=n_samples)
-    spread = 10.0 ** random.uniform(-300, 300, size=n_samples)
-    return [spread, one_heavy, ends, np.full(n_samples, 0.1), np.full(n_samples, 1.7e308)]
-
-
-@pytest.mark.parametrize(("n_samples", "n_copies"), EXTREME)
-def test_units_of_copies_fill_62_bits_in_all_for_any_weights(n_samples, n_copies):
-    for weights in extreme_weights(n_samples, n_copies):
-        scaled = in_units(weights, n_copies)
-        assert scaled.min() >= 1.0
-        assert np.array_equal(scaled, np.floor(scaled))
-        total = sum(map(int, scaled.tolist())) * n_copies
-        assert TOP // 4 - 2 * n_samples * n_copies < total < TOP
-        exponent = unit_exponent(weights, n_copies)
-        heaviest = int(np.argmax(weights))
-        exactly = Fraction(float(weights[heaviest])) * Fraction(2) ** exponent
-        assert int(scaled[heaviest]) == max(math.ceil(exactly), 1)
 
 
 @settings(max_examples=300)

@@ -1,4 +1,4 @@
-"""The reference's tables and scans: orders, cuts, counts, thresholds, and the memory they take."""
+"""The reference's tables: thresholds, blocks, memory. Their cuts are compared in `test_oracle`."""
 
 from __future__ import annotations
 
@@ -8,61 +8,16 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import threshold_between
 from trainers import start
 
-from gpustump import arrays
 from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import TOP, SignedWeights, in_units, signed
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ELEMENT_BYTES, prepare, spans
 from gpustump.learners.thresholds import midpoint, midpoints
-
-X = np.asarray(
-    [
-        [3.0, np.nan, 1.0, np.nan],
-        [1.0, 2.0, 1.0, np.nan],
-        [2.0, np.nan, 1.0, np.nan],
-        [1.0, -np.inf, 1.0, np.nan],
-        [-0.0, np.inf, 1.0, np.nan],
-        [0.0, 2.0, 1.0, np.nan],
-    ]
-)
-
-
-@pytest.mark.parametrize("block_bytes", [None, 1, 6 * 3 * ELEMENT_BYTES])
-def test_samples_are_in_order_and_cuts_are_where_two_values_differ(backend: Backend, block_bytes):
-    x, before = backend.asarray(X), X.tobytes()
-    with arrays.computing_on(x):
-        columns = prepare(x, block_bytes=block_bytes)
-        assert [columns.threshold(0, k) for k in (1, 3, 4, 5)] == [0.5, 1.5, 2.5, math.inf]
-        assert [columns.threshold(1, k) for k in (0, 2, 3)] == [-math.inf, 2.0, math.inf]
-        assert columns.threshold(2, 5) == math.inf
-    assert X.tobytes() == before
-    order = np.concatenate([backend.to_numpy(block.order) for block in columns.blocks])
-    assert order.shape == (4, 6)
-    for j, samples in enumerate(order):
-        assert sorted(samples.tolist()) == list(range(6))
-        values = X[samples, j]
-        present = int((~np.isnan(X[:, j])).sum())
-        assert np.isnan(values[present:]).all()
-        assert values[:present].tolist() == sorted(values[:present].tolist())
-    cuts = []
-    for block in columns.blocks:
-        flags = np.ones((len(block.n_cuts), 5), dtype=bool)
-        cuts += (flags if block.cuts is None else backend.to_numpy(block.cuts)).tolist()
-    yes, no = True, False
-    assert cuts == [
-        [no, yes, no, yes, yes],  # -0 0 1 1 2 3
-        [yes, no, yes, no, no],  # -inf 2 2 inf nan nan
-        [no] * 5,
-        [no] * 5,
-    ]
-    assert np.concatenate([block.n_cuts for block in columns.blocks]).tolist() == [3, 2, 0, 0]
-    assert np.concatenate([block.n_present for block in columns.blocks]).tolist() == [6, 4, 6, 0]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -89,20 +44,6 @@ def test_threshold_of_any_two_values_parts_them(data, dtype):
     assert low <= threshold < high
     assert threshold == threshold_between(low, high, dtype)
     assert math.copysign(1.0, threshold) == 1.0 or threshold != 0.0
-
-
-def test_only_the_given_rows_take_part(backend: Backend):
-    rows = np.asarray([5, 1, 3], dtype=np.int64)
-    x, index = backend.asarray(X), backend.asarray(rows)
-    with arrays.computing_on(x):
-        columns = prepare(x, rows=index)
-        values = columns.values(1)
-        threshold = columns.threshold(1, 0)
-    assert columns.n_samples == 3
-    assert backend.to_numpy(values).tolist() == X[rows, 1].tolist()
-    assert threshold == -math.inf
-    order = backend.to_numpy(columns.blocks[0].order)
-    assert X[rows[order[1]], 1].tolist() == [-math.inf, 2.0, 2.0]
 
 
 def test_a_table_without_ties_needs_no_record_of_its_cuts():

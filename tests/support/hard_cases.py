@@ -61,6 +61,16 @@ def large_case(name: str, kind: str = "discrete") -> Case:
     return LARGE[name]() if kind == "discrete" else voting(large_case(name), kind)
 
 
+@functools.cache
+def of_outputs(votes: str, n_outputs: int) -> Case:
+    """Few samples of flags, one-hot columns and small numbers, for so many outputs."""
+    case = large_case("few_values_in_many_features")
+    rows = np.arange(0, 3000, 5)
+    case = replace(case, rows=rows, y=case.y[rows], weights=case.weights[rows], n_rounds=3)
+    l2 = (0.5, 600.0)[n_outputs % 2] if votes == "newton" else 0.0
+    return case.voting(f"shared {votes}", l2, n_outputs)
+
+
 SMALL = tuple(DATA)
 
 
@@ -192,11 +202,9 @@ def _heavy(at: int, label: float, noise: bool) -> Case:
 # A heavy sample may stand anywhere in its bin: its weight alone may be most of all 62 bits, with
 # the best cut right behind it.
 for _number, _at in enumerate((0, 61, 62, 63, 100, 499, 500, 999)):
-    for _noise in (False, True):
-        _label = (-1.0) ** (_number + _noise)
-        LARGE[f"heavy_sample_at_{_at}{'_with_noise' if _noise else ''}"] = functools.partial(
-            _heavy, _at, _label, _noise
-        )
+    _noise, _label = _number % 2 == 1, (-1.0) ** (_number // 2)
+    _name = f"heavy_sample_at_{_at}{'_with_noise' if _noise else ''}"
+    LARGE[_name] = functools.partial(_heavy, _at, _label, _noise)
 
 
 def _features(n_features: int) -> Case:

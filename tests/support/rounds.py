@@ -125,12 +125,13 @@ class Case:
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
         return cls(X, y, weights, **how)
 
-    def voting(self, kind: str, l2: float = 0.0) -> Case:
-        """The same samples with votes of another kind, one of `KINDS`.
+    def voting(self, kind: str, l2: float = 0.0, n_outputs: int | None = None) -> Case:
+        """The same samples with votes of another kind, one of `KINDS`, for its number of outputs.
 
         For several classes the samples labelled +1 are shared out by their last feature.
         """
-        votes, n_outputs = KINDS[kind]
+        votes, usual = KINDS[kind]
+        n_outputs = n_outputs or usual
         if quantity := quantity_of(kind):  # a rate above 2 would make residuals larger and larger
             how: Any = {"learning_rate": min(1.0, self.learning_rate), "quantity": quantity}
             return replace(self, y=self._quantity(quantity), votes=votes, l2=l2, **how)

@@ -28,18 +28,18 @@ def main() -> None:
     X = random.normal(size=(3000, 5)).astype(np.float32)
     X[random.random(X.shape) < 0.1] = np.nan
     table = columns.prepare(X, None, on_cpu)
-    check_every_kind(X, signs(np.nan_to_num(X[:, 0]), random), table, n_rounds=4)
+    check_every_kind(X, signs(np.nan_to_num(X[:, 0]), random), table, n_rounds=2)
     wide = np.round(random.normal(size=(900, 33)), 1)  # a group as wide as a tile, and a narrow one
     check_every_kind(
         wide, signs(wide[:, 0], random), columns.prepare(wide, None, on_cpu), n_rounds=1
     )
     sorting.MOST_BINS = 1  # of several pieces
     table = columns.prepare(X, None, on_cpu)
-    check_every_kind(X, signs(np.nan_to_num(X[:, 1]), random), table, n_rounds=2)
+    check_every_kind(X, signs(np.nan_to_num(X[:, 1]), random), table, n_rounds=1)
     X[:, 3] = np.clip(np.floor(4 * X[:, 3]), -1, 9)  # a feature of categories
     table = columns.prepare(X, None, on_cpu, categorical=(3,))
     y = np.where(X[:, 3] % 3 == 0, 1.0, -1.0)
-    check_every_kind(X, y, table, n_rounds=3, categorical=(3,))
+    check_every_kind(X, y, table, n_rounds=2, categorical=(3,))
     thresholds, votes = np.asarray([0.0, np.inf]), np.asarray([[-1.0, 9.0], [2.0, 8.0]])
     for n_outputs in (1, 2):
         step_table = StepTable(2, thresholds, votes[:, :n_outputs], np.ones(n_outputs))
