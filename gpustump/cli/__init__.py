@@ -35,7 +35,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpustump.cli.errors import is_short_of_memory, message_of
-from gpustump.cli.options import parse
+from gpustump.cli.options import parse, topic
 from gpustump.cli.wording import one_line
 
 INTERRUPTED = 130
@@ -139,6 +139,9 @@ def _abandon_output() -> None:
 def _run(argv: Sequence[str]) -> int:
     try:
         arguments = parse(argv)
+        if arguments.command == "help":
+            print(topic(arguments.topic), end="")
+            return 0
         command = importlib.import_module(f"gpustump.cli.commands.{arguments.command}")
         return int(command.run(arguments) or 0)
     except SystemExit as ending:  # argparse, after --help and --version

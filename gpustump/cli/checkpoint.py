@@ -15,35 +15,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gpustump.cli.errors import InputError, system_errors_at
-from gpustump.cli.write.paths import (
-    STANDARD_OUTPUT,
-    OutputFile,
-    check_different_files,
-    check_output,
-    is_stream,
-)
+from gpustump.cli.write.files import OutputFile
 from gpustump.data.readable import counted
 
 if TYPE_CHECKING:
     from gpustump.boosting.checkpoints.writing import Checkpoint
 
 
-def check_checkpoint_option(
-    arguments: argparse.Namespace, inputs: Sequence[str], others: Sequence[OutputFile]
-) -> None:
+def check_checkpoint_option(arguments: argparse.Namespace, others: Sequence[OutputFile]) -> None:
     """Refuse a file that cannot be written, or that exists while no option says what to do with it.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-    inputs : sequence of str
-        Files that are read.
-    others : sequence of OutputFile
-        Other files that are written.
-
-    Raises
-    ------
-    InputError
+    `others` are the other files that are written.
     """
     path = arguments.checkpoint
     if path is None:
@@ -53,11 +35,11 @@ def check_checkpoint_option(
                 raise InputError(f"--{name} is for a checkpoint; name its file with --checkpoint.")
         return
     own = OutputFile("--checkpoint", path)
-    if path == STANDARD_OUTPUT or is_stream(path):
+    if own.is_stream:
         raise InputError(f"--checkpoint: {path} cannot be read again later; name a plain file.")
-    check_output(own, inputs=tuple(inputs))
+    own.check(arguments.data)
     for other in others:
-        check_different_files(own, other)
+        own.check_differs(other)
     from gpustump.boosting.checkpoints.file import is_there
 
     if is_there(path) and not arguments.resume and not arguments.force:

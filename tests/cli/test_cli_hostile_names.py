@@ -18,7 +18,7 @@ import pytest
 from command import Command, Outcome, command_fixture  # noqa: F401
 from fault_counts import count
 
-from gpustump.cli.columns.constraints import as_text
+from gpustump.cli.columns.training import as_text
 from gpustump.data.readable import listed
 
 pl = pytest.importorskip("polars")

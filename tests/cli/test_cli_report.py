@@ -199,7 +199,7 @@ def test_what_is_known_is_printed_though_the_page_cannot_be_written(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gpustump.cli.commands.train.whole_file", full)
+    monkeypatch.setattr("gpustump.cli.write.files.whole_file", full)
     outcome = command("train", "--rounds", 3, "--report", "report.html")
     assert outcome.code == 2
     assert "held-out accuracy" in outcome.out

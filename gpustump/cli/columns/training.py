@@ -1,4 +1,5 @@
-"""The data that `gpustump train` learns from: features, labels and weights, split into two parts.
+"""The data that `gpustump train` learns from: features, labels and weights, split into two parts;
+and the monotone constraints of columns.
 
 Everything that can be wrong with the data is found here, before training begins.
 """
@@ -9,7 +10,7 @@ import argparse
 import math
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -46,8 +47,8 @@ from gpustump.data.columns import (
     WithoutWords,
     without_words,
 )
-from gpustump.data.readable import counted, listed, quoted, thousands
-from gpustump.model.encoding import Encoding, encode
+from gpustump.data.readable import counted, listed, quoted, shortened, suggestion, thousands
+from gpustump.model.encoding import NUMBERED, Encoding, InputColumn, encode
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
@@ -483,3 +484,79 @@ def weights_of(data: TrainingData, part: Part) -> np.ndarray | None:
 def _part(data: TrainingData, rows: np.ndarray) -> Part:
     weights = None if data.weights is None else data.weights[rows]
     return Part(data.X, rows, data.y[rows], weights, data.offsets.in_rows(rows))
+
+
+_CONSTRAINTS = {"1": 1, "+1": 1, "-1": -1, "0": 0}
+
+
+def constraints_of(data: TrainingData, options: Sequence[str]) -> dict[str, int]:
+    """The constraints that options name, by column; without those that are 0.
+
+    Raises
+    ------
+    InputError
+        If an option is not of the form NAME=NUMBER, names a column that is not one of the features
+        or names it twice, or if the target has more than two classes.
+    """
+    columns = {column.name: column for column in data.encoding.columns}
+    found: dict[str, int] = {}
+    for option in options:
+        for name, number in _pairs(option, columns):
+            _check_column(name, columns, data)
+            if name in found:
+                raise InputError(f"--monotone names {quoted(name)} twice.")
+            found[name] = number
+    constraints = {name: number for name, number in found.items() if number}
+    n_classes = 0 if data.is_quantity else len(np.unique(data.y))
+    if constraints and n_classes > 2:
+        raise InputError(
+            f"--monotone is for two classes; the target {quoted(data.target)} has {n_classes}."
+        )
+    return constraints
+
+
+def by_feature(encoding: Encoding, constraints: Mapping[str, int]) -> list[int] | None:
+    """The constraint of each feature, as the estimators take them; None if there is none."""
+    if not constraints:
+        return None
+    return [constraints.get(column.name, 0) for column in encoding.columns for _ in column.features]
+
+
+def _pairs(option: str, columns: Mapping[str, InputColumn]) -> Iterator[tuple[str, int]]:
+    """Names and numbers; a name may hold commas and equals signs itself."""
+    is_one = option.rpartition("=")[0] in columns
+    for text in [option] if is_one else option.split(","):
+        if not text.strip():
+            continue
+        name, sign, number = text.rpartition("=")
+        if not sign or number.strip() not in _CONSTRAINTS:
+            raise InputError(
+                f"--monotone {quoted(option)} is not of the form COL=1 or COL=-1, with commas "
+                "between several. 1: the score must not fall as the column rises; -1: it must not "
+                "rise."
+            )
+        yield name if name in columns else name.strip(), _CONSTRAINTS[number.strip()]
+
+
+def _check_column(name: str, columns: Mapping[str, InputColumn], data: TrainingData) -> None:
+    column = columns.get(name)
+    if column is None:
+        raise InputError(
+            f"--monotone names {quoted(name)}, which is not a feature of {data.source}."
+            f"{suggestion(name, [*columns])}"
+        )
+    if column.kind == NUMBERED:
+        raise InputError(
+            f"--monotone names {quoted(name)}, a column of text, whose values have no order. Take "
+            "a column of numbers."
+        )
+    if column.kind == "category":
+        raise InputError(
+            f"--monotone names {quoted(name)}, a column of text: each of its values is a feature "
+            "of its own, and they have no order. Take a column of numbers."
+        )
+
+
+def as_text(constraints: Mapping[str, int]) -> str:
+    """Constraints as options name them, for the summary and the report."""
+    return ", ".join(f"{shortened(name)}={number}" for name, number in constraints.items())

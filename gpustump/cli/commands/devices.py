@@ -9,7 +9,7 @@ import numpy as np
 
 from gpustump.arrays.devices import Device, devices
 from gpustump.cli.errors import as_input_error
-from gpustump.cli.summary.layout import aligned_lines
+from gpustump.cli.wording import aligned_lines
 from gpustump.data.readable import thousands
 from gpustump.engines import route
 from gpustump.engines.contract import Task

@@ -33,20 +33,9 @@ from gpustump.cli.read.files import (
     shown_name,
 )
 from gpustump.cli.summary.row import BarStyle, Place, row_lines
-from gpustump.cli.write.paths import STANDARD_OUTPUT, OutputFile
-from gpustump.cli.write.pictures import (
-    check_picture,
-    default_matplotlib,
-    picture,
-    write_picture,
-)
-from gpustump.cli.write.results import (
-    Layout,
-    Result,
-    check_replaced_result,
-    check_result_file,
-    write_result,
-)
+from gpustump.cli.write.files import STANDARD_OUTPUT
+from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
+from gpustump.cli.write.results import Layout, Result, result_file, result_of, write_result
 from gpustump.data.readable import counted, listed, quoted, suggestion
 from gpustump.model.ensemble import INTERCEPT, Label, StumpEnsemble
 from gpustump.plots.one_row import RowScore, known_score, row_score
@@ -81,10 +70,10 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _explain_table(arguments: argparse.Namespace) -> None:
-    check_result_file(arguments.output, inputs=(arguments.model, arguments.data))
+    output = result_file(arguments)
     loaded = load_model(arguments.model)
     layout = _layout(loaded)
-    check_replaced_result(arguments.output, layout, force=arguments.force)
+    output.check_replaced(result_of(layout, output.path), force=arguments.force)
     before = FileState.of(arguments.data)
     X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
     with as_input_error(f"{shown_name(arguments.data)}: "):  # before anything is written
@@ -92,7 +81,7 @@ def _explain_table(arguments: argparse.Namespace) -> None:
         loaded.model.checked(rows)
         with _told_of_unseen():
             loaded.model.explain(rows[:1])
-    write_result(arguments.output, _result(layout, loaded, X, before))
+    write_result(output, _result(layout, loaded, X, before))
 
 
 def _layout(loaded: LoadedModel) -> Layout:
@@ -152,10 +141,7 @@ def _told_of_unseen() -> Iterator[None]:
 
 def _explain_rows(arguments: argparse.Namespace) -> None:
     """Print the rows that are asked for, and draw one if --plot is given."""
-    plot = None if arguments.plot is None else OutputFile("--plot", arguments.plot)
-    if plot is not None:
-        inputs = arguments.model, arguments.data
-        check_picture(plot, inputs=inputs, force=arguments.force)
+    plot = picture_file(arguments)
     loaded = load_model(arguments.model)
     label = _label(loaded.model, arguments.label)
     before, source = FileState.of(arguments.data), shown_name(arguments.data)
@@ -171,7 +157,7 @@ def _explain_rows(arguments: argparse.Namespace) -> None:
     check_unchanged(before, if_mapped=True)
     limit = arguments.top or TOP
     if plot is not None:
-        write_picture(plot, _drawn(rows[0], limit, plot.path))
+        plot.write(_drawn(rows[0], limit, plot.path))
     style = BarStyle.of(sys.stdout)
     texts = [
         "\n".join(row_lines(row, Place(number, len(X), source), limit, style))

@@ -8,16 +8,9 @@ import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel, load_model, read_features
 from gpustump.cli.read.files import check_one_standard_input, shown_name
-from gpustump.cli.summary.layout import aligned_lines, name_value_lines
 from gpustump.cli.summary.rules import Limit, decimals_for, rules, signed
-from gpustump.cli.wording import label_text, percent
-from gpustump.cli.write.paths import OutputFile
-from gpustump.cli.write.pictures import (
-    check_picture,
-    default_matplotlib,
-    picture,
-    write_picture,
-)
+from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, percent
+from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
@@ -31,14 +24,11 @@ _STARTS = 6
 def run(arguments: argparse.Namespace) -> None:
     """Print the model, and draw it if --plot is given."""
     check_one_standard_input(arguments.model, arguments.data)
-    plot = None if arguments.plot is None else OutputFile("--plot", arguments.plot)
-    if plot is not None:
-        inputs = arguments.model, arguments.data
-        check_picture(plot, inputs=inputs, force=arguments.force)
+    plot = picture_file(arguments)
     loaded = load_model(arguments.model)
     X = None if arguments.data is None else read_features(arguments.data, loaded.encoding)
     if plot is not None:
-        write_picture(plot, _overview(loaded, X, plot.path))
+        plot.write(_overview(loaded, X, plot.path))
     blocks = [
         name_value_lines(_header(loaded.model, arguments.model)),
         *rules(loaded, Limit(arguments.rounds)),

@@ -13,13 +13,7 @@ from gpustump.cli.columns.model import (
 )
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
-from gpustump.cli.write.results import (
-    Layout,
-    Result,
-    check_replaced_result,
-    check_result_file,
-    write_result,
-)
+from gpustump.cli.write.results import Layout, Result, result_file, result_of, write_result
 from gpustump.model.ensemble import StumpEnsemble
 
 ROW = "row"
@@ -29,11 +23,11 @@ ROW = "row"
 def run(arguments: argparse.Namespace) -> None:
     """Predict as the options say."""
     check_one_standard_input(arguments.model, arguments.data)
-    check_result_file(arguments.output, inputs=(arguments.model, arguments.data))
+    output = result_file(arguments)
     loaded = load_model(arguments.model)
     model = loaded.model
     layout = _layout(model, arguments)
-    check_replaced_result(arguments.output, layout, force=arguments.force)
+    output.check_replaced(result_of(layout, output.path), force=arguments.force)
     before = FileState.of(arguments.data)
     X, offsets, ids = read_table_to_predict(arguments, loaded, arguments.id)
     with as_input_error(f"{shown_name(arguments.data)}: "):
@@ -56,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         block=lambda rows: [column[rows] for column in columns],
         arrays=lambda: arrays,
     )
-    write_result(arguments.output, result)
+    write_result(output, result)
 
 
 def _layout(model: StumpEnsemble, arguments: argparse.Namespace) -> Layout:

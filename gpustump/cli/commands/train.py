@@ -19,37 +19,31 @@ from gpustump import __version__
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli import checkpoint
 from gpustump.cli.checkpoint import rounds_in, telling_of_the_rounds
-from gpustump.cli.columns.constraints import by_feature, constraints_of
 from gpustump.cli.columns.targets import OffsetColumns
 from gpustump.cli.columns.training import (
     Part,
     TrainingData,
+    by_feature,
+    constraints_of,
     read_training_data,
     split,
     weights_of,
 )
-from gpustump.cli.errors import as_input_error, system_errors_at
+from gpustump.cli.errors import as_input_error
 from gpustump.cli.method import Method, check_device_option, estimator, method_of, settings
 from gpustump.cli.read.files import FileState, check_unchanged
-from gpustump.cli.summary.layout import name_value_lines
 from gpustump.cli.summary.training import FinishedTraining, summary
+from gpustump.cli.wording import name_value_lines
 from gpustump.cli.write import report as html_report
-from gpustump.cli.write.model import (
-    check_model_output,
-    write_model,
-)
-from gpustump.cli.write.paths import (
+from gpustump.cli.write.files import (
     STANDARD_OUTPUT,
     OutputFile,
-    check_different_files,
-    check_ending,
-    check_output,
-    check_replaced_file,
+    check_model_output,
     kind_with_mark,
+    write_model,
 )
-from gpustump.data.readable import counted, readable_bytes
+from gpustump.data.readable import counted
 from gpustump.engines.announcements import nobody_listens
-from gpustump.model.whole_file import whole_file
 
 if TYPE_CHECKING:
     from gpustump.estimators.boosters import BoostedEstimator
@@ -71,7 +65,7 @@ def _run(arguments: argparse.Namespace) -> None:
     before = rounds_in(arguments.checkpoint)
     training = _trained(arguments)
     with as_input_error():  # names or labels that no file can hold
-        written = write_model(training.model, arguments.output)
+        written = write_model(training.model, OutputFile("--output", arguments.output))
     checkpoint.remove(arguments)
     if arguments.quiet and arguments.report is None:
         return
@@ -81,12 +75,8 @@ def _run(arguments: argparse.Namespace) -> None:
     shown = [*rows, ("written", written)]
     _show(name_value_lines(shown), arguments)
     if arguments.report is not None:
-        content = html_report.page(training, rows)
-        with system_errors_at(f"--report {arguments.report}"):
-            with whole_file(arguments.report) as file:
-                file.write(content)
-            size = readable_bytes(len(content))
-            shown.append(("", f"{arguments.report}, {size}"))
+        report = OutputFile("--report", arguments.report)
+        shown.append(("", report.write(html_report.page(training, rows))))
         _show(name_value_lines(shown)[-1:], arguments)
 
 
@@ -99,19 +89,18 @@ def _show(lines: list[str], arguments: argparse.Namespace) -> None:
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse files that cannot be written, or should not be replaced, before the table is read."""
-    inputs = () if arguments.data is None else (arguments.data,)
     model = OutputFile("--output", arguments.output)
-    check_output(model, inputs=inputs)
+    model.check(arguments.data)
     check_model_output(model, force=arguments.force)
     report = OutputFile("--report", arguments.report or "")
     outputs = [model] if arguments.report is None else [model, report]
-    checkpoint.check_checkpoint_option(arguments, inputs, outputs)
+    checkpoint.check_checkpoint_option(arguments, outputs)
     if arguments.report is None:
         return
-    check_ending(report, (".html", ".htm"))
-    check_output(report, inputs=inputs)
-    check_different_files(report, model)
-    check_replaced_file(report, REPORT, force=arguments.force)
+    report.check_ending((".html", ".htm"))
+    report.check(arguments.data)
+    report.check_differs(model)
+    report.check_replaced(REPORT, force=arguments.force)
     html_report.check_libraries()
 
 

@@ -161,8 +161,6 @@ def _read(path: str, request: Request) -> InputTable:
 
 def _reader(path: str) -> Callable[[str, Request], InputTable]:
     name = path.lower()
-    if name.endswith((".npy", ".npz")):
-        return _read_arrays
     if without_compression(name).endswith((".csv", ".tsv")):
         from gpustump.cli.read.text import read_csv
 
@@ -171,28 +169,20 @@ def _reader(path: str) -> Callable[[str, Request], InputTable]:
         from gpustump.cli.read.text import read_json_lines
 
         return read_json_lines
-    from gpustump.cli.read import frames
+    from gpustump.cli.read import binary
 
     if name.endswith((".parquet", ".pq")):
-        return frames.read_parquet
+        return binary.read_parquet
     if name.endswith((".feather", ".arrow", ".ipc")):
-        return frames.read_ipc
+        return binary.read_ipc
+    if name.endswith((".npy", ".npz")):
+        return binary.read_arrays
     if os.path.exists(path):
         raise InputError(
             f"{path}: the name must end in that of its format, such as .csv, .tsv, .parquet, "
             ".feather, .jsonl, .npy or .npz; rename the file, or convert it."
         )
     raise InputError(f"{path}: no such file.")
-
-
-def _read_arrays(path: str, request: Request) -> InputTable:
-    from gpustump.cli.read import arrays
-
-    read = arrays.read_npy if path.lower().endswith(".npy") else arrays.read_npz
-    table = read(path)
-    if table.columns:
-        request.choose(table)
-    return table
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """The table in a data file as named columns, and what a command asks of such a file.
 
-Each family of formats has a file of its own: `text` (CSV), `frames` (Parquet, Feather, JSON lines)
-and `arrays` (NPY, NPZ). All later stages see an `InputTable`: columns in order, each of some kind.
-Where the file holds one array, the table keeps it, so that a memory-mapped array is not copied.
+Text files are read in `text`, the others in `binary`. All later stages see an `InputTable`: columns
+in order, each of some kind. Where the file holds one array, the table keeps it, so that a
+memory-mapped array is not copied.
 
 A reader looks at the names of the columns first and asks which of them to read (`Request.choose`).
 So a wrong option is refused before the rows are read, and columns that nobody needs are not parsed.
@@ -18,7 +18,7 @@ import numpy as np
 
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.read.dates import FIRST, DateOrder
+from gpustump.cli.read.fields import FIRST, DateOrder
 from gpustump.data.columns import ArrayColumn, Column, ColumnTable, refuse_repeated_names
 from gpustump.data.readable import counted, listed, quoted, suggestion
 
@@ -210,7 +210,7 @@ class Wanted:
     kinds : mapping of int to str
         Columns that are known to be `TEXT` or `NUMBER`. The reader finds out what the others are.
     date_orders : mapping of int to str
-        How the dates of columns begin, where that is known; see `dates`.
+        How the dates of columns begin, where that is known; see `fields`.
     """
 
     skipped: frozenset[int] = frozenset()

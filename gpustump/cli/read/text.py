@@ -19,17 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.cli.errors import InputError, MissingLibraryError
-from gpustump.cli.read.dates import DateOrder, naming_column
+from gpustump.cli.read.binary import explained, import_polars, table_of_frame
 from gpustump.cli.read.fields import (
     MISSING_WORDS,
+    DateOrder,
     Numbers,
     Rules,
+    naming_column,
     other_numbers,
     plain_numbers,
     typed,
     with_times,
 )
-from gpustump.cli.read.frames import explained, import_polars, table_of_frame
 from gpustump.cli.read.table import (
     COMPRESSIONS,
     NUMBER,

@@ -10,8 +10,7 @@ import numpy as np
 
 from gpustump.cli.columns.training import Part
 from gpustump.cli.method import Loss
-from gpustump.cli.summary.layout import aligned_lines
-from gpustump.cli.wording import label_text, number_text
+from gpustump.cli.wording import aligned_lines, label_text, number_text
 from gpustump.data.labels import class_numbers
 from gpustump.data.readable import counted
 from gpustump.engines.integer_weights import IntegerWeights

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.cli.summary.layout import aligned_lines, name_value_lines
 from gpustump.cli.summary.rules import decimals_for, signed
-from gpustump.cli.wording import label_text, number_text
+from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, number_text
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.plots.one_row import UNITS, Amount, RowScore, total
 from gpustump.plots.terms import PREDICTIONS, Category, Pair, Term, counted_terms

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel
-from gpustump.cli.summary.layout import aligned_lines
-from gpustump.cli.wording import different_labels, label_text, number_text
+from gpustump.cli.wording import aligned_lines, different_labels, label_text, number_text
 from gpustump.data.readable import counted, shortened, temporal_text
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
 from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories, condition, has_one_side

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpustump.cli.columns.constraints import as_text
 from gpustump.cli.columns.model import LoadedModel
-from gpustump.cli.columns.training import Part, TrainingData
+from gpustump.cli.columns.training import Part, TrainingData, as_text
 from gpustump.cli.method import ADABOOST, Method, described, described_rows
 from gpustump.cli.summary.doubts import doubts
 from gpustump.cli.summary.held_out import (
@@ -23,8 +22,7 @@ from gpustump.cli.summary.held_out import (
     share_of,
     with_moderate_weights,
 )
-from gpustump.cli.summary.layout import aligned_lines
-from gpustump.cli.wording import label_text, number_text, percent
+from gpustump.cli.wording import aligned_lines, label_text, number_text, percent
 from gpustump.data.columns import UNITS
 from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import counted, shortened, thousands

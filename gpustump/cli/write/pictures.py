@@ -7,6 +7,7 @@ folders and fonts are not shown; one line says so if a font lacks characters.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib.util
 import io
@@ -17,15 +18,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpustump.cli.errors import MissingLibraryError, system_errors_at
-from gpustump.cli.write.paths import (
-    OutputFile,
-    check_ending,
-    check_output,
-    check_replaced_file,
-    kind_with_mark,
-)
-from gpustump.model.whole_file import whole_file
+from gpustump.cli.errors import MissingLibraryError
+from gpustump.cli.write.files import OutputFile, kind_with_mark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,25 +44,24 @@ def check_matplotlib(option: str) -> None:
         raise MissingLibraryError(option, "Matplotlib", extra="plots")
 
 
-def check_picture(output: OutputFile, *, inputs: tuple[str | None, ...], force: bool) -> None:
-    """Refuse a picture file that cannot be drawn or written, or that would replace another kind.
+def picture_file(arguments: argparse.Namespace) -> OutputFile | None:
+    """The file of --plot, None without the option; it can be drawn and written.
 
     Raises
     ------
     InputError
+        If it cannot, or would replace a file of another kind.
     """
-    check_ending(output, tuple(FORMATS))
-    check_output(output, inputs=inputs)
+    if arguments.plot is None:
+        return None
+    output = OutputFile("--plot", arguments.plot)
+    output.check_ending(tuple(FORMATS))
+    output.check(arguments.model, arguments.data)
     ending = _ending(output.path)
     kind = kind_with_mark(f"{ending.removeprefix('.')} picture", FORMATS[ending])
-    check_replaced_file(output, kind, force=force)
+    output.check_replaced(kind, force=arguments.force)
     check_matplotlib(output.option)
-
-
-def write_picture(output: OutputFile, content: bytes) -> None:
-    """Write a picture file, whole or not at all."""
-    with system_errors_at(f"{output.option} {output.path}"), whole_file(output.path) as file:
-        file.write(content)
+    return output
 
 
 def picture(figure: Figure, path: str) -> bytes:

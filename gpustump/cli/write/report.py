@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpustump import __version__
-from gpustump.cli.columns.constraints import as_text
 from gpustump.cli.columns.model import LoadedModel
 from gpustump.cli.columns.targets import Offsets
-from gpustump.cli.columns.training import Part
+from gpustump.cli.columns.training import Part, as_text
 from gpustump.cli.errors import MissingLibraryError
 from gpustump.cli.summary.rules import Limit, rules
 from gpustump.cli.summary.training import FinishedTraining

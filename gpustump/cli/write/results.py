@@ -6,6 +6,7 @@ A float64 has the fewest digits that read back as the same bits.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import csv
 import importlib.util
@@ -19,18 +20,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from gpustump.cli.errors import MissingLibraryError, system_errors_at
-from gpustump.cli.write.paths import (
-    STANDARD_OUTPUT,
-    FileKind,
-    OutputFile,
-    check_ending,
-    check_output,
-    check_replaced_file,
-    is_stream,
-)
+from gpustump.cli.errors import MissingLibraryError
+from gpustump.cli.write.files import STANDARD_OUTPUT, FileKind, OutputFile
 from gpustump.data.readable import counted, readable_bytes
-from gpustump.model.whole_file import whole_file
 
 ENDINGS = (".csv", ".parquet", ".npz")
 
@@ -72,40 +64,36 @@ class Result(NamedTuple):
     arrays: Callable[[], list[np.ndarray]]
 
 
-def check_result_file(path: str, *, inputs: tuple[str | None, ...]) -> None:
-    """Refuse an --output that cannot be written, or whose name does not tell the format.
+def result_file(arguments: argparse.Namespace) -> OutputFile:
+    """The file of --output, which can be written, and whose name tells the format.
 
     Raises
     ------
     InputError
+        If it cannot, or does not.
     """
-    output = OutputFile("--output", path)
-    check_output(output, inputs=inputs)
-    if path == STANDARD_OUTPUT or (is_stream(path) and not path.lower().endswith(ENDINGS)):
-        return
-    check_ending(output, ENDINGS, ", which tells the format; - is CSV on standard output")
-    if path.lower().endswith(".parquet") and importlib.util.find_spec("polars") is None:
+    output = OutputFile("--output", arguments.output)
+    output.check(arguments.model, arguments.data)
+    name = output.path.lower()
+    if output.path != STANDARD_OUTPUT and not (output.is_stream and not name.endswith(ENDINGS)):
+        output.check_ending(ENDINGS, ", which tells the format; - is CSV on standard output")
+    if name.endswith(".parquet") and importlib.util.find_spec("polars") is None:
         raise MissingLibraryError("writing Parquet", "polars")
+    return output
 
 
-def check_replaced_result(path: str, layout: Layout, *, force: bool) -> None:
-    """Refuse to replace what is not a result of the same layout, unless --force is given.
-
-    Raises
-    ------
-    InputError
-    """
-    kind = FileKind("result of this command with this model", _test_of_kind(path, layout))
-    check_replaced_file(OutputFile("--output", path), kind, force=force)
-
-
-def _test_of_kind(path: str, layout: Layout) -> Callable[[BinaryIO], bool]:
+def result_of(layout: Layout, path: str) -> FileKind:
+    """Results of the same layout, in the format of the file's ending."""
     header = header_line(layout.names)
-    if path.lower().endswith(".parquet"):
-        return lambda file: _parquet_columns(file) == list(layout.names)
-    if path.lower().endswith(".npz"):
-        return lambda file: _npz_arrays(file) == set(layout.arrays)
-    return lambda file: file.read(len(header)) == header
+
+    def is_one(file: BinaryIO) -> bool:
+        if path.lower().endswith(".parquet"):
+            return _parquet_columns(file) == list(layout.names)
+        if path.lower().endswith(".npz"):
+            return _npz_arrays(file) == set(layout.arrays)
+        return file.read(len(header)) == header
+
+    return FileKind("result of this command with this model", is_one)
 
 
 def _parquet_columns(file: BinaryIO) -> list[str]:
@@ -122,7 +110,7 @@ def _npz_arrays(file: BinaryIO) -> set[str]:
     return set()
 
 
-def write_result(path: str, result: Result) -> None:
+def write_result(output: OutputFile, result: Result) -> None:
     """Write a result in the format of the file's ending; - is CSV on standard output.
 
     Raises
@@ -132,14 +120,15 @@ def write_result(path: str, result: Result) -> None:
     OSError
         If standard output cannot.
     """
+    path = output.path
     if path == STANDARD_OUTPUT:
         _write_csv(sys.stdout.buffer, result)
         return
     endings = {".csv": _write_csv, ".npz": _write_npz, ".parquet": _write_parquet}
     write = next((endings[e] for e in ENDINGS if path.lower().endswith(e)), _write_csv)
-    with system_errors_at(f"--output {path}"), whole_file(path) as file:
+    with output.opened() as file:
         write(file, result)
-    if not is_stream(path):
+    if not output.is_stream:
         size = readable_bytes(os.path.getsize(path))
         print(f"written  {path}, {counted(result.n_rows, 'row')}, {size}")
 
