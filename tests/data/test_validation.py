@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from backends import Backend
@@ -28,7 +30,6 @@ def refusal(error: type[Exception], call, *arguments) -> str:
 
 BAD_TABLES = {
     "1-D": (X[:, 0], ValueError, ["X must have two dimensions", "(4,)", "Reshape your data"]),
-    "3-D": (X[np.newaxis], ValueError, ["X must have two dimensions", "(1, 4, 2)"]),
     "0-D": (np.asarray(1.0), ValueError, ["X must have two dimensions", "()"]),
     "no samples": (X[:0], ValueError, ["X has 0 sample(s)", "(0, 2)"]),
     "no features": (X[:, :0], ValueError, ["X has 0 feature(s)", "(4, 0)"]),
@@ -37,13 +38,9 @@ BAD_TABLES = {
 BAD_HOST_TABLES = {
     "object": (X.astype(object), TypeError, ["X has dtype object"]),
     "text": (X.astype(str), TypeError, ["X has dtype <U32", "Encode text"]),
-    "list of text": ([["a", "b"]] * 4, TypeError, ["X has dtype <U1"]),
-    "bytes": (X.astype("S3"), TypeError, ["X has dtype |S3"]),
     "dates": (X.astype("datetime64[s]"), TypeError, ["X has dtype datetime64"]),
     "ragged": ([[1.0, 2.0], [3.0]], ValueError, ["X cannot be made into an array"]),
     "None": (None, TypeError, ["X has dtype object"]),
-    "a number": (3.0, ValueError, ["X must have two dimensions", "()"]),
-    "a dict": ({}, TypeError, ["X has dtype object"]),
 }
 
 
@@ -54,25 +51,24 @@ def check_refusal(bad, call, *others) -> None:
     assert all(phrase in message for phrase in phrases), message
 
 
-@pytest.mark.parametrize("kind", [*BAD_TABLES, *BAD_HOST_TABLES])
-def test_bad_tables_are_refused_in_training_and_predicting(backend: Backend, kind: str):
-    value, *expected = (BAD_TABLES | BAD_HOST_TABLES)[kind]
-    bad = (backend.asarray(value) if kind in BAD_TABLES else value, *expected)
-    labels = backend.asarray(y) if kind in BAD_TABLES else y
-    for train in (fit_stump, boost):
-        check_refusal(bad, train, labels)
-    for predict in PREDICTING:
-        check_refusal(bad, predict)
+def test_bad_tables_are_refused_in_training_and_predicting(backend: Backend):
+    for cases, asarray, labels in (
+        (BAD_TABLES, backend.asarray, backend.asarray(y)),
+        (BAD_HOST_TABLES, lambda value: value, y),
+    ):
+        for value, *expected in cases.values():
+            bad = (asarray(value), *expected)
+            for train in (fit_stump, boost):
+                check_refusal(bad, train, labels)
+            for predict in PREDICTING:
+                check_refusal(bad, predict)
 
 
 BAD_LABELS = {
     "too few": (y[:3], ValueError, ["X and y", "4 and 3"]),
-    "too many": (np.append(y, 1.0), ValueError, ["X and y", "4 and 5"]),
-    "none": (y[:0], ValueError, ["X and y", "4 and 0"]),
     "only +1": (np.abs(y), ValueError, ["y holds the label +1 only"]),
     "only -1": (-np.abs(y), ValueError, ["y holds the label -1 only"]),
     "0 and 1": (np.asarray([0, 1, 0, 1]), ValueError, ["y must hold the labels -1 and +1", "0."]),
-    "1 and 2": (np.asarray([1, 2, 1, 2]), ValueError, ["y must hold the labels -1 and +1", "2."]),
     "a third": (np.asarray([1, -1, 7, 1]), ValueError, ["y must hold", "also holds 7"]),
     "fraction": (np.asarray([1, -1, 0.5, 1]), ValueError, ["y must hold", "0.5"]),
     "booleans": (y > 0, ValueError, ["y must hold the labels -1 and +1", "0."]),
@@ -91,27 +87,24 @@ BAD_HOST_LABELS = {
 }
 
 
-@pytest.mark.parametrize("kind", [*BAD_LABELS, *BAD_HOST_LABELS])
-def test_bad_labels_are_refused_beside_any_table(backend: Backend, kind: str):
-    value, *expected = (BAD_LABELS | BAD_HOST_LABELS)[kind]
-    if backend.on_gpu and kind == "object":
-        pytest.skip("arrays on the host are refused for being there")
-    bad = (backend.asarray(value) if kind in BAD_LABELS else value, *expected)
-    for train in (fit_stump, boost):
-        check_refusal(bad, lambda labels, own=train: own(backend.asarray(X), labels))
+def test_bad_labels_are_refused_beside_any_table(backend: Backend):
+    table = backend.asarray(X)
+    for cases, asarray in ((BAD_LABELS, backend.asarray), (BAD_HOST_LABELS, lambda value: value)):
+        for kind, (value, *expected) in cases.items():
+            if backend.on_gpu and kind == "object":
+                continue  # arrays on the host are refused for being there
+            for train in (fit_stump, boost):
+                bad = (asarray(value), *expected)
+                check_refusal(bad, lambda labels, own=train: own(table, labels))
 
 
 BAD_WEIGHTS = {
     "too few": (np.ones(3), ValueError, ["X and sample_weight", "4 and 3"]),
-    "too many": (np.ones(5), ValueError, ["X and sample_weight", "4 and 5"]),
     "2-D": (np.ones((4, 1)), ValueError, ["sample_weight must have one dimension", "(4, 1)"]),
-    "0-D": (np.asarray(2.0), ValueError, ["sample_weight must have one dimension", "()"]),
     "NaN": (np.asarray([1, 2, nan, nan]), ValueError, ["sample_weight contains NaN", "index 2"]),
     "inf": (np.asarray([1, inf, 1, 1]), ValueError, ["sample_weight", "infinite", "index 1"]),
-    "-inf": (np.asarray([-inf, 1, 1, 1]), ValueError, ["sample_weight", "infinite", "index 0"]),
     "negative": (np.asarray([1, 1, 1, -0.5]), ValueError, ["sample_weight", "negative", "index 3"]),
     "zeros": (np.zeros(4), ValueError, ["sample_weight is zero for every sample"]),
-    "integer zeros": (np.zeros(4, dtype=int), ValueError, ["sample_weight is zero"]),
     "all false": (np.zeros(4, dtype=bool), ValueError, ["sample_weight is zero"]),
     "one class": (np.asarray([1, 0, 1, 0]), ValueError, ["y, where sample_weight is not zero,"]),
     "complex": (np.ones(4) * 1j, TypeError, ["sample_weight has dtype complex128"]),
@@ -121,39 +114,28 @@ BAD_WEIGHTS = {
 BAD_HOST_WEIGHTS = {
     "text": (["a"] * 4, TypeError, ["sample_weight has dtype <U1"]),
     "object": (np.ones(4, dtype=object), TypeError, ["sample_weight has dtype object"]),
-    "a word": ("heavy", TypeError, ["sample_weight has dtype <U5"]),
     "one NaN": (nan, ValueError, ["sample_weight contains NaN"]),
-    "one inf": (inf, ValueError, ["sample_weight contains infinite"]),
     "below zero": (-1, ValueError, ["sample_weight contains negative"]),
     "one zero": (0.0, ValueError, ["sample_weight is zero for every sample"]),
 }
 
 
-@pytest.mark.parametrize("kind", [*BAD_WEIGHTS, *BAD_HOST_WEIGHTS])
-def test_bad_weights_are_refused(backend: Backend, kind: str):
-    value, *expected = (BAD_WEIGHTS | BAD_HOST_WEIGHTS)[kind]
-    bad = (backend.asarray(value) if kind in BAD_WEIGHTS else value, *expected)
-    table, labels = (backend.asarray(own) for own in (X, y)) if kind in BAD_WEIGHTS else (X, y)
-    for train in (fit_stump, boost):
-        check_refusal(bad, lambda weights, own=train: own(table, labels, weights))
+def test_bad_weights_are_refused(backend: Backend):
+    for cases, asarray in ((BAD_WEIGHTS, backend.asarray), (BAD_HOST_WEIGHTS, lambda own: own)):
+        given = asarray(X), asarray(y)
+        for value, *expected in cases.values():
+            for train in (fit_stump, boost):
+                call = functools.partial(train, *given)
+                check_refusal((asarray(value), *expected), call)
 
 
-def test_a_single_number_weighs_every_sample_alike(backend: Backend):
-    arguments = backend.asarray(X), backend.asarray(y)
-    assert fit_stump(*arguments, 2) == fit_stump(*arguments) == fit_stump(*arguments, [4] * 4)
-
-
-def test_lists_are_taken_beside_any_table(backend: Backend):
-    table = backend.asarray(X)
-    assert fit_stump(table, y.tolist(), [1, 2, 3, 4]) == fit_stump(X, y, np.arange(1.0, 5.0))
-
-
-def test_a_numpy_array_is_taken_beside_any_table_on_the_host(backend: Backend):
-    if backend.on_gpu:
-        pytest.skip("its tables are on a device")
-    table = backend.asarray(X)
-    assert fit_stump(table, y, np.arange(1.0, 5.0)) == fit_stump(X, y, np.arange(1.0, 5.0))
-    assert fit_stump(X, backend.asarray(y)) == fit_stump(X, y)
+def test_numbers_lists_and_numpys_arrays_are_taken_beside_any_table(backend: Backend):
+    table, labels, weights = backend.asarray(X), backend.asarray(y), np.arange(1.0, 5.0)
+    assert fit_stump(table, labels, 2) == fit_stump(table, labels) == fit_stump(X, y, [4] * 4)
+    assert fit_stump(table, y.tolist(), [1, 2, 3, 4]) == fit_stump(X, y, weights)
+    if not backend.on_gpu:
+        assert fit_stump(table, y, weights) == fit_stump(X, y, weights)
+        assert fit_stump(X, labels) == fit_stump(X, y)
 
 
 @pytest.mark.parametrize("name", ["y", "sample_weight"])

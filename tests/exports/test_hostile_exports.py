@@ -94,25 +94,17 @@ def test_c_holds_only_ascii_and_answers(wanted: Answers, tmp_path: Path) -> None
     assert_same(library.answers(0, MODEL, np.asarray(X)), wanted)
 
 
-@pytest.mark.parametrize("flags", [("-std=c99",), ("-std=c11", "-O2"), ("-m64", "-std=gnu17")])
-def test_c_compiles_without_warnings(flags: tuple[str, ...], tmp_path: Path) -> None:
-    _compile(tmp_path, "c", flags)
-
-
-@pytest.mark.parametrize("standard", ["c++11", "c++17"])
-def test_c_is_c_plus_plus(standard: str, tmp_path: Path) -> None:
-    _compile(tmp_path, "c++", (f"-std={standard}",))
-
-
-_OF_STDIN = ("-c", "-", "-o", "model.o")
-
-
-def _compile(folder: Path, language: str, flags: tuple[str, ...]) -> None:
-    (folder / "model.h").write_text(to_c(MODEL))
+@pytest.mark.parametrize(
+    ("language", "flags"),
+    [("c", ("-std=c99",)), ("c", ("-m64", "-O2", "-std=gnu17")), ("c++", ("-std=c++11",))],
+)
+def test_c_compiles_without_warnings_and_is_c_plus_plus(language, flags, tmp_path: Path) -> None:
+    (tmp_path / "model.h").write_text(to_c(MODEL))
     code = '#include "model.h"\n#include "model.h"\nint main(void) { return 0; }\n'
+    command = [exported.compiler(language), *exported.FLAGS, *flags, "-x", language]
     done = subprocess.run(
-        [exported.compiler(language), *exported.FLAGS, *flags, "-x", language, *_OF_STDIN],
-        input=code, text=True, capture_output=True, cwd=folder,
+        [*command, "-c", "-", "-o", "model.o"],
+        input=code, text=True, capture_output=True, cwd=tmp_path,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -161,7 +153,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(TEXT, min_size=2, max_size=4, unique=True))
 def test_no_text_escapes_from_sqlite(texts: list[str]) -> None:
     pl = pytest.importorskip("polars")
@@ -244,17 +236,17 @@ def test_names_that_a_database_cannot_tell_apart_are_refused(
         to_sql(model, **options)
 
 
-@pytest.mark.parametrize("parameter", ["name", "table"])
 @pytest.mark.parametrize("given", [5, None, ["data"]])
-def test_sql_refuses_names_that_are_no_text(parameter: str, given: Any) -> None:
-    with pytest.raises(TypeError, match=f"{parameter} must be a str; got "):
-        to_sql(MODEL, **{parameter: given})
+def test_sql_refuses_names_that_are_no_text(given: Any) -> None:
+    for parameter in ("name", "table"):
+        with pytest.raises(TypeError, match=f"{parameter} must be a str; got "):
+            to_sql(MODEL, **{parameter: given})
     with pytest.raises(ValueError, match="dialect must be sqlite, duckdb, postgresql; got "):
         to_sql(MODEL, given)
 
 
 @pytest.mark.parametrize("kind", ["date", "datetime", "time"])
-@pytest.mark.parametrize("threshold", [1e300, -1e300, 1e17, 1e12, -1e12])
+@pytest.mark.parametrize("threshold", [-1e300, 1e12, -1e12])
 def test_sql_refuses_times_that_no_calendar_has(kind: str, threshold: float) -> None:
     encoding = Encoding((InputColumn("at", 0, kind),), 1, True)
     model = StumpEnsemble(

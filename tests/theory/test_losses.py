@@ -55,24 +55,13 @@ def test_losses_are_those_of_every_stump_counted_sample_by_sample(rows):
             assert errors[i] == pytest.approx(float(exact), abs=1e-15)
 
 
-@given(SAMPLES, st.sampled_from([np.float64, np.float32]))
-def test_the_least_loss_is_the_stump_that_training_finds(rows, dtype):
-    x, y, weights = (np.asarray(column) for column in zip(*rows, strict=True))
-    with np.errstate(over="ignore"):
-        x = x.astype(dtype)
-    stump = fit_stump(x[:, None], y, weights.astype(float))
-    threshold, polarity, error = weighted_losses(x, y, weights.astype(float)).least()
-    assert (threshold, error) == (stump.threshold, stump.error)
-    if not stump.is_constant and not np.isnan(x).all():
-        assert polarity == stump.polarity
-
-
 @pytest.mark.parametrize("kind", ["whole", "nearly equal", "of all orders"])
 def test_the_least_is_the_stump_that_training_chooses_in_every_tie(kind: str):
     random = np.random.default_rng(0)
-    for _ in range(300):
+    for number in range(200):
         n_samples = random.integers(2, 9)
-        x = random.integers(0, 4, size=n_samples).astype(float)
+        dtype = (np.float64, np.float32)[number % 2]
+        x = random.integers(0, 4, size=n_samples).astype(dtype)
         x[random.random(n_samples) < 0.3] = np.nan
         y = random.choice([-1, 1], size=n_samples)
         y[:2] = [1, -1]

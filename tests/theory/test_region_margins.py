@@ -140,30 +140,6 @@ def test_class_margins_lie_within_one_and_are_positive_where_the_model_is_right(
         assert_array_equal((margins > 0)[decided], (model.predict(X) == y)[decided])
 
 
-def test_a_number_that_all_classes_get_changes_no_class_margin():
-    random = np.random.default_rng(5)
-    model = region_model(random, 9, 2, 3, shared=True, link="softmax")
-    (member,) = model.members
-    shift = random.integers(-4, 5, size=(9, 3, 1)) / 4
-    shifted = RegionMember(member.splits, member.votes + shift, member.constant + 0.5)
-    X, y = random.normal(size=(40, 2)), random.integers(0, 3, 40)
-    other = StumpEnsemble((shifted,), 2, (0, 1, 2), link="softmax")
-    assert_array_equal(class_margins(model, X, y), class_margins(other, X, y))
-
-
-def test_two_classes_have_one_kind_of_margin():
-    random = np.random.default_rng(6)
-    model = region_model(random, 9, 2)
-    X, y = random.normal(size=(40, 2)), random.integers(0, 2, 40)
-    assert_array_equal(class_margins(model, X, y), normalised_margins(model, X, y))
-    one = model.members[0]  # the same as two classes that share each split
-    votes = np.concatenate([-one.votes, one.votes], axis=2)
-    third = np.concatenate([votes, np.minimum(votes[:, :, :1], votes[:, :, 1:])], axis=2)
-    constant = np.concatenate([-one.constant, one.constant, -np.abs(one.constant)])
-    shared = StumpEnsemble((RegionMember(one.splits, third, constant),), 2, (0, 1, 2))
-    assert_allclose(class_margins(shared, X, y), normalised_margins(model, X, y), rtol=1e-12)
-
-
 def test_margins_are_zero_without_votes():
     for shared in (False, True):
         model = region_model(np.random.default_rng(0), 3, 1, 3, shared=shared).truncated(0)

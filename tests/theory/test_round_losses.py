@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
-from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble, boost
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble
 from gpustump.theory import bounds_of_rounds, losses_by_round
 
 MODELS = {
@@ -95,26 +95,6 @@ def test_on_the_training_samples_the_bound_is_the_product_of_the_normalisers(
     assert (found.errors <= found.bounds).all()
 
 
-@pytest.mark.parametrize("name", ["real", "shared discrete", "shared real"])
-def test_bounds_of_rounds_are_those_of_the_records_bit_for_bit(name):
-    (rounds,) = fitted(name, 3 if "shared" in name else 2)[0].rounds_
-    assert bounds_of_rounds(rounds).tolist() == [one.training_bound for one in rounds]
-    errors = np.asarray([one.training_error for one in rounds])
-    assert (errors <= bounds_of_rounds(rounds)).all()
-
-
-def test_normalisers_are_sums_of_the_new_weights_from_the_definition():
-    X, y, weights = noisy_iris(2)
-    signs, D = np.where(y == 2, 1, -1), weights / weights.sum()
-    product = []
-    for one in boost(X, signs, weights, votes="real", n_rounds=8):
-        x, (left, right, missing) = X[:, one.stump.feature], (own[0] for own in one.votes)
-        vote = np.where(np.isnan(x), missing, np.where(x <= one.stump.threshold, left, right))
-        D = D * np.exp(-signs * vote)
-        product.append(one)
-        assert bounds_of_rounds(product)[-1] == pytest.approx(D.sum(), rel=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["two", "rest", "shared", "softmax"])
 def test_the_bound_holds_for_any_scores_on_any_samples(kind):
     random = np.random.default_rng(3)
@@ -125,16 +105,6 @@ def test_the_bound_holds_for_any_scores_on_any_samples(kind):
         X = rows(random, 40, 2, "float64")
         found = losses_by_round(model, X, random.integers(0, how["n_classes"], 40))
         assert (found.errors <= found.bounds).all()
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
-@pytest.mark.parametrize("shared", [False, True])
-def test_errors_are_those_of_staged_predictions_to_the_last_bit(dtype, shared):
-    random = np.random.default_rng(4)
-    model = region_model(random, 30, 3, 3, shared=shared)
-    X, y = rows(random, 100, 3, dtype), random.integers(0, 3, 100)
-    found = losses_by_round(model, X, y)
-    assert found.errors.tolist() == [np.mean(p != y) for p in model.staged_predict(X)]
 
 
 def test_a_class_against_the_rest_has_losses_of_its_own():

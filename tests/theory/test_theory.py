@@ -10,8 +10,6 @@ from __future__ import annotations
 import decimal
 import itertools
 import math
-import subprocess
-import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -116,11 +114,6 @@ def test_bounds_are_those_of_a_boosting_run_and_hold_in_it(learning_rate: float,
     if learning_rate == 1.0:
         np.testing.assert_allclose(training_bounds(errors), reported, rtol=1e-12)
     assert (np.asarray([r.training_error for r in rounds]) <= training_bounds(errors, votes)).all()
-
-
-def test_bounds_take_errors_of_any_library(backend: Backend):
-    errors = np.asarray([0.1, 0.3])
-    assert training_bounds(backend.asarray(errors)).tolist() == training_bounds(errors).tolist()
 
 
 # Margins
@@ -347,10 +340,9 @@ def growth_of_votes(T: int, m: int, growth: int) -> Decimal:
     return min(every, (Decimal(1).exp() * m / T) ** T * Decimal(growth) ** T) if m >= T else every
 
 
-@pytest.mark.parametrize("T", [1, 3, 50])
-@pytest.mark.parametrize("m", [1, 10, 25, 1000, 10**5])
 @pytest.mark.parametrize("weak_learner", GROWTH)
-def test_vc_bounds_are_the_theorems(T, m, weak_learner):
+@given(st.sampled_from([1, 3, 50]), st.integers(1, 10**5))
+def test_vc_bounds_are_the_theorems(weak_learner, T, m):
     growth = GROWTH[weak_learner](2 * m, 4)
     G = growth_of_votes(T, 2 * m, growth)
     uniform = (8 * (4 * G / Decimal("0.1")).ln() / m).sqrt()
@@ -359,19 +351,6 @@ def test_vc_bounds_are_the_theorems(T, m, weak_learner):
     consistent = (2 * G / Decimal("0.1")).ln() / Decimal(2).ln() * 2 / m
     found = vc_bound_if_consistent(T, m, 4, delta=0.1, weak_learner=weak_learner)
     assert found == pytest.approx(float(consistent), rel=1e-13)
-
-
-@pytest.mark.parametrize("m", [2, 3, 4, 5])
-def test_votes_of_two_stumps_label_in_no_more_ways_than_the_bound_counts(m):
-    stumps = [
-        np.where(labels, 1, -1) for labels in stump_labellings(np.arange(m, dtype=float)[:, None])
-    ]
-    found = {
-        tuple((a * h + b * g > 0).tolist())
-        for h, g in itertools.product(stumps, repeat=2)
-        for a, b in itertools.product((-2, -1, 0, 1, 2), repeat=2)
-    }
-    assert len(found) <= growth_of_votes(2, m, stump_growth(m, 1))
 
 
 # Samples for weak learning
@@ -449,16 +428,3 @@ def test_a_label_that_the_model_does_not_know_is_named():
         normalised_margins(StumpEnsemble((Member((), ()),), 1), [[0.0]], [0])
     with pytest.raises(ValueError, match="inconsistent numbers of samples: 1 and 2"):
         normalised_margins(model, [[0.0]], ["no", "yes"])
-
-
-def test_the_rooms_for_users_are_found_once_they_are_asked_for():
-    code = (
-        "import sys, gpustump\n"
-        "assert 'gpustump.plots' not in sys.modules\n"
-        "assert gpustump.plots.overview and gpustump.theory.vc_bound\n"
-        "assert {'plots', 'theory'} <= set(dir(gpustump))\n"
-        "assert not {'sklearn', 'scipy', 'matplotlib', 'numba'} & set(sys.modules)\n"
-        "gpustump.nothing\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr.rstrip().endswith("module 'gpustump' has no attribute 'nothing'")
