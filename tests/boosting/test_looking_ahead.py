@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from trainers import trainer
+from rounds import trainer
 
 pytest.importorskip("numba")
 

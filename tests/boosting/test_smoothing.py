@@ -10,9 +10,8 @@ from backends import Backend
 from classifiers import drawn
 from engine_ways import ENGINES, EngineUnderTest
 from numpy.testing import assert_array_equal
-from rounds import Case
+from rounds import Case, trainer
 from scipy.stats import chisquare
-from trainers import trainer
 
 from gpustump import LogitBoostClassifier, audit
 from gpustump.boosting.rounds.batches import splits_of

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from trainers import start
 
 pytest.importorskip("numba")
 
 from all_cuts import check_shares, cuts_of_feature, limit_of_round, scores_of_cuts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import KINDS, Case, signs
+from rounds import KINDS, Case, signs, start
 from spread_tables import InOrder, Spread, SpreadTable
 
 from gpustump.engines.cluster import state

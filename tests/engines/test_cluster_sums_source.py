@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from trainers import start
 
 pytest.importorskip("numba")
 
 import spread_tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import KINDS, Case, signs
+from rounds import KINDS, Case, signs, start
 from spread_tables import Spread, SpreadTable, any_values
 
 from gpustump import arrays

@@ -28,8 +28,7 @@ from hard_cases import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import KINDS, TABLES, Case, facts_of, signs, tied, with_any_weights
-from trainers import start, trainer
+from rounds import KINDS, TABLES, Case, facts_of, signs, start, tied, trainer, with_any_weights
 
 from gpustump import arrays
 from gpustump.boosting.rounds.boosting import Boosting
@@ -111,31 +110,35 @@ def test_every_way_knows_the_references_facts_of_an_awkward_table(engine, kind, 
     engine.check(case, kind, n_ways=n_ways, third=third)
 
 
-@pytest.mark.parametrize(
-    ("engine", "kind", "name"),
-    [
-        (engine, kind, name)
-        for engine in NO_LIBRARIES
-        for kind in ALL_KINDS
-        for name in (LARGE if kind in WITH_SIGNS else FOR_ANY_VOTES)
-        if kind in engine.kinds
-    ],
-    ids=str,
-)
+def larger_cases() -> Iterator[tuple[EngineUnderTest, str, str]]:
+    """All larger tables for discrete votes of stumps, half of them for intervals, one for others.
+
+    The reference, which has only its blocks to differ in, takes those for stumps.
+    """
+    for engine in NO_LIBRARIES:
+        yield from ((engine, "discrete", name) for name in LARGE)
+        if engine.backend is None:
+            for number, kind in enumerate(kind for kind in engine.kinds if kind != "discrete"):
+                names = list(LARGE)[::2] if kind == "interval" else [FOR_ANY_VOTES[number % 2]]
+                yield from ((engine, kind, name) for name in names)
+
+
+@pytest.mark.parametrize(("engine", "kind", "name"), list(larger_cases()), ids=str)
 def test_every_way_knows_the_references_facts_of_a_larger_table(engine, kind, name):
     """Where ways are many, they share tables and kinds."""
     engine.skip_if_unusable()
-    engine.check(
-        large_case(name, kind), kind, third=list(LARGE).index(name) + ALL_KINDS.index(kind)
-    )
+    third = list(LARGE).index(name) + ALL_KINDS.index(kind)
+    engine.check(large_case(name, kind), kind, third=third)
 
 
-@pytest.mark.parametrize("engine", NO_LIBRARIES, ids=str)
+@pytest.mark.parametrize("engine", [e for e in ENGINES if e.backend is None], ids=str)
 @pytest.mark.parametrize("votes", ["discrete", "real", "newton"])
-@pytest.mark.parametrize("n_outputs", [2, 5, 9, 13, 17, 30])
-def test_every_way_knows_the_references_facts_of_any_number_of_outputs(engine, votes, n_outputs):
+def test_every_way_knows_the_references_facts_of_any_number_of_outputs(engine, votes):
+    """Of sorted tables, whose kernels take outputs in groups, in all ways and for more of them."""
     engine.skip_if_unusable()
-    engine.check(of_outputs(votes, n_outputs), third=n_outputs)
+    for n_outputs in (2, 5, 9, 13, 17, 30) if engine.name == "sorted" else (5, 17):
+        case = of_outputs(votes, n_outputs)
+        engine.check(case, n_ways=None if engine.name == "sorted" else 1)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +169,7 @@ def from_known_scores(case: Case, number: int) -> Case:
 
 
 def constrained(case: Case, number: int) -> Case:
-    return case.constrained(*[(1, -1, 0, 1, -1), (1, 0), (-1, 0, -1)][number % 3])
+    return case.constrained(*[(1, -1, 0, 1, -1), (1, 0), (-1, 0, -1)][number])
 
 
 @pytest.mark.parametrize(
@@ -190,12 +193,12 @@ def test_every_way_knows_the_references_facts_from_known_scores_and_under_constr
     n_ways = 1 if engine.compiles_for_every_shape else None
     for number, name in enumerate(OF_ONE_SHAPE[:2] if engine.is_library else OF_ONE_SHAPE):
         engine.check(changed(small_case(name, kind), 0), n_ways=n_ways, third=number)
-    for number in (1, 2) if engine.backend is None else ():
+    for number in ((1, 2) if changed is constrained else (0,)) if engine.backend is None else ():
         case = changed(large_case("duplicated_features", kind), number)
         engine.check(case, third=ALL_KINDS.index(kind) + number)
 
 
-@with_kinds(ANY_SHAPE)
+@with_kinds(ANY_SHAPE, FEW_KINDS)
 def test_ties_are_broken_alike(engine, kind):
     """With constraints, too, where there may be some."""
     engine.skip_if_unusable()
@@ -248,8 +251,8 @@ def example(seed: int = 0, shape: tuple[int, int] = (96, 5)) -> Case:
 
 
 def ways_for(engine: EngineUnderTest, kind: str, case: Case) -> Iterator[tuple[str, Any]]:
-    """All ways for discrete votes, and the first two for others."""
-    n_ways = None if kind in WITH_SIGNS else 1 + (not engine.is_library)
+    """All ways for discrete votes of stumps, and the first two for others."""
+    n_ways = None if kind == "discrete" else 1 + (not engine.is_library)
     return itertools.islice(engine.ways(case.X, case.rows, case.categorical), n_ways)
 
 

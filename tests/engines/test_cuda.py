@@ -17,18 +17,16 @@ import pytest
 from cuda_on_cpu import OnCpu
 from engine_ways import cuda, learner_of
 from hard_cases import WITH_SIGNS, voting
-from rounds import Case, check_facts, check_level, facts_of, signs
-from trainers import start
+from rounds import Case, check_facts, check_level, facts_of, signs, start
 
 from gpustump.engines import integer_weights as weights
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Resources, Search, Task
+from gpustump.engines.contract import Resources, Task
 from gpustump.engines.cuda import device, device_memory, layout, search, sorting, steps
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.cuda.source_table import SourceTable
-from gpustump.engines.cuda.stump_state import StumpState
 from gpustump.engines.route import Choice, Route
 from gpustump.learners.kinds import OfCategories
 
@@ -91,29 +89,6 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     widths = {f"add_{1 << bits}" for bits in range(3, layout.LANE_BITS + 1)}
     assert widths <= set(device.KERNELS["sweep"])
     assert layout._LEAST_COLUMN_BITS == 3
-
-
-@pytest.mark.parametrize(
-    ("learner", "kernel"),
-    [
-        *(("stump", name) for name in ("advance", "add_staged", "weigh", "list_bins", "scan")),
-        ("stump", "finish"),
-        *(("interval", name) for name in ("weigh_pairs", "scan_pairs", "pair_up", "finish_pairs")),
-    ],
-)
-def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, learner, kernel):
-    random = np.random.default_rng(11)
-    X = random.normal(size=(600, 32)).astype(np.float32)
-    device = OnCpu(threads=3)
-    made = columns.prepare(X, None, device)
-    launch = device.launch
-
-    def with_less(name: str, *rest: Any, shared: int = 0) -> None:
-        launch(name, *rest, shared=shared - 8 * (name == kernel))
-
-    monkeypatch.setattr(device, "launch", with_less)
-    with pytest.raises(AssertionError, match=f"{kernel} takes more than"):
-        StumpState(made, signs(X[:, 0], random), np.ones(600), Search(learner))
 
 
 @pytest.mark.parametrize("kind", ["discrete", "interval", "newton", "shared real"])

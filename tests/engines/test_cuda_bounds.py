@@ -23,8 +23,7 @@ from all_cuts import check_shares, cuts_of_feature
 from cuda_on_cpu import Interrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import KINDS, Case, quantity_of, signs
-from trainers import start
+from rounds import KINDS, Case, quantity_of, signs, start
 
 from gpustump.engines.contract import (
     Cut,

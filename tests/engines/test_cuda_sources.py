@@ -1,23 +1,102 @@
 """The `.cu` files, compiled by NVRTC for every kind of architecture that the kernels support.
 
-This needs no GPU. The compiled code must leave registers for a full block, spill none, and contain
-only the floating-point operations that the contract allows.
+NVRTC is the compiler that CuPy uses; it comes in packages and needs no GPU and no driver. Two
+versions may be installed side by side, because CUDA 13 no longer compiles for the oldest devices,
+and the usual bindings load one only, so the libraries are loaded here. The compiled code must leave
+registers for a full block, spill none, and contain only the floating-point operations that the
+contract allows.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import importlib.util
 import os
 import re
+from pathlib import Path
 
-import nvrtc
 import pytest
 
 from gpustump.arrays import devices as placement
 from gpustump.engines.cuda import device
 
+
+class CompileError(Exception):
+    """Source code that does not compile; the message is the compiler's."""
+
+
+class Nvrtc:
+    """One installed version.
+
+    Parameters
+    ----------
+    library : Path
+
+    Attributes
+    ----------
+    version : tuple of int
+    architectures : list of int
+        Compute capabilities that it compiles for: 70 for 7.0.
+    """
+
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library))
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._do("Version", ctypes.byref(major), ctypes.byref(minor))
+        self.version = (major.value, minor.value)
+        count = ctypes.c_int()
+        self._do("GetNumSupportedArchs", ctypes.byref(count))
+        found = (ctypes.c_int * count.value)()
+        self._do("GetSupportedArchs", found)
+        self.architectures = list(found)
+
+    def compiled(self, source: str, architecture: str, *options: str) -> tuple[bytes, str]:
+        """PTX for "compute_70" or machine code for "sm_70", and the compiler's log."""
+        program = ctypes.c_void_p()
+        self._do(
+            "CreateProgram", ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None
+        )
+        try:
+            given = [option.encode() for option in (f"--gpu-architecture={architecture}", *options)]
+            status = self._library.nvrtcCompileProgram(
+                program, len(given), (ctypes.c_char_p * len(given))(*given)
+            )
+            log = self._text(program, "ProgramLog").decode().rstrip("\0")
+            if status != 0:
+                raise CompileError(log)
+            kind = "CUBIN" if architecture.startswith("sm_") else "PTX"
+            return self._text(program, kind), log
+        finally:
+            self._library.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _text(self, program: ctypes.c_void_p, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        self._do(f"Get{what}Size", program, ctypes.byref(size))
+        text = ctypes.create_string_buffer(size.value)
+        self._do(f"Get{what}", program, text)
+        return text.raw
+
+    def _do(self, function: str, *arguments: object) -> None:
+        status = getattr(self._library, f"nvrtc{function}")(*arguments)
+        if status != 0:
+            raise RuntimeError(f"nvrtc{function} failed with status {status}")
+
+
+@functools.cache
+def installed() -> tuple[Nvrtc, ...]:
+    """Every version that is installed as a package."""
+    spec = importlib.util.find_spec("nvidia")
+    folders = [] if spec is None else list(spec.submodule_search_locations or [])
+    patterns = ("cuda_nvrtc/lib/libnvrtc.so.*", "cu*/lib/libnvrtc.so.*")
+    libraries = {path for f in folders for p in patterns for path in Path(f).glob(p)}
+    found = (Nvrtc(path) for path in sorted(libraries) if ".alt." not in path.name)
+    return tuple(sorted(found, key=lambda nvrtc: nvrtc.version))
+
+
 LEAST = 10 * placement.OLDEST[0] + placement.OLDEST[1]
 
-NEWEST_FIRST = sorted(nvrtc.installed(), key=lambda compiler: compiler.version, reverse=True)
+NEWEST_FIRST = sorted(installed(), key=lambda compiler: compiler.version, reverse=True)
 
 COMPILERS = {
     architecture: compiler
@@ -45,7 +124,7 @@ TARGETS = [
 CUPYS_OWN = ("-ftz=true", "--device-as-default-execution-space")
 """Options that CuPy adds."""
 
-needs_nvrtc = pytest.mark.skipif(not nvrtc.installed(), reason="NVRTC is not installed")
+needs_nvrtc = pytest.mark.skipif(not installed(), reason="NVRTC is not installed")
 
 
 def floating_point_operations(ptx: bytes) -> set[str]:
@@ -83,7 +162,7 @@ def test_every_file_compiles_for_every_target_without_a_warning(compiler, archit
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("compiler", nvrtc.installed(), ids=lambda compiler: compiler.version[0])
+@pytest.mark.parametrize("compiler", installed(), ids=lambda compiler: compiler.version[0])
 def test_nothing_is_rounded_but_what_the_contract_rounds(compiler):
     """Products and sums only, each rounded to nearest, none contracted."""
     architecture = f"compute_{max(LEAST, min(compiler.architectures))}"
@@ -114,7 +193,7 @@ def test_nothing_is_rounded_but_what_the_contract_rounds(compiler):
 @needs_nvrtc
 def test_contraction_would_be_seen():
     source = 'extern "C" __global__ void f(double* x) { x[0] = x[1] * x[2] + x[3]; }'
-    compiler = nvrtc.installed()[0]
+    compiler = installed()[0]
     contracted, _ = compiler.compiled(source, "compute_75", "--fmad=true")
     apart, _ = compiler.compiled(source, "compute_75", *device.OPTIONS)
     assert "fma.rn.f64" in floating_point_operations(contracted)
@@ -123,8 +202,8 @@ def test_contraction_would_be_seen():
 
 @needs_nvrtc
 def test_a_file_that_does_not_compile_is_refused():
-    with pytest.raises(nvrtc.CompileError, match="identifier"):
-        nvrtc.installed()[0].compiled(device.source("codes") + "int x = nothing;", "compute_75")
+    with pytest.raises(CompileError, match="identifier"):
+        installed()[0].compiled(device.source("codes") + "int x = nothing;", "compute_75")
 
 
 def test_every_kernel_is_listed_with_its_file():

@@ -14,8 +14,7 @@ import cuda_on_cpu
 import numpy as np
 import pytest
 from cuda_on_cpu import OnCpu
-from rounds import check_level
-from trainers import trainer
+from rounds import check_level, trainer
 
 from gpustump import AdaBoostClassifier, DeviceError, boost
 from gpustump.boosting.rounds.boosting import Boosting

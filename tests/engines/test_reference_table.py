@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import threshold_between
-from trainers import start
+from rounds import start
 
 from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import TOP, SignedWeights, in_units, signed

@@ -16,7 +16,7 @@ import pytest
 from awkward_tables import DATA, made
 from hypothesis import given
 from hypothesis import strategies as st
-from trainers import start
+from rounds import start
 
 pytest.importorskip("numba")
 

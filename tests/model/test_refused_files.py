@@ -21,8 +21,7 @@ import pytest
 from fault_counts import count
 from forged_files import ABSENT, FILED, document_of, forged, refusal_of, with_value
 from golden_models import FOLDER
-from mutations import with_other_bytes, with_other_parts
-from peak_memory import peak_bytes
+from mutations import peak_bytes, with_other_bytes, with_other_parts
 
 from gpustump import ModelFileError, RegionMember, Split, StumpEnsemble
 from gpustump.learners.category_split import CategorySplit

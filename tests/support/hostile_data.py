@@ -23,8 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from mutations import with_other_bytes
-from peak_memory import limit_bytes, peak_bytes
+from mutations import limit_bytes, peak_bytes, with_other_bytes
 
 from gpustump.cli import main
 from gpustump.cli.errors import InputError

@@ -1,14 +1,23 @@
 """Files with faults: valid ones with other bytes, or documents with other parts and values.
 
 A mutation follows from a `random.Random`, so the number that seeded it is enough to make it again.
+Faulty files may claim to be large, so here is how much memory a process has had, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None  # type: ignore[assignment]
 
 TOKENS = [
     *(b"NaN", b"Infinity", b"-0.0", b"1e999", b"1e-320", b"null", b"true", b"9" * 5000, b"e308"),
@@ -174,3 +183,25 @@ def _a_near_value(draw: random.Random, parent: Any, key: Any, other: Any) -> Non
 _OF_PARTS: tuple[Callable[[random.Random, Any, Any, Any], None], ...] = (
     *(_any_value, _any_value, _no_value, _one_more, _from_elsewhere, _a_near_value, _a_near_value),
 )
+
+
+def peak_bytes() -> int:
+    """Its largest resident set so far; 0 where the system does not tell.
+
+    On Linux it is read from /proc: what `getrusage` returns includes the resident set of the
+    process that started this one.
+    """
+    if resource is None:
+        return 0
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return 1024 * int(line.split()[1])
+    found = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return found if sys.platform == "darwin" else 1024 * found
+
+
+def limit_bytes(most: int) -> None:
+    """Limit the memory of this process; does nothing on systems that do not enforce the limit."""
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

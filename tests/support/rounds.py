@@ -14,7 +14,6 @@ from typing import Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
-from trainers import trainer
 
 from gpustump.boosting.rounds.known_scores import beginning_of, in_vote_units
 from gpustump.boosting.votes.settings import Votes, VoteSettings
@@ -38,7 +37,10 @@ from gpustump.engines.contract import (
     hypothesis_at,
     split_at,
 )
+from gpustump.engines.cpu.engine import CODED, SORTED
+from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.reference import table as reference_table
+from gpustump.engines.reference.engine import REFERENCE
 from gpustump.engines.worth_of_split import score_of
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import signs as signs_of
@@ -61,6 +63,28 @@ KINDS: dict[str, tuple[VoteKind, int]] = {
     "gamma": ("newton", 1),
 }
 """The kinds of votes, by name: what a region votes, and for how many outputs here."""
+
+
+_STARTS: dict[str, Any] = {
+    "ArrayTable": REFERENCE.start,
+    "SortedTable": SORTED.start,
+    "CodedTable": CODED.start,
+}
+
+
+def trainer(table: Any) -> Trainer:
+    """The trainer of a prepared table; a trainer is returned as it is."""
+    if isinstance(table, Trainer):
+        return table
+    if hasattr(table, "start"):  # one of the tests' own
+        return Trainer(table, type(table).start)
+    kind = type(table).__name__
+    return Trainer(table, CudaEngine(table.device).start if kind == "CudaTable" else _STARTS[kind])
+
+
+def start(table: Any, labels: Any, sample_weight: Any, search: Search, *beginning: Any) -> Any:
+    """Begin a run on a table."""
+    return trainer(table).start(labels, sample_weight, search, *beginning)
 
 
 def quantity_of(kind: str) -> QuantityLoss | None:

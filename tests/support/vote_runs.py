@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import rounds
 from backends import NUMPY, Backend
-from trainers import trainer
+from rounds import trainer
 
 from gpustump import Boosting, arrays
 from gpustump.boosting.votes.settings import VoteSettings
@@ -14,15 +15,8 @@ from gpustump.engines.contract import Resources, Task
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.route import prepared
 
-KINDS = {
-    "discrete": ("discrete", 1),
-    "real": ("real", 1),
-    "newton": ("newton", 1),
-    "shared discrete": ("discrete", 3),
-    "shared real": ("real", 4),
-    "shared newton": ("newton", 3),
-}
-"""Kinds of votes, and for how many outputs."""
+KINDS = {name: kind for name, kind in rounds.KINDS.items() if rounds.quantity_of(name) is None}
+"""Kinds of votes for classes, and for how many outputs."""
 
 
 class Samples(NamedTuple):
