@@ -3,7 +3,6 @@
     python -m bench backends | peers | panel | growth | limit     how fast, into a JSON file
     python -m bench accuracy [rounds | glassbox]                  how good, into a JSON file
     python -m bench cluster                                       on Dask workers, into a JSON file
-    python -m bench profile                                       CUDA kernels, one by one
     python -m bench show FILE ...                                 the tables of JSON files
     python -m bench report FOLDER                                 one page of all JSON files in it
     python -m bench front                                         the figures of the README
@@ -24,7 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import accuracy, cluster, front, profile, records, timing
+from bench import accuracy, cluster, front, records, timing
 from bench.data import MissingDataError
 from bench.machine import describe, source_sha256
 from bench.records import FormatError, Report, Result
@@ -126,11 +125,6 @@ def _show(options: argparse.Namespace) -> None:
     print("\n\n".join(pages))
 
 
-def _profile(options: argparse.Namespace) -> None:
-    for number, part in enumerate(profile.run(options)):
-        print(("\n" if number else "") + part, flush=True)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="Measure what gpustump costs, and show it."
@@ -157,7 +151,6 @@ def _parser() -> argparse.ArgumentParser:
         timing.add_options(add_benchmark(name, benchmark, timing.measure), name)
     accuracy.add_options(add_benchmark("accuracy", accuracy, accuracy.measure))
     cluster.add_options(add_benchmark("cluster", cluster, cluster.measure))
-    profile.add_options(add("profile", profile, _profile))
     shown = add("show", "the tables of JSON files", _show)
     about = "print the means only (accuracy), or the shares only (panel)"
     shown.add_argument("--means", action="store_true", help=about)

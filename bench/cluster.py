@@ -21,7 +21,6 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,8 @@ from bench.timing import (
     add_option,
     add_shared,
     check,
-    take_turns,
+    play,
+    scratch_folder,
     whole,
 )
 from bench.worker import Entry, Stage, Worker
@@ -77,9 +77,7 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
         if importlib.util.find_spec(module) is None:
             raise UsageError(f"{module} is not installed: {how_to_install('dask')}")
     done: tuple[Result, ...] = ()
-    with contextlib.ExitStack() as ending:
-        made = TemporaryDirectory(prefix="gpustump-bench-", ignore_cleanup_errors=True)
-        folder = Path(ending.enter_context(made))
+    with scratch_folder() as folder, contextlib.ExitStack() as ending:
         clusters = []
         for n_workers in sorted(set(options.workers)):
             clusters.append(Cluster(n_workers, max(1, options.threads // n_workers)))
@@ -90,17 +88,8 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
                 stored = store(data(), folder / f"{name}-{size[0]}x{size[1]}")
                 for cluster in clusters:
                     cluster.hold(stored)
-                with contextlib.ExitStack() as leaving:
-                    players = _players(stored, data, clusters, options)
-                    for player in players:
-                        leaving.callback(player.process.close)
-
-                    def hand_on(
-                        results: tuple[Result, ...], before: tuple[Result, ...] = done
-                    ) -> None:
-                        found((*before, *results))
-
-                    done += take_turns(players, options.turns, options.patience, hand_on)
+                players = _players(stored, data, clusters, options)
+                done = play(players, options.turns, options.patience, found, done)
     return done
 
 

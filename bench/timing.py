@@ -12,7 +12,7 @@ import contextlib
 import functools
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -268,17 +268,36 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
         memory = probes(options.samples, options.threads, options.copy_bytes)
     for plan in plans:
         tell(f"measuring {plan.name}, {len(plan.entries)} entries ...")
-        with contextlib.ExitStack() as ending:
-            made = TemporaryDirectory(prefix="gpustump-bench-", ignore_cleanup_errors=True)
-            workers = _workers(plan, Path(ending.enter_context(made)), options.limit)
-            for worker in workers:
-                ending.callback(worker.process.close)
-
-            def hand_on(results: tuple[Result, ...], before: tuple[Result, ...] = done) -> None:
-                found((*(probe.result() for probe in memory), *before, *results))
-
-            done += take_turns(workers, plan.turns, options.patience, hand_on, memory)
+        with scratch_folder() as folder:
+            workers = _workers(plan, folder, options.limit)
+            done = play(workers, plan.turns, options.patience, found, done, memory)
     return (*(probe.result() for probe in memory), *done)
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for data and logs, removed in the end."""
+    with TemporaryDirectory(prefix="gpustump-bench-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def play(
+    workers: Sequence[Worker],
+    turns: int,
+    patience: float,
+    found: Found,
+    done: tuple[Result, ...],
+    memory: Sequence[Probe] = (),
+) -> tuple[Result, ...]:
+    """Let workers take turns, and end their processes; what was done before, and their results."""
+
+    def hand_on(results: tuple[Result, ...]) -> None:
+        found((*(probe.result() for probe in memory), *done, *results))
+
+    with contextlib.ExitStack() as ending:
+        for worker in workers:
+            ending.callback(worker.process.close)
+        return done + take_turns(workers, turns, patience, hand_on, memory)
 
 
 def _workers(plan: Plan, folder: Path, limit: float) -> list[Worker]:
