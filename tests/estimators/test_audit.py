@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from audited_fits import FITS, Fit
 from backends import Backend
-from classifiers import KINDS, drawn
+from classifiers import drawn
 from forged_files import forged
 
 from gpustump import (
@@ -228,18 +228,6 @@ def test_rounds_after_the_end_are_found():
     assert "'early'" in found.what
 
 
-@pytest.mark.filterwarnings("ignore:votes became too large")
-@pytest.mark.parametrize(
-    ("kind", "n_classes", "how"),
-    [("discrete", 2, {}), ("real", 3, {"n_iter_no_change": 150}), ("newton", 3, {"n_bags": 2})],
-)
-def test_an_end_by_votes_that_are_too_large_is_no_difference(kind, n_classes, how):
-    X, y = drawn(n_classes)
-    fitted = KINDS[kind](n_estimators=200, learning_rate=9000.0, random_state=0, **how).fit(X, y)
-    assert "large votes" in fitted.stop_reasons_
-    assert audit(fitted.model_, X, y).same
-
-
 @pytest.mark.parametrize("name", ["discrete", "quantity"])
 def test_changed_data_are_told_by_the_fingerprint_and_the_digest_decides(name, tmp_path):
     fit = fit_named(name)
@@ -393,17 +381,16 @@ def test_a_fingerprint_that_is_none_is_refused(tmp_path):
 
 
 def test_parameters_are_recorded_as_json_has_them(tmp_path):
-    given = {
-        "class_weight": {np.int64(2): np.float32(0.5), "a": Fraction(1, 4), 0: 1},
-        "monotonic_cst": np.array([1, -1, 0]),
-        "learning_rate": Fraction(1, 2),
-    }
     found = deciding_parameters(
-        AdaBoostClassifier(**given, device="cpu", n_jobs=3, warm_start=True)
+        AdaBoostClassifier(
+            class_weight={np.int64(2): np.float32(0.5), "a": Fraction(1, 4), 0: 1},
+            monotonic_cst=np.array([1, -1, 0]),
+            learning_rate=Fraction(1, 2),
+            device="cpu", n_jobs=3, warm_start=True,
+        )
     )
     assert found["class_weight"] == [[0, 1], [2, 0.5], ["a", 0.25]]
-    assert found["monotonic_cst"] == [1, -1, 0]
-    assert found["learning_rate"] == 0.5
+    assert (found["monotonic_cst"], found["learning_rate"]) == ([1, -1, 0], 0.5)
     assert not {"device", "n_jobs", "warm_start", "random_state", "callback"} & set(found)
     assert list(found) == sorted(found)
     X, y = drawn(2)

@@ -414,21 +414,6 @@ def log_loss_of(classifier, data: Hard) -> list[float]:
     return [-float(own[np.arange(len(data.y)), data.y].mean()) for own in logs]
 
 
-@pytest.mark.parametrize("l2", [0.0, 1.0])
-@pytest.mark.parametrize("rate", [0.3, 1.0])
-@pytest.mark.parametrize(("kind", "n_classes"), [case for case in CASES if case[0] in NEWTON])
-def test_on_separable_data_the_log_loss_falls_to_nearly_nothing(kind, n_classes, rate, l2):
-    data = _apart(n_classes)
-    options = {"n_estimators": 200, "learning_rate": rate, "l2_regularization": l2}
-    classifier = KINDS[kind](**options).fit(data.X, data.y)
-    losses = log_loss_of(classifier, data)
-    assert classifier.n_iter_ == 200
-    assert max(np.diff(losses)) < 1e-12
-    assert losses[-1] < (0.01 if l2 else 1e-8)
-    assert classifier.score(data.X, data.y) == 1.0
-    check_sound(classifier, data)
-
-
 def test_2000_rounds_on_separable_data_use_up_the_odds_and_go_on():
     """After some 200 rounds all weights are rounded up to one unit."""
     data = Hard(*(part[::4] for part in _apart(2)[:2]))

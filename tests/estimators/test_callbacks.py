@@ -10,7 +10,6 @@ from classifiers import CASES, KINDS, drawn
 
 from gpustump import DeviceError
 from gpustump.boosting.rounds.boosting import Boosting
-from gpustump.boosting.rounds.training import Trained
 
 callbacks = pytest.importorskip("sklearn.callback")
 
@@ -88,30 +87,6 @@ def test_scikit_learn_s_monitor_logs_the_scores_of_the_staged_models():
     classifier.fit(X, y, weights)
     logged = [row["accuracy"] for row in monitor.get_logs().data if row["task_name"] == "round"]
     np.testing.assert_allclose(logged, list(classifier.staged_score(X, y, weights)))
-
-
-def test_a_callback_that_asks_for_no_classifier_makes_none(monkeypatch):
-    class Counter:
-        n_tasks = 0
-
-        def setup(self, estimator, context): ...
-
-        def teardown(self, estimator, context): ...
-
-        def on_fit_task_begin(self, estimator, context): ...
-
-        def on_fit_task_end(self, estimator, context):
-            self.n_tasks += 1
-
-    made = []
-    monkeypatch.setattr(
-        "gpustump.boosting.rounds.training.Trained",
-        lambda *found: made.append(found) or Trained(*found),
-    )
-    counter = Counter()
-    KINDS["real"](n_estimators=5).set_callbacks(counter).fit(*drawn(2))
-    assert counter.n_tasks == 6
-    assert len(made) == 1  # at the end
 
 
 @pytest.mark.parametrize(("kind", "n_classes"), CASES)

@@ -6,14 +6,11 @@ tests/cli/test_cli_checkpoint.py, and clusters in tests/dask/test_models.py.
 
 from __future__ import annotations
 
-import gc
-import io
 import json
 import os
 import resource
 import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +23,6 @@ from sklearn.base import clone
 
 from gpustump import AdaBoostClassifier, Checkpoint, LogitBoostClassifier
 from gpustump.boosting.checkpoints import writing
-from gpustump.boosting.rounds import bags as bagging
-from gpustump.boosting.rounds import progress
-from gpustump.boosting.rounds.logs import RunLog
 
 STOPPING = {"n_iter_no_change": 4, "validation_fraction": 0.3, "random_state": 3}
 
@@ -171,49 +165,6 @@ def test_every_file_that_was_ever_written_goes_on_to_the_same_model(monkeypatch,
         assert facts_of(AdaBoostClassifier(**how, checkpoint=path).fit(*given)) == facts_of(whole)
 
 
-@pytest.fixture
-def certain_interruptions() -> Iterator[None]:
-    """SIGINT interrupts, even where a shell in the background ignores it, and no hook catches it.
-
-    Python prints an exception in a hook of its garbage collector, as Hypothesis has one, and goes
-    on.
-    """
-    hooks, handler = gc.callbacks[:], signal.getsignal(signal.SIGINT)
-    gc.callbacks.clear()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, handler)
-    gc.callbacks[:] = hooks
-
-
-def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path, certain_interruptions):
-    monkeypatch.setattr(bagging, "_SMALL", 0)
-    monkeypatch.setattr(bagging, "_MEDIUM", 0)
-    given, _ = _data()
-    how = {**STOPPING, "n_estimators": 300, "n_iter_no_change": 300, "n_bags": 4, "n_jobs": 2}
-    whole = LogitBoostClassifier(**how).fit(*given)
-    how["checkpoint"] = path = tmp_path / "run.json"
-    note, noted, sent, is_waiting = RunLog.note, list[int](), list[int](), [True]
-
-    def interrupting(self, done):
-        note(self, done)
-        noted.append(1)  # from several threads
-        if is_waiting and len(noted) >= 5 + 300 * len(sent):  # again if the first one was lost
-            sent.append(1)
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-    monkeypatch.setattr(RunLog, "note", interrupting)
-    with pytest.raises(KeyboardInterrupt):
-        LogitBoostClassifier(**how).fit(*given)
-    is_waiting.clear()
-    made = _rounds_in(path)
-    assert 5 <= made < 1200
-    reasons = [run["stop_reason"] for bag in _document(path)["bags"] for run in bag["runs"]]
-    assert set(reasons) <= {"", "limit"}  # and not that a callback ended them
-    assert facts_of(LogitBoostClassifier(**how).fit(*given)) == facts_of(whole)
-    assert len(noted) <= 1200 + 2  # none was made twice, unless it was on its way in a thread
-
-
 def _document(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text())
     return found
@@ -291,23 +242,6 @@ def test_other_settings_and_another_estimator_are_refused_by_name(interrupted, n
     other = LogitBoostClassifier(n_bags=2, random_state=0, checkpoint=path)
     asked = other if how is None else _fit_of(path, **how)
     assert f"{name}{message}" in _refused(path, *given, estimator=asked, **watched)
-
-
-def test_constraints_by_name_are_those_of_the_features_they_name(tmp_path):
-    """A column of another name has other constraints, though its values are the same."""
-    pandas = pytest.importorskip("pandas")
-    (X, y, _), _ = _data()
-    path = tmp_path / "run.json"
-    how = {"n_estimators": 6, "checkpoint": path}
-    before, after = (pandas.DataFrame(X, columns=list(names)) for names in ("abcd", "bacd"))
-    with pytest.raises(Interrupted):
-        AdaBoostClassifier(monotonic_cst={"a": -1}, callback=Interrupting(4), **how).fit(before, y)
-    other = AdaBoostClassifier(monotonic_cst={"a": -1}, **how)
-    message = "monotonic_cst was [-1, 0, 0, ...], and is [0, -1, 0, ...] now"
-    assert message in _refused(path, after, y, estimator=other)
-    found = AdaBoostClassifier(monotonic_cst={"b": -1}, **how).fit(after, y)
-    whole = AdaBoostClassifier(monotonic_cst={"a": -1}, n_estimators=6).fit(before, y)
-    assert facts_of(found) == facts_of(whole)
 
 
 def test_another_dtype_of_the_table_is_refused(interrupted, tmp_path):
@@ -520,39 +454,17 @@ def test_where_no_more_can_be_written_one_warning_says_so_and_the_earlier_file_s
     assert facts_of(found) == facts_of(AdaBoostClassifier(**how).fit(*given)) == facts_of(whole)
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
+def test_a_checkpoint_refuses_bad_arguments():
+    for how, message in (
         ({"path": 3}, "path must be the name of a file; got 3"),
         ({"path": ""}, "path must be the name of a file; got an empty one"),
         ({"every_rounds": 0}, "every_rounds must be at least 1; got 0"),
         ({"every_rounds": 1.5}, "every_rounds must be a whole number"),
         ({"every_seconds": -1.0}, "every_seconds must be a finite number of at least 0"),
         ({"every_seconds": "60"}, "every_seconds must be a finite number"),
-    ],
-)
-def test_a_checkpoint_refuses_bad_arguments(how, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        Checkpoint(**({"path": "run.json"} | how))
-
-
-def test_the_bar_begins_at_the_rounds_made(monkeypatch, tmp_path):
-    tqdm = pytest.importorskip("tqdm")
-    bars: list[Any] = []
-
-    class Noted(tqdm.tqdm):
-        def __init__(self, *given, **how):
-            super().__init__(*given, **how, file=io.StringIO())
-            bars.append((self.n, self.total, self))
-
-    monkeypatch.setattr(progress, "is_read", lambda: True)
-    monkeypatch.setattr(progress, "_tqdm_of_terminals", lambda: Noted)
-    how = {"n_estimators": 4, "n_bags": 2, "random_state": 0, "checkpoint": tmp_path / "run.json"}
-    with pytest.raises(Interrupted):
-        AdaBoostClassifier(**how, callback=Interrupting(6)).fit(*_data(3)[0])
-    AdaBoostClassifier(**how, verbose=1).fit(*_data(3)[0])
-    assert bars[-1][:2] == (5, 24)
-    assert bars[-1][2].n == 24 == bars[-1][2].total
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            Checkpoint(**({"path": "run.json"} | how))
 
 
 def test_the_handler_of_sigterm_is_put_back_and_one_of_the_caller_s_is_left_alone(tmp_path):

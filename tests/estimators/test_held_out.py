@@ -102,32 +102,6 @@ def test_held_out_scores_are_those_of_models_of_the_other_samples(kind, n_classe
         assert errors[number] == pytest.approx(np.mean(labels != y[watched]), abs=1e-15)
 
 
-@pytest.mark.parametrize("kind", ["real", "newton"])
-def test_one_class_against_the_rest_is_watched_by_itself(kind):
-    X, y = drawn(3, n_samples=150, seed=3)
-    stopped = KINDS[kind](**WATCHING).fit(X, y)
-    kept, watched = parts_of(y)
-    assert len(stopped.rounds_) == 3
-    for number, (rounds, scores) in enumerate(
-        zip(stopped.rounds_, stopped.held_out_scores_, strict=True)
-    ):
-        assert len(rounds) == int(np.argmax(scores)) + 1
-        alone = KINDS[kind](n_estimators=len(scores)).fit(X[kept], y[kept] == number)
-        assert rounds == alone.rounds_[0][: len(rounds)]
-        staged = alone.staged_decision_function(X[watched])
-        y_watched = (y[watched] == number).astype(int)
-        expected = [
-            expected_score(
-                stopped.scoring,
-                y_watched,
-                {"scores": own, "shares": alone.model_.probabilities_of(own)},
-                kind,
-            )
-            for own in staged
-        ]
-        np.testing.assert_allclose(scores, expected, atol=2.0**-24)
-
-
 @pytest.mark.parametrize(("kind", "n_classes"), ONE_RUN)
 def test_held_out_samples_of_some_weight_count_by_it(kind, n_classes):
     X, y = drawn(n_classes, n_samples=150, seed=3)
@@ -238,41 +212,6 @@ def test_a_pipeline_transforms_the_rows_that_are_watched():
         pipeline.set_params(transform_input=["X_val"])
         pipeline.fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
     check_equal(pipeline[-1], plain)
-
-
-@pytest.mark.parametrize(("kind", "n_classes"), [("real", 2), ("newton", 3)])
-def test_bags_are_trained_on_their_shares_and_all_watch_the_rows_that_are_passed(kind, n_classes):
-    X, y = drawn(n_classes, n_samples=200, seed=3)
-    rows, options = validation(X[140:], y[140:]), WATCHING | {"n_estimators": 12}
-    bagged = KINDS[kind](**options, n_bags=2).fit(X[:140], y[:140], **rows)
-    state = np.random.RandomState(WATCHING["random_state"])
-    found = []
-    for _ in range(2):
-        seed = int(state.randint(2**31 - 1))
-        kept, _ = train_test_split(
-            np.arange(140), test_size=0.4, stratify=y[:140], random_state=seed
-        )
-        kept = np.sort(kept)
-        found.append(KINDS[kind](**options).fit(X[kept], y[kept], **rows))
-    assert bagged.rounds_ == tuple(own for one in found for own in one.rounds_)
-    assert bagged.held_out_scores_ == tuple(own for one in found for own in one.held_out_scores_)
-
-
-def test_a_warm_start_of_bags_keeps_their_shares_whatever_is_watched():
-    X, y = drawn(2, n_samples=200, seed=3)
-    rows = validation(X[140:], y[140:])
-    options = WATCHING | {"n_bags": 2, "n_iter_no_change": None}
-    plain = KINDS["newton"](**(options | {"n_estimators": 9})).fit(X[:140], y[:140])
-    parts = KINDS["newton"](**(options | {"n_estimators": 2}), warm_start=True)
-    shares = KINDS["newton"](**(options | {"n_estimators": 9, "n_iter_no_change": 99}))
-    shares.fit(X[:140], y[:140])
-    for n_estimators, watched in ((2, {}), (4, rows), (6, {}), (9, rows)):
-        parts.set_params(n_estimators=n_estimators).fit(X[:140], y[:140], **watched)
-    assert parts.model_.digest() == plain.model_.digest()
-    assert [len(own) for own in parts.held_out_scores_] == [9, 9]
-    parts.set_params(n_iter_no_change=99).fit(X[:140], y[:140])
-    expected = [own[:9] for own in shares.held_out_scores_]
-    assert [own[:9] for own in parts.held_out_scores_] == expected
 
 
 @pytest.mark.parametrize("before", ["nothing", "a share", "other rows"])

@@ -15,7 +15,6 @@ from sklearn.metrics import log_loss
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.known_scores import exponential_of, in_vote_units
-from gpustump.boosting.rounds.training import Samples
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.engines.contract import Resources, Task
 from gpustump.engines.route import prepared
@@ -139,24 +138,6 @@ def test_the_scores_of_watched_rows_start_from_theirs(n_classes):
     assert clf.held_out_scores_[0][-1] == pytest.approx(-log_loss(y[watched], predicted), abs=1e-6)
     wrong = clf.predict(X[watched], init_score=known[watched]) != y[watched]
     assert clf.held_out_errors_[0][-1] == pytest.approx(wrong.mean())
-
-
-def test_samples_that_are_held_out_keep_their_known_scores():
-    X, y, known = drawn(2, n_samples=900)
-    asked = LogitBoostClassifier(n_estimators=40, n_iter_no_change=5, random_state=3)
-    clf = asked.fit(X, y, init_score=known)
-    samples = Samples(None, y, np.ones(len(y)), in_vote_units(known / 2.0))
-    some = samples.taken(np.asarray([5, 7]))
-    assert_array_equal(some.offset, samples.offset[[5, 7]])
-    assert clf.held_out_scores_[0][clf.n_iter_ - 1] == max(clf.held_out_scores_[0])
-    assert max(clf.held_out_scores_[0]) > max(asked.fit(X, y).held_out_scores_[0]) + 0.1
-
-
-def test_one_class_is_predicted_whatever_is_known():
-    clf = LogitBoostClassifier(n_estimators=3)
-    with pytest.warns(UserWarning, match="one class only"):
-        clf.fit([[1.0], [2.0]], [5, 5], init_score=[9.0, -9.0])
-    assert clf.predict([[1.0], [2.0]], init_score=[600.0, -600.0]).tolist() == [5, 5]
 
 
 def test_extreme_known_scores_leave_probabilities_that_are_numbers():

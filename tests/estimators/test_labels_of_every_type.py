@@ -35,52 +35,27 @@ def pandas_of(values: list, *dtypes: object) -> list[pd.Series]:
 
 
 SAME: list[tuple[tuple, list]] = [
-    (
-        (0, 1),
-        [
-            WHOLE,
-            FLOATS,
-            np.asarray(FLOATS, dtype=np.float32),
-            objects(WHOLE),
-            objects(FLOATS),
-            objects([np.int8(label) for label in WHOLE]),
-            objects([decimal.Decimal(label) for label in WHOLE]),
-            objects([0 if label == 0 else True for label in WHOLE]),
-            objects(WHOLE)[:, None],
-            *pandas_of(WHOLE, object, "int8", "Int64", "Float32", "category", "int64[pyarrow]"),
-            pd.DataFrame({"y": WHOLE}, dtype=object),
-            pl.Series(WHOLE),
-            pl.Series(WHOLE, dtype=pl.UInt8),
-            pl.Series(WHOLE, dtype=pl.Object),
-            pa.array(WHOLE),
-            pa.chunked_array([WHOLE]),
-        ],
-    ),
-    (
-        (False, True),
-        [
-            TRUTHS,
-            objects(TRUTHS),
-            objects([np.bool_(label) for label in TRUTHS]),
-            *pandas_of(TRUTHS, object, bool, "boolean", "category", "bool[pyarrow]"),
-            pl.Series(TRUTHS),
-            pl.Series(TRUTHS, dtype=pl.Object),
-            pa.array(TRUTHS),
-        ],
-    ),
-    (
-        ("no", "yes"),
-        [
-            TEXTS,
-            objects(TEXTS),
-            objects([np.str_(label) for label in TEXTS]),
-            *pandas_of(TEXTS, object, "string", "category", "string[pyarrow]"),
-            pl.Series(TEXTS),
-            pl.Series(TEXTS, dtype=pl.Categorical),
-            pa.array(TEXTS),
-        ],
-    ),
-]
+    ((0, 1), [
+        WHOLE, FLOATS, np.asarray(FLOATS, dtype=np.float32), objects(WHOLE), objects(FLOATS),
+        objects([np.int8(label) for label in WHOLE]),
+        objects([decimal.Decimal(label) for label in WHOLE]),
+        objects([0 if label == 0 else True for label in WHOLE]), objects(WHOLE)[:, None],
+        *pandas_of(WHOLE, object, "int8", "Int64", "Float32", "category", "int64[pyarrow]"),
+        pd.DataFrame({"y": WHOLE}, dtype=object), pl.Series(WHOLE),
+        pl.Series(WHOLE, dtype=pl.UInt8), pl.Series(WHOLE, dtype=pl.Object), pa.array(WHOLE),
+        pa.chunked_array([WHOLE]),
+    ]),
+    ((False, True), [
+        TRUTHS, objects(TRUTHS), objects([np.bool_(label) for label in TRUTHS]),
+        *pandas_of(TRUTHS, object, bool, "boolean", "category", "bool[pyarrow]"),
+        pl.Series(TRUTHS), pl.Series(TRUTHS, dtype=pl.Object), pa.array(TRUTHS),
+    ]),
+    (("no", "yes"), [
+        TEXTS, objects(TEXTS), objects([np.str_(label) for label in TEXTS]),
+        *pandas_of(TEXTS, object, "string", "category", "string[pyarrow]"),
+        pl.Series(TEXTS), pl.Series(TEXTS, dtype=pl.Categorical), pa.array(TEXTS),
+    ]),
+]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:A column-vector y was passed")

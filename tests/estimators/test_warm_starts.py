@@ -16,12 +16,7 @@ from classifiers import CASES, KINDS, drawn
 from sklearn.base import clone
 
 import gpustump
-from gpustump import AdaBoostClassifier, LogitBoostClassifier, Stump, StumpBoostingRegressor
-from gpustump.boosting.held_out.judging import Judgement, LocalJudge
-from gpustump.boosting.held_out.samples import HeldOut
-from gpustump.boosting.held_out.scores import scorer
-from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
-from gpustump.engines.integer_weights import IntegerWeights
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor
 
 EVERY_CASE = pytest.mark.parametrize(("kind", "n_classes"), CASES)
 PACKAGE = str(Path(gpustump.__file__).parent)
@@ -144,23 +139,6 @@ def test_a_warm_start_may_drop_constraints_and_change_weights_that_stay_positive
     assert watching.held_out_errors_ == ((),)
     with pytest.raises(ValueError, match="held nothing out"):
         watching.set_params(n_iter_no_change=5, n_estimators=15).fit(X, NOISE)
-
-
-def test_an_earlier_rounds_held_out_score_is_worked_out_once():
-    class Counting(LocalJudge):
-        n_scores = 0
-
-        def judged(self) -> Judgement:
-            self.n_scores += 1
-            return super().judged()
-
-    stumps = [Stump(0, float(at), 1, 1, 0.4) for at in range(8)]
-    held_out = HeldOut(NOISE.astype(int), IntegerWeights.of(np.ones(300)))
-    judge = Counting(X, None, held_out, scorer("loss", held_out))
-    watch = EarlyStopping(judge, Stopping(patience=3))
-    watch.resume(stumps, [0.5] * 8)
-    assert judge.n_scores == 1
-    assert watch.best_round == 8
 
 
 def interrupted_at(line: int, run: Callable[[], object], where: Callable[[Any], bool]) -> int:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from drawn import legend, overlaps, saved
 from made_up_models import region_model
-from matplotlib import pyplot
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import log_loss, mean_gamma_deviance, mean_squared_error
@@ -18,8 +17,6 @@ from gpustump import (
     plots,
     theory,
 )
-from gpustump.plots.rounds import draw_rounds
-from gpustump.plots.shapes import drawn_scores
 
 ROUNDS = 14
 
@@ -263,17 +260,6 @@ def test_the_page_of_a_bagged_model_has_the_median_and_the_range_of_the_bags(kin
                 assert set(zip(np.arange(1.0, 21.0), ends.tolist(), strict=True)) <= corners
         assert ax.get_ylabel().endswith("median and range of 4 bags")
         assert overlaps(figure) == []
-
-
-def test_of_bags_of_different_lengths_those_take_part_that_have_the_round():
-    X, y = table(2)
-    clf = bagged(X, y)
-    short = [run[: 5 + 5 * bag] for bag, run in enumerate(clf.rounds_)]
-    ax = pyplot.figure().add_subplot()
-    draw_rounds(ax, clf.model_, drawn_scores(clf.model_, None, [0]), short)
-    (line,) = ax.get_lines()
-    last = [r.training_error for r in short[-1]]
-    assert_allclose(line.get_ydata()[15:], last[15:])
 
 
 def test_error_curves_of_a_bagged_model_are_those_of_the_average_on_samples():

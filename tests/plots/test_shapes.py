@@ -346,18 +346,6 @@ def test_numbers_stand_for_categories_without_names_and_others_are_drawn_as_such
     assert "(other)" in [label.get_text() for label in strip.get_xticklabels()]
 
 
-def test_several_classes_have_bars_side_by_side_and_numbers_have_steps():
-    classifier, frame, codes = fitted(3)
-    grid = plots.shape_functions(classifier, X=frame, features=["colour", "size"])
-    parts = classifier.explain(frame)
-    for label in range(3):
-        heights = [bar.get_height() for bar in bars(grid[0], f"bars of class {label}")]
-        expected = {parts[codes == number, label, 0][0] for number in range(4)}
-        assert set(heights) == expected
-        assert has(grid[1], f"steps of class {label}")
-    plots.overview(classifier, frame)
-
-
 def bagged(X, y):
     how = {"n_estimators": 20, "n_bags": 4, "random_state": 0, "device": "cpu"}
     return LogitBoostClassifier(**how).fit(X, y)
@@ -549,22 +537,6 @@ def test_a_few_large_values_do_not_squeeze_the_others(kind):
         assert f"{n_beyond} value{'s' * (n_beyond > 1)} beyond" in texts(loss)
 
 
-def test_values_without_long_tails_are_all_shown_on_a_linear_axis():
-    random = np.random.default_rng(0)
-    for values in (
-        random.normal(size=500),
-        random.exponential(size=500),
-        np.linspace(0, 1, 3),
-        np.asarray([0.0] * 99 + [1.0]),
-        np.asarray([0.0] * 50 + list(range(10))),
-        np.zeros(10),
-    ):
-        assert axes_of.readable(values, 0.02, 20) == axes_of.span(values, 0.02)
-    cut = axes_of.bulk(np.append(np.linspace(0.0, 1.0, 99), 1e6), 0.02)
-    assert -0.6 < cut.low < 0.0
-    assert 1.0 < cut.high < 2.0
-
-
 def temporal(kind: str, thresholds, values=None) -> tuple[StumpEnsemble, np.ndarray | None]:
     """A model of one column of a kind of dates or times, and its values as a table."""
     column = InputColumn("when", 0, kind)
@@ -610,20 +582,6 @@ def test_axes_of_dates_and_times_show_dates_and_times(kind, first, last, labels,
     unit = 1.0 if kind == "date" else 86400.0
     corners = drawn(steps, "steps")[:, 0]
     assert set(values[[30, 150, 270]] / unit) <= set(corners.tolist())
-
-
-def test_ticks_at_dates_do_not_depend_on_the_callers_time_zone_or_epoch(monkeypatch):
-    import matplotlib
-    from matplotlib import dates
-
-    values = np.linspace(day("2020-01-01"), day("2023-12-31"), 300)
-    model, X = temporal("date", values[[30, 150]], values)
-    with matplotlib.rc_context({"timezone": "Asia/Tokyo"}):
-        ticks = plots.shape_function(model, 0, X=X).get_xticks()
-    assert day("2022-01-01") in ticks
-    monkeypatch.setattr(dates, "_epoch", "0000-12-31T00:00:00")
-    ax = plots.shape_function(model, 0, X=X)  # numbers, rather than wrong dates
-    assert "1.90" in shows(ax.figure.axes[-1].xaxis)
 
 
 def test_names_that_look_alike_are_told_apart():
