@@ -81,7 +81,6 @@ from gpustump.estimators.checkpointing import (
 )
 from gpustump.estimators.held_out import (
     Earlier,
-    Note,
     Population,
     Split,
     Validation,
@@ -446,7 +445,9 @@ class _Fit:
         self.shards.ask("scale_targets", self.target.scale)
         return samples
 
-    def _shares(self, trained: dict[int, Summary]) -> tuple[list[Share[ByPart]], tuple[Note, ...]]:
+    def _shares(
+        self, trained: dict[int, Summary]
+    ) -> tuple[list[Share[ByPart]], tuple[Split | None, ...]]:
         """What each bag leaves out, drawn as on one machine."""
         whole, asked, population = Share[ByPart](ByPart(), None, None), self.asked, None
         if any(asked.drawn):

@@ -4,12 +4,11 @@ The leading process, the one that calls `fit`, sends a message to each worker, a
 answers. A worker counts as gone when its connection breaks or stalls, or when the scheduler does
 not know it any more. So nothing waits for a worker that does not exist.
 
-Messages go by bare sockets: one to two workers and back takes 0.2 ms, and 0.7 ms if each answers
-with 600 kB; by way of Dask's servers it takes 1.3 ms and 1.7 ms. For each connection a worker
-listens at a port of its own, which it tells with a secret in answer to a call of Dask's. Each end
-shows its half of the secret before the other unpickles anything. Encrypted connections, and those
-within one process, are left to Dask. If the leading process cannot reach the workers, for example
-because of a gateway, the scheduler passes the messages on.
+Messages go by bare sockets, which take a fraction of the time of Dask's servers (`bench/NOTES.md`).
+For each connection a worker listens at a port of its own, which it tells with a secret in answer to
+a call of Dask's. Each end shows its half of the secret before the other unpickles anything.
+Encrypted connections, and those within one process, are left to Dask. If the leading process cannot
+reach the workers, for example because of a gateway, the scheduler passes the messages on.
 """
 
 from __future__ import annotations

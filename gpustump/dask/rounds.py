@@ -97,7 +97,12 @@ class ClusterSamples:
 
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
         """A run, at its start."""
-        labels, weights, constant = self.known_of(target, before)
+        labels: Any = target.positive
+        weights, constant = None, before.constant
+        if self.samples is not None:
+            labels, weights = self.samples.classes, self.samples.weights
+        elif not constant and isinstance(target.votes, NewtonVotes):
+            constant = target.votes.constant_of(self._class_weights(target))
         boosting = Boosting(
             self.trainer,
             labels,
@@ -106,21 +111,11 @@ class ClusterSamples:
             n_rounds=settings.n_rounds,
             learner=settings.learner,
             callback=settings.callback,
-            constant=constant,
+            constant=constant or None,
             offers=Offers.of(settings.smoothing, self._places, target.positive),
         )
         self.started.append(boosting)
         return boosting
-
-    def known_of(self, target: Target, before: Run) -> tuple[Any, Any, tuple[float, ...] | None]:
-        """What is known here of a run: of a quantity targets and weights, otherwise the class, and
-        the scores from which it starts."""
-        if self.samples is not None:
-            return self.samples.classes, self.samples.weights, before.constant or None
-        constant = before.constant or (0.0,) * target.n_outputs
-        if not before.constant and isinstance(target.votes, NewtonVotes):
-            constant = target.votes.constant_of(self._class_weights(target))
-        return target.positive, None, constant
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
         """The early stopping of a run; None if no samples are held out."""
@@ -169,8 +164,11 @@ class ClusterJudge:
     def __init__(self, shards: DaskShards, about: Watch) -> None:
         self._shards, self._about = shards, about
         self._terms: list[tuple[Any, np.ndarray]] = []
-        self._totals = added_up(shards.ask("watch", about))
-        check_totals(about.scoring, self._totals)
+        self._begin(shards.ask("watch", about))
+
+    def _begin(self, totals: list[Any]) -> None:
+        self._totals = added_up(totals)
+        check_totals(self._about.scoring, self._totals)
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model; the workers learn of it with the next `judge`."""
@@ -183,21 +181,14 @@ class ClusterJudge:
         return judgement(self._about.scoring, parts, self._totals)
 
 
-class RankingJudge:
+class RankingJudge(ClusterJudge):
     """The same for the area under the ROC curve, which compares pairs of samples of all workers.
 
     So here the scores of the held-out samples are sent in every round.
     """
 
-    def __init__(self, shards: DaskShards, about: Watch) -> None:
-        self._shards, self._about = shards, about
-        self._terms: list[tuple[Any, np.ndarray]] = []
+    def _begin(self, totals: list[Any]) -> None:
         self._order: tuple[tuple[str, str], ...] = ()  # of the shards whose samples are known
-        shards.ask("watch", about)
-
-    def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
-        """Add a hypothesis to the model."""
-        self._terms.append((hypothesis, region_votes))
 
     def judged(self) -> Judgement:
         """The score and the error of the model so far on all held-out samples."""

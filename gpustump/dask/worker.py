@@ -3,8 +3,8 @@
 Dask tasks bring the partitions here, one by one; the first one opens the fit's `Host`. From then on
 the leading process, the one that calls `fit`, sends messages: each is the name of a method and its
 arguments, and a round takes a few of them. They come by bare sockets (see `messages`), or else to
-the worker's own server. (Calls of Dask's actors would take 2.0 ms, and tasks, which pass through
-the scheduler, 12 ms.)
+the worker's own server. (Dask's actors, and tasks, which pass through the scheduler, would take
+many times as long.)
 
 At the end of a fit, however it ends, its hosts are closed, and everything that they held is gone.
 If the leading process dies, a host closes itself after half an hour without a message.

@@ -35,9 +35,7 @@ from gpustump.engines.category_columns import numbers_of
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import answer, shard_of
-from gpustump.engines.contract import Search
 from gpustump.engines.cpu.table.cuts import codable
-from gpustump.engines.held_out import held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights, scaled
 from gpustump.engines.running_scores import RunningScores, running_scores
 from gpustump.estimators.targets import Scale
@@ -379,7 +377,14 @@ class WorkerRows:
         if about.scoring == "roc_auc":
             self._judge = running_scores(X, about.constant, rows, n_jobs=self._n_threads)
             return None
-        watched = _watched(own, IntegerWeights(units, about.total), about, self._n_threads)
+        weights = IntegerWeights(units, about.total)
+        watched: HeldOut | HeldOutTargets
+        if about.is_quantity:
+            targets = own.classes.astype(np.float64)
+            watched = HeldOutTargets(targets, weights, n_of_all_groups=about.n_samples)
+        else:
+            given = about.positive, about.n_outputs, self._n_threads
+            watched = HeldOut.of(own.classes, weights, *given)
         scorer = additive_scorer(about.scoring, watched, about.link)
         self._judge = LocalJudge(X, rows, watched, scorer, about.constant, self._n_threads)
         return self._judge.totals
@@ -519,17 +524,3 @@ def _leaves(rows: Rows, classes: np.ndarray | None, first_row: int) -> Leaves:
         weights[rows.rows] = rows.weights
     numbers = rows.all_labels if classes is None else np.searchsorted(classes, rows.all_labels)
     return leaves_of(rows.values.T, numbers, weights, first_row)
-
-
-def _watched(
-    samples: Samples, weights: IntegerWeights, about: Watch, n_threads: int
-) -> HeldOut | HeldOutTargets:
-    """Held-out samples in the form that the scores take."""
-    if about.is_quantity:
-        targets = samples.classes.astype(np.float64)
-        return HeldOutTargets(targets, weights, n_of_all_groups=about.n_samples)
-    classes = samples.classes
-    if about.n_outputs == 1:
-        classes = (samples.labels(Search(), about.positive) > 0).astype(np.int64)
-    sums = held_out_sums(classes, weights.values, max(2, about.n_outputs), n_threads)
-    return HeldOut(classes, weights, about.n_outputs, sums)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,13 @@ def first_where(condition: Array) -> int | None:
     """The index of the first true value of (n,), or None if there is none."""
     xp = arrays.namespace_of(condition)
     return int(xp.argmax(xp.astype(condition, xp.int8))) if bool(xp.any(condition)) else None
+
+
+def refuse_problems(problems: Mapping[str, Array], name: str, wanted: str = "") -> None:
+    """Refuse an argument with a problem, which is true somewhere in an array of booleans (n,)."""
+    for problem, where in problems.items():
+        if (at := first_where(where)) is not None:
+            raise ValueError(f"{name} contains {problem}, the first at index {at}{wanted}.")
 
 
 def is_missing(value: Any) -> bool:

@@ -24,6 +24,7 @@ from gpustump.data.input_arrays import (
     check_vector,
     first_where,
     is_missing,
+    refuse_problems,
 )
 from gpustump.data.parameters import QuantityLossName
 from gpustump.data.readable import caller_level
@@ -231,9 +232,7 @@ def _refuse_missing(y: Array) -> None:
     """Refuse numbers that are no labels."""
     if "float" in arrays.dtype_name(y):
         xp = arrays.namespace_of(y)
-        for problem, where in (("NaN", xp.isnan(y)), ("infinity", xp.isinf(y))):
-            if (at := first_where(where)) is not None:
-                raise ValueError(f"y contains {problem}, the first at index {at}.")
+        refuse_problems({"NaN": xp.isnan(y), "infinity": xp.isinf(y)}, "y")
 
 
 def _refuse_continuous(y: Array) -> None:
@@ -315,13 +314,12 @@ def check_targets(y: Any, X: Array) -> Array:
     with arrays.computing_on(y):
         xp = arrays.namespace_of(y)
         targets = xp.astype(y, xp.float64)
-        for problem, where in (
-            ("NaN", xp.isnan(targets)),
-            ("infinity", xp.isinf(targets)),
-            ("a number of 2**1000 or more", xp.abs(targets) >= MOST_TARGET),
-        ):
-            if (at := first_where(where)) is not None:
-                raise ValueError(f"y contains {problem}, the first at index {at}.")
+        problems = {
+            "NaN": xp.isnan(targets),
+            "infinity": xp.isinf(targets),
+            "a number of 2**1000 or more": xp.abs(targets) >= MOST_TARGET,
+        }
+        refuse_problems(problems, "y")
         return targets
 
 

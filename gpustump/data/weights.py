@@ -17,7 +17,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.input_arrays import check_vector, first_where
+from gpustump.data.input_arrays import check_vector, refuse_problems
 from gpustump.data.labels import check_both_signs, check_signs, encode, listed, plain_labels
 from gpustump.data.parameters import check_real
 
@@ -62,16 +62,12 @@ def check_weights(
     weights = check_vector(sample_weight, name, X)
     smallest = SMALLEST.get(arrays.dtype_name(weights), SMALLEST["float64"])
     weights = xp.astype(weights, xp.float64)
-    for problem, where in (
-        ("NaN", xp.isnan(weights)),
-        ("infinite weights", xp.isinf(weights)),
-        ("negative weights", weights <= -smallest),
-    ):
-        if (at := first_where(where)) is not None:
-            raise ValueError(
-                f"{name} contains {problem}, the first at index {at}; weights must be "
-                "finite and not negative."
-            )
+    problems = {
+        "NaN": xp.isnan(weights),
+        "infinite weights": xp.isinf(weights),
+        "negative weights": weights <= -smallest,
+    }
+    refuse_problems(problems, name, "; weights must be finite and not negative")
     counts = weights >= smallest
     if bool(xp.all(counts)):
         return weights, None

@@ -24,7 +24,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_bags
-from gpustump.boosting.rounds.batches import in_unit_of_target, link_of, member_of, terms_of
+from gpustump.boosting.rounds.batches import in_unit_of_target, link_of
 from gpustump.boosting.rounds.training import Samples, Settings, Trained
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
@@ -52,7 +52,7 @@ from gpustump.estimators.checkpointing import (
     settings_of,
     shares_kept,
 )
-from gpustump.estimators.held_out import NOTHING, Asked, Earlier, Note, shares_of
+from gpustump.estimators.held_out import NOTHING, Asked, Earlier, Split, shares_of
 from gpustump.estimators.recorded import record_of
 from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
 from gpustump.learners.step_table import CategoryTable, StepTable
@@ -447,7 +447,7 @@ class Prepared(NamedTuple):
     settings : Settings
     shares : list of Share
         What each bag is trained on, and what it watches.
-    splits : tuple of Split, Provided or None
+    splits : tuple of Split or None
         How the samples that each bag watches were chosen.
     interactions : Interactions
         Which pairs of features are learnt.
@@ -460,7 +460,7 @@ class Prepared(NamedTuple):
     target: TargetDomain
     settings: Settings
     shares: list[Share[Samples]]
-    splits: tuple[Note, ...]
+    splits: tuple[Split | None, ...]
     interactions: Interactions
     kept: FitCheckpoint | None = None
 
@@ -471,7 +471,7 @@ class Learnt(NamedTuple):
 
     trained: Sequence[Trained]
     target: TargetDomain
-    splits: tuple[Note, ...]
+    splits: tuple[Split | None, ...]
     fingerprint: Mapping[str, Any] | None = None
     pairs: LearntPairs | None = None
 
@@ -518,10 +518,7 @@ def model_of(
     """The model of a training, or the average of several, for what was learnt from the table."""
     names = table.get("feature_names_in_")
     encoding = table.get("_categories", Categories()).encoding
-    found: list[Any] = [
-        tuple(member_of(terms_of(run.rounds), run.constant, bag.search) for run in bag.runs)
-        for bag in trained
-    ]
+    found = [bag.members for bag in trained]
     members: Any
     members, bags = averaged(found) if len(found) > 1 else (found[0], None)
     if target.scale is not None:

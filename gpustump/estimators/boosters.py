@@ -47,7 +47,7 @@ from gpustump.estimators.classifiers import StumpClassifier
 from gpustump.estimators.held_out import (
     Asked,
     Earlier,
-    Note,
+    Split,
     Validation,
     Watching,
     refuse_bad_random_state,
@@ -119,7 +119,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     _search: Search
     _runs: tuple[Run, ...]
     _target: TargetDomain
-    _splits: tuple[Note, ...]
+    _splits: tuple[Split | None, ...]
     n_estimators_: int
 
     def _asked_for(

@@ -36,7 +36,7 @@ from gpustump.data.readable import counted, listed, shown
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import CONTRACT
 from gpustump.estimators.categorical import Categories
-from gpustump.estimators.held_out import Asked, Note, Provided, Split, naming
+from gpustump.estimators.held_out import Asked, Split, naming
 from gpustump.estimators.recorded import deciding_parameters
 from gpustump.estimators.targets import Offset, TargetDomain
 from gpustump.model.model_file import as_read
@@ -130,7 +130,7 @@ _Rows = TypeVar("_Rows")
 def shares_kept(
     kept: FitCheckpoint | None,
     shares: list[Share[_Rows]],
-    notes: Sequence[Note],
+    splits: Sequence[Split | None],
     outline: Outline,
 ) -> Iterator[list[Share[_Rows]]]:
     """The shares of all bags with logs, in a context that keeps these in the checkpoint's file;
@@ -140,7 +140,7 @@ def shares_kept(
     ----------
     kept : FitCheckpoint or None
     shares : list of Share
-    notes : sequence of Split, Provided or None
+    splits : sequence of Split or None
         How the samples that each bag holds out were drawn.
     outline : Outline
 
@@ -155,7 +155,7 @@ def shares_kept(
         yield shares
         return
     assert kept.head is not None
-    seeds = [_seed_of(note) for note in notes]
+    seeds = [None if split is None else split.seed for split in splits]
     stored = kept.stored
     if stored is None:
         new = ((RunLog() for _ in range(outline.n_runs)) for _ in seeds)
@@ -249,11 +249,6 @@ def fingerprint_with(
     known = None if known is None else arrays.to_host(known)
     is_quantity = target.n_classes == 0
     return fingerprint_of(X, y, sample_weight, of_quantity=is_quantity, offset=known)
-
-
-def _seed_of(note: Note) -> int | None:
-    split = note.share if isinstance(note, Provided) else note
-    return split.seed if isinstance(split, Split) else None
 
 
 def _other(stored: Stored, what: str) -> CheckpointError:

@@ -20,7 +20,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -143,21 +143,15 @@ class Watching(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Which samples are held out (a share, drawn with a seed, of samples with a fingerprint), and
-    which score of them is watched."""
-
-    fraction: float
-    seed: int
-    fingerprint: str
-    scoring: Scoring
-
-
-class Provided(NamedTuple):
-    """That the watched samples are rows that the caller passed to `fit`; with their score that is
-    watched and, for a bag, the share that it is not trained on."""
+    """Which score of held-out samples a bag watches, and which samples it is not trained on: a
+    share, drawn with a seed, of samples with a fingerprint. None and "" if it is trained on all.
+    `is_passed` says that other samples are watched: rows that the caller passed to `fit`."""
 
     scoring: Scoring
-    share: Split | None = None
+    fraction: float | None = None
+    seed: int | None = None
+    fingerprint: str = ""
+    is_passed: bool = False
 
 
 class Earlier(NamedTuple):
@@ -165,7 +159,7 @@ class Earlier(NamedTuple):
 
     runs: tuple[Run, ...]
     target: TargetDomain
-    split: Split | Provided | None
+    split: Split | None
     search: Search
 
 
@@ -236,13 +230,12 @@ class Population:
             on, or another score than before.
         """
         fraction, n_samples = watching.fraction, len(self.classes)
-        split = Split(
-            float(fraction), _seed_of(watching, earlier), self.fingerprint, watching.scoring
-        )
-        if earlier is not None and split != earlier.split:
+        seed = _seed_of(watching, earlier)
+        split = Split(watching.scoring, float(fraction), seed, self.fingerprint)
+        if earlier is not None:
             _refuse_to_watch(split, earlier.split)
         try:
-            kept, watched = self._strata.drawn(fraction, split.seed)
+            kept, watched = self._strata.drawn(fraction, seed)
         except ValueError as error:
             raise ValueError(
                 f"validation_fraction={fraction!r} of {n_samples} samples cannot be held out: "
@@ -268,27 +261,29 @@ class Population:
 def _seed_of(watching: Watching, earlier: Earlier | None) -> int:
     """The seed of a split: that of the earlier fit, or a new one."""
     if earlier is not None:
-        return earlier.split.seed if isinstance(earlier.split, Split) else -1
+        known = None if earlier.split is None else earlier.split.seed
+        return -1 if known is None else known
     if watching.seed is not None:
         return watching.seed
     return int(check_random_state(watching.random_state).randint(2**31 - 1))
 
 
-def _refuse_to_watch(split: Split, earlier: Split | Provided | None) -> NoReturn:
-    """Say why a warm start cannot watch what the earlier fit watched."""
+def _refuse_to_watch(split: Split, earlier: Split | None) -> None:
+    """Refuse a warm start that would watch what the earlier fit was trained on."""
     if earlier is None:
         found = "the earlier fit held nothing out: n_iter_no_change was None"
-    elif isinstance(earlier, Provided):
+    elif earlier.fraction is None:
         found = "the earlier fit watched X_val and y_val, and trained on all of X"
     elif split.fraction != earlier.fraction:
         found = (
             f"validation_fraction is {split.fraction!r}, and it was {earlier.fraction!r} in the "
             "earlier fit"
         )
+    elif split.fingerprint == earlier.fingerprint:
+        refuse_other_scoring(split.scoring, earlier.scoring)
+        return
     else:
         found = "the samples of positive weight, or their labels, are not those of the earlier fit"
-    if isinstance(earlier, Split) and split == earlier._replace(scoring=split.scoring):
-        refuse_other_scoring(split.scoring, earlier.scoring)
     raise ValueError(
         f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
         "Keep both as they were, or fit anew with warm_start=False."
@@ -395,9 +390,6 @@ class Asked(NamedTuple):
 NOTHING = Asked()
 """Nothing is drawn and nothing is watched."""
 
-Note = Split | Provided | None
-"""How watched samples were chosen, for warm starts; None if none are watched."""
-
 
 def shares_of(
     X: Array,
@@ -406,7 +398,7 @@ def shares_of(
     checked: Callable[[Any], Array],
     asked: Asked,
     earlier: Sequence[Earlier] | None,
-) -> tuple[list[Share[Samples]], tuple[Note, ...]]:
+) -> tuple[list[Share[Samples]], tuple[Split | None, ...]]:
     """For each bag what it is trained on and what it watches.
 
     Parameters
@@ -440,12 +432,12 @@ def shares_of(
             )
         return Share(kept, HeldOutRows(watched), None), split
 
-    shares, notes = drawn_shares(drawn, Share(samples, None, None), asked, earlier)
+    shares, splits = drawn_shares(drawn, Share(samples, None, None), asked, earlier)
     if population is not None:
         population.warn_of_lone_samples()
     if rows is not None:
         shares = [share._replace(held_out=rows) for share in shares]
-    return shares, notes
+    return shares, splits
 
 
 def drawn_shares(
@@ -453,7 +445,7 @@ def drawn_shares(
     whole: Share[_Rows],
     asked: Asked,
     earlier: Sequence[Earlier] | None,
-) -> tuple[list[Share[_Rows]], tuple[Note, ...]]:
+) -> tuple[list[Share[_Rows]], tuple[Split | None, ...]]:
     """The share of each bag, with the runs that it goes on from.
 
     Parameters
@@ -476,26 +468,17 @@ def drawn_shares(
         share, runs = whole, None if own is None else own.runs
         split: Split | None = None
         if watching is not None:
-            share, split = drawn(watching, _share_before(own))
-            if own is not None and isinstance(own.split, Provided):  # other rows were watched
-                runs = unjudged(runs)
-        note: Note = split
+            share, split = drawn(watching, own)
+            if own is not None and own.split is not None and own.split.is_passed:
+                runs = unjudged(runs)  # other rows were watched
         if asked.validation is not None:
             scoring = asked.validation.scoring
             if own is not None and own.split is not None:
                 refuse_other_scoring(scoring, own.split.scoring)
-            runs, note = unjudged(runs), Provided(scoring, split)
-        found.append((share._replace(earlier=runs), note))
-    shares, notes = zip(*found, strict=True)
-    return list(shares), notes
-
-
-def _share_before(earlier: Earlier | None) -> Earlier | None:
-    """An earlier fit; if it watched rows that were passed, with the split of its share as
-    `split`."""
-    if earlier is None or not isinstance(earlier.split, Provided) or earlier.split.share is None:
-        return earlier
-    return earlier._replace(split=earlier.split.share)
+            runs, split = unjudged(runs), (split or Split(scoring))._replace(is_passed=True)
+        found.append((share._replace(earlier=runs), split))
+    shares, splits = zip(*found, strict=True)
+    return list(shares), splits
 
 
 def unjudged(runs: tuple[Run, ...] | None) -> tuple[Run, ...] | None:

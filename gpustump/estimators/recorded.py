@@ -19,7 +19,7 @@ import numpy as np
 
 from gpustump.data.readable import listed, shown
 from gpustump.data.weights import check_class_weight
-from gpustump.estimators.held_out import Note, Provided
+from gpustump.estimators.held_out import Split
 from gpustump.model import model_file
 
 KEY = "estimator"
@@ -100,14 +100,16 @@ class Recorded(NamedTuple):
     dtype: str | None = None
 
 
-def record_of(estimator: Any, notes: Sequence[Note] = (), reasons: Sequence[str] = ()) -> Any:
+def record_of(
+    estimator: Any, splits: Sequence[Split | None] = (), reasons: Sequence[str] = ()
+) -> Any:
     """The record of a fit for a model's details; None if a parameter cannot be written to a file.
 
     Parameters
     ----------
     estimator : StumpEstimator
         As it was before the fit, except for `_dtype`, which is that of the table.
-    notes : sequence of Split, Provided or None
+    splits : sequence of Split or None
         How watched samples were chosen, for each bag.
     reasons : sequence of str
         Why each run ended.
@@ -119,12 +121,11 @@ def record_of(estimator: Any, notes: Sequence[Note] = (), reasons: Sequence[str]
     dtype = getattr(estimator, "_dtype", None)
     if dtype is not None:
         record["dtype"] = dtype
-    splits = [note.share if isinstance(note, Provided) else note for note in notes]
-    seeds = [split.seed for split in splits if split is not None]
+    seeds = [split.seed for split in splits if split is not None and split.seed is not None]
     if seeds:
         record["seeds"] = seeds
     flags = {
-        "passed": any(isinstance(note, Provided) for note in notes),
+        "passed": any(split is not None and split.is_passed for split in splits),
         "went_on": getattr(estimator, "warm_start", False) and hasattr(estimator, "model_"),
         "by_callback": "callback" in reasons,
     }

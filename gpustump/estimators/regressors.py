@@ -210,15 +210,15 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     ) -> Self:
         """Train on a table.
 
+        Errors are those of `AdaBoostClassifier.fit`.
+
         Parameters
         ----------
-        X : array or frame (n_samples, n_features)
-            Of any array library, or a frame of pandas, polars or pyarrow. NaN means missing.
+        X, sample_weight, X_val, sample_weight_val
+            As for `AdaBoostClassifier.fit`.
         y : array (n_samples,)
             Real numbers, finite and below 2**1000 in absolute value; for counts not negative, for
             costs above 0.
-        sample_weight : array (n_samples,), optional
-            Finite, not negative, not all zero. Samples of weight zero take no part.
         init_score : array (n_samples,), optional
             What is known of each sample beforehand, added to its score: in the unit of y for the
             squared error, otherwise a logarithm, from -600 to 600. The model learns the rest.
@@ -227,26 +227,12 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
             For counts: what each of them was counted over, above 0, such as the time insured or the
             number of people. The model then predicts the rate, and `predict` multiplies it by the
             exposure that it is given. It is the exponential of an `init_score`.
-        X_val : array or frame (n_val, n_features), optional
-            Rows to watch: they are scored after each round, and nothing of X is held out. If
-            `n_iter_no_change` is given, they decide when to stop early.
-        y_val : array (n_val,), optional
-            Their targets.
-        sample_weight_val, init_score_val, exposure_val : array (n_val,), optional
-            Their weights, initial scores and exposures.
+        y_val, init_score_val, exposure_val : array (n_val,), optional
+            Targets, initial scores and exposures of the rows to watch.
 
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If data or a parameter is not as described; the message names it and what was found.
-        DeviceError
-            If `device` asks for a GPU that cannot be used.
-        OSError
-            If the file of `checkpoint` cannot be read or written.
 
         Examples
         --------

@@ -17,7 +17,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.known_scores import LARGEST_OFFSET, exponential_of, in_vote_units
 from gpustump.boosting.rounds.training import Samples
 from gpustump.boosting.votes.ratio import RatioScale
-from gpustump.data.input_arrays import as_array, check_vector
+from gpustump.data.input_arrays import as_array, check_vector, first_where
 from gpustump.data.labels import (
     MOST_TARGET,
     check_domain,
@@ -139,9 +139,7 @@ def _finite(given: Any, name: str, X: Array) -> Array:
 
 
 def _refuse(where: Array, values: Array, wanted: str) -> None:
-    xp = arrays.namespace_of(where)
-    if bool(xp.any(where)):
-        at = int(xp.argmax(xp.astype(where, xp.int8)))
+    if (at := first_where(where)) is not None:
         raise ValueError(f"{wanted}; got {float(values[at])!r} at index {at}.")
 
 

@@ -194,14 +194,20 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
     return document
 
 
-def _check_intact(name: str, document: dict[str, Any]) -> None:
-    """Refuse a document that is not what its checksum and its digest say."""
+def intact_pieces(document: Mapping[str, Any]) -> dict[str, bytes] | None:
+    """The canonical bytes of a document's parts; None if it does not have its checksum."""
     try:
         pieces = {key: canonical(value) for key, value in document.items() if key != "checksum"}
-        intact = document.get("checksum") == sha256(canonical_object(pieces))
     except ValueError:  # NaN and infinity, which Python's reader accepts
-        intact = False
-    if not intact:
+        return None
+    has_checksum = document.get("checksum") == sha256(canonical_object(pieces))
+    return pieces if has_checksum else None
+
+
+def _check_intact(name: str, document: dict[str, Any]) -> None:
+    """Refuse a document that is not what its checksum and its digest say."""
+    pieces = intact_pieces(document)
+    if pieces is None:
         raise ModelFileError(
             f"{name} was changed after it was written: its checksum does not match its content. "
             "Restore the original, or train again."

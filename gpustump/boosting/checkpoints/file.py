@@ -177,23 +177,11 @@ def _judged_values(judged: Judgement | None) -> Row:
     return [None, None] if judged is None else [as_text(float(value)) for value in judged]
 
 
-class BagText(NamedTuple):
-    """The text of a bag's runs."""
-
-    seed: int | None
-    runs: Sequence[RunText]
-
-    def canonical(self) -> bytes:
-        """The canonical bytes."""
-        runs = b"[" + b",".join(run.canonical() for run in self.runs) + b"]"
-        return model_file.canonical_object({"runs": runs, "seed": canonical(self.seed)})
-
-
 def write(
     path: str | PathLike[str],
     head: Head,
     fields: Sequence[str],
-    bags: Sequence[BagText],
+    bags: Sequence[tuple[int | None, Sequence[RunText]]],
     *,
     is_finished: bool,
 ) -> None:
@@ -205,7 +193,8 @@ def write(
     head : Head
     fields : sequence of str
         The columns of the rows.
-    bags : sequence of BagText
+    bags : sequence of (int or None, sequence of RunText)
+        The seed and the runs of each bag.
     is_finished : bool
         Whether all runs are over; only for people who read the file.
 
@@ -217,7 +206,11 @@ def write(
     about = {"format": FORMAT, "version": VERSION, **head._asdict()}
     about |= {"is_finished": is_finished, "fields": list(fields)}
     pieces = {name: canonical(value) for name, value in about.items()}
-    pieces["bags"] = b"[" + b",".join(bag.canonical() for bag in bags) + b"]"
+    texts = []
+    for seed, runs in bags:
+        of_runs = b"[" + b",".join(run.canonical() for run in runs) + b"]"
+        texts.append(model_file.canonical_object({"runs": of_runs, "seed": canonical(seed)}))
+    pieces["bags"] = b"[" + b",".join(texts) + b"]"
     checksum = model_file.sha256(model_file.canonical_object(pieces))
     pieces["bags"] = pieces["bags"].replace(b"],[", b"],\n[")  # a round on a line
     pieces["checksum"] = canonical(checksum)
@@ -322,13 +315,9 @@ def _intact(content: bytes) -> dict[str, Any]:
     version = document.get("version")
     if type(version) is not int or version != VERSION:
         raise ValueError(f"it has format version {shown(version)}, and this gpustump reads 1")
-    checksum = document.pop("checksum", None)
-    try:
-        intact = checksum == model_file.sha256(canonical(document))
-    except ValueError:  # NaN and infinity, which Python's reader accepts
-        intact = False
-    if not intact:
+    if model_file.intact_pieces(document) is None:
         raise ValueError("it was changed after it was written: its checksum does not match")
+    del document["checksum"]
     return document
 
 

@@ -22,7 +22,7 @@ from os import PathLike
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from gpustump.boosting.checkpoints.file import BagLogs, BagText, Head, Outline, RunText, write
+from gpustump.boosting.checkpoints.file import BagLogs, Head, Outline, RunText, write
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.data.parameters import check_count, check_real
 from gpustump.data.readable import caller_level
@@ -139,7 +139,7 @@ class CheckpointWriter:
         self._path = _from_anywhere(checkpoint.name)
         self._logs: list[RunLog] = [run for bag in bags for run in bag.runs]
         self._texts = [
-            BagText(bag.seed, [RunText(run, outline.search) for run in bag.runs]) for bag in bags
+            (bag.seed, [RunText(run, outline.search) for run in bag.runs]) for bag in bags
         ]
         self._is_new = is_new
         self._lock = threading.Lock()  # bags that are trained side by side share the file

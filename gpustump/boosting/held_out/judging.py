@@ -15,11 +15,6 @@ from typing import NamedTuple, Protocol, get_args
 import numpy as np
 
 from gpustump.arrays import Array
-from gpustump.boosting.held_out.losses import (
-    NegativeDeviance,
-    NegativeLogLoss,
-    NegativeSquaredError,
-)
 from gpustump.boosting.held_out.samples import (
     AdditiveScorer,
     HeldOut,
@@ -126,14 +121,15 @@ class LocalJudge:
 
     def watched(self) -> WatchedSamples | None:
         """The samples for engines that make rounds ahead; None if these cannot watch them."""
-        place, sums, own = self._scores.on_host(), self._held_out.sums, self._scorer
-        if place is not None and isinstance(own, NegativeSquaredError | NegativeDeviance):
-            nothing = np.zeros(0, dtype=np.int64)
-            return WatchedSamples(*place, nothing, nothing, 0, own.watched)
-        if place is None or sums is None or not isinstance(own, NegativeLogLoss):
+        place, scorer = self._scores.on_host(), self._scorer
+        loss = scorer.watched if isinstance(scorer, AdditiveScorer) else None
+        if place is None or loss is None:
             return None
-        loss = own.watched
-        return None if loss is None else WatchedSamples(*place, *sums.samples, loss)
+        if isinstance(self._held_out, HeldOutTargets):
+            nothing = np.zeros(0, dtype=np.int64)
+            return WatchedSamples(*place, nothing, nothing, 0, loss)
+        sums = self._held_out.sums
+        return None if sums is None else WatchedSamples(*place, *sums.samples, loss)
 
     def judged_by(self, parts: Parts) -> tuple[list[float], list[float]]:
         """The score and the error after each of some rounds that an engine has judged.

@@ -15,7 +15,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -48,24 +48,6 @@ from gpustump.engines.ahead import (
 from gpustump.engines.held_out import HeldOutSums
 from gpustump.learners.step_table import VOTE_UNIT
 
-
-class Losses(Protocol):
-    """Logarithmic losses of the held-out samples."""
-
-    def __call__(self, scores: Array) -> Iterator[Array]:
-        """From the scores to the losses, in arrays (n_held_out,) of int64 and units of 2**-32.
-
-        The loss of a sample is the mean of its entries in these arrays.
-        """
-
-    def watched(self, weights: Array) -> WatchedLoss | None:
-        """The loss for engines that make rounds ahead; None if they do not know it."""
-
-    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
-        """For each of these arrays the sum of its products with the weights, each product
-        rounded."""
-
-
 _SPARE_BITS = 20
 """The sum of the weights is below 2**62. Losses are below 2**20: a log-loss of K classes is at most
 ln(K) and twice the largest difference of two scores, 2**18."""
@@ -73,7 +55,7 @@ ln(K) and twice the largest difference of two scores, 2**18."""
 
 @dataclass(frozen=True)
 class NegativeLogLoss(AdditiveScorer):
-    """Minus the mean of a logarithmic loss.
+    """Minus the mean of a logarithmic loss; a subclass says which.
 
     The score's error is at most that of `losses` plus n_held_out * 2**-42, as weighted losses are
     rounded. Each weighted loss is rounded by itself, so the sums are the same however the samples
@@ -81,49 +63,43 @@ class NegativeLogLoss(AdditiveScorer):
 
     Attributes
     ----------
-    losses : callable
-        See `Losses`.
-    weights : array (n_held_out,) of float64
-        Scaled so that products with losses, in units of 2**-32, sum to less than 2**62.
-    total : int
-        The sum of these samples' integer weights.
-    kernels : HeldOutSums or None
-        Kernels that add up the products; None for array operations.
+    held_out : HeldOut
+    table : LogisticTable
+    bits : int
+        Scores are integers times 2**-bits in the loss: F or 2 F.
     """
 
-    losses: Losses
-    weights: Array
-    total: int
-    kernels: HeldOutSums | None
+    held_out: HeldOut
+    table: LogisticTable
+    bits: int
 
-    @classmethod
-    def of(cls, held_out: HeldOut, losses: Losses) -> NegativeLogLoss:
-        weights = _as_floats(held_out) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
-        return cls(losses, weights, weight_of(held_out), held_out.sums)
+    def losses(self, scores: Array) -> Iterator[Array]:
+        """From the scores to the losses, in arrays (n_held_out,) of int64 and units of 2**-32.
 
-    @property
+        The loss of a sample is the mean of its entries in these arrays.
+        """
+        raise NotImplementedError
+
+    def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
+        """`parts` by kernels."""
+        raise NotImplementedError
+
+    @functools.cached_property
     def totals(self) -> list[int]:
         """The integer weight, as the only item."""
-        return [self.total]
+        return [weight_of(self.held_out)]
 
-    @property
-    def watched(self) -> WatchedLoss | None:
-        """The loss for engines that make rounds ahead; None if they do not know it."""
-        return self.losses.watched(self.weights)
+    @functools.cached_property
+    def weights(self) -> Array:
+        """The weights (n_held_out,) of float64, scaled so that products with losses, in units of
+        2**-32, sum to less than 2**62."""
+        with arrays.computing_on(self.held_out.weights.values):
+            return _as_floats(self.held_out) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
 
     def parts(self, scores: Array) -> list[int]:
         """The sum of the weighted losses in each array of `losses`, in units of 2**20."""
-        if self.kernels is None:
-            return self._sums(scores)
-        return self.losses.sums(self.kernels, scores, self.weights)
-
-    @staticmethod
-    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
-        """The score."""
-        (total,) = totals
-        return -((sum(parts) << _SPARE_BITS) / (len(parts) * total))
-
-    def _sums(self, scores: Array) -> list[int]:
+        if self.held_out.sums is not None:
+            return self._sums_by(self.held_out.sums, scores)
         with arrays.computing_on(scores):
             xp = arrays.namespace_of(scores)
             sums = []
@@ -132,108 +108,80 @@ class NegativeLogLoss(AdditiveScorer):
                 sums.append(xp.sum(xp.astype(xp.round(self.weights * losses), xp.int64)))
             return arrays.integers(xp.stack(sums))
 
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (total,) = totals
+        return -((sum(parts) << _SPARE_BITS) / (len(parts) * total))
+
 
 @dataclass(frozen=True)
-class LogisticLosses:
+class LogisticLoss(NegativeLogLoss):
     """ln(1 + exp(-x)) for each output, where x is y * F or 2 * y * F. The error is below 2**-24.
 
     (Interpolation: 2**-25; rounding of the table: some 2**-32.)
-
-    Attributes
-    ----------
-    held_out : HeldOut
-    table : LogisticTable
-    bits : int
-        x is the margin, an integer, times 2**-bits.
     """
 
-    held_out: HeldOut
-    table: LogisticTable
-    bits: int
-
-    def __call__(self, scores: Array) -> Iterator[Array]:
+    def losses(self, scores: Array) -> Iterator[Array]:
         for margins in self.held_out.margins(scores):
             yield self.table.loss(margins, self.bits)
 
-    def watched(self, weights: Array) -> WatchedLoss:
-        return WatchedLoss("logistic", weights, self.table.plain, self.bits)
+    @property
+    def watched(self) -> WatchedLoss:
+        return WatchedLoss("logistic", self.weights, self.table.plain, self.bits)
 
-    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
-        return kernels.logistic(scores, weights, self.table.plain, self.bits)
+    def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
+        return kernels.logistic(scores, self.weights, self.table.plain, self.bits)
 
 
 @dataclass(frozen=True)
-class SoftmaxLosses:
+class SoftmaxLoss(NegativeLogLoss):
     """-ln of exp(x_c) / (the sum of exp(x_l)), for the sample's class c; x is F or 2 F.
 
     The error is below (K - 1) * 2**-24, most of it from `LogisticTable.log_of_sum`. Never negative.
-
-    Attributes
-    ----------
-    held_out : HeldOut
-    table : LogisticTable
-    bits : int
-        x is the score, an integer, times 2**-bits.
     """
 
-    held_out: HeldOut
-    table: LogisticTable
-    bits: int
-
-    def __call__(self, scores: Array) -> Iterator[Array]:
+    def losses(self, scores: Array) -> Iterator[Array]:
         log_total = self.table.log_of_sum(self.held_out.outputs(scores), self.bits)
         own = _of_own_class(self.held_out, self.held_out.outputs(scores))
         yield (log_total - own) >> (self.bits - LOSS_BITS)
 
-    def watched(self, weights: Array) -> WatchedLoss:
-        return WatchedLoss("softmax", weights, self.table.plain, self.bits)
+    @property
+    def watched(self) -> WatchedLoss:
+        return WatchedLoss("softmax", self.weights, self.table.plain, self.bits)
 
-    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
-        return kernels.softmax(scores, weights, self.table.plain, self.bits)
+    def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
+        return kernels.softmax(scores, self.weights, self.table.plain, self.bits)
 
 
 @dataclass(frozen=True)
-class LogisticShareLosses:
+class LogisticShareLoss(NegativeLogLoss):
     """-ln of s(2 F_c) / (the sum of s(2 F_l)), where s(x) = 1 / (1 + exp(-x)), for the class c.
 
     ln s(x) = -ln(1 + exp(-x)) comes from the table. These logarithms are added up as those of the
     softmax are. The error is below K * 2**-24: one table error for the logarithms, K - 1 for their
-    sum. Never negative.
-
-    Attributes
-    ----------
-    held_out : HeldOut
-    table : LogisticTable
+    sum. Never negative. Rounds that are made ahead never have this link.
     """
 
-    held_out: HeldOut
-    table: LogisticTable
-
-    def __call__(self, scores: Array) -> Iterator[Array]:
+    def losses(self, scores: Array) -> Iterator[Array]:
         log_total = self.table.log_of_sum(self._logs(scores), LOSS_BITS)
         yield log_total - _of_own_class(self.held_out, self._logs(scores))
 
-    def watched(self, weights: Array) -> None:
-        """None: rounds that are made ahead never have this link."""
-
-    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
-        return kernels.logistic_shares(scores, weights, self.table.plain, UNIT_BITS - 1)
+    def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
+        return kernels.logistic_shares(scores, self.weights, self.table.plain, self.bits)
 
     def _logs(self, scores: Array) -> Iterator[Array]:
         """ln s(2 F_l) of each output in units of 2**-32."""
         for units in self.held_out.outputs(scores):
-            yield -self.table.loss(units, UNIT_BITS - 1)
+            yield -self.table.loss(units, self.bits)
 
 
-def log_losses(held_out: HeldOut, twice: bool, link: str) -> Losses:
+def log_loss(held_out: HeldOut, twice: bool, link: str) -> NegativeLogLoss:
     """The logistic loss, or with `twice` the log-loss of the model's probabilities."""
-    table = LogisticTable.beside(held_out.classes)
-    bits = UNIT_BITS - twice
-    if len(held_out.positives) > 1 and link == "softmax":
-        return SoftmaxLosses(held_out, table, bits)
-    if len(held_out.positives) > 1 and twice:
-        return LogisticShareLosses(held_out, table)
-    return LogisticLosses(held_out, table, bits)
+    given = held_out, LogisticTable.beside(held_out.classes), UNIT_BITS - twice
+    if held_out.n_outputs == 1 or (not twice and link != "softmax"):
+        return LogisticLoss(*given)
+    return SoftmaxLoss(*given) if link == "softmax" else LogisticShareLoss(*given)
 
 
 def _of_own_class(held_out: HeldOut, terms: Iterator[Array]) -> Array:
@@ -258,26 +206,15 @@ class NegativeExponentialLoss(AdditiveScorer):
     ----------
     held_out : HeldOut
     table : ExponentialTable
-    weights : array (n_held_out,) of float64
-        The integer weights.
-    total : int
-        Their sum, before they became floats.
     """
 
     held_out: HeldOut
     table: ExponentialTable
-    weights: Array
-    total: int
 
-    @classmethod
-    def of(cls, held_out: HeldOut) -> NegativeExponentialLoss:
-        table = ExponentialTable.beside(held_out.classes)
-        return cls(held_out, table, _as_floats(held_out), weight_of(held_out))
-
-    @property
+    @functools.cached_property
     def totals(self) -> list[int]:
         """The integer weight, as the only item."""
-        return [self.total]
+        return [weight_of(self.held_out)]
 
     def parts(self, scores: Array) -> list[int]:
         """For each output the exact sum of the weighted losses in units of 2**-1312.
@@ -285,12 +222,13 @@ class NegativeExponentialLoss(AdditiveScorer):
         These integers have up to some 2500 bits.
         """
         with arrays.computing_on(scores):
-            return [self._sum(margins) for margins in self.held_out.margins(scores)]
+            weights = _as_floats(self.held_out)
+            return [self._sum(margins, weights) for margins in self.held_out.margins(scores)]
 
-    def _sum(self, margins: Array) -> int:
+    def _sum(self, margins: Array, weights: Array) -> int:
         xp, total = arrays.namespace_of(margins), 0
         values, bands = self.table.exponentials(margins)
-        values = values * self.weights
+        values = values * weights
         for band in (-1, 0, 1):
             own = xp.where(bands == band, values, xp.zeros_like(values))
             total += _exact_sum(own) << ((band + 1) * BAND_BITS)
@@ -336,8 +274,7 @@ class NegativeSquaredError(AdditiveScorer):
             xp = arrays.namespace_of(scores)
             residuals = self.held_out.targets - scores
             most = arrays.scalar(LARGEST_SQUARE, residuals)
-            weights = xp.astype(self.held_out.weights.values, xp.float64)
-            weighted = xp.minimum(residuals * residuals, most) * weights
+            weighted = xp.minimum(residuals * residuals, most) * _as_floats(self.held_out)
             upper = xp.floor(weighted * 2.0**-LOW_BITS)
             lower = xp.round(weighted - upper * 2.0**LOW_BITS)
             sums = [xp.sum(xp.astype(part, xp.int64)) for part in (upper, lower)]
@@ -374,7 +311,7 @@ def _exact_sum(values: Array) -> int:
     return total
 
 
-def _as_floats(held_out: HeldOut) -> Array:
+def _as_floats(held_out: HeldOut | HeldOutTargets) -> Array:
     values = held_out.weights.values
     xp = arrays.namespace_of(values)
     return xp.astype(values, xp.float64)
@@ -419,10 +356,7 @@ class NegativeDeviance(AdditiveScorer):
     @functools.cached_property
     def _weights(self) -> Array:
         """The weights, (n_held_out,) of float64, with a sum below 2**45."""
-        values = self.held_out.weights.values
-        return arrays.namespace_of(values).astype(values, arrays.namespace_of(values).float64) * (
-            2.0**-_SPARE_BITS_OF_AMOUNTS
-        )
+        return _as_floats(self.held_out) * 2.0**-_SPARE_BITS_OF_AMOUNTS
 
     @property
     def _amounts(self) -> tuple[Array, Array]:

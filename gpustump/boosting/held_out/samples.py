@@ -15,7 +15,8 @@ from typing import ClassVar
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.held_out import HeldOutSums
+from gpustump.engines.ahead import WatchedLoss
+from gpustump.engines.held_out import HeldOutSums, held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -67,6 +68,22 @@ class HeldOut:
     weights: IntegerWeights
     n_outputs: int = 1
     sums: HeldOutSums | None = None
+
+    @classmethod
+    def of(
+        cls,
+        classes: Array,
+        weights: IntegerWeights,
+        positive: int,
+        n_outputs: int,
+        n_jobs: int | None,
+    ) -> HeldOut:
+        """From the numbers of classes; one output separates the class `positive` from the rest."""
+        if n_outputs == 1:
+            xp = arrays.namespace_of(classes)
+            classes = xp.astype(classes == positive, xp.int64)
+        sums = held_out_sums(classes, weights.values, max(2, n_outputs), n_jobs)
+        return cls(classes, weights, n_outputs, sums)
 
     @property
     def n_classes(self) -> int:
@@ -145,6 +162,11 @@ class AdditiveScorer:
     def totals(self) -> list[int]:
         """What the parts are divided by: the integer weight, as a whole or of each class."""
         raise NotImplementedError
+
+    @property
+    def watched(self) -> WatchedLoss | None:
+        """The loss for engines that make rounds ahead; None if they do not know it."""
+        return None
 
     def parts(self, scores: Array) -> list[int]:
         """The integers that depend on the scores; their number is the same for every group."""

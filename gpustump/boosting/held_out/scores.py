@@ -32,7 +32,7 @@ from gpustump.boosting.held_out.losses import (
     NegativeExponentialLoss,
     NegativeLogLoss,
     NegativeSquaredError,
-    log_losses,
+    log_loss,
 )
 from gpustump.boosting.held_out.samples import (
     AdditiveScorer,
@@ -40,6 +40,7 @@ from gpustump.boosting.held_out.samples import (
     HeldOutTargets,
     weight_of,
 )
+from gpustump.boosting.held_out.tables import ExponentialTable
 from gpustump.data.parameters import Link, Scoring
 from gpustump.engines.integer_weights import IntegerWeights
 
@@ -55,21 +56,14 @@ class Accuracy(AdditiveScorer):
     Attributes
     ----------
     held_out : HeldOut
-    total : int
-        The sum of their integer weights.
     """
 
     held_out: HeldOut
-    total: int
 
-    @classmethod
-    def of(cls, held_out: HeldOut) -> Accuracy:
-        return cls(held_out, weight_of(held_out))
-
-    @property
+    @functools.cached_property
     def totals(self) -> list[int]:
         """The integer weight, as the only item."""
-        return [self.total]
+        return [weight_of(self.held_out)]
 
     def parts(self, scores: Array) -> list[int]:
         """The integer weight that is classified right, as the only item."""
@@ -354,12 +348,12 @@ def additive_scorer(
     _check_link(held_out, link)
     with arrays.computing_on(held_out.weights.values):
         if scoring == "accuracy":
-            return Accuracy.of(held_out)
+            return Accuracy(held_out)
         if scoring == "balanced_accuracy":
             return BalancedAccuracy(held_out, ByClass.of(held_out))
         if scoring == "neg_exponential_loss":
-            return NegativeExponentialLoss.of(held_out)
-        return NegativeLogLoss.of(held_out, log_losses(held_out, scoring == "neg_log_loss", link))
+            return NegativeExponentialLoss(held_out, ExponentialTable.beside(held_out.classes))
+        return log_loss(held_out, scoring == "neg_log_loss", link)
 
 
 _VALUES: dict[Scoring, Value] = {
@@ -412,7 +406,7 @@ def _check_additive(scoring: Scoring) -> None:
 
 
 def _check_link(held_out: HeldOut, link: Link) -> None:
-    if link == "softmax" and len(held_out.positives) == 1:
+    if link == "softmax" and held_out.n_outputs == 1:
         raise ValueError(
             "link='softmax' needs one output for each class, but the held-out samples have one "
             "output. Take link='logistic', or give n_outputs."

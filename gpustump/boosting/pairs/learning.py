@@ -29,7 +29,7 @@ from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
 from gpustump.boosting.pairs.turns import PairOffers, TurnLimits, Turns, added_up
 from gpustump.boosting.rounds.bags import Share
-from gpustump.boosting.rounds.batches import link_of, member_of, terms_of
+from gpustump.boosting.rounds.batches import link_of
 from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.rounds.smoothing import mixed
 from gpustump.boosting.rounds.training import Samples, Settings, Target, Trained
@@ -126,68 +126,54 @@ def learn_pairs(
     """
     if wanted.number == 0:
         return None
-    job = _Job.of(X, shares, trained, n_classes, settings)
-    axes = _axes(job, wanted)
-    if len(axes.axes) < 2 or n_classes == 1:
+    own = _Learning(X, shares, trained, n_classes, settings, wanted)
+    if len(own.axes) < 2 or n_classes == 1:
         return None
     if settings.show_progress:
         announce(f"learns {counted(wanted.number, 'pair')} of features on what is left")
-    bins = arrays.to_host(bins_of(X, axes.axes))
-    binned = _Binned(job, axes.axes, axes.keys, bins, _candidates(axes.axes, wanted))
-    pairs = binned.chosen(wanted.number)
+    pairs = own.chosen()
     if not len(pairs):
         return None
     found: dict[int, list[np.ndarray]] = {}
 
     def learn(bag: int) -> None:
-        found[bag] = _tables_of_bag(binned, pairs, bag)
+        found[bag] = _tables_of_bag(own, pairs, bag)
 
     # One bag takes less memory than its main effects did.
     is_limited = settings.resources.max_memory is not None
     Team(1 if is_limited else threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
-    return _finished(binned, pairs, [found[bag] for bag in range(len(shares))])
+    return _finished(own, pairs, [found[bag] for bag in range(len(shares))])
 
 
 @dataclass(frozen=True)
-class _Job:
-    """What `learn_pairs` is asked to do.
-
-    Attributes
-    ----------
-    members : list of tuple of RegionMember
-        The main effects of each bag.
-    average : AdditiveModel
-        Their average.
-    """
+class _Learning:
+    """What `learn_pairs` is asked to do, and what follows from it for all bags."""
 
     X: Array
     shares: Sequence[Share[Samples]]
+    trained: Sequence[Trained]
+    n_classes: int
     settings: Settings
-    members: list[Any]
-    average: AdditiveModel
-    targets: list[Target]
+    wanted: Interactions
 
-    @classmethod
-    def of(
-        cls,
-        X: Array,
-        shares: Sequence[Share[Samples]],
-        trained: Sequence[Trained],
-        n_classes: int,
-        settings: Settings,
-    ) -> _Job:
-        members: list[Any] = [
-            tuple(member_of(terms_of(run.rounds), run.constant, bag.search) for run in bag.runs)
-            for bag in trained
-        ]
-        together = averaged(members)[0] if len(members) > 1 else members[0]
-        n_outputs, n_runs = settings.n_outputs(n_classes), len(members[0])
-        votes = settings.votes.votes(shares[0].samples.weights, n_outputs)
-        targets = [
-            Target(number if n_runs > 1 else 1, n_outputs, votes, is_quantity=n_classes == 0)
-            for number in range(n_runs)
-        ]
-        return cls(X, shares, settings, members, in_parts(together), targets)
+    @functools.cached_property
+    def members(self) -> list[Any]:
+        """The main effects of each bag, as members of a model."""
+        return [bag.members for bag in self.trained]
+
+    @functools.cached_property
+    def average(self) -> AdditiveModel:
+        """The average of the main effects."""
+        return in_parts(averaged(self.members)[0] if len(self.members) > 1 else self.members[0])
+
+    @functools.cached_property
+    def targets(self) -> list[Target]:
+        """What each run of a bag learns."""
+        n_outputs, n_runs = self.settings.n_outputs(self.n_classes), len(self.members[0])
+        votes = self.settings.votes.votes(self.shares[0].samples.weights, n_outputs)
+        numbers = range(n_runs) if n_runs > 1 else (1,)
+        is_quantity = self.n_classes == 0
+        return [Target(own, n_outputs, votes, is_quantity=is_quantity) for own in numbers]
 
     @functools.cached_property
     def samples(self) -> Samples:
@@ -203,50 +189,39 @@ class _Job:
         _, index = np.unique(joined[0], return_index=True)
         return Samples(*joined).changed(lambda own: own[index])
 
+    @functools.cached_property
+    def _axes(self) -> Axes:
+        constraints = self.settings.votes.monotone or (0,) * self.X.shape[1]
+        free = [j for j, constraint in enumerate(constraints) if not constraint]
+        effects = {table.feature: table for table in self.average.tables[1]}
+        if self.wanted.chosen is not None:
+            asked = {feature for pair in self.wanted.chosen for feature in pair}
+            free = [j for j in free if j in asked]
+        elif len(free) > _MOST_FEATURES:
+            reach = [0.0 if j not in effects else _reach(effects[j]) for j in free]
+            largest = np.argsort(-np.asarray(reach), kind="stable")[:_MOST_FEATURES]
+            free = sorted(free[place] for place in largest.tolist())
+        rows = self.samples.rows
+        index = np.arange(self.X.shape[0]) if rows is None else rows
+        return axes_of(self.X, index, free, self.settings.categorical, effects)
 
-def _axes(job: _Job, wanted: Interactions) -> Axes:
-    """The bins of the features that pairs may have."""
-    constraints = job.settings.votes.monotone or (0,) * job.X.shape[1]
-    free = [j for j, constraint in enumerate(constraints) if not constraint]
-    effects = {table.feature: table for table in job.average.tables[1]}
-    if wanted.chosen is not None:
-        asked = {feature for pair in wanted.chosen for feature in pair}
-        free = [j for j in free if j in asked]
-    elif len(free) > _MOST_FEATURES:
-        sizes = np.asarray([_size(effects.get(j)) for j in free])
-        largest = np.argsort(-sizes, kind="stable")[:_MOST_FEATURES]
-        free = sorted(free[place] for place in largest.tolist())
-    rows = job.samples.rows
-    index = np.arange(job.X.shape[0]) if rows is None else rows
-    return axes_of(job.X, index, free, job.settings.categorical, effects)
+    @property
+    def axes(self) -> list[PairAxis]:
+        """The bins of the features that pairs may have."""
+        return self._axes.axes
 
+    @functools.cached_property
+    def bins(self) -> np.ndarray:
+        """The bins of all rows, (n_axes, n_samples_given) of uint8."""
+        return arrays.to_host(bins_of(self.X, self.axes))
 
-def _candidates(axes: list[PairAxis], wanted: Interactions) -> np.ndarray:
-    """The places of the pairs to choose from, (n, 2) of int64."""
-    every = itertools.combinations(range(len(axes)), 2)
-    found = [
-        (j, k)
-        for j, k in every
-        if wanted.chosen is None or (axes[j].feature, axes[k].feature) in wanted.chosen
-    ]
-    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
-
-
-def _size(effect: StepTable | None) -> float:
-    """How far a main effect reaches."""
-    return 0.0 if effect is None else float(np.ptp(effect.outcomes, axis=0).sum())
-
-
-@dataclass(frozen=True)
-class _Binned:
-    """The bins of all rows (n_axes, n_samples_given), how runs start on some of them, and the pairs
-    to choose from, (n_candidates, 2) of int64."""
-
-    job: _Job
-    axes: list[PairAxis]
-    keys: np.ndarray
-    bins: np.ndarray
-    candidates: np.ndarray
+    @functools.cached_property
+    def candidates(self) -> np.ndarray:
+        """The places of the pairs to choose from, (n, 2) of int64."""
+        chosen, features = self.wanted.chosen, [axis.feature for axis in self.axes]
+        every = itertools.combinations(range(len(features)), 2)
+        found = [(j, k) for j, k in every if chosen is None or (features[j], features[k]) in chosen]
+        return np.asarray(found, dtype=np.int64).reshape(-1, 2)
 
     @functools.cached_property
     def n_bins(self) -> tuple[int, ...]:
@@ -254,7 +229,7 @@ class _Binned:
 
         A cut beside an empty bin would part nothing, and all pairs of a feature would have it.
         """
-        rows = self.job.samples.rows
+        rows = self.samples.rows
         taken = self.bins if rows is None else self.bins[:, rows]
         lacking = zip(self.axes, taken.max(axis=1).tolist(), strict=True)
         return tuple(axis.n_bins - (last < axis.n_bins - 1) for axis, last in lacking)
@@ -265,7 +240,7 @@ class _Binned:
         """A run of about so many steps on some samples, in NumPy, from known scores (n_samples,
         n_outputs)."""
         labels, weights = target.labels(samples), samples.weights
-        how = self.job.settings.votes
+        how = self.settings.votes
         how = replace(how, l2_regularization=how.l2_of(1))  # regions are smaller than a stump's
         votes = how.votes(weights, target.n_outputs).on(labels, weights)
         assert isinstance(votes, NewtonVotes)
@@ -277,25 +252,23 @@ class _Binned:
 
     def offers(self, pairs: np.ndarray, bag: int, target: Target) -> PairOffers:
         """What the smoothing turns of a run offer; there are none without smoothing rounds."""
-        n_turns = 0 if self.job.settings.smoothing is None else SMOOTHING_TURNS
+        n_turns = 0 if self.settings.smoothing is None else SMOOTHING_TURNS
         key = mixed(mixed(np.uint64(bag)) + np.uint64(target.positive))
         n_places = np.asarray(self.n_bins, dtype=np.int64) - 1
-        return PairOffers(n_turns, np.uint64(key), self.keys[pairs], n_places[pairs])
+        return PairOffers(n_turns, np.uint64(key), self._axes.keys[pairs], n_places[pairs])
 
     def is_choice(self, number: int) -> bool:
         """Whether choosing so many pairs tells them about the samples that are held out."""
         n_candidates = len(self.candidates)
-        few = self.job.samples.weights.shape[0] < _SAMPLES_OF_A_PAIR * n_candidates
+        few = self.samples.weights.shape[0] < _SAMPLES_OF_A_PAIR * n_candidates
         return few and number < n_candidates
 
-    def chosen(self, number: int) -> np.ndarray:
+    def chosen(self) -> np.ndarray:
         """The places of the pairs that are learnt, (n_pairs, 2) of int64."""
-        job, samples = self.job, self.job.samples
-        scores = (_scores(job.average, job.X, samples, target) for target in job.targets)
-        runs = [
-            (own, samples, in_vote_units(s)) for own, s in zip(job.targets, scores, strict=True)
-        ]
-        return self.best(runs, number)
+        scores = (_scores(self.average, self.X, self.samples, own) for own in self.targets)
+        pairs = zip(self.targets, scores, strict=True)
+        runs = [(target, self.samples, in_vote_units(own)) for target, own in pairs]
+        return self.best(runs, self.wanted.number)
 
     def best(self, runs: Sequence[tuple[Target, Samples, np.ndarray]], number: int) -> np.ndarray:
         """The pairs whose best cuts gain most in some runs together, the largest gain first.
@@ -303,8 +276,8 @@ class _Binned:
         A run has a target, samples, and their scores.
         """
         every = self.candidates
-        most = _MOST_ADDITIONS // (max(1, len(every)) * self.job.average.n_outputs)
-        gains, team = np.zeros(len(every)), Team(threads_of(self.job.settings.resources.n_jobs))
+        most = _MOST_ADDITIONS // (max(1, len(every)) * self.average.n_outputs)
+        gains, team = np.zeros(len(every)), Team(threads_of(self.settings.resources.n_jobs))
         for target, samples, scores in runs:
             n_samples = len(scores)
             n_taken = min(n_samples, max(_LEAST_ROWS, most))
@@ -312,6 +285,11 @@ class _Binned:
             run, rule = self.run(samples.taken(index), scores[index], target, len(every))
             gains += run.scores(every, rule.search().l2, team)
         return every[np.argsort(-gains, kind="stable")[:number]]
+
+
+def _reach(effect: StepTable) -> float:
+    """How far a main effect reaches."""
+    return float(np.ptp(effect.outcomes, axis=0).sum())
 
 
 def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beginning:
@@ -338,17 +316,17 @@ def _scores(model: AdditiveModel, X: Array, samples: Samples, target: Target) ->
     return found if offset is None else found + offset.reshape(len(found), -1)
 
 
-def _tables_of_bag(binned: _Binned, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
+def _tables_of_bag(learning: _Learning, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
     """The tables of a bag, (k, m, n_outputs) each, with the outputs of all runs."""
-    model, shapes = in_parts(binned.job.members[bag]), _shapes(binned, pairs)
-    samples = binned.job.shares[bag].samples.changed(arrays.to_host)
+    model, shapes = in_parts(learning.members[bag]), _shapes(learning, pairs)
+    samples = learning.shares[bag].samples.changed(arrays.to_host)
     by_run = []
-    for target in binned.job.targets:
-        own = _BagRun(binned, bag, target, samples, _scores(model, binned.job.X, samples, target))
+    for target in learning.targets:
+        own = _BagRun(learning, bag, target, samples, _scores(model, learning.X, samples, target))
         held_out = own.held_out(model)
         if held_out is None:
             turns = own.turns(pairs, TURNS)
-        elif binned.is_choice(len(pairs)):
+        elif learning.is_choice(len(pairs)):
             n_turns = len(own.turns(own.best_pairs(len(pairs)), MOST_TURNS, held_out))
             turns = own.turns(pairs, n_turns)
         else:
@@ -378,7 +356,7 @@ class _HeldOut(NamedTuple):
 class _BagRun:
     """A run of a bag: its samples, and their scores (n_samples, n_outputs) by the main effects."""
 
-    binned: _Binned
+    learning: _Learning
     bag: int
     target: Target
     samples: Samples
@@ -386,13 +364,13 @@ class _BagRun:
 
     def best_pairs(self, number: int) -> np.ndarray:
         """The pairs that these samples alone would choose."""
-        return self.binned.best([(self.target, self.samples, self.scores)], number)
+        return self.learning.best([(self.target, self.samples, self.scores)], number)
 
     def turns(self, pairs: np.ndarray, most: int, held_out: _HeldOut | None = None) -> list[Turn]:
         """The turns of some pairs, as far as held-out samples want them."""
         n_steps = len(pairs) * min(most, TURNS)
-        run, rule = self.binned.run(self.samples, self.scores, self.target, n_steps)
-        stopping = self.binned.job.settings.stopping
+        run, rule = self.learning.run(self.samples, self.scores, self.target, n_steps)
+        stopping = self.learning.settings.stopping
         tol = 0.0 if stopping is None else stopping.tol
         limits = TurnLimits(most, PATIENCE, tol, float(np.abs(self.scores).max()))
         now = None if held_out is None else np.array(held_out.scores, order="C")
@@ -405,19 +383,19 @@ class _BagRun:
                 now = run.added(now, held_out.bins, pairs, steps)
             return held_out.score(now[:, 0] if now.shape[1] == 1 else now)
 
-        offers = self.binned.offers(pairs, self.bag, self.target)
+        offers = self.learning.offers(pairs, self.bag, self.target)
         judge = None if held_out is None else judged
         return Turns(run, pairs, rule, offers).made(limits, judge)
 
     def held_out(self, model: AdditiveModel) -> _HeldOut | None:
         """The bag's held-out samples; None without early stopping."""
-        binned, own = self.binned, self.binned.job.shares[self.bag].held_out
-        stopping = binned.job.settings.stopping
+        learning, own = self.learning, self.learning.shares[self.bag].held_out
+        stopping = learning.settings.stopping
         if own is None or stopping is None or stopping.patience is None:
             return None
-        X = binned.job.X if own.X is None else own.X
+        X = learning.X if own.X is None else own.X
         samples = own.samples.changed(arrays.to_host)
-        bins = binned.bins if own.X is None else arrays.to_host(bins_of(X, binned.axes))
+        bins = learning.bins if own.X is None else arrays.to_host(bins_of(X, learning.axes))
         taken = bins if samples.rows is None else bins[:, samples.rows]
         watched, link = self.target.watched(samples, 1), link_of(self.target.votes.search("stump"))
         return _HeldOut(
@@ -427,19 +405,19 @@ class _BagRun:
         )
 
 
-def _shapes(binned: _Binned, pairs: np.ndarray) -> list[tuple[int, int]]:
-    return [(binned.axes[j].n_bins, binned.axes[k].n_bins) for j, k in pairs.tolist()]
+def _shapes(learning: _Learning, pairs: np.ndarray) -> list[tuple[int, int]]:
+    return [(learning.axes[j].n_bins, learning.axes[k].n_bins) for j, k in pairs.tolist()]
 
 
 def _finished(
-    binned: _Binned, pairs: np.ndarray, of_bags: list[list[np.ndarray]]
+    learning: _Learning, pairs: np.ndarray, of_bags: list[list[np.ndarray]]
 ) -> LearntPairs | None:
     """The average of the bags' tables, purified."""
-    job, n_bags = binned.job, len(of_bags)
-    samples = job.samples
+    n_bags = len(of_bags)
+    samples = learning.samples
     weights = IntegerWeights.of(samples.weights).values.astype(np.float64)
-    bins = binned.bins if samples.rows is None else binned.bins[:, samples.rows]
-    tables, moved = list[PairTable](), _Moved(job.average.n_outputs)
+    bins = learning.bins if samples.rows is None else learning.bins[:, samples.rows]
+    tables, moved = list[PairTable](), _Moved(learning.average.n_outputs)
     for (j, k), own in zip(pairs.tolist(), zip(*of_bags, strict=True), strict=True):
         total = np.sum(own, axis=0)
         mean = total if n_bags == 1 else share(total, n_bags)
@@ -449,20 +427,20 @@ def _finished(
         cells = bins[j].astype(np.int64) * shape[1] + bins[k]
         on_cells = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1])
         on_cells = on_cells.reshape(shape)
-        if binned.keys[j] < binned.keys[k]:
+        if learning._axes.keys[j] < learning._axes.keys[k]:
             pure, rows, columns = purified(mean, on_cells)
         else:  # rounding must not depend on which feature comes first
             turned = purified(mean.swapaxes(0, 1), on_cells.T)
             pure, rows, columns = turned.table.swapaxes(0, 1), turned.columns, turned.rows
-        moved.add(binned.axes[j], rows)
-        moved.add(binned.axes[k], columns)
+        moved.add(learning.axes[j], rows)
+        moved.add(learning.axes[k], columns)
         bags = np.stack([one - rows[:, np.newaxis] - columns for one in own])
-        axes = binned.axes[j], binned.axes[k]
+        axes = learning.axes[j], learning.axes[k]
         shares = on_cells / on_cells.sum()
         tables.append(PairTable(axes, pure, shares, bags if n_bags > 1 else None))
     if not tables:
         return None
-    return LearntPairs(tuple(tables), moved.members([own.n_outputs for own in job.members[0]]))
+    return LearntPairs(tuple(tables), moved.members([own.n_outputs for own in learning.members[0]]))
 
 
 class _Moved:

@@ -3,21 +3,16 @@
 Each bag is a training of its own, on the rows of its share only: its model is the one that a fit of
 these rows alone gives, bit for bit. So the average depends only on the shares, not on the number of
 threads or the order in which bags finish. (The columns could be coded once for all bags, with
-weight zero for the rows that a bag leaves out. On a table of 300 000 x 40 that would save the
-coding, 3% of 300 rounds. But every round would pass over all rows, and thresholds would lie between
-values of rows that the bag was not trained on.)
+weight zero for the rows that a bag leaves out. But every round would pass over all rows, and
+thresholds would lie between values of rows that the bag was not trained on.)
 
 On a table of medium size a round is too short for two threads to share, so the bags are trained
-side by side, one thread for each: 8 bags of 40 000 x 40 take 6.7 times as long as one bag, and 8.2
-times as long one after the other. On a small table most of a round is Python code, whose lock lets
-one thread run at a time: 569 x 30 takes 1.25 times as long side by side as one after the other. But
-most rounds on small tables are made many at a time, without Python (`engines.ahead`), so bags gain
-on smaller tables, too: with LogitBoost 8 bags of 3000 x 30 take 4.0 times as long as one, and 7.4
-times one after the other. On a large table all threads can work on one bag, but they wait for each
-other: 8 bags of 300 000 x 40 take 6.4 times as long as one, side by side on two threads, and 6.8
-times one after the other. So bags of large tables are trained side by side if there is a bag for
-each thread and the tables that are coded at the same time are not too large. On a GPU the bags are
-trained one after the other.
+side by side, one thread for each. On a small table most of a round is Python code, whose lock lets
+one thread run at a time; but where rounds are made many at a time, without Python
+(`engines.ahead`), bags gain on smaller tables, too. On a large table threads that share a bag wait
+for each other, so bags are trained side by side if there is a bag for each thread and the tables
+that are coded at the same time are not too large. On a GPU the bags are trained one after the
+other. `bench/NOTES.md` has the figures.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -35,7 +35,7 @@ from gpustump.data.parameters import (
     check_learner,
 )
 from gpustump.data.tables import check_table
-from gpustump.data.weights import check_weighted_signs
+from gpustump.data.weights import WeightedSigns, check_weighted_signs
 from gpustump.engines.contract import Cut, Resources, Search, Task, Trainer
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import N_REGIONS
@@ -135,9 +135,9 @@ def boost(
     learner = check_learner(weak_learner)
     resources = checked_resources(n_jobs, max_memory, block_bytes)
     with arrays.computing_on(X):
-        samples = SignedSamples.of(X, y, sample_weight)
+        samples = check_weighted_signs(y, sample_weight, X)
         found = settings.votes(samples.weights)
-        trainer = samples.prepared(found.search(learner), limit, resources)
+        trainer = trainer_of(X, samples, found.search(learner), limit, resources)
     return Boosting(
         trainer, samples.labels, samples.weights, votes=found, n_rounds=limit, learner=learner,
         callback=callback,
@@ -494,29 +494,9 @@ def checked_resources(
     )
 
 
-class SignedSamples(NamedTuple):
-    """The samples of a table that have a weight, with labels -1.0 and 1.0, all checked.
-
-    Attributes
-    ----------
-    X : array (n_samples_given, n_features)
-    rows : array (n_samples,) of int, or None
-        The rows of X that take part; None for all.
-    labels, weights : array (n_samples,) of float64
-    """
-
-    X: Array
-    rows: Array | None
-    labels: Array
-    weights: Array
-
-    @classmethod
-    def of(cls, X: Array, y: Array, sample_weight: Array | None) -> SignedSamples:
-        """From labels and weights as users give them; X must have been checked."""
-        found = check_weighted_signs(y, sample_weight, X)
-        return cls(X, found.rows, found.labels, found.weights)
-
-    def prepared(self, search: Search, n_rounds: int | None, resources: Resources) -> Trainer:
-        """The table, prepared by the engine that the route chooses."""
-        task = Task(self.X, int(self.labels.shape[0]), search, n_rounds)
-        return prepared(task, self.rows, resources)[1]
+def trainer_of(
+    X: Array, samples: WeightedSigns, search: Search, n_rounds: int | None, resources: Resources
+) -> Trainer:
+    """Some rows of a checked table, prepared by the engine that the route chooses."""
+    task = Task(X, int(samples.labels.shape[0]), search, n_rounds)
+    return prepared(task, samples.rows, resources)[1]

@@ -6,11 +6,12 @@ from typing import Literal, NamedTuple, overload
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.rounds.boosting import SignedSamples, checked_resources
+from gpustump.boosting.rounds.boosting import checked_resources, trainer_of
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.data.parameters import Learner, VoteKind
 from gpustump.data.tables import check_table
+from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import Resources, Search, hypothesis_at
 from gpustump.learners.interval import Interval
 from gpustump.learners.split import Split
@@ -147,10 +148,10 @@ def fit_stump(
         assert isinstance(stump, Stump)
         return stump
     with arrays.computing_on(X):
-        samples = SignedSamples.of(X, y, sample_weight)
+        samples = check_weighted_signs(y, sample_weight, X)
         found = settings.votes(samples.weights)
         assert isinstance(found, SplitVotes)
-        trainer = samples.prepared(found.search(), 1, resources)
+        trainer = trainer_of(X, samples, found.search(), 1, resources)
         state = trainer.start(samples.labels, samples.weights, found.search())
         taken = found.best(trainer.table, state)
     assert isinstance(taken.hypothesis, Split)
@@ -202,8 +203,8 @@ def _with_signs(
     """The hypothesis that a weak learner with signs finds."""
     with arrays.computing_on(X):
         search = Search(learner)
-        samples = SignedSamples.of(X, y, sample_weight)
-        trainer = samples.prepared(search, 1, resources)
+        samples = check_weighted_signs(y, sample_weight, X)
+        trainer = trainer_of(X, samples, search, 1, resources)
         state = trainer.start(samples.labels, samples.weights, search)
         found = hypothesis_at(trainer.table, state.best_cut(), state.totals)
         assert isinstance(found, Stump | Interval)  # no feature is categorical here

@@ -40,7 +40,7 @@ class Bar:
         if not shown or not is_read():
             return
         try:
-            tqdm = _tqdm_of_notebooks() if in_notebook() else _tqdm_of_terminals()
+            tqdm = _tqdm()
         except ImportError:
             warnings.warn(f"the progress bar needs tqdm; {how_to_install('cli')}", stacklevel=2)
         else:
@@ -79,15 +79,12 @@ class Bar:
             self._bar.refresh()
 
 
-def _tqdm_of_terminals() -> Any:
-    from tqdm import tqdm
-
-    return tqdm
-
-
-def _tqdm_of_notebooks() -> Any:
-    """The bar that is a widget where ipywidgets is installed, and otherwise text."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it would warn that there are no widgets
-        from tqdm.auto import tqdm
+def _tqdm() -> Any:
+    """tqdm's bar: text, or in a notebook a widget where ipywidgets is installed."""
+    if not in_notebook():
+        from tqdm import tqdm
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it would warn that there are no widgets
+            from tqdm.auto import tqdm
     return tqdm

@@ -76,9 +76,16 @@ class EarlyStopping:
 
     def __call__(self, record: AnyRound) -> bool:
         """Judge a round, and return whether it is the last one."""
-        self._count(record.stump, record.vote)
-        self._note(self._judge.judged())
+        self.add(record.stump, record.vote)
         return self.is_over
+
+    def add(self, hypothesis: Any, vote: Vote, judged: Judgement | None = None) -> None:
+        """Add a round; it is judged unless it was before."""
+        self._count(hypothesis, vote)
+        score, error = self._judge.judged() if judged is None else judged
+        self.scores.append(score)
+        self.errors.append(error)
+        self._compare(score)
 
     def judge(self, made: Batch) -> int:
         """Judge rounds one after the other. Returns how many belong to the run."""
@@ -116,11 +123,6 @@ class EarlyStopping:
         """The score and the error on the held-out samples after the last round."""
         return Judgement(self.scores[-1], self.errors[-1])
 
-    def replay(self, hypothesis: Any, vote: Vote, judged: Judgement) -> None:
-        """Add a round that was judged before."""
-        self._count(hypothesis, vote)
-        self._note(judged)
-
     @property
     def n_kept(self) -> int:
         """How many rounds the model keeps: up to the best one, or all if it watches only."""
@@ -148,11 +150,6 @@ class EarlyStopping:
                 self.errors.append(judged.error)
         if judged is not None:
             self.best_round, self._best_score = self._n_rounds, judged.score
-
-    def _note(self, judged: Judgement) -> None:
-        self.scores.append(judged.score)
-        self.errors.append(judged.error)
-        self._compare(judged.score)
 
     def _compare(self, score: float) -> None:
         """Compare the score after the last round with the best one."""

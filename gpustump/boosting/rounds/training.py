@@ -25,7 +25,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import scorer
-from gpustump.boosting.rounds.batches import Batch, Rounds
+from gpustump.boosting.rounds.batches import Batch, Rounds, member_of, terms_of
 from gpustump.boosting.rounds.boosting import Boosting, Callback
 from gpustump.boosting.rounds.known_scores import reweighted
 from gpustump.boosting.rounds.logs import LoggedRound, RunLog
@@ -39,7 +39,7 @@ from gpustump.data.readable import caller_level
 from gpustump.engines.announcements import announce
 from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task, Trainer
-from gpustump.engines.held_out import held_out_sums, watched_table
+from gpustump.engines.held_out import watched_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route, prepared
 
@@ -288,6 +288,13 @@ class Trained(NamedTuple):
     route: Route
     n_missing: np.ndarray
 
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """The members of the model that was learnt, a `Member` or a `RegionMember` for each run."""
+        return tuple(
+            member_of(terms_of(run.rounds), run.constant, self.search) for run in self.runs
+        )
+
 
 def train(
     X: Array,
@@ -472,14 +479,10 @@ class Target(NamedTuple):
 
     def watched(self, samples: Samples, n_jobs: int | None) -> HeldOut | HeldOutTargets:
         """Held-out samples in the form that the scores take."""
-        classes, weights = samples.classes, IntegerWeights.of(samples.weights)
+        given = samples.classes, IntegerWeights.of(samples.weights)
         if self.is_quantity:
-            return HeldOutTargets(classes, weights)
-        if self.n_outputs == 1:
-            xp = arrays.namespace_of(classes)
-            classes = xp.astype(classes == self.positive, xp.int64)
-        sums = held_out_sums(classes, weights.values, max(2, self.n_outputs), n_jobs)
-        return HeldOut(classes, weights, self.n_outputs, sums)
+            return HeldOutTargets(*given)
+        return HeldOut.of(*given, self.positive, self.n_outputs, n_jobs)
 
 
 @dataclass(frozen=True)
@@ -586,7 +589,7 @@ def _run(boosting: Boosting, before: Run, rounds: Rounds, told: _Told, settings:
     if watch is not None:
         for one in log.rounds:
             assert one.judged is not None, "the checkpoint of a fit that watches samples"
-            watch.replay(one.hypothesis, one.vote, one.judged)
+            watch.add(one.hypothesis, one.vote, one.judged)
     if settings.resources.max_memory is None and not log.stop_reason:
         boosting.look_ahead(watch)
     reason = log.stop_reason or _made(boosting, rounds, told, settings)

@@ -211,6 +211,15 @@ def l2_in_units(l2_regularization: float, exponent: int) -> float:
         return _LARGEST_L2
 
 
+def exact_totals(sample_weight: Array, n_copies: int, *factors: Array) -> list[int]:
+    """The sums of the weights times each of some factors, and that of the weights, all (n_samples,)
+    of float64: in units of `in_units`, each product rounded."""
+    with arrays.computing_on(sample_weight):
+        xp, units = arrays.namespace_of(sample_weight), in_units(sample_weight, n_copies)
+        parts = [*(xp.round(units * own) for own in factors), units]
+        return arrays.integers(xp.stack([xp.sum(xp.astype(part, xp.int64)) for part in parts]))
+
+
 @dataclass(frozen=True)
 class SquaredVotes(NewtonVotes):
     """Newton votes of the squared loss."""
@@ -227,24 +236,16 @@ class SquaredVotes(NewtonVotes):
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The weighted mean of the targets."""
-        with arrays.computing_on(labels):
-            xp = arrays.namespace_of(labels)
-            units = in_units(sample_weight, SquaredVotes().search().n_copies)
-            first = xp.sum(xp.astype(xp.round(units * labels), xp.int64))
-            second = xp.sum(xp.astype(units, xp.int64))
-            total, weight = arrays.integers(xp.stack([first, second]))
-            return (newton_vote(total, weight, 0.0, 1.0),)
+        total, weight = exact_totals(sample_weight, self.search().n_copies, labels)
+        return (newton_vote(total, weight, 0.0, 1.0),)
 
     @staticmethod
     def variance(targets: Array, sample_weight: Array) -> float:
         """The weighted mean squared distance of targets from their mean, the same everywhere."""
-        with arrays.computing_on(targets):
-            xp = arrays.namespace_of(targets)
-            units = in_units(sample_weight, SquaredVotes().search().n_copies)
-            parts = (units * targets, units * (targets * targets), units)
-            sums = [xp.sum(xp.astype(xp.round(part), xp.int64)) for part in parts]
-            first, squares, weight = arrays.integers(xp.stack(sums))
-            return max(0.0, float((squares - Fraction(first * first, weight)) / weight))
+        given = targets, targets * targets
+        n_copies = SquaredVotes().search().n_copies
+        first, squares, weight = exact_totals(sample_weight, n_copies, *given)
+        return max(0.0, float((squares - Fraction(first * first, weight)) / weight))
 
     def factors(self, votes: RegionVotes) -> RegionFactors:
         """None: residuals lose the votes."""

@@ -27,7 +27,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.votes.exact_numbers import vote_of
-from gpustump.boosting.votes.newton import NewtonVotes, factors_of
+from gpustump.boosting.votes.newton import NewtonVotes, exact_totals, factors_of
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.ahead import GAMMA, POISSON
 from gpustump.engines.contract import QuantityLoss, RegionFactors, RegionVotes
@@ -133,10 +133,9 @@ class RatioScale:
                     f"y is {found}, so it says nothing of what predictions must be for this loss. "
                     "Multiply y by a constant, or give samples with larger targets."
                 )
-            of_largest, units = math.frexp(largest)[1], in_units(weights)
-            parts = (units * (targets * math.ldexp(1.0, -of_largest)), units)
-            sums = [xp.sum(xp.astype(xp.round(part), xp.int64)) for part in parts]
-            total, weight = arrays.integers(xp.stack(sums))
+            of_largest = math.frexp(largest)[1]
+            scaled = targets * math.ldexp(1.0, -of_largest)
+        total, weight = exact_totals(weights, 1, scaled)
         return cls(of_largest + math.frexp(max(total, 1) / weight)[1], is_poisson)
 
     @property
@@ -207,13 +206,8 @@ class RatioVotes(NewtonVotes):
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The logarithm of the weighted mean target."""
-        with arrays.computing_on(labels):
-            xp = arrays.namespace_of(labels)
-            units = in_units(sample_weight, self.search().n_copies)
-            of_targets = xp.sum(xp.astype(xp.round(units * labels), xp.int64))
-            of_weights = xp.sum(xp.astype(units, xp.int64))
-            total, weight = arrays.integers(xp.stack([of_targets, of_weights]))
-            return (vote_of(weight, weight + max(total, 1), 2.0),)  # ln(total / weight)
+        total, weight = exact_totals(sample_weight, self.search().n_copies, labels)
+        return (vote_of(weight, weight + max(total, 1), 2.0),)  # ln(total / weight)
 
     def change(self, taken: Taken) -> Change:
         """What the votes do to the samples.
