@@ -254,11 +254,11 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add.many("--drop", columns, "columns to leave out")
     add.many("--categorical", columns, "columns to read as text")
     add.many("--missing", "WORD", "a word or number that means missing", _word)
-    add("--decimal", "MARK", _decimal, "the decimal mark of numbers, . or ,")
+    add("--decimal", "MARK", _one_of((".", ",")), "the decimal mark of numbers, . or ,")
     add("--date-order", "ORDER", _one_of(DATE_ORDERS), "03/04/24 begins with dmy, mdy or ymd")
     _add_boosting(parser)
-    share = "share of the rows held out (default: 0.2)"
-    add("--test-size", "SHARE", _share, share, default=0.2)
+    share = _number("a share of the rows, at least 0 and below 1", lambda own: 0.0 <= own < 1.0)
+    add("--test-size", "SHARE", share, "share of the rows held out (default: 0.2)", default=0.2)
     seed = _whole(0, 2**32 - 1)
     add("--seed", "N", seed, "for the random choice of rows (default: 0)", default=0)
     add("--checkpoint", "FILE", None, "keep the rounds in this file while they are made")
@@ -299,7 +299,8 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     )
     add("--rounds", "N", _whole(1), f"the most rounds (default: {_by_loss('rounds')})")
     rate = f"multiplies votes (default: {_by_loss('learning_rate')})"
-    add("--learning-rate", "R", _positive, rate)
+    positive = _number("a number above 0", lambda value: 0.0 < value < math.inf)
+    add("--learning-rate", "R", positive, rate)
     pairs = f"pairs of features to learn: 10, 3x, auto ({USUAL_SHARE:g}x to {MOST_USUAL})"
     add("--interactions", "N", _interactions, pairs)
     add("--patience", "N", _whole(1), "stop after N rounds without a better score")
@@ -308,9 +309,10 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     l2 = f"shrinks votes that rest on few rows (default: {_by_loss('l2')})"
     smooth = "the first N rounds choose among a few random cuts (default: 0)"
     bags = "average N models, each of a random share of the rows (default: 1)"
+    least_0 = _number("a number of at least 0", lambda value: 0.0 <= value < math.inf)
     _only_in_full_help(
         add("--multi-class", "HOW", _multi_class, classes),
-        add("--l2", "L", _not_negative, l2),
+        add("--l2", "L", least_0, l2),
         add("--smoothing-rounds", "N", _whole(0), smooth),
         add("--bags", "N", _whole(1, MOST_BAGS), bags),
     )
@@ -484,27 +486,17 @@ def _size(text: str) -> int:
         _wrong("a number of bytes, such as 500MB or 2GiB", text)
 
 
-def _number(text: str, wanted: str, is_right: Callable[[float], bool]) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not is_right(value):
-        _wrong(wanted, text)
-    return value
+def _number(wanted: str, is_right: Callable[[float], bool]) -> Callable[[str], float]:
+    def parsed(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not is_right(value):
+            _wrong(wanted, text)
+        return value
 
-
-def _positive(text: str) -> float:
-    return _number(text, "a number above 0", lambda value: 0.0 < value < math.inf)
-
-
-def _not_negative(text: str) -> float:
-    return _number(text, "a number of at least 0", lambda value: 0.0 <= value < math.inf)
-
-
-def _share(text: str) -> float:
-    wanted = "a share of the rows, at least 0 and below 1"
-    return _number(text, wanted, lambda value: 0.0 <= value < 1.0)
+    return parsed
 
 
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
@@ -519,12 +511,6 @@ def _how_often(text: str) -> tuple[int | None, float | None]:
         if number.is_integer():
             return int(number), None
     _wrong("a time or a number of rounds, such as 30s, 5min, 1h or '100 rounds'", text)
-
-
-def _decimal(text: str) -> str:
-    if text not in (".", ","):
-        _wrong(". or ,", text)
-    return text
 
 
 def _encoding(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,13 +45,32 @@ class Forced(NamedTuple):
         return MOST_CATEGORIES if self.as_sets else CATEGORY_LIMIT
 
 
+_LEAVE_OUT = "Leave {them} out with --drop {names}, or turn {them} into numbers."
+_READ_AS_NUMBERS = (
+    "Leave {them} out with --drop {names}, or, if the table is a text file, read {them} as numbers "
+    "with --numeric {names}."
+)
+_WRITE_ALIKE = (
+    "Say which mark is the decimal one with --decimal, write all values with the same sign, or "
+    "leave {them} out with --drop {names}."
+)
+_CONVERT = "Turn {them} into numbers first."
+_MAKE_TEXT = "Turn {them} into text first."
+_NAME_MISSING = (
+    "Give {options} if {they_are}, --categorical {names} for text, or leave {them} out with --drop "
+    "{names}."
+)
+"""What to do about columns that cannot be features."""
+
+
 class _Refused(NamedTuple):
-    """A column that cannot be a feature, the reason, and a function that says what to do, given the
-    names of such columns and "it" or "them"."""
+    """A column that cannot be a feature, the reason, and what to do; perhaps words that may stand
+    for missing values."""
 
     column: Column
     reason: str
-    advice: Callable[[str, str], str]
+    advice: str
+    words: tuple[str, ...] = ()
 
 
 def learn_encoding(
@@ -87,44 +106,34 @@ def _problem(
 ) -> _Refused | None:
     """Why a column cannot be a feature; None if it can."""
     if column.kind not in USABLE:
-        return _Refused(column, f"its type is {column.kind}", _leave_out_or_convert)
+        return _Refused(column, f"its type is {column.kind}", _LEAVE_OUT)
     words = [value for value in values if not is_number(value)]
     odd = [word for word in words if not is_written_number(word)]
     others = [word for word in odd if word.lower() not in MARKERS]
     is_forced = position in forced.text
     if is_forced and column.kind not in ("text", "empty"):
-        return _Refused(column, f"--categorical names it, but it is a {column.kind}", _make_text)
+        return _Refused(column, f"--categorical names it, but it is a {column.kind}", _MAKE_TEXT)
     if position in forced.numbers and column.kind == "text":
         reason = "--numeric names it, but numbers are read only from fields of text files"
         if others:
             reason = f"--numeric names it, but it holds {listed(others, 3)}"
-        return _Refused(column, reason, _name_missing(others[:3]) if others else _convert)
+        advice = _NAME_MISSING if others else _CONVERT
+        return _Refused(column, reason, advice, tuple(others[:3]))
     n_numbers = len(values) - len(odd)
     are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(others))
     if 0 < len(others) <= MOST_WORDS and are_numbers and not is_forced:
         reason = f"all its values are numbers except {listed(others)}"
-        return _Refused(column, reason, _name_missing(others))
+        return _Refused(column, reason, _NAME_MISSING, tuple(others))
     if len(values) <= forced.most_values:
         return None
     reason = f"it is text with {len(values)} distinct values, more than {forced.most_values}"
     if not words and not is_forced:
         reason += f", such as {listed(values[:2])}: numbers that were read as text, as codes are"
-        return _Refused(column, reason, _read_as_numbers)
+        return _Refused(column, reason, _READ_AS_NUMBERS)
     if not others and not is_forced:
         reason += f": numbers with signs or marks, such as {listed(_different(words))}"
-        return _Refused(column, reason, _write_alike)
-    return _Refused(column, f"{reason}, such as {listed(values[:2])}", _leave_out_or_convert)
-
-
-def _leave_out_or_convert(names: str, them: str) -> str:
-    return f"Leave {them} out with --drop {names}, or turn {them} into numbers."
-
-
-def _read_as_numbers(names: str, them: str) -> str:
-    return (
-        f"Leave {them} out with --drop {names}, or, if the table is a text file, read {them} as "
-        f"numbers with --numeric {names}."
-    )
+        return _Refused(column, reason, _WRITE_ALIKE)
+    return _Refused(column, f"{reason}, such as {listed(values[:2])}", _LEAVE_OUT)
 
 
 def _different(words: Sequence[str]) -> list[str]:
@@ -133,45 +142,23 @@ def _different(words: Sequence[str]) -> list[str]:
     return list(forms.values())[::-1][:2]
 
 
-def _write_alike(names: str, them: str) -> str:
-    return (
-        "Say which mark is the decimal one with --decimal, write all values with the same sign, or "
-        f"leave {them} out with --drop {names}."
-    )
-
-
-def _convert(names: str, them: str) -> str:
-    return f"Turn {them} into numbers first."
-
-
-def _make_text(names: str, them: str) -> str:
-    return f"Turn {them} into text first."
-
-
-def _name_missing(words: Sequence[str]) -> Callable[[str, str], str]:
-    options = " ".join(f"--missing {shlex.quote(word)}" for word in words)
-    it_stands = "it stands for a missing value" if len(words) == 1 else "they are missing values"
-
-    def advice(names: str, them: str) -> str:
-        return (
-            f"Give {options} if {it_stands}, --categorical {names} for text, or leave {them} out "
-            f"with --drop {names}."
-        )
-
-    return advice
-
-
 def _refusal(source: str, refused: Sequence[_Refused]) -> str:
     """A message about the columns that cannot be used, those of one problem together."""
-    problems: dict[str, list[_Refused]] = {}
+    problems: dict[tuple[str, tuple[str, ...]], list[_Refused]] = {}
     for one in refused:  # what to do is the same for columns of one problem
-        problems.setdefault(one.advice("", ""), []).append(one)
+        problems.setdefault((one.advice, one.words), []).append(one)
     told = []
-    for alike in list(problems.values())[:_MOST_PROBLEMS]:
-        column, reason, advice = alike[0]
+    for (advice, words), alike in list(problems.items())[:_MOST_PROBLEMS]:
+        column, reason = alike[0][:2]
         names = [one.column.name for one in alike]
         also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
-        what_to_do = advice(shlex.quote(",".join(names)), "them" if names[1:] else "it")
+        one_word = "it stands for a missing value"
+        what_to_do = advice.format(
+            names=shlex.quote(",".join(names)),
+            them="them" if names[1:] else "it",
+            options=" ".join(f"--missing {shlex.quote(word)}" for word in words),
+            they_are=one_word if len(words) == 1 else "they are missing values",
+        )
         told.append(f"column {quoted(column.name)} cannot be used: {reason}.{also} {what_to_do}")
     rest = len(problems) - _MOST_PROBLEMS
     more = [f"{counted(rest, 'other problem')} like these."] if rest > 0 else []
@@ -204,45 +191,35 @@ class Finding(NamedTuple):
 
 def find_index(table: InputTable) -> Finding:
     """Look at the first column, and where pandas keeps an index in Parquet files."""
-    nameless = frozenset(
-        position
-        for position, column in enumerate(table.columns)
-        if table.named and not column.name.strip() and column.kind == "empty"
-    )
-    index = _index(table)
-    warnings = [
-        f"column {quoted(table.names[j])} is left out: it has neither a name nor values"
-        for j in sorted(nameless)
-    ]
-    return Finding(nameless | index.left_out, (*warnings, *index.warnings))
-
-
-def _index(table: InputTable) -> Finding:
-    if not table.named:
-        return Finding(frozenset(), ())
-    for position, column in enumerate(table.columns):
+    left_out, warnings = set[int](), list[str]()
+    columns = list(enumerate(table.columns if table.named else ()))
+    for position, column in columns:
+        if not column.name.strip() and column.kind == "empty":
+            left_out.add(position)
+            shown = quoted(column.name)
+            warnings.append(f"column {shown} is left out: it has neither a name nor values")
+    for position, column in columns:
         small = column.name.strip().lower()
         is_place = position == 0 or small == "__index_level_0__"
         if small not in INDEX_NAMES or not is_place or isinstance(column, UnreadColumn):
             continue
-        shown = f"column {quoted(column.name)}"
-        first = _first_row_number(column.numbers()) if column.kind == "number" else None
+        shown, is_number = f"column {quoted(column.name)}", column.kind == "number"
+        first = _first_row_number(column.numbers()) if is_number else None
         if first is not None:
-            return Finding(
-                frozenset({position}),
-                (f"{shown} is left out: it numbers the rows from {first}, as an index does",),
+            left_out.add(position)
+            told = f"{shown} is left out: it numbers the rows from {first}, as an index does"
+        elif is_number and len(np.unique(column.numbers())) == table.n_rows:
+            told = (
+                f"{shown} is used as a feature, but looks like an index: its values are all "
+                f"different; --drop {quoted(column.name)} leaves it out"
             )
-        if column.kind == "number" and len(np.unique(column.numbers())) == table.n_rows:
-            return Finding(
-                frozenset(),
-                (
-                    f"{shown} is used as a feature, but looks like an index: its values are all "
-                    f"different; --drop {quoted(column.name)} leaves it out",
-                ),
-            )
-        if not column.name.strip() and column.kind != "empty":
-            return Finding(frozenset(), (f"{shown} is used as a feature, but has no name",))
-    return Finding(frozenset(), ())
+        elif not small and column.kind != "empty":
+            told = f"{shown} is used as a feature, but has no name"
+        else:
+            continue
+        warnings.append(told)
+        break
+    return Finding(frozenset(left_out), tuple(warnings))
 
 
 def _first_row_number(numbers: np.ndarray) -> int | None:

@@ -16,7 +16,6 @@ import numpy as np
 
 from gpustump import __version__
 from gpustump.cli.columns.model import LoadedModel
-from gpustump.cli.columns.targets import Offsets
 from gpustump.cli.columns.training import Part, as_text
 from gpustump.cli.errors import MissingLibraryError
 from gpustump.cli.summary.rules import Limit, rules
@@ -57,19 +56,6 @@ class Picture(NamedTuple):
     png: str
 
 
-class DrawnRows(NamedTuple):
-    """Rows to draw: a table, targets, weights if there are any, and what is known beforehand."""
-
-    X: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray | None
-    offsets: Offsets
-
-    def given(self) -> dict[str, Any]:
-        """As functions of `plots` take them."""
-        return {"X": self.X, "y": self.y, "sample_weight": self.weights}
-
-
 class _Drawing(NamedTuple):
     """What the pictures show.
 
@@ -78,8 +64,9 @@ class _Drawing(NamedTuple):
     training : FinishedTraining
     model : StumpEnsemble
         With the names that pictures show.
-    trained : DrawnRows
-    held_out : DrawnRows or None
+    trained : Part
+        The rows to draw; its table holds them alone.
+    held_out : Part or None
         None also if all their weights are zero.
     scores : list of (label, str)
         The scores with pictures of their own: how `plots` names them, and an ending for titles.
@@ -87,8 +74,8 @@ class _Drawing(NamedTuple):
 
     training: FinishedTraining
     model: StumpEnsemble
-    trained: DrawnRows
-    held_out: DrawnRows | None
+    trained: Part
+    held_out: Part | None
     scores: list[tuple[Any, str]]
 
     @property
@@ -156,14 +143,19 @@ def _drawing(training: FinishedTraining) -> _Drawing:
     )
 
 
-def _drawn_rows(part: Part) -> DrawnRows:
-    """All rows of a part, or a random choice if there are too many."""
+def _drawn_rows(part: Part) -> Part:
+    """All rows of a part, or a random choice if there are too many, with a table of their own."""
     chosen = np.arange(len(part.rows))
     if len(chosen) > MOST_ROWS:
         chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:MOST_ROWS])
     weights = None if part.weights is None else part.weights[chosen]
-    offsets = part.offsets.in_rows(chosen)
-    return DrawnRows(part.X[part.rows[chosen]], part.y[chosen], weights, offsets)
+    X, offsets = part.X[part.rows[chosen]], part.offsets.in_rows(chosen)
+    return Part(X, np.arange(len(X)), part.y[chosen], weights, offsets)
+
+
+def _given(rows: Part) -> dict[str, Any]:
+    """Rows as functions of `plots` take them."""
+    return {"X": rows.X, "y": rows.y, "sample_weight": rows.weights}
 
 
 def _scores(training: FinishedTraining) -> list[tuple[Any, str]]:
@@ -221,7 +213,7 @@ def _quality(drawing: _Drawing) -> Iterator[Picture]:
         yield from _quality_of_classes(model, rows)
 
 
-def _quality_of_quantity(model: StumpEnsemble, rows: DrawnRows, loss: str) -> Iterator[Picture]:
+def _quality_of_quantity(model: StumpEnsemble, rows: Part, loss: str) -> Iterator[Picture]:
     """True values, and what predictions of them miss, by scikit-learn; of rates with exposures."""
     from sklearn.metrics import PredictionErrorDisplay
 
@@ -249,7 +241,7 @@ def _quality_of_quantity(model: StumpEnsemble, rows: DrawnRows, loss: str) -> It
         yield _picture(figure, title)
 
 
-def _quality_of_classes(model: StumpEnsemble, rows: DrawnRows) -> Iterator[Picture]:
+def _quality_of_classes(model: StumpEnsemble, rows: Part) -> Iterator[Picture]:
     """Mistaken classes, the ranking of the rows, and their probabilities, by scikit-learn."""
     from sklearn import metrics
     from sklearn.calibration import CalibrationDisplay
@@ -302,7 +294,7 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
         if held_out is not None:
             rows = _without_offsets(held_out, drawing.training.method.loss)
     elif held_out is not None and held_out.offsets.init_score is None:
-        rows = held_out.given()
+        rows = _given(held_out)
         if not model.is_binary and not model.is_shared and model.n_rounds:
             figure = new_figure(7.0, 5.2)
             plots.error_curve(estimator, **rows, ax=figure.add_subplot())
@@ -313,14 +305,14 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
         yield _picture(figure, f"{title} by round{ending}")
 
 
-def _without_offsets(rows: DrawnRows, loss: str) -> dict[str, Any]:
+def _without_offsets(rows: Part, loss: str) -> dict[str, Any]:
     """The rows with what models of a quantity learn of the targets."""
     from gpustump.estimators.targets import Offset, without_offset
 
     asked = check_quantity_loss(loss)
     known = Offset(*rows.offsets).of_quantity(rows.y[:, np.newaxis], asked)
     if known is None:
-        return rows.given()
+        return _given(rows)
     weights = np.ones(len(rows.y)) if rows.weights is None else rows.weights
     y, weights = without_offset(rows.y, weights, known, asked)
     return {"X": rows.X, "y": y, "sample_weight": weights}
@@ -376,7 +368,7 @@ def _margins(drawing: _Drawing) -> Iterator[Picture]:
         return  # margins are those of the model alone
     for label, title in drawing.whole:
         figure = new_figure(6.2, 3.9)
-        rows = drawing.trained.given()
+        rows = _given(drawing.trained)
         plots.margin_distribution(drawing.model, **rows, label=label, ax=figure.add_subplot())
         yield _picture(figure, f"Margins of the rows trained on{title}")
 
