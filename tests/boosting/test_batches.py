@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import pickle
 from typing import Any
 
@@ -108,16 +107,3 @@ def test_terms_are_those_of_the_records(rounds):
         np.testing.assert_array_equal(np.asarray(votes), [record.vote for record in rounds])
     assert joined([]) == ((), ())
     assert terms_of(()) == ((), ())
-
-
-def test_a_batch_is_a_part_of_its_source(sources):
-    source = sources[0]
-    for low, high in itertools.combinations(range(5), 2):
-        batch = Batch(source, low, high)
-        assert list(batch.records) == expected(source)[low:high]
-        assert list(batch.first(2).records) == expected(source)[low : min(high, low + 2)]
-        parts = batch.parts
-        assert parts is not None
-        np.testing.assert_array_equal(parts.right, source.made.right[low:high])
-        np.testing.assert_array_equal(parts.losses, source.made.losses[low:high])
-    assert Batch(columns(2, 0, is_watched=False), 0, 2).parts is None

@@ -15,14 +15,12 @@ import classifiers
 import numpy as np
 import pytest
 from backends import Backend
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 
 from gpustump.arrays import computing_on
 from gpustump.boosting.held_out import tables as loss_tables
 from gpustump.boosting.held_out.losses import _exact_sum
-from gpustump.boosting.held_out.samples import AdditiveScorer, HeldOut, error_of, weight_of
+from gpustump.boosting.held_out.samples import AdditiveScorer, HeldOut
 from gpustump.boosting.held_out.scores import (
     additive_scorer,
     scorer,
@@ -36,7 +34,6 @@ from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 RNG = np.random.default_rng(0)
 K = 4
 LINKS = ("logistic", "softmax")
-ADDITIVE = tuple(scoring for scoring in SCORINGS if scoring != "roc_auc")
 LOG_LOSSES = ("loss", "neg_log_loss")
 HOW = [(1, "logistic"), (K, "logistic"), (K, "softmax")]
 """Numbers of outputs, and links."""
@@ -286,44 +283,6 @@ def test_sums_are_exact_however_far_apart_their_terms_are():
         values[::7] = 0
         assert Fraction(_exact_sum(values), 2**512) == sum(map(Fraction, values.tolist()))
     assert _exact_sum(np.zeros(3)) == 0
-
-
-def added_up(groups: list[list[int]]) -> list[int]:
-    assert all(type(number) is int for group in groups for number in group)
-    return [sum(column) for column in zip(*groups, strict=True)]
-
-
-@pytest.mark.parametrize("has_kernels", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, K])
-@settings(max_examples=25)
-@given(st.integers(0, 10**6), st.sampled_from(ADDITIVE), st.sampled_from(LINKS))
-def test_parts_and_totals_of_groups_add_up_to_those_of_all_samples(
-    has_kernels, n_outputs, seed, scoring, link
-):
-    if has_kernels:
-        pytest.importorskip("numba")
-    link = "logistic" if n_outputs == 1 else link
-    random = np.random.default_rng(seed)
-    n_samples, n_groups = int(random.integers(6, 40)), int(random.integers(1, 5))
-    classes, _, scores = drawn(n_outputs, n_samples, random.choice([1e-9, 0.3, 5.0, 1e4]), seed)
-    spread = random.choice([0.0, 1.0, 9.0])
-    weights = IntegerWeights.of(np.exp(random.normal(scale=spread, size=n_samples)))
-    group_of = random.integers(random.integers(1, n_groups + 1), size=n_samples)
-    everything = watched(classes, weights, n_outputs, has_kernels)
-    of_all = scorer(scoring, everything, link)
-    parts, totals, errors = [], [], []
-    for number in range(n_groups):  # some may be empty
-        own = np.flatnonzero(group_of == number)
-        mine = IntegerWeights(weights.values[own], weights.total)
-        group = watched(classes[own], mine, n_outputs, has_kernels)
-        of_group = additive_scorer(scoring, group, link)
-        parts.append(of_group.parts(scores[own]))
-        totals.append(of_group.totals)
-        errors.append([group.right_weight(scores[own]), weight_of(group)])
-    assert added_up(parts) == of_all.parts(scores)
-    assert added_up(totals) == of_all.totals
-    assert value_of(scoring)(added_up(parts), added_up(totals)) == of_all(scores)
-    assert error_of(*added_up(errors)) == everything.error(scores)
 
 
 def test_the_area_under_the_roc_curve_is_not_additive():

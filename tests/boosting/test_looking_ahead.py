@@ -228,16 +228,6 @@ def test_of_a_set_and_a_threshold_that_part_alike_the_lower_feature_is_taken(cat
     assert "feature=1" not in found[1]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_smoothing_rounds_cut_between_the_values_of_some_rows(dtype):
-    """A table of more rows than are sampled: a threshold may stand anywhere between two values."""
-    random = np.random.default_rng(0)
-    X = (random.normal(size=(3000, 3)) * 1000).astype(dtype)
-    y = (X[:, 0] + np.abs(X[:, 1]) > 500).astype(int)
-    how = {**STOPPING, "smoothing_rounds": 50, "n_estimators": 60}
-    assert fitted(X, y, **how) == by_the_reference(lambda: fitted(X, y, **how))
-
-
 @pytest.mark.parametrize("weight", [1e-300, 1e9])
 def test_weights_may_be_far_apart(weight):
     X, y = table(3)
@@ -264,17 +254,6 @@ def test_nearly_all_rounds_are_made_ahead_and_few_beyond_the_last(told):
     assert n_made - n_taken < 4  # as early stopping is bound to wait for the others
     assert n_of(told, "ordinary") < n_taken / 10
     assert n_taken > 25
-
-
-@pytest.mark.parametrize(("patience", "most"), [(1, 4), (7, 7), (30, 30), (1000, 256)])
-def test_calls_make_as_many_rounds_as_early_stopping_waits_for(told, patience, most):
-    X, y = table(shape=(300, 4))
-    how = {**STOPPING, "n_iter_no_change": patience, "n_estimators": 600}
-    fitted(X, y, is_seen=False, **how)
-    asked = [number for name, number in told if name == "asked"]
-    assert n_of(told, "made") - n_of(told, "handed out") == 0
-    assert max(asked) == most
-    assert patience < 1000 or len(asked) < 6
 
 
 def test_no_record_is_made_before_it_is_read(monkeypatch):

@@ -68,16 +68,13 @@ def learner(make: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
 
 
 ADABOOST, LOGITBOOST = AdaBoostClassifier, LogitBoostClassifier
+REST = learner(smoothed, multi_class="one_vs_rest", n_iter_no_change=None)
 
 FITS: dict[str, tuple[int, Callable[..., Any]]] = {
     "smoothed": (2, smoothed),
     "smoothed classes": (3, smoothed),
-    "smoothed, one against the rest": (
-        3,
-        learner(smoothed, multi_class="one_vs_rest", n_iter_no_change=None),
-    ),
+    "smoothed, one against the rest": (3, REST),
     "smoothed, constrained": (2, smoothed),
-    "newton": (2, LOGITBOOST),
     "newton, constrained": (2, LOGITBOOST),
     "newton classes": (3, learner(LOGITBOOST, n_iter_no_change=5)),
     "discrete": (3, learner(ADABOOST, n_iter_no_change=8)),

@@ -131,15 +131,12 @@ def test_a_fit_that_goes_on_from_its_checkpoint_has_the_pairs_of_one_that_was_no
 
 
 def test_rows_that_are_watched_decide_how_long_pairs_are_boosted():
-    X, y = xor_table()
-    own, watched = xor_table(seed=2), xor_table(seed=5)
-    clf = LogitBoostClassifier(
-        n_estimators=40, n_iter_no_change=5, interactions=2, device="cpu", learning_rate=0.3
-    )
+    (X, y), own, test = xor_table(), xor_table(seed=2), xor_table(seed=5)
+    how = {"n_estimators": 40, "n_iter_no_change": 5, "learning_rate": 0.3}
+    clf = LogitBoostClassifier(interactions=2, device="cpu", **how)
     model = clf.fit(X, y, X_val=own[0], y_val=own[1]).model_
-    assert (model.predict(watched[0]) == watched[1]).mean() > 0.9
-    noise = clf.fit(X, y, X_val=own[0], y_val=1 - own[1]).model_
-    assert noise.pairs == ()
+    assert (model.predict(test[0]) == test[1]).mean() > 0.9
+    assert clf.fit(X, y, X_val=own[0], y_val=1 - own[1]).model_.pairs == ()
 
 
 @pytest.mark.parametrize("multi_class", ["shared", "one_vs_rest"])
@@ -157,16 +154,15 @@ def test_counts_costs_and_known_scores_have_pairs():
     known = random.normal(size=len(X))
     counts = random.poisson(np.exp(effect + known))
     reg = StumpBoostingRegressor(loss="poisson", n_estimators=40, interactions=1, device="cpu")
-    found = reg.fit(X, counts, exposure=np.exp(known)).model_
-    (pair,) = found.pairs
-    assert pair.features == (0, 1)
-    inside = found.decision_function(np.asarray([[0.5, 0.5, 0, 0], [-0.5, 0.5, 0, 0]], np.float32))
-    assert 0.6 < inside[0] - inside[1] < 1.2
+    of_counts = reg.fit(X, counts, exposure=np.exp(known)).model_
     costs = np.exp(effect) * random.gamma(4.0, size=len(X)) / 4.0
     reg = GlassBoxRegressor(loss="gamma", n_bags=2, random_state=0, device="cpu", interactions=1)
-    found = reg.fit(X, costs).model_
-    inside = found.decision_function(np.asarray([[0.5, 0.5, 0, 0], [-0.5, 0.5, 0, 0]], np.float32))
-    assert 0.7 < inside[0] - inside[1] < 1.2
+    for model in (of_counts, reg.fit(X, costs).model_):
+        (pair,) = model.pairs
+        assert pair.features == (0, 1)
+        rows = np.asarray([[0.5, 0.5, 0, 0], [-0.5, 0.5, 0, 0]], np.float32)
+        inside, outside = model.decision_function(rows)
+        assert 0.6 < inside - outside < 1.2
 
 
 @given(st.integers(2, 6), st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
@@ -221,31 +217,23 @@ def test_an_audit_learns_the_pairs_again_and_names_the_pair_that_differs():
     assert (fewer.what, fewer.data) == ("the pairs of features", "x0 x x1, x2 x x3")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (-1, "0 or more; a number a feature"),
-        ("3", "interactions must be"),
-        ("many", "interactions must be"),
-        ("-1x", "interactions must be"),
-        ("nanx", "interactions must be"),
-        ("infx", "interactions must be"),
-        (2.5, "interactions must be"),
-        (True, "interactions must be"),
-        (None, "interactions must be"),
-        ([(0, 0)], "must pair two features"),
-        ([(0, 4)], "X has 4 features, 0 to 3; got 4"),
-        ([(0, 1, 2)], "one of them is"),
-        ([0, 1], "one of them is"),
-        (["ab"], "one of them is"),
-        ([("a", "b")], "the features of X have no names"),
-        ([(0.5, 1)], "a feature must be an index or a name"),
-    ],
-)
-def test_interactions_that_mean_nothing_are_refused_by_name(value, message: str):
+NO_INTERACTIONS = {
+    "0 or more; a number a feature": [-1],
+    "interactions must be": ["3", "many", "-1x", "nanx", "infx", 2.5, True, None],
+    "must pair two features": [[(0, 0)]],
+    "X has 4 features, 0 to 3; got 4": [[(0, 4)]],
+    "one of them is": [[(0, 1, 2)], [0, 1], ["ab"]],
+    "the features of X have no names": [[("a", "b")]],
+    "a feature must be an index or a name": [[(0.5, 1)]],
+}
+
+
+@pytest.mark.parametrize("message", NO_INTERACTIONS)
+def test_interactions_that_mean_nothing_are_refused_by_name(message: str):
     X, y = xor_table(n=40)
-    with pytest.raises((ValueError, TypeError), match=message):
-        small(interactions=value).fit(X, y)
+    for value in NO_INTERACTIONS[message]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            small(interactions=value).fit(X, y)
 
 
 @pytest.mark.parametrize(("value", "number"), [("1x", 4), ("0.5x", 2), (3, 3), (99, 6), ("9x", 6)])

@@ -328,16 +328,6 @@ def test_heavy_samples_leave_the_others_their_bits_and_sums_do_not_overflow():
             assert stump.error == pytest.approx(float(lost / sum(map(Fraction, few))), abs=1e-18)
 
 
-@pytest.mark.parametrize("power", [-1020, -980, 0, 900])
-def test_a_record_holds_the_score_in_the_units_of_the_weights_whatever_these_are(power):
-    y = np.asarray([1.0, 1.0, -1.0, 1.0, -1.0, -1.0])
-    weights = np.full(6, math.ldexp(1.0, power))
-    samples = Samples(np.arange(6.0)[:, np.newaxis], y, weights, 1)
-    record = next(boosting(VoteSettings("newton"), samples))
-    # Left: A = 3/2 - 0 of 2 samples, right: 1/2 - 3/2 of 4, with B = 1/4 for each sample.
-    assert record.score == math.ldexp(1.0 / 0.5 + 1.0 / 1.0, power)
-
-
 def test_a_newton_score_that_no_float_can_hold_is_infinite_and_boosting_goes_on():
     """Weights near 1e300, and samples far on the wrong side after a vote of nearly 100."""
     X = np.asarray([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])

@@ -91,22 +91,14 @@ def noisy_data(seed: int, n_samples: int = 200, weighted: bool = False):
     return X, y, rng.uniform(0.1, 3.0, size=n_samples) if weighted else np.ones(n_samples)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("learning_rate", [1.0, 0.5])
+@pytest.mark.parametrize(("learning_rate", "weighted"), [(1.0, True), (0.5, False)])
 def test_rounds_are_those_of_adaboost_with_an_explicit_distribution(
     backend: Backend, learning_rate: float, weighted: bool
 ):
     X, y, w = noisy_data(3, weighted=weighted)
-    n_rounds = 10 if backend.name.startswith("jax") else 40
-    records = list(
-        boost(
-            backend.asarray(X),
-            backend.asarray(y),
-            backend.asarray(w),
-            learning_rate=learning_rate,
-            n_rounds=n_rounds,
-        )
-    )
+    n_rounds = 10 if backend.name.startswith("jax") else 30
+    given = map(backend.asarray, (X, y, w))
+    records = list(boost(*given, learning_rate=learning_rate, n_rounds=n_rounds))
     assert len(records) == n_rounds
     D = w / w.sum()
     D_1, F, product = D, np.zeros(len(y)), 1.0

@@ -109,22 +109,6 @@ def test_bags_that_are_not_counted_depend_on_classes_and_samples(
     assert usual.model_.digest() == counted.model_.digest()
 
 
-def test_a_callback_sees_one_bag_after_the_other_and_ends_runs():
-    X, y = drawn()
-    seen: list[int] = []
-    threads = set()
-
-    def note(record: Any) -> bool:
-        seen.append(record.number)
-        threads.add(threading.current_thread())
-        return record.number == 4
-
-    fit = LogitBoostClassifier(n_estimators=9, n_bags=3, callback=note, random_state=0).fit(X, y)
-    assert seen == [1, 2, 3, 4] * 3
-    assert fit.stop_reasons_ == ("callback",) * 3
-    assert threads == {threading.main_thread()}
-
-
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, ValueError])
 def test_an_error_in_one_bag_ends_all_and_leaves_no_model_and_no_thread(monkeypatch, problem):
     X, y = drawn()

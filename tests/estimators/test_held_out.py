@@ -308,40 +308,6 @@ def test_too_few_samples_are_refused_with_their_numbers():
 
 
 ROWS, _ = drawn(2, n_samples=150, seed=3)
-NAMES = np.asarray(["red", "blue", "green"])
-
-
-@pytest.mark.parametrize(("kind", "n_classes"), [("discrete", 2), *CASES[-2:]])
-def test_curves_are_those_of_the_models_after_each_round(kind, n_classes):
-    _, numbers = drawn(n_classes, n_samples=150, seed=3)
-    y = NAMES[numbers]
-    classifier = KINDS[kind](n_estimators=6, scoring="balanced_accuracy")
-    classifier.fit(ROWS[:90], y[:90], X_val=ROWS[90:], y_val=y[90:])
-    curves = classifier.evals_result_
-    assert {name: set(own) for name, own in curves.items()} == {
-        "training": {"error"},
-        "validation": {"balanced_accuracy", "error"},
-    }
-    runs = [None] if len(classifier.rounds_) == 1 else classifier.classes_.tolist()
-    for label in runs:
-        rows = {"training": slice(90), "validation": slice(90, None)}
-        for name, metric in (("training", "error"), ("validation", "error"), ("validation", None)):
-            curve = curves[name][metric or "balanced_accuracy"]
-            own = curve if label is None else curve[label]
-            assert isinstance(own, list)
-            truth = y[rows[name]] if label is None else y[rows[name]] == label
-            staged = classifier.staged_predict(ROWS[rows[name]])
-            if label is not None:
-                at = runs.index(label)
-                staged = (
-                    scores[:, at] > 0
-                    for scores in classifier.staged_decision_function(ROWS[rows[name]])
-                )
-            expected = [
-                np.mean(found != truth) if metric else balanced_accuracy_score(truth, found)
-                for found in staged
-            ]
-            np.testing.assert_allclose(own, expected[: len(own)], atol=1e-12)
 
 
 def test_only_what_was_watched_has_a_curve_by_the_score_of_the_fit():
@@ -356,15 +322,3 @@ def test_only_what_was_watched_has_a_curve_by_the_score_of_the_fit():
     assert set(classifier.set_params(n_iter_no_change=None).fit(ROWS, y).evals_result_) == {
         "training"
     }
-
-
-def test_every_bag_has_curves_of_its_own():
-    _, y = drawn(2, n_samples=150, seed=3)
-    options = {"n_estimators": 5, "n_bags": 2, "random_state": 0}
-    plain = KINDS["newton"](**options).fit(ROWS, y)
-    assert list(plain.evals_result_) == ["training of bag 1", "training of bag 2"]
-    fit = KINDS["newton"](n_iter_no_change=3, **options).fit(ROWS, y)
-    for bag, (rounds, scores) in enumerate(zip(fit.rounds_, fit.held_out_scores_, strict=True), 1):
-        errors = [one.training_error for one in rounds]
-        assert fit.evals_result_[f"training of bag {bag}"] == {"error": errors}
-        assert fit.evals_result_[f"validation of bag {bag}"]["neg_log_loss"] == list(scores)

@@ -14,11 +14,11 @@ import sys
 import warnings
 from typing import get_args, get_type_hints
 
-import classifiers
 import numpy as np
 import pandas as pd
 import pytest
 from backends import Backend
+from classifiers import KINDS, drawn
 from sklearn import config_context, ensemble
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
@@ -37,20 +37,12 @@ from gpustump import (
 )
 from gpustump.data.parameters import LEARNERS, SCORINGS
 
-
-def small(n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(120, 4))
-    score = X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=120) / 2
-    return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
-
-
-X, Y = small()
+X, Y = drawn()
 
 CHECKED = [
     DecisionStumpClassifier(),
     *(
-        classifiers.KINDS[name](n_estimators=10)
+        KINDS[name](n_estimators=10)
         for name in ("discrete", "discrete-shared", "real", "newton-shared")
     ),
     GlassBoxClassifier(n_estimators=10, n_bags=2, random_state=0),
@@ -108,7 +100,7 @@ def test_scikit_learn_boosting_our_stump_makes_the_same_rounds(learning_rate):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_explanations_are_frames_with_names_where_set_output_asks_for_them(library, n_classes):
-    X, y = small(n_classes)
+    X, y = drawn(n_classes)
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"], index=np.arange(len(X)) + 7)
     classifier = AdaBoostClassifier(n_estimators=5).fit(frame, y)
     parts = classifier.explain(frame)
@@ -163,18 +155,6 @@ def test_warnings_about_values_that_training_never_saw_point_to_the_callers_line
             warnings.simplefilter("always")
             answer(new)
         assert {warning.filename for warning in caught} == {__file__}, answer
-
-
-def test_more_classes_are_one_binary_model_each():
-    X, y = small(3)
-    classifier = AdaBoostClassifier(n_estimators=9).fit(X, y)
-    scores = classifier.decision_function(X)
-    for k in range(3):
-        alone = AdaBoostClassifier(n_estimators=9).fit(X, y == k)
-        assert alone.model_.members[0] == classifier.model_.members[k]
-        assert np.array_equal(scores[:, k], alone.decision_function(X))
-    assert np.array_equal(classifier.predict(X), np.argmax(scores, axis=1))
-    assert classifier.estimator_weights_.shape == (3, 9)
 
 
 @pytest.mark.filterwarnings("ignore:.* made no round")

@@ -189,9 +189,3 @@ def test_nonsense_is_refused(row, options, message):
     model = StumpEnsemble((Member((Stump(0, 0.0, 1, 1, 0.2),), (1.0,)),), 2)
     with pytest.raises((ValueError, TypeError), match=message):
         plots.explanation(model, row, **options)
-
-
-def test_a_row_without_contributions_is_an_intercept():
-    ax = plots.explanation(StumpEnsemble((Member((), ()),), 3), [1.0, 2.0, 3.0])
-    assert (names(ax), widths(ax)) == (["intercept", "score"], [0.0])
-    saved(ax.figure)

@@ -334,18 +334,6 @@ def test_a_categorical_feature_has_a_bar_for_each_category_with_its_contribution
     assert not overlaps(ax.figure)
 
 
-def test_numbers_stand_for_categories_without_names_and_others_are_drawn_as_such():
-    _, frame, codes = fitted()
-    X = np.stack([5.0 * codes + 2, frame["size"]], axis=1)
-    y = (codes > 0).astype(int)
-    classifier = AdaBoostClassifier(n_estimators=4, categorical_features=[0]).fit(X, y)
-    ax = plots.shape_function(classifier, 0)
-    assert set(by_value(ax)) == {"2", "7", "12", "17"}
-    X[:20, 0] = 30
-    strip = plots.shape_function(classifier, 0, X=X).figure.axes[-1]
-    assert "(other)" in [label.get_text() for label in strip.get_xticklabels()]
-
-
 def bagged(X, y):
     how = {"n_estimators": 20, "n_bags": 4, "random_state": 0, "device": "cpu"}
     return LogitBoostClassifier(**how).fit(X, y)

@@ -140,18 +140,6 @@ def test_class_margins_lie_within_one_and_are_positive_where_the_model_is_right(
         assert_array_equal((margins > 0)[decided], (model.predict(X) == y)[decided])
 
 
-def test_margins_are_zero_without_votes():
-    for shared in (False, True):
-        model = region_model(np.random.default_rng(0), 3, 1, 3, shared=shared).truncated(0)
-        empty = tuple(
-            RegionMember((), np.zeros((0, 3, m.n_outputs)), np.zeros(m.n_outputs))
-            for m in model.members
-        )
-        model = StumpEnsemble(empty, 1, (0, 1, 2))
-        assert class_margins(model, [[0.0]], [1]).tolist() == [0.0]
-        assert normalised_margins(model, [[0.0]], [1]).tolist() == [[0.0] * 3]
-
-
 # Pairs of features
 
 

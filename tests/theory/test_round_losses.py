@@ -126,13 +126,6 @@ def test_losses_are_the_same_in_every_library(backend: Backend):
         assert_array_equal(getattr(there, name), getattr(here, name))
 
 
-def test_losses_of_a_model_without_rounds_are_empty():
-    model = region_model(np.random.default_rng(0), 5, 2).truncated(0)
-    found = losses_by_round(model, [[0.0, 1.0]], [1])
-    assert found.errors.shape == found.log_losses.shape == found.bounds.shape == (0,)
-    assert bounds_of_rounds(()).tolist() == []
-
-
 def test_large_scores_have_finite_log_losses_and_infinite_exponential_ones():
     model = region_model(np.random.default_rng(0), 1, 1)
     (member,) = model.members

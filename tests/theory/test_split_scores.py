@@ -86,16 +86,6 @@ def test_a_column_without_a_cut_has_the_constant(kind):
         assert found.best.score == found.constant
 
 
-@pytest.mark.parametrize("kind", ["real", "newton"])
-def test_a_split_may_separate_missing_values_only(kind):
-    x, y = [math.nan, math.nan, 1.0, 1.0], [1, 1, -1, -1]
-    best = split_scores(x, y, votes=kind).best
-    stump = fit_stump(np.asarray(x)[:, None], y, votes=kind)
-    assert (best.threshold, best.votes) == (stump.split.threshold, stump.votes)
-    assert not best.is_constant
-    assert best.votes[0] < 0 < best.votes[2]
-
-
 def test_scores_are_the_same_in_every_library(backend: Backend):
     x, y = np.asarray([0.5, math.nan, 2.0, -1.0, 2.0]), np.asarray([1.0, -1.0, 1.0, -1.0, -1.0])
     for kind, l2 in KINDS:

@@ -167,15 +167,6 @@ def test_the_share_at_zero_is_the_training_error():
     assert share_below(normalised_margins(boosting.model, X, y), 0.0, w) == errors[-1]
 
 
-def test_undecided_samples_count_as_wrong_whatever_is_predicted_for_them():
-    """The model says -1 where F = 0: no error for the samples that are -1, no margin either."""
-    opposed = Stump(0, 0.5, 1, 1, 0.5), Stump(0, 0.5, -1, 1, 0.5)
-    model = StumpEnsemble((Member(opposed, (1.0, 1.0)),), 1)
-    X, y = np.asarray([[0.0], [1.0]]), np.asarray([-1, 1])
-    assert np.mean(model.predict(X) != y) == 0.5
-    assert share_below(normalised_margins(model, X, y)) == 1.0
-
-
 @settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.floats(-1, 1), st.integers(0, 9)), min_size=1, max_size=20),
@@ -260,14 +251,6 @@ def most_labellings(growth, m: int, n_features: int) -> int:
 )
 def test_growth_functions_are_attained(growth, m: int, n_features: int):
     assert most_labellings(growth, m, n_features) == growth(m, n_features)
-
-
-@given(st.integers(1, 40), st.integers(1, 60))
-def test_stumps_are_intervals_and_products(m, n_features):
-    assert stump_growth(m, n_features) <= interval_growth(m, n_features)
-    assert stump_growth(m, n_features) <= product_growth(m, n_features)
-    assert product_growth(m, 1) == stump_growth(m, 1)
-    assert interval_growth(10**8, 1) == 10**8 * (10**8 - 1) + 2
 
 
 @given(st.integers(1, 40), st.integers(1, 60))

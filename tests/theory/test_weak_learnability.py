@@ -224,17 +224,3 @@ def test_the_example_reports_its_four_experiments(example, capsys):
     boosted, found = printed.split("\n\n")[-2:]
     assert boosted.splitlines()[-1].split()[3] == "0.0000"
     assert found.splitlines()[-1].split() == ["best", "interval", "2,", "best", "stump", "0"]
-
-
-def test_the_error_under_a_distribution_is_the_weight_of_what_is_wrong(example):
-    X, y = np.asarray([[0.0], [1.0], [2.0]]), np.asarray([1, -1, 1])
-    stump = example.learned_stump(X, y, np.asarray([1.0, 1.0, 2.0]))
-    assert example.error_under(stump, X, y, np.asarray([0.5, 0.25, 0.25])) == 0.5
-    assert stump.predict(X).tolist() == [-1, -1, 1]
-
-
-def test_samples_of_one_label_are_learnt_by_a_constant(example):
-    X, y = np.asarray([[0.0], [1.0]]), np.asarray([-1, 1])
-    stump = example.learned_stump(X, y, np.asarray([1.0, 0.0]))
-    assert stump.is_constant
-    assert stump.predict(X).tolist() == [-1, -1]
