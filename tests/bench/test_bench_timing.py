@@ -14,7 +14,7 @@ from made_up import absent, cells, report, run
 
 from bench import memory_speed, records
 from bench.__main__ import _parser
-from bench.contenders import GROUPS, VOTES, Contender, is_ours, voting
+from bench.contenders import Contender
 from bench.data import FAMILIES, load, store
 from bench.records import FormatError, Result
 from bench.tables import (
@@ -160,19 +160,6 @@ def test_the_panel_has_every_family_at_two_sizes_early_and_late():
         assert len(names) == 8
         assert {"gpustump cuda real", "XGBoost cuda, CuPy arrays"} <= {*names}
     assert plan.entries[0].data.args == ("noise", 500, 100)
-
-
-def test_contenders_have_names_of_their_own_and_votes_add_to_them():
-    for group in GROUPS.values():
-        assert len({contender.name for contender in group}) == len(group)
-    (kernels,) = (each for each in GROUPS["backends"] if each.name == "gpustump cuda kernels")
-    real, newton = (voting(kernels, kind) for kind in ("real", "newton"))
-    assert voting(kernels, "discrete") == kernels
-    assert (real.name, real.parameters["votes"]) == ("gpustump cuda kernels real", "real")
-    assert newton.estimator == "LogitBoostClassifier"
-    assert newton.arrays == real.arrays == "cupy"
-    assert [each.name for each in GROUPS["peers"][:3]] == [each.name for each in VOTES]
-    assert all(is_ours(each.name) for each in VOTES)
 
 
 @pytest.fixture(scope="module")

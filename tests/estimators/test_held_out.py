@@ -131,17 +131,6 @@ def test_every_backend_watches_rows_of_any_library_and_stops_alike(backend: Back
             there.fit(*own[2:4], **validation(X[60:], y[60:]))
 
 
-@pytest.mark.parametrize(("kind", "n_classes"), CASES)
-def test_a_tolerance_stops_no_later_and_keeps_a_round_that_gained_that_much(kind, n_classes):
-    X, y = drawn(n_classes, n_samples=150, seed=3)
-    exact = KINDS[kind](**WATCHING).fit(X, y)
-    coarse = KINDS[kind](**WATCHING, tol=0.02).fit(X, y)
-    for own, other in zip(coarse.held_out_scores_, exact.held_out_scores_, strict=True):
-        assert own == other[: len(own)]
-    for rounds, scores in zip(coarse.rounds_, coarse.held_out_scores_, strict=True):
-        assert max(scores) <= scores[len(rounds) - 1] + 0.02
-
-
 def validation(X, y, weights=None) -> dict:
     return {"X_val": X, "y_val": y, "sample_weight_val": weights}
 

@@ -116,20 +116,15 @@ def test_the_preset_and_class_weights_count_too():
 
 def test_usual_weights_and_small_tables_do_not_warn():
     X, y = drawn(2, n_samples=500)
-    how = {"n_estimators": 3, "device": "cpu"}
-    LogitBoostClassifier(**how).fit(X[:5], [0, 1, 0, 1, 1])
-    LogitBoostClassifier(**how).fit(X[:5], [0, 1, 0, 1, 1], [1, 2, 1, 1, 1])
-    for weights in (
-        y + 1.0,
-        y + 1e6,
-        np.where(y == 0, 0.2, 0.8),
-        np.random.default_rng(0).random(500),
-    ):
+    how, random = {"n_estimators": 3, "device": "cpu"}, np.random.default_rng(0)
+    for weights in (None, [1, 2, 1, 1, 1]):
+        LogitBoostClassifier(**how).fit(X[:5], [0, 1, 0, 1, 1], weights)
+    for weights in (y + 1.0, y + 1e6, np.where(y == 0, 0.2, 0.8), random.random(500)):
         LogitBoostClassifier(**how).fit(X, y, weights)
         LogitBoostClassifier(**how).fit(X[:20], y[:20], weights[:20])
     large, labels = drawn(2, n_samples=20_000)
     LogitBoostClassifier(**how).fit(large, labels, np.full(20_000, 0.01))  # many, if small
     for weights in (np.full(500, 1 / 500), np.full(500, 1e-300)):
         AdaBoostClassifier(**how).fit(X, y, weights)
-        LogitBoostClassifier(l2_regularization=0.0, **how).fit(X, y, weights)
-        LogitBoostClassifier(l2_regularization=float(weights[0]), **how).fit(X, y, weights)
+        for l2 in (0.0, float(weights[0])):
+            LogitBoostClassifier(l2_regularization=l2, **how).fit(X, y, weights)

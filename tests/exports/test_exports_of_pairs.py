@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import sqlite3
 from typing import Any
 
 import exported
 import numpy as np
 import pytest
-from exported import Answers, assert_same, expected
+from exported import assert_same, expected
 from exported_models import Case
 
-from gpustump import GlassBoxClassifier, RegionMember, StumpEnsemble
+from gpustump import RegionMember, StumpEnsemble
 from gpustump.exports import to_c, to_onnx, to_sql
 from gpustump.exports.tables import export_tables
 from gpustump.learners.pair_table import PairAxis, PairTable
@@ -67,27 +66,3 @@ def test_pairs_that_no_export_holds_exactly_are_refused(export: Any) -> None:
     more = dataclasses.replace(one, constant=np.asarray([VOTE_UNIT]))
     with pytest.raises(ValueError, match="the largest that every export holds exactly is 131072"):
         export(dataclasses.replace(model, members=(more,)))
-
-
-@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
-def test_a_pair_of_a_column_of_text_reads_the_text(dialect: str) -> None:
-    pl = pytest.importorskip("polars")
-    random = np.random.default_rng(3)
-    colours = np.asarray(["red", "it's", "?", 'a "b"'])[random.integers(4, size=300)]
-    sizes = random.normal(size=300).round(1)
-    frame = pl.DataFrame({"col our": colours, "size": sizes})
-    classifier = GlassBoxClassifier(
-        random_state=0, n_bags=2, n_estimators=30, interactions=[("col our", "size")],
-        categorical_features="from_dtype", device="cpu",
-    )  # fmt: skip
-    model = classifier.fit(frame, (colours == "red") ^ (sizes > 0)).model_
-    rows = [*frame.rows(), ("green", 0.5), (None, -0.5), ("red", None), (None, None)]
-    library = sqlite3 if dialect == "sqlite" else pytest.importorskip("duckdb")
-    connection = library.connect(":memory:")
-    connection.execute('CREATE TABLE data (place_ INTEGER, "col our" VARCHAR, size DOUBLE)')
-    given = [[place, *row] for place, row in enumerate(rows)]
-    connection.executemany("INSERT INTO data VALUES (?, ?, ?)", given)
-    found = exported.sql_answers(connection, model, dialect)
-    connection.close()
-    wanted: Answers = expected(model, pl.DataFrame(rows, schema=frame.schema, orient="row"))
-    assert_same(found, wanted)

@@ -150,13 +150,3 @@ def test_postgresql_reads_the_columns_as_they_are(
     for model in column_models.values():
         found = server.answers(model, table, columns.rows())
         assert_same(found, expected(model, columns.frame()))
-
-
-def test_postgresql_refuses_a_table_that_has_a_column_of_the_result(server: Server) -> None:
-    (model, X) = numbers.case("boolean labels")
-    for taken in ("gpustump_score", "gpustump_label", "gpustump_probability_1"):
-        table = ", ".join([*(f"x{j} REAL" for j in range(X.shape[1])), f"{taken} INTEGER"])
-        with pytest.raises(AssertionError, match=f'column reference "{taken}" is ambiguous'):
-            server.lines(
-                f"CREATE TEMPORARY TABLE data ({table});\n{to_sql(model, 'postgresql')};\n"
-            )

@@ -68,23 +68,6 @@ def test_a_saved_model_finds_the_columns_of_a_frame_by_name(named, library):
     assert (unnamed.decision_function(frame) == expected).all()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda X: X.rename(columns={"mean area": "area"}), r"lacks 1 column .*'mean area'\. Did"),
-        (lambda X: X.drop(columns="mean area"), "lacks 1 column that the model needs: 'mean area'"),
-        (lambda X: X.drop(columns=NAMES[:2]), "lacks 2 columns that the model needs: 'mean area'"),
-        (lambda X: X.assign(**{"mean area": "large"}), "held numbers in training, .* holds text"),
-        (lambda X: pd.DataFrame(X.to_numpy()[:, :2]), "X has 2 columns, but the model needs its 4"),
-    ],
-    ids=["renamed", "missing", "two missing", "text", "few"],
-)
-def test_a_frame_without_a_needed_column_is_refused_by_name(named, change, message):
-    for use in (named.predict, named.explain, named.contribution_importances):
-        with pytest.raises(ValueError, match=message):
-            use(change(numbers(1)[0]))
-
-
 def raw_table(seed: int) -> dict[str, list[object]]:
     """Columns as the file of a user has them, with missing values in each."""
     random = np.random.default_rng(seed)

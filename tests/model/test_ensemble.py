@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
-import pickle
 import random
 from fractions import Fraction
 
@@ -259,15 +257,6 @@ def test_each_output_has_its_own_member_and_tables(model):
         scores = model.decision_function(table()).reshape(len(alone), -1)
         assert alone.tolist() == scores[:, number].tolist()
         assert own is model.members[number] if not model.is_shared else own.n_outputs == 1
-
-
-def test_models_come_back_from_pickle_and_copies(model):
-    expected = model.decision_function(table())
-    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert again == model
-        assert hash(again.members) == hash(model.members)
-        assert again.digest() == model.digest()
-        assert (again.decision_function(table()) == expected).all()
 
 
 def edited(**changes) -> StumpEnsemble:

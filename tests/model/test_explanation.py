@@ -129,24 +129,6 @@ def test_importances_are_mean_deviations_of_contributions_in_every_library(
     assert model.contribution_importances(np.zeros((5, 4))).tolist() == [0.0] * 4
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_importances_of_splits_are_shares_of_their_votes(shared):
-    model = region_model(np.random.default_rng(5), 15, 4, 3, shared=shared)
-    weight = [Fraction(0)] * 4
-    for one in model.members:
-        for split, votes in zip(one.splits, one.votes.tolist(), strict=True):
-            reached = [votes[0], votes[2]] if split.threshold == math.inf else votes
-            for of_output in zip(*reached, strict=True):
-                weight[split.feature] += (Fraction(max(of_output)) - Fraction(min(of_output))) / 2
-    expected = [float(one / sum(weight)) for one in weight]
-    np.testing.assert_allclose(model.feature_importances(), expected, rtol=1e-12)
-    X = rows(np.random.default_rng(3), 70, 4, "float64")
-    parts = model.explain(X)[:, :, :-1]
-    deviations = np.abs(parts - parts.mean(axis=0)).mean(axis=0).sum(axis=0)
-    found = model.contribution_importances(X)
-    np.testing.assert_allclose(found, deviations / deviations.sum(), rtol=1e-9, atol=1e-12)
-
-
 def test_a_model_of_thousands_of_features_is_explained(backend: Backend):
     stumps = tuple(Stump(3 * j, 0.5, 1, 1, 0.1) for j in range(100))
     model = StumpEnsemble((Member(stumps, (0.5,) * 100),), 3000)

@@ -51,17 +51,6 @@ def test_a_model_a_member_and_a_table_print_as_one_line():
     assert "pair" not in repr(pairs.truncated(1))
 
 
-@pytest.mark.parametrize("n_classes", [2, 11, 300])
-@pytest.mark.parametrize("text", ["class ", "x" * 10_000, NASTY])
-def test_the_line_and_the_table_are_short_whatever_the_classes_are(n_classes, text):
-    classes = tuple(f"{number} {text}" for number in range(n_classes))
-    model = model_of(2, 3, n_members=1 if n_classes == 2 else n_classes, classes=classes)
-    assert len(repr(model)) < 650
-    assert len(repr(model).splitlines()) == 1
-    assert repr(model).isprintable()
-    assert len(model._repr_html_()) < 4000
-
-
 def test_a_model_without_a_digest_can_be_printed():
     model = StumpEnsemble((Member((), ()),), 2, classes=(np.int64(0), math.nan))
     with pytest.raises((TypeError, ValueError)):

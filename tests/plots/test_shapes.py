@@ -413,24 +413,6 @@ def test_a_band_reaches_one_standard_deviation_of_the_bags_to_both_sides(
         assert_allclose(ends, missing.mean() + missing.std(ddof=1) * np.asarray([-1, 1]), atol=1e-9)
 
 
-def test_the_lines_of_a_category_are_the_spread_of_its_sum(bags_of_colours):
-    model, X = bags_of_colours
-    ax = plots.shape_functions(model, X=X, features="colour")[0]
-    strip = ax.figure.axes[-1]
-    rows = dict(zip((*VALUES[:3], "(other)"), [*np.eye(3).tolist(), [0, 0, 0]], strict=True))
-    shown = [tick.get_text() for tick in strip.get_xticklabels()]
-    own = of_bags(model, [[0.0, *rows[name], 0.0] for name in shown])[:, :, 1:4].sum(axis=-1)
-    middle, deviation = own.mean(axis=0), own.std(axis=0, ddof=1)
-    assert_allclose(
-        lines(ax), np.stack([middle - deviation, middle + deviation], axis=1), atol=1e-9
-    )
-    missing = of_bags(model, [[0.0, np.nan, np.nan, np.nan, 0.0]])[:, 0, 1:4].sum(axis=-1)
-    low, high = drawn(ax, "spread of missing")[:, 1]
-    assert high - low == pytest.approx(2 * missing.std(ddof=1), abs=1e-9)
-    (found,) = ax.figure.legends
-    assert [text.get_text() for text in found.get_texts()] == [CAPTION]
-
-
 def test_importances_have_the_spread_of_the_bags_shares(bags_of_colours):
     model, X = bags_of_colours
     ax = plots.importances(model, X)
