@@ -12,8 +12,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from benchmark_runs import whole_runs
-from made_up import cells
+from made_up import cells, whole_runs
 
 from bench import machine, records
 from bench.__main__ import _parser, main

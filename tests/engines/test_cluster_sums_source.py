@@ -14,36 +14,26 @@ pytest.importorskip("numba")
 import spread_tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import KINDS, Case, signs, start
-from spread_tables import Spread, SpreadTable, any_values
+from rounds import Case, signs, start
+from spread_tables import Spread, SpreadTable
 
-from gpustump import arrays
 from gpustump.engines.cluster import state, sums_source
 from gpustump.engines.cluster.questions import (
     BY_VALUE,
-    Ranges,
-    Run,
     Shard,
-    bin_planes_of,
-    planes_of,
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import Together, answer, shard_of
 from gpustump.engines.cluster.sums_source import _shifts
-from gpustump.engines.contract import Search, Step, discrete_step
 from gpustump.engines.integer_weights import (
     fitting_exponent,
     safe_exponent,
     scaled_total,
     unit_exponent,
 )
-from gpustump.learners.split import Split
-from gpustump.learners.stump import Stump
 
-SEEDS = st.integers(0, 2**32 - 1)
 KEYS = st.integers(-(2**63) + 1, 2**63 - 2)
 WEIGHTS = st.floats(1e-300, 1e300) | st.floats(0.5, 2.0)
-DTYPES = st.sampled_from(["float32", "float64"])
 
 
 @given(st.lists(st.tuples(KEYS, KEYS, st.integers(1, 600)), min_size=1, max_size=30))
@@ -69,127 +59,6 @@ def test_a_range_is_cut_into_few_units_but_at_least_two(drawn):
     assert n * 2 ** (20 - shift[0]) <= sums_source._UNITS < n * 2 ** (21 - shift[0])
     assert (_shifts(low, low + 2**20 - 1, np.full(n, 4)) == BY_VALUE).all()
     assert not _shifts(np.zeros(10**5, int), np.ones(10**5, int), np.full(10**5, 9)).any()
-
-
-@st.composite
-def spread_values(draw: st.DrawFn) -> list[Samples]:
-    """Samples in a few shards, one of which may lack a feature altogether."""
-    dtype, n_features = draw(DTYPES), draw(st.integers(1, 3))
-    found = []
-    for _ in range(draw(st.integers(1, 3))):
-        columns = [draw(any_values(dtype)) for _ in range(n_features)]
-        n = min(map(len, columns))
-        values = np.stack([own[:n] for own in columns])
-        if draw(st.booleans()):
-            values[0] = np.nan
-        random = np.random.default_rng(draw(SEEDS))
-        weights = 10.0 ** random.uniform(-6, 6, size=n)
-        found.append(Samples(values, random.integers(0, 12, size=n), weights))
-        for own in (
-            found[-1].values,
-            found[-1].classes,
-            found[-1].weights,
-        ):  # as they are in a file, or in a message
-            own.flags.writeable = False
-    return found
-
-
-def drawn_cuts(data: st.DataObject, shards: list[Samples]) -> list[np.ndarray]:
-    """Some of the values of each feature, as keys."""
-    keys = np.concatenate([arrays.order_keys(own.values) for own in shards], axis=1)
-    missing = arrays.missing_key(str(shards[0].values.dtype))
-    found = []
-    for own in keys:
-        values = np.unique(own[own != missing])
-        few = st.lists(st.sampled_from(values), unique=True, max_size=5)
-        chosen = data.draw(few) if len(values) else []
-        found.append(np.sort(np.asarray(chosen, dtype=keys.dtype)))
-    return found
-
-
-def step_of(split: Split, search: Search, random: np.random.Generator) -> Step:
-    """A step with any votes, by whose factors no sum grows beyond 62 bits."""
-    votes = tuple(map(tuple, np.round(random.normal(size=(3, search.n_outputs)), 3).tolist()))
-    if search.has_signs:
-        hypothesis = Stump(split.feature, split.threshold, 1, -1, 0.0)
-        halvings = int(random.integers(2))
-        return discrete_step(hypothesis, votes[0][0], 0.7 * 2.0**-halvings, halvings)
-    # In a softmax both labels' factors are equal.
-    same = search.votes == "newton" and search.n_outputs > 1
-    by = [[(np.exp(v - 5.0), np.exp((v if same else -v) - 5.0)) for v in own] for own in votes]
-    return Step(split, votes, tuple(tuple((float(a), float(b)) for a, b in own) for own in by))
-
-
-def assert_alike(one: object, other: object) -> None:
-    """Two answers are equal, array by array."""
-    if isinstance(one, tuple):
-        for pair in zip(one, other, strict=True):
-            assert_alike(*pair)
-    else:
-        assert np.array_equal(one, other)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
-@given(data=st.data(), samples=spread_values())
-def test_kernels_and_arrays_answer_every_question_alike(kind, data, samples):
-    """Units of single samples come in another order, so they are put together first."""
-    own, random = samples[0], np.random.default_rng(data.draw(SEEDS))
-    cuts = drawn_cuts(data, [own])
-    votes, n_outputs = KINDS[kind]
-    own = Samples(own.values, own.classes % max(2, n_outputs), own.weights)
-    search = Search("stump", votes, n_outputs, 0.5)
-    shards = [shard_of(own, "kernels"), shard_of(own, "arrays")]
-    coded = [shard.code(cuts, [False] * len(cuts)) for shard in shards]
-    assert_alike(*coded)
-    run = Run(search, 1, unit_exponent(own.weights, search.n_copies))
-    assert_alike(*(shard.begin(run) for shard in shards))
-    for _ in range(3):
-        feature = int(random.integers(len(cuts)))
-        values = own.values[feature]
-        threshold = float(random.choice(np.append(values[values == values], [0.0, np.inf])))
-        split = Split(feature, threshold)
-        assert_alike(*(shard.region_sums(split) for shard in shards))
-        step = step_of(split, search, random)
-        assert_alike(*(shard.advance(step) for shard in shards))
-        some, nothing = np.unique(random.integers(len(cuts), size=2)), no_ranges()
-        (one, _), (other, _) = (shard.look(some, nothing) for shard in shards)
-        assert np.array_equal(one, other)
-        assert len(one) == bin_planes_of(search)
-        assert_alike(*(shard.smallest_weight() for shard in shards))
-        assert_alike(*(shard.weights() for shard in shards))
-        asked = ranges_within(coded[0], cuts, random)
-        if not len(asked.low):
-            continue
-        answers = [shard.units(asked) for shard in shards]
-        size = np.bincount(answers[1].range, answers[1].size, len(asked.low)).astype(np.int64)
-        assert answers[0].sums.shape[0] == planes_of(search)
-        if size.any():
-            assert_alike(*answers)
-
-
-def no_ranges() -> Ranges:
-    """Nothing to be asked about."""
-    return Ranges(*[np.empty(0, dtype=np.int64)] * 5)
-
-
-def ranges_within(coded: object, cuts: list[np.ndarray], random: np.random.Generator) -> Ranges:
-    """Ranges of keys within some bins, two in a bin at most."""
-    found = []
-    first = 0
-    for feature, own in enumerate(cuts):
-        for bin_ in range(len(own) + 1):
-            low, high = int(coded.low[first + bin_]), int(coded.high[first + bin_])
-            if low > high or random.random() < 0.3:
-                continue
-            middle = low + (high - low) // 2
-            parts = [(low, middle), (middle + 1, high)] if middle < high else [(low, high)]
-            for begin, end in parts:
-                bits = max(0, (end - begin).bit_length() - int(random.integers(1, 8)))
-                found.append((feature, bin_, begin, end, int(random.choice([BY_VALUE, bits]))))
-        first += len(own) + 2
-    columns = np.asarray(found, dtype=np.int64).reshape(-1, 5).T
-    return Ranges(*map(np.ascontiguousarray, columns))
 
 
 @settings(max_examples=40)

@@ -22,7 +22,6 @@ from gpustump.data.parameters import Learner
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
 from gpustump.engines.contract import (
-    PreparedTable,
     Resources,
     Search,
     Task,
@@ -48,11 +47,6 @@ def problem(n_samples: int = 900, n_classes: int = 2) -> tuple[np.ndarray, np.nd
     X[random.random(X.shape) < 0.05] = np.nan
     score = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) + random.normal(size=n_samples)
     return X, np.digitize(score, [0.0, 1.5][: n_classes - 1])
-
-
-def prepared(X: np.ndarray, max_memory: int | None = None) -> PreparedTable:
-    """The table as the engine that is chosen for it prepares it."""
-    return route.prepared(Task(X, len(X)), None, Resources(max_memory=max_memory))[1].table
 
 
 @pytest.fixture
@@ -356,14 +350,3 @@ def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, votes, kernel):
                 list(run)
         with pytest.raises(RuntimeError, match="start anew"):
             next(run)
-
-
-def test_host_arrays_and_the_reference_stay_with_the_cpu_if_that_is_asked_for(device, monkeypatch):
-    X, y = problem(100)
-    assert not isinstance(prepared(X), columns.CudaTable)
-    AdaBoostClassifier(n_estimators=2, device="cpu").fit(X, y)
-    assert device.launched == []
-    with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()):
-        assert isinstance(prepared(X), columns.CudaTable)
-        monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
-        assert not isinstance(prepared(X), columns.CudaTable)

@@ -6,7 +6,6 @@ the update is one multiplication by a factor that AdaBoost's formula gives, no s
 
 from __future__ import annotations
 
-import itertools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -16,11 +15,9 @@ import pytest
 from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vote_runs import KINDS, Samples, boosting
 
 from gpustump import arrays
 from gpustump.boosting.votes.newton import NewtonVotes
-from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.integer_weights import (
@@ -34,7 +31,6 @@ from gpustump.engines.integer_weights import (
     signed,
     unit_exponent,
 )
-from gpustump.engines.reference.integers import second_of
 from gpustump.engines.reference.softmax_loss import SoftmaxLoss
 from gpustump.learners.split import Split
 
@@ -180,41 +176,6 @@ def test_halvings_called_certain_are_those_of_every_bound_that_close(bound, n_in
         }
         assert found is None or near == {found}
     assert halvings_if_certain(at * 1.5, n_integers) is not None
-
-
-def seconds(state) -> list[np.ndarray]:
-    """The second integers of all samples and outputs."""
-    return [np.asarray(second_of(own)) for own in state.integers().outputs]
-
-
-@pytest.mark.parametrize("kind", ["real", "newton", "shared discrete", "shared real"])
-@pytest.mark.parametrize("n_samples", [6, 500])
-def test_totals_of_all_outputs_stay_below_2_to_62_in_every_round(kind, n_samples):
-    """Of the second integers; the first ones' sizes are not larger, but for Newton votes."""
-    for seed, weights in enumerate(extreme_weights(n_samples, 5)):
-        for rate in (0.3, 1.0, 40.0):
-            check_totals(kind, weights, rate, seed)
-
-
-def check_totals(kind: str, weights: np.ndarray, rate: float, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    kind_of_votes, n_outputs = KINDS[kind]
-    X = np.round(random.normal(size=(len(weights), 2)), 1)
-    X[random.random(X.shape) < 0.1] = np.nan
-    y = np.arange(len(weights)) % max(n_outputs, 2)
-    samples = Samples(X, 2.0 * y - 1.0 if n_outputs == 1 else y, weights, n_outputs)
-    run = boosting(VoteSettings(kind_of_votes, rate), samples, n_rounds=5)
-    for _ in itertools.chain([None], run):
-        sizes = [own.astype(object).sum() for own in seconds(run._state)]
-        firsts = [
-            int(np.abs(np.asarray(own.first)).astype(object).sum())
-            for own in run._state.integers().outputs
-        ]
-        assert 0 < sum(sizes) < TOP
-        assert sum(sizes) == run._state.totals.weight
-        assert max(firsts) < TOP
-        assert sum(firsts) == sum(sizes) or kind == "newton"
-        assert min(own.min() for own in seconds(run._state)) >= 1
 
 
 def test_integers_of_the_softmax_loss_stay_below_2_to_62_for_each_output():

@@ -173,7 +173,7 @@ def test_what_is_found_is_the_oracles_in_every_library(backend: Backend, dtypes,
     what_is_found_is_the_oracles()
 
 
-@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("dtype", ["uint16", "uint64"])
 def test_wide_unsigned_integers_are_accepted_by_every_library(backend: Backend, dtype: str):
     top = int(np.iinfo(dtype).max)
     X = np.asarray([[0, 3], [1, top], [2, top - 1], [top, 0]], dtype=dtype)

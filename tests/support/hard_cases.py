@@ -75,23 +75,11 @@ SMALL = tuple(DATA)
 
 
 @large
-def samples_in_sorted_order() -> Case:
-    X, y = _two_features()
-    order = np.argsort(X[:, 0])
-    return Case.of(np.ascontiguousarray(X[order]), y[order])
-
-
-@large
 def samples_in_reversed_order() -> Case:
-    X, y = _two_features()
-    order = np.argsort(X[:, 0])[::-1]
-    return Case.of(np.ascontiguousarray(X[order]), y[order])
-
-
-def _two_features() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(3)
     X = random.normal(size=(3000, 3)).astype(np.float32)
-    return X, signs(X[:, 0] + X[:, 1], random)
+    y, order = signs(X[:, 0] + X[:, 1], random), np.argsort(-X[:, 0])
+    return Case.of(np.ascontiguousarray(X[order]), y[order])
 
 
 @large

@@ -1,8 +1,15 @@
-"""Benchmark records made up for tests, all alike but for what a test is about."""
+"""Benchmark records made up for tests, all alike but for what a test is about.
+
+And which benchmarks are run from end to end: each starts processes for its contenders. The usual
+run has one of each kind, with GPUSTUMP_TESTED_BENCHMARKS=all there are all.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+import pytest
 
 from bench.records import Machine, Report, Result
 
@@ -73,3 +80,13 @@ def cells(text: str, title: str = "") -> list[list[str]]:
     under = text.partition(f"**{title}")[2].partition("\n\n")[2].partition("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in under.splitlines()]
     return [rows[0], *rows[2:]]
+
+
+ALL = os.environ.get("GPUSTUMP_TESTED_BENCHMARKS") == "all"
+
+whole_run = pytest.mark.skipif(not ALL, reason="a whole benchmark; see --all-benchmarks")
+
+
+def whole_runs(*usual: Any) -> Any:
+    """A function that marks the values of a parameter: others than these make whole runs."""
+    return lambda value: value if value in usual else pytest.param(value, marks=whole_run)

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from gpustump import arrays
 from gpustump.engines.category_columns import CategoryColumns
@@ -112,11 +110,13 @@ class SpreadTable:
         return InOrder(self.table, start(self.table, 1, None, search), np.concatenate(parts))
 
     def samples(self, rows: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Samples:
-        """Some of the rows."""
+        """Some of the rows, in arrays that cannot be written to, like those of a message."""
         if self.spread.shares_values:
             return Samples(np.ascontiguousarray(self._values.T), classes, weights).taken(rows)
-        values = np.ascontiguousarray(self._values[rows].T)
-        return Samples(values, classes[rows], weights[rows])
+        own = (np.ascontiguousarray(self._values[rows].T), classes[rows], weights[rows])
+        for part in own:
+            part.flags.writeable = False
+        return Samples(*own)
 
     def threshold(self, feature: int, position: int) -> float:
         return self.table.threshold(feature, position)
@@ -160,13 +160,3 @@ class InOrder:
 
     def advance(self, step: Step) -> None:
         self.state.advance(step)
-
-
-def any_values(dtype: str, least: int = 1) -> st.SearchStrategy[np.ndarray]:
-    """Values with infinities, subnormals, NaN and both zeros; many of them are drawn twice."""
-    width = 32 if dtype == "float32" else 64
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]
-    largest, smallest = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
-    special += [float(x) for x in (largest, -largest, smallest, -smallest)]
-    elements = st.sampled_from(special) | st.floats(width=width)
-    return hnp.arrays(dtype, st.integers(least, 60), elements=elements)
