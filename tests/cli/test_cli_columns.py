@@ -76,27 +76,6 @@ def test_the_words_for_missing_values_are_known_to_predict_explain_inspect_and_f
     assert Path("arrays.csv").read_bytes() == Path("predict_empty.csv").read_bytes()
 
 
-def test_a_number_can_stand_for_a_missing_value_in_every_format(command):
-    r = np.random.default_rng(0)
-    X = r.integers(0, 50, size=(200, 2))
-    y = (X[:, 0] + r.normal(size=200) > 25).astype(np.int64)
-    with_gaps = X.astype(float)
-    X[:9, 1], with_gaps[:9, 1] = -999, np.nan
-    X[:3, 0], with_gaps[:3, 0] = -999, np.nan
-    for name, table in (("marked", X), ("empty", with_gaps)):
-        frame = polars.DataFrame(table, schema=["a", "b"]).with_columns(label=y)
-        if name == "empty":
-            frame = frame.with_columns(polars.col("a", "b").fill_nan(None))
-        frame.write_csv(f"{name}.csv")
-        frame.write_parquet(f"{name}.parquet")
-        np.savez(f"{name}.npz", X=table, label=y, names=["a", "b"])
-    options = ("--target", "label", "--rounds", 10)
-    for ending in ("csv", "parquet", "npz"):
-        expected = command.succeeds("train", f"empty.{ending}", *options)
-        found = command.succeeds("train", f"marked.{ending}", *options, "--missing=-999")
-        assert found.row("digest") == expected.row("digest")
-
-
 def test_codes_stay_text_and_can_be_made_numbers(command):
     r = np.random.default_rng(0)
     zips = r.choice(["01234", "98765", "00501", "10001"], 100)
@@ -252,18 +231,6 @@ def test_an_index_that_pandas_keeps_in_parquet_is_left_out(command):
     table.to_parquet("table.parquet")
     outcome = command("train", "table.parquet", "--target", "label", "--rounds", 3)
     assert "'__index_level_0__' is left out" in outcome.err
-
-
-def test_names_that_are_blank_are_shown_in_quotes(command):
-    r = np.random.default_rng(0)
-    colour = r.choice(["red", "blue"], 80)
-    table = pandas.DataFrame({"x": r.normal(size=80), "": colour, "label": colour == "red"})
-    table["label"] ^= r.random(80) < 0.1
-    Path("table.csv").write_text(table.to_csv(index=False).replace('""', ""))
-    outcome = command.succeeds("train", "table.csv", "--target", "label", "--rounds", 4)
-    assert outcome.row("encoded").startswith("'': text, 2 features: blue, red")
-    assert "''=blue" in outcome.out[outcome.out.index("most votes") :]
-    assert "'' is not blue" in command.succeeds("inspect", "model.json").out
 
 
 def test_a_column_without_name_and_values_is_left_out(command):

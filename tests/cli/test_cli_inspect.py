@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
 
@@ -77,20 +76,25 @@ def test_rules_of_every_kind_and_as_many_as_asked_for(command):
 
 def test_long_categories_stay_different_and_a_midnight_is_a_date(command):
     values = (f"{'x' * 30}1{'y' * 30}", f"{'x' * 30}2{'y' * 30}", "z" * 90)
-    columns = (InputColumn("kind", 0, "category", values), InputColumn("at", 1, "datetime"))
-    encoding = Encoding(columns, 2, named=True)
+    columns = (
+        InputColumn("kind", 0, "category", values),
+        InputColumn("at", 1, "datetime"),
+        InputColumn("flag", 2, "boolean"),
+    )
+    encoding = Encoding(columns, 3, named=True)
     midnight = 86400.0 * 365
     stumps = [Stump(j, 0.5, 1, -1, 0.1) for j in range(3)]
     stumps += [Stump(3, midnight, 1, -1, 0.1), Stump(3, midnight + 60.0, 1, -1, 0.1)]
+    stumps.append(Stump(4, 0.5, 1, -1, 0.1))
     details = {"encoding": encoding.as_details()}
-    saved(stumps, n_features=4, feature_names=encoding.feature_names, details=details)
+    saved(stumps, n_features=5, feature_names=encoding.feature_names, details=details)
     lines = command.succeeds("inspect", "model.json").out.splitlines()
     rules = [line.split(" -> ")[0].split("  ")[-1] for line in lines if " -> " in line]
-    assert len({*rules}) == 5
+    assert len({*rules}) == 6
     assert "1yy" in rules[0]
     assert re.fullmatch(r"kind is not z+\.\.\.z+", rules[2])
     assert len(rules[2]) < 40
-    assert rules[3:] == ["at <= 1971-01-01", "at <= 1971-01-01 00:01:00"]
+    assert rules[3:] == ["at <= 1971-01-01", "at <= 1971-01-01 00:01:00", "flag is false"]
 
 
 @pytest.mark.filterwarnings("ignore:y holds one class only")
@@ -101,36 +105,6 @@ def test_a_model_of_one_class_is_described_and_predicts(command, cls):
     np.save("x.npy", np.zeros((2, 2)))
     lines = command.succeeds("predict", "model.json", "x.npy", "--output", "-").out.splitlines()
     assert lines[1:] == ["1,yes,1.0", "2,yes,1.0"]
-
-
-def test_encoded_columns_read_as_they_were_written(command):
-    polars = pytest.importorskip("polars")
-    random = np.random.default_rng(0)
-    n_rows = 60
-    frame = polars.DataFrame(
-        {
-            "colour": [["red", "blue"][k] for k in random.integers(0, 2, n_rows)],
-            "flag": random.random(n_rows) < 0.5,
-            "day": polars.Series(random.integers(18_000, 19_000, n_rows)).cast(polars.Date),
-        }
-    )
-    days = sorted(frame["day"].to_list())
-    rules = {
-        "colour is not blue -> a, else b": frame["colour"] == "blue",
-        "flag is false -> a, else b": frame["flag"],
-        "day <= ": frame["day"] > days[29],
-    }
-    for rule, is_b in rules.items():
-        labels = ["b" if b else "a" for b in is_b]
-        labels[0] = "a" if labels[0] == "b" else "b"  # or one stump would have no error
-        frame.with_columns(label=polars.Series(labels)).write_parquet("table.parquet")
-        command.succeeds(
-            *("train", "table.parquet", "--target", "label", "--test-size", 0, "--quiet")
-        )
-        first = command.succeeds("inspect", "model.json").out.splitlines()[8]
-        assert rule in first
-    day = datetime.date.fromisoformat(first.split()[3])
-    assert days[29] <= day < days[30]
 
 
 def blocks(command) -> list[list[str]]:

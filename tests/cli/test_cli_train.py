@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import gzip
 import json
 import re
-from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -154,44 +152,6 @@ def test_text_becomes_one_feature_a_value_and_the_report_names_it(command):
     ]
     X = np.column_stack([*columns, np.arange(40.0)])
     assert digests == {library_model(X, np.asarray(labels)).digest()}
-
-
-def test_times_and_decimals_become_numbers(command):
-    polars = pytest.importorskip("polars")
-    start = datetime.datetime(2021, 5, 1, 12, 30, 15, 250_000)
-    days = [start + datetime.timedelta(days=k, seconds=7 * k) for k in range(30)]
-    labels = [int(k % 10 < 4) for k in range(30)]
-    epoch = datetime.datetime(1970, 1, 1)
-    frame = polars.DataFrame(
-        {
-            "date": [day.date() for day in days],
-            "datetime": days,
-            "zoned": polars.Series(days).dt.replace_time_zone("UTC"),
-            "time": [day.time() for day in days],
-            "duration": [day - start for day in days],
-            "decimal": [Decimal(k) / 4 for k in range(30)],
-            "flag": [k % 3 == 0 for k in range(30)],
-            "wide": polars.Series(range(30), dtype=polars.Int128),
-            "label": labels,
-        }
-    )
-    frame.write_parquet("table.parquet")
-    outcome = command.succeeds("train", "table.parquet", "--target", "label", "--test-size", 0)
-    seconds = [(day - epoch).total_seconds() for day in days]
-    X = np.column_stack(
-        [
-            [(day.date() - epoch.date()).days for day in days],
-            seconds,
-            seconds,
-            [one % 86400 for one in seconds],
-            [(day - start).total_seconds() for day in days],
-            [k / 4 for k in range(30)],
-            [k % 3 == 0 for k in range(30)],
-            range(30),
-        ]
-    )
-    assert outcome.row("digest") == library_model(X, np.asarray(labels), share=0).digest()
-    assert outcome.row("encoded") == "date: date, in days since 1970-01-01"
 
 
 def test_rows_without_a_target_are_left_out_if_asked(command):

@@ -117,23 +117,3 @@ def test_an_encoding_can_be_named_and_predicting_knows_it(command, frame, encodi
     assert predictions(command, "plain.csv") == texts
     details = json.loads(Path("model.json").read_text())["details"]
     assert details["encoding"]["text_encoding"]
-
-
-def test_decimal_commas_give_the_same_model_and_are_mentioned(command, frame):
-    frame.write_csv("plain.csv")
-    with_commas = frame.with_columns(
-        polars.col("größe").map_elements(lambda x: repr(x).replace(".", ","), polars.String)
-    )
-    with_commas.write_csv("comma.csv", separator=";")
-    with_commas.write_csv("quoted.csv", quote_style="always")
-    expected = digest(command, "plain.csv")
-    texts = predictions(command, "plain.csv")
-    assert digest(command, "comma.csv") == expected
-    assert predictions(command, "comma.csv") == texts
-    outcome = command.succeeds("train", "comma.csv", "--target", "label", "--rounds", 2)
-    assert "separated by semicolons" in outcome.out
-    assert "decimal commas in 'größe'" in outcome.out
-    assert "more than 64" in command.refuses("train", "quoted.csv", "--target", "label")
-    assert digest(command, "quoted.csv", "--decimal", ",") == expected
-    for name in ("quoted.csv", "plain.csv", "comma.csv"):
-        assert predictions(command, name) == texts

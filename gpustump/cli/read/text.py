@@ -12,7 +12,7 @@ import gzip
 import io
 import lzma
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -71,15 +71,12 @@ class _Format(NamedTuple):
     path : str
     names : list of str
         Of the columns.
-    repeated : dict of str to str
-        Names that several columns have, and what the last of them is called here.
     separator : str
     rules : Rules
     """
 
     path: str
     names: list[str]
-    repeated: dict[str, str]
     separator: str
     rules: Rules
 
@@ -97,7 +94,7 @@ def read_csv(path: str, request: Request) -> InputTable:
     text = text.lstrip(b"\r\n")
     end = _end_of_first_line(text)
     form = _format(path, text[:end].decode(), text[end : end + 2**16], options)
-    header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0, repeated=form.repeated)
+    header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0)
     wanted = request.choose(header)
     frame = _frame(form, text)
     del text
@@ -219,10 +216,9 @@ def _format(path: str, line: str, rest: bytes, options: TextOptions) -> _Format:
         raise InputError(f"{path} has no columns.")
     if len(names) == 1:
         _refuse_title(path, names[0], rest.decode(errors="replace"))
-    check_column_names(path, [name for name in names if not name])
-    names, repeated = _told_apart(names)
+    check_column_names(path, names)
     decimals = options.decimals or ("." if separator == "," else ".,")
-    return _Format(path, names, repeated, separator, Rules(decimals, options.missing))
+    return _Format(path, names, separator, Rules(decimals, options.missing))
 
 
 def _separator(path: str, header: str) -> str:
@@ -256,22 +252,6 @@ def _refuse_title(path: str, name: str, rest: str) -> None:
             f"next line has {counted(len(fields), 'field')}. If there is a title or a comment "
             "above the names of the columns, remove it."
         )
-
-
-def _told_apart(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Names that differ: x, x_2, ... for those that were x. And the last one of each such name."""
-    found, repeated, taken = list[str](), dict[str, str](), set[str]()
-    given = {*names}
-    for name in names:
-        number, own = 1, name
-        while own in taken or (own != name and own in given):
-            number += 1
-            own = f"{name}_{number}"
-        if own != name:
-            repeated[name] = own
-        found.append(own)
-        taken.add(own)
-    return found, repeated
 
 
 def _end_of_first_line(text: bytes) -> int:
@@ -447,8 +427,6 @@ def _notes(form: _Format, numbers: Mapping[int, Numbers]) -> tuple[str, ...]:
     notes = list[str]()
     commas = [form.names[j] for j, own in numbers.items() if own.style == "commas"]
     written = [form.names[j] for j, own in numbers.items() if own.style == "written"]
-    for name, last in form.repeated.items():
-        notes.append(f"several columns are named {quoted(name)}: the last is {quoted(last)}")
     if form.separator != _usual_separator(form.path):
         notes.append(f"separated by {SEPARATORS[form.separator]}")
     if commas:
