@@ -17,10 +17,10 @@ import pytest
 
 pytest.importorskip("numba")
 
-from all_cuts import check_shares, cuts_of_feature, limit_of_round, scores_of_cuts
+from all_cuts import check_shares, cuts_of_feature, limit_of_round, mirrored, scores_of_cuts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import KINDS, Case, signs, start
+from rounds import KINDS, Case, start
 from spread_tables import InOrder, Spread, SpreadTable
 
 from gpustump.engines.cluster import state
@@ -245,18 +245,14 @@ def hard_case(seed: int, how: str) -> tuple[Case, int]:
     """Features that copy and mirror each other in few bins, and weights of some kind."""
     random = np.random.default_rng(seed)
     n_samples, max_cuts = int(random.integers(60, 500)), int(random.integers(2, 9))
-    x = random.normal(size=n_samples)
-    shaken = x + random.normal(size=n_samples) * random.choice([0.0, 0.1, 1.0])
-    X = np.stack([x, -shaken, np.round(2 * shaken), random.normal(size=n_samples)], axis=1)
-    X[random.random(n_samples) < 0.1, 3] = np.nan
-    y = signs(np.sin(7 * x) + x * random.choice([0.0, 0.5]), random, noise=0.7)
+    X, y = mirrored(random, n_samples, 2)
     weights = {
         "equal weights": np.ones(n_samples),
         "any weights": 10.0 ** random.uniform(-300, 300, size=n_samples),
         "a heavy sample": np.where(np.arange(n_samples) == n_samples // 2, 1e18, 1.0),
     }[how]
     rate = float(random.choice([0.05, 0.3, 1.0, 5.0, 100.0]))
-    return Case.of(X.astype(np.float32), y, weights, learning_rate=rate), max_cuts
+    return Case.of(X, y, weights, learning_rate=rate), max_cuts
 
 
 follows_more = pytest.mark.usefixtures("following_more")

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import cuda_on_cpu
 import numpy as np
 import pytest
-from all_cuts import check_shares, cuts_of_feature
+from all_cuts import check_shares, cuts_of_feature, mirrored
 from cuda_on_cpu import Interrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -166,11 +166,7 @@ def planes_of(run: Any) -> np.ndarray:
 def hard_case(kind: str, seed: int, how: str, n_samples: int) -> Case:
     """Features that copy and mirror each other more or less, and weights of some kind."""
     random = np.random.default_rng(seed)
-    x = random.normal(size=n_samples)
-    shaken = x + random.normal(size=n_samples) * random.choice([0.0, 0.1, 1.0])
-    X = np.stack([x, -shaken, np.round(8 * shaken), random.normal(size=n_samples)], axis=1)
-    X[random.random(n_samples) < 0.1, 3] = np.nan
-    y = signs(np.sin(7 * x) + x * random.choice([0.0, 0.5]), random, noise=0.7)
+    X, y = mirrored(random, n_samples, 8)
     if how == "a heavy sample":
         X[n_samples // 2, 0] = np.nan
     weights = {
@@ -180,7 +176,7 @@ def hard_case(kind: str, seed: int, how: str, n_samples: int) -> Case:
         "a heavy sample": np.where(np.arange(n_samples) == n_samples // 2, 1e17, 1.0),
     }[how]
     rate = float(random.choice([0.05, 0.3, 1.0, 2.0]))
-    case = Case.of(X.astype(np.float32), y, weights, learning_rate=rate)
+    case = Case.of(X, y, weights, learning_rate=rate)
     return case.voting(kind, l2=float(random.choice([0.0, 1.0])))
 
 

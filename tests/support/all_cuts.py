@@ -8,10 +8,25 @@ feature is constrained, cuts that are not allowed are worth less than all others
 from __future__ import annotations
 
 import numpy as np
+from rounds import signs
 
 from gpustump.engines.contract import Search, Totals
 from gpustump.engines.monotone import Limit, limit_of
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
+
+
+def mirrored(
+    random: np.random.Generator, n_samples: int, fineness: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """X (n_samples, 4) and labels: features copy and mirror each other more or less."""
+    x = random.normal(size=n_samples)
+    shaken = x + random.normal(size=n_samples) * random.choice([0.0, 0.1, 1.0])
+    last = random.normal(size=n_samples)
+    X = np.stack([x, -shaken, np.round(fineness * shaken), last], axis=1)
+    X[random.random(n_samples) < 0.1, 3] = np.nan
+    y = signs(np.sin(7 * x) + x * random.choice([0.0, 0.5]), random, noise=0.7)
+    return X.astype(np.float32), y
+
 
 _ROUNDING = 1e-11
 """Of a share, in the oracle."""
