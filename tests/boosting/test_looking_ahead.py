@@ -215,19 +215,6 @@ def test_several_classes_learn_sets_in_the_same_rounds(told, n_classes, multi_cl
     assert "CategorySplit" in found[1]
 
 
-@pytest.mark.usefixtures("in_bins")
-@pytest.mark.parametrize("categorical_features", [[0], [1], [0, 1], [1, 2]])
-def test_of_a_set_and_a_threshold_that_part_alike_the_lower_feature_is_taken(categorical_features):
-    random = np.random.default_rng(0)
-    X = np.repeat(random.integers(0, 2, (200, 1)), 3, axis=1).astype(float)
-    X[random.random(200) < 0.2] = np.nan
-    y = (np.nan_to_num(X[:, 0], nan=0.3) + random.normal(size=200) > 0.5).astype(int)
-    how = {"categorical_features": categorical_features, "n_estimators": 12}
-    found = fitted(X, y, **how)
-    assert found == by_the_reference(lambda: fitted(X, y, **how))
-    assert "feature=1" not in found[1]
-
-
 @pytest.mark.parametrize("weight", [1e-300, 1e9])
 def test_weights_may_be_far_apart(weight):
     X, y = table(3)

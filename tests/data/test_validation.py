@@ -30,6 +30,7 @@ def refusal(error: type[Exception], call, *arguments) -> str:
 
 BAD_TABLES = {
     "1-D": (X[:, 0], ValueError, ["X must have two dimensions", "(4,)", "Reshape your data"]),
+    "3-D": (X[np.newaxis], ValueError, ["X must have two dimensions", "(1, 4, 2)"]),
     "0-D": (np.asarray(1.0), ValueError, ["X must have two dimensions", "()"]),
     "no samples": (X[:0], ValueError, ["X has 0 sample(s)", "(0, 2)"]),
     "no features": (X[:, :0], ValueError, ["X has 0 feature(s)", "(4, 0)"]),
@@ -66,6 +67,7 @@ def test_bad_tables_are_refused_in_training_and_predicting(backend: Backend):
 
 BAD_LABELS = {
     "too few": (y[:3], ValueError, ["X and y", "4 and 3"]),
+    "too many": (np.append(y, 1.0), ValueError, ["X and y", "4 and 5"]),
     "only +1": (np.abs(y), ValueError, ["y holds the label +1 only"]),
     "only -1": (-np.abs(y), ValueError, ["y holds the label -1 only"]),
     "0 and 1": (np.asarray([0, 1, 0, 1]), ValueError, ["y must hold the labels -1 and +1", "0."]),
@@ -100,6 +102,7 @@ def test_bad_labels_are_refused_beside_any_table(backend: Backend):
 
 BAD_WEIGHTS = {
     "too few": (np.ones(3), ValueError, ["X and sample_weight", "4 and 3"]),
+    "too many": (np.ones(5), ValueError, ["X and sample_weight", "4 and 5"]),
     "2-D": (np.ones((4, 1)), ValueError, ["sample_weight must have one dimension", "(4, 1)"]),
     "NaN": (np.asarray([1, 2, nan, nan]), ValueError, ["sample_weight contains NaN", "index 2"]),
     "inf": (np.asarray([1, inf, 1, 1]), ValueError, ["sample_weight", "infinite", "index 1"]),

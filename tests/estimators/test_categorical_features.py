@@ -159,21 +159,3 @@ def test_a_category_of_samples_without_weight_is_unknown():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert_array_equal(one.decision_function(X[~kept]), one.decision_function(lacking))
-
-
-def test_the_first_set_is_that_of_scikit_learn_s_histogram_boosting():
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    for seed in range(8):
-        random = np.random.default_rng(seed)
-        codes = random.integers(0, 12, 6000)
-        y = random.random(6000) < random.random(12)[codes]
-        X, numbers = codes[:, np.newaxis].astype(float), np.arange(12.0)[:, np.newaxis]
-        peer = HistGradientBoostingClassifier(
-            max_iter=1, max_leaf_nodes=2, categorical_features=[0], early_stopping=False
-        ).fit(X, y)
-        own = LogitBoostClassifier(
-            n_estimators=1, l2_regularization=0.0, categorical_features=[0]
-        ).fit(X, y)
-        sides = [one.decision_function(numbers) for one in (peer, own)]
-        assert_array_equal(*(side > side.mean() for side in sides))

@@ -147,34 +147,6 @@ def test_where_no_value_was_missing_in_training_a_missing_value_gets_no_vote(kin
     assert_array_equal(votes, np.zeros_like(votes))
 
 
-@EVERY_CASE
-def test_a_sample_of_weight_0_is_one_that_is_not_there(kind, n_classes):
-    X, y = drawn(n_classes)
-    weights = np.random.default_rng(1).integers(0, 3, len(y)) * 0.7
-    kept = weights > 0
-    weighted = KINDS[kind](n_estimators=8).fit(X, y, weights)
-    without = KINDS[kind](n_estimators=8).fit(X[kept], y[kept], weights[kept])
-    assert weighted.rounds_ == without.rounds_
-    assert weighted.model_.digest() == without.model_.digest()
-
-
-@pytest.mark.parametrize(
-    ("kind", "n_classes"), [case for case in CASES if not case[0].startswith("real")]
-)
-def test_whole_weights_are_repeated_samples_but_for_rounding(kind, n_classes):
-    """Real votes are smoothed by the number of samples, so there it is not so."""
-    X, y = drawn(n_classes)
-    weights = np.random.default_rng(1).integers(0, 4, len(y))
-    repeated = np.repeat(np.arange(len(y)), weights)
-    weighted = KINDS[kind](n_estimators=8).fit(X, y, weights)
-    plain = KINDS[kind](n_estimators=8).fit(X[repeated], y[repeated])
-    for own, other in zip(weighted.rounds_, plain.rounds_, strict=True):
-        assert [r.stump.thresholds for r in own] == [r.stump.thresholds for r in other]
-        np.testing.assert_allclose(
-            np.asarray([r.vote for r in own]), np.asarray([r.vote for r in other]), atol=2.0**-34
-        )
-
-
 @pytest.mark.parametrize("kind", [name for name in KINDS if name.startswith("newton")])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_newton_votes_begin_with_the_classes_shares_of_the_weight(kind, n_classes):

@@ -116,20 +116,3 @@ def test_more_than_two_classes_are_refused_unless_nothing_is_constrained(kind, m
     with pytest.raises(ValueError, match=r"monotonic_cst is for two classes.*y holds 3 classes"):
         classifier.fit(X, y)
     classifier.set_params(monotonic_cst=[0] * 4).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore:.* made no round")
-@EVERY_KIND
-def test_a_feature_that_only_breaks_its_constraint_is_left_alone(kind):
-    """All that is left to learn from is what is missing, which no constraint concerns."""
-    x = np.linspace(-1.0, 1.0, 60)[:, np.newaxis]
-    y = (x[:, 0] > 0.1).astype(int)
-    bound = KINDS[kind](n_estimators=5, monotonic_cst=[-1]).fit(x, y)
-    assert np.ptp(bound.decision_function(x)) < np.ptp(
-        KINDS[kind](n_estimators=5).fit(x, y).decision_function(x)
-    )
-    x[::3] = np.nan
-    y[::3] = 0
-    bound = KINDS[kind](n_estimators=5, monotonic_cst=[-1]).fit(x, y)
-    assert obeys(bound, x, (-1,))
-    assert bound.decision_function([[np.nan]]) < bound.decision_function([[0.0]])
