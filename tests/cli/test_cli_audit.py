@@ -184,6 +184,8 @@ def test_a_model_that_an_estimator_saved_is_audited_with_a_file(command, named):
     assert outcome.row("note") == "The values were rounded to float32, the dtype of the fit."
     np.savez("table.npz", **own)
     command.succeeds("audit", "model.json", "table.npz", "--target", "y")
+    np.save("one.npy", own["y"][:, np.newaxis].astype(float))
+    assert "0 columns" in command.refuses("audit", "model.json", "one.npy", "--target", "0")
 
 
 def test_the_session_in_the_guide_is_what_the_commands_print(command):

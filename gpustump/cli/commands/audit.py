@@ -46,7 +46,7 @@ from gpustump.estimators.audit import audit_with
 from gpustump.estimators.base import Data
 from gpustump.estimators.recorded import Recorded, checked_dtype, of_estimator, recorded
 from gpustump.estimators.targets import Offset
-from gpustump.model.encoding import Encoding, encode, needed_positions, unseen_text
+from gpustump.model.encoding import encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 SAME, DIFFERENT = 0, 1
@@ -180,117 +180,83 @@ def read_audit_data(path: str | None, loaded: LoadedModel, columns: Columns) -> 
     InputError, OSError
         If it is not a table with the columns that the model was trained on.
     """
-    reader = _Reader(loaded, columns)
-    table = words_removed(_table(path, reader), loaded.encoding.missing)
-    target, target_at = table.column_or_vector(columns.target, "--target")
-    target = reader.as_labels(target, target_at)
-    missing = target.missing()
-    n_missing = known_rows(missing, table.source, target.name)
-    if n_missing:
-        table = table.with_rows(~missing)
-        target = reader.as_labels(*table.column_or_vector(columns.target, "--target"))
-    is_quantity = loaded.model.is_regression
-    values = (target_numbers if is_quantity else target_labels)(target, table.source)
-    weights = None
-    if columns.weight is not None:
-        weight, _ = table.column_or_vector(columns.weight, "--weight")
-        weights = checked_weights(weight, table.source)
-    X = reader.features(table)
-    return TrainingData(
-        *(table.source, target.name, X, values, weights, loaded.encoding, n_missing, table.notes),
-        is_quantity=is_quantity,
-        offsets=columns.offsets.read(table),
-    )
-
-
-def _table(path: str | None, reader: _Reader) -> InputTable:
-    if path is not None:
-        return read_table(path, reader.request)
-    if reader.columns.target != BREAST_CANCER_TARGET:
+    model, encoding = loaded
+    if path is None and columns.target != BREAST_CANCER_TARGET:
         raise InputError(
             "DATA is needed: the table that the model was trained on. (Without DATA, "
             "scikit-learn's breast-cancer data is used; this model was not trained on it.)"
         )
-    return breast_cancer()[0]
+    table = breast_cancer()[0] if path is None else read_table(path, _request(loaded, columns))
+    table = words_removed(table, encoding.missing)
+    target = _target(table, model, columns)
+    missing = target.missing()
+    n_missing = known_rows(missing, table.source, target.name)
+    if n_missing:
+        table = table.with_rows(~missing)
+        target = _target(table, model, columns)
+    values = (target_numbers if model.is_regression else target_labels)(target, table.source)
+    weights = None
+    if columns.weight is not None:
+        weight, _ = table.column_or_vector(columns.weight, "--weight")
+        weights = checked_weights(weight, table.source)
+    with as_input_error():
+        X, unseen = encode(encoding, _of_features(table, loaded, columns)[0])
+    for name, own in unseen.items():
+        print(f"gpustump: {unseen_text(name, own)}", file=sys.stderr)
+    return TrainingData(
+        *(table.source, target.name, X, values, weights, encoding, n_missing, table.notes),
+        is_quantity=model.is_regression,
+        offsets=columns.offsets.read(table),
+    )
 
 
-class _Reader(NamedTuple):
-    """How a table is read for a model."""
+def _request(loaded: LoadedModel, columns: Columns) -> Request:
+    """The columns to read, as training read them: features, target, weights and offsets."""
+    model, encoding = loaded
 
-    loaded: LoadedModel
-    columns: Columns
-
-    @property
-    def encoding(self) -> Encoding:
-        return self.loaded.encoding
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the model knows the columns of its training table, and not only its features."""
-        return "encoding" in self.loaded.model.details
-
-    @property
-    def has_text_labels(self) -> bool:
-        """Whether labels are text, so that numbers in their column were read as text."""
-        classes = self.loaded.model.classes
-        return bool(classes) and all(isinstance(label, str) for label in classes)
-
-    @property
-    def request(self) -> Request:
-        """The columns to read: features, target and weights."""
-        return Request(self._choose, text_options(self.encoding))
-
-    def as_labels(self, column: Column, place: int | None) -> Column:
-        """The target as training read it."""
-        return as_read(column, place, self.encoding.missing, is_text=self.has_text_labels)
-
-    def features(self, table: InputTable) -> np.ndarray:
-        """The features (n_rows, n_features); stderr tells of unknown categories."""
+    def choose(header: InputTable) -> Wanted:
+        target_at = header.column_or_vector(columns.target, "--target")[1]
+        others = places_of(header, columns.named)
+        table, places = _of_features(header, loaded, columns)
         with as_input_error():
-            X, unseen = encode(self.encoding, self._table_of_features(table))
-        for name, values in unseen.items():
-            print(f"gpustump: {unseen_text(name, values)}", file=sys.stderr)
-        return X
-
-    def _choose(self, header: InputTable) -> Wanted:
-        target_at = header.column_or_vector(self.columns.target, "--target")[1]
-        others = places_of(header, self.columns.named)
-        with as_input_error():
-            positions = self._positions(header)
-        kinds, orders = as_in_training(self.encoding, positions)
-        if target_at is not None and self.has_text_labels:
+            positions = [places[at] for at in needed_positions(encoding, table)]
+        kinds, orders = as_in_training(encoding, positions)
+        if target_at is not None and _has_text_labels(model):
             kinds[target_at] = TEXT
-        wanted = kinds.keys() | others
-        return Wanted(frozenset(range(len(header.columns))) - wanted, kinds, orders)
+        return Wanted(frozenset(range(len(header.columns))) - kinds.keys() - others, kinds, orders)
 
-    def _positions(self, table: InputTable) -> list[int]:
-        """Where the features' columns are."""
-        places = self._places(table)
-        if places is None:
-            return needed_positions(self.encoding, table)
-        return [places[at] for at in needed_positions(self.encoding, _of(table, places))]
-
-    def _table_of_features(self, table: InputTable) -> InputTable:
-        places = self._places(table)
-        return table if places is None else _of(table, places)
-
-    def _places(self, table: InputTable) -> list[int] | None:
-        """The columns besides target and weights, if features are found by position; else None."""
-        if self.is_stored or (self.encoding.named and table.named):
-            return None
-        others = places_of(table, self.columns.named)
-        return [place for place in range(len(table.columns)) if place not in others]
+    return Request(choose, text_options(encoding))
 
 
-def _of(table: InputTable, places: list[int]) -> InputTable:
-    """Some of the columns of a table."""
-    columns = tuple(table.columns[place] for place in places)
+def _has_text_labels(model: StumpEnsemble) -> bool:
+    """Whether labels are text, so that numbers in their column were read as text."""
+    return bool(model.classes) and all(isinstance(label, str) for label in model.classes)
+
+
+def _target(table: InputTable, model: StumpEnsemble, columns: Columns) -> Column:
+    """The target as training read it."""
+    column, place = table.column_or_vector(columns.target, "--target")
+    return as_read(column, place, model.encoding.missing, is_text=_has_text_labels(model))
+
+
+def _of_features(
+    table: InputTable, loaded: LoadedModel, columns: Columns
+) -> tuple[InputTable, list[int]]:
+    """The table in which the model finds its features, and the places of its columns in the whole.
+
+    If features are found by position, and the model knows nothing of other columns, these are left
+    out: the target, the weights and the offsets.
+    """
+    places, is_stored = list(range(len(table.columns))), "encoding" in loaded.model.details
+    if is_stored or (loaded.encoding.named and table.named):
+        return table, places
+    others = places_of(table, columns.named)
+    places = [place for place in places if place not in others]
     matrix = table.matrix
-    if matrix is not None and len(places) < len(table.columns):
-        first, last = places[0], places[-1] + 1
-        is_slice = places == list(range(first, last))
-        matrix = matrix[:, first:last] if is_slice else matrix[:, places]
-    return replace(table, columns=columns, matrix=matrix)
+    if matrix is not None and others:
+        is_slice = places == list(range(min(places, default=0), max(places, default=-1) + 1))
+        matrix = matrix[:, places[0] : places[-1] + 1] if places and is_slice else matrix[:, places]
+    return replace(table, columns=tuple(table.columns[j] for j in places), matrix=matrix), places
 
 
 def rows_text(data: TrainingData, n_held_out: int) -> str:
