@@ -130,27 +130,36 @@ CASES: dict[str, dict[str, Any]] = {
     "smoothed with tiny votes": {"smoothing_rounds": 30, "learning_rate": 1e-10},
 }
 CLASSES = ["stopped early", "not regularised", "huge votes", "smoothed bags, stopped early"]
+ADABOOST = [
+    *("two classes", "stopped early", "patience of one round", "constrained, stopped early"),
+    *("votes that round to zero", "huge votes"),
+]
 SEVERAL = [(3, "shared"), (5, "shared"), (3, "one_vs_rest")]
+EXPONENTIAL = ("discrete", "real")
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_two_classes_are_learnt_in_the_same_rounds(case):
-    (X, y), how = table(len(case)), CASES[case]
+@pytest.mark.parametrize(
+    ("case", "votes", "n_classes", "multi_class"),
+    [
+        *((case, "newton", 2, "shared") for case in CASES),
+        *((case, "newton", *own) for case in CLASSES for own in SEVERAL),
+        *((case, votes, 2, "shared") for case in ADABOOST for votes in EXPONENTIAL),
+        *((case, votes, *own) for case in ("stopped early", "huge votes")
+          for votes in EXPONENTIAL for own in SEVERAL),
+    ],
+)  # fmt: skip
+def test_rounds_made_ahead_are_those_of_the_reference(told, case, votes, n_classes, multi_class):
+    X, y = table(len(case), n_classes)
     weights = np.random.default_rng(1).random(len(X)) + 0.1
+    how = {**CASES[case], "multi_class": multi_class}
+    if votes in EXPONENTIAL:
+        how = {k: v for k, v in how.items() if k != "l2_regularization"}
+        how |= {"make": AdaBoostClassifier, "votes": votes}
     found = fitted(X, y, weights, **how)
+    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
     assert found == by_the_reference(lambda: fitted(X, y, weights, **how))
     assert found[0] == fitted(X, y, weights, is_seen=False, **how)[0]
-    assert fitted(X, y, **how) == without_looking_ahead(lambda: fitted(X, y, **how))
-
-
-@pytest.mark.parametrize("case", CLASSES)
-@pytest.mark.parametrize(("n_classes", "multi_class"), SEVERAL)
-def test_several_classes_are_learnt_in_the_same_rounds(case, n_classes, multi_class):
-    X, y = table(n_classes, n_classes)
-    how = {**CASES[case], "multi_class": multi_class}
-    found = fitted(X, y, **how)
-    assert found == without_looking_ahead(lambda: fitted(X, y, **how))
-    assert found[0] == fitted(X, y, is_seen=False, **how)[0]
+    assert votes == "newton" or "votes" in case or n_ahead > 3 * n_ordinary
 
 
 def table_with_categories(
@@ -187,32 +196,25 @@ def in_bins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.usefixtures("in_bins")
 @pytest.mark.parametrize(
-    "case", ["two classes", "constrained, stopped early", "smoothed with tiny votes", *CLASSES]
+    ("case", "n_classes", "multi_class"),
+    [
+        *((case, 2, "shared") for case in ("two classes", "constrained, stopped early", *CLASSES)),
+        ("smoothed with tiny votes", 2, "shared"),
+        *(("smoothed bags, stopped early", *own) for own in SEVERAL),
+    ],
 )
-def test_sets_of_categories_are_learnt_in_the_same_rounds(told, case):
-    how = categorical(CASES[case])
-    X, y = table_with_categories(len(case))
+def test_sets_of_categories_are_learnt_in_the_same_rounds(told, case, n_classes, multi_class):
+    how = {**categorical(CASES[case]), "multi_class": multi_class}
+    X, y = table_with_categories(len(case), n_classes)
     found = fitted(X, y, **how)
     n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
     assert found == by_the_reference(lambda: fitted(X, y, **how))
     if "votes" not in case:
         assert n_ahead > n_ordinary
         assert "CategorySplit" in found[1]
-    of_sets = X[:, [1, 2, 5]]
-    how = {**STOPPING, "smoothing_rounds": 20, "categorical_features": [0, 1, 2]}
     if case == "stopped early":
+        of_sets, how["categorical_features"] = X[:, [1, 2, 5]], [0, 1, 2]
         assert fitted(of_sets, y, **how) == by_the_reference(lambda: fitted(of_sets, y, **how))
-
-
-@pytest.mark.usefixtures("in_bins")
-@pytest.mark.parametrize(("n_classes", "multi_class"), SEVERAL)
-def test_several_classes_learn_sets_in_the_same_rounds(told, n_classes, multi_class):
-    X, y = table_with_categories(n_classes, n_classes)
-    how = {**categorical(CASES["smoothed bags, stopped early"]), "multi_class": multi_class}
-    found = fitted(X, y, **how)
-    assert n_of(told, "handed out") > n_of(told, "ordinary")
-    assert found == without_looking_ahead(lambda: fitted(X, y, **how))
-    assert "CategorySplit" in found[1]
 
 
 @pytest.mark.parametrize("weight", [1e-300, 1e9])
@@ -258,47 +260,6 @@ def test_no_record_is_made_before_it_is_read(monkeypatch):
     kept = pickle.loads(pickle.dumps(found))
     assert seen(kept) == seen(found)
     assert kept.rounds_ == found.rounds_
-
-
-ADABOOST = [
-    *("two classes", "stopped early", "patience of one round", "constrained, stopped early"),
-    *("votes that round to zero", "huge votes"),
-]
-
-
-def of_adaboost(name: str, votes: str) -> dict[str, Any]:
-    """A case with AdaBoost's votes: the parameters of the former are LogitBoost's."""
-    how = {k: v for k, v in CASES[name].items() if k != "l2_regularization"}
-    return {"make": AdaBoostClassifier, "votes": votes, **how}
-
-
-@pytest.mark.parametrize("votes", ["discrete", "real"])
-@pytest.mark.parametrize("case", ADABOOST)
-def test_adaboost_learns_two_classes_in_the_same_rounds(told, case, votes):
-    X, y = table(len(case))
-    how, weights = of_adaboost(case, votes), np.arange(len(X)) % 3 + 0.1
-    found = fitted(X, y, weights, **how)
-    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
-    assert fitted(X, y, weights, is_seen=False, **how)[0] == found[0]
-    assert by_the_reference(lambda: fitted(X, y, weights, **how)) == found
-    if "votes" not in case:
-        assert n_ahead > 3 * n_ordinary
-
-
-@pytest.mark.parametrize("votes", ["discrete", "real"])
-@pytest.mark.parametrize("case", ["stopped early", "huge votes"])
-@pytest.mark.parametrize(("n_classes", "multi_class"), SEVERAL)
-def test_adaboost_learns_several_classes_in_the_same_rounds(
-    told, case, votes, n_classes, multi_class
-):
-    X, y = table(n_classes, n_classes)
-    how = {**of_adaboost(case, votes), "multi_class": multi_class}
-    found = fitted(X, y, **how)
-    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
-    assert fitted(X, y, is_seen=False, **how)[0] == found[0]
-    assert without_looking_ahead(lambda: fitted(X, y, **how)) == found
-    if "votes" not in case:
-        assert n_ahead > 3 * n_ordinary
 
 
 @pytest.mark.filterwarnings("ignore:.* made no round")
