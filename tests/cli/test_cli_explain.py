@@ -47,8 +47,12 @@ def read_csv(text: str) -> tuple[list[str], np.ndarray]:
     return header, np.asarray(rows, dtype=np.float64)
 
 
-def test_csv_holds_the_librarys_contributions_and_their_exact_sum(command, cancer):
-    command.succeeds("explain", "model.json", "table.npy", "-o", "out.csv")
+def test_every_format_holds_the_librarys_contributions_and_their_exact_sum(
+    command, cancer, monkeypatch
+):
+    polars = pytest.importorskip("polars")
+    for name in ("out.csv", "out.parquet", "out.npz"):
+        command.succeeds("explain", "model.json", "table.npy", "-o", name)
     header, rows = read_csv((command.folder / "out.csv").read_text())
     model = StumpEnsemble.load("model.json")
     assert header == [*model.feature_names, "(intercept)", "(score)"]
@@ -57,13 +61,6 @@ def test_csv_holds_the_librarys_contributions_and_their_exact_sum(command, cance
     for order in (slice(None), slice(None, None, -1)):
         sums = [list(itertools.accumulate(row[:-1][order]))[-1] for row in rows.tolist()]
         assert sums == rows[:, -1].tolist()
-
-
-def test_every_format_holds_the_same_numbers(command, cancer):
-    polars = pytest.importorskip("polars")
-    for name in ("out.csv", "out.parquet", "out.npz"):
-        command.succeeds("explain", "model.json", "table.npy", "-o", name)
-    header, rows = read_csv((command.folder / "out.csv").read_text())
     frame = polars.read_parquet("out.parquet")
     assert frame.columns == header
     assert np.array_equal(frame.to_numpy(), rows)
@@ -72,6 +69,9 @@ def test_every_format_holds_the_same_numbers(command, cancer):
         assert np.array_equal(arrays["score"], rows[:, -1])
         assert arrays["features"].tolist() == header[:-1]
         assert arrays["classes"].tolist() == ["benign", "malignant"]
+    monkeypatch.setattr("gpustump.cli.write.results.BLOCK_CELLS", 1000)  # without a seam
+    command.succeeds("explain", "model.json", "table.npy", "-o", "parts.csv")
+    assert command.files()["out.csv"] == command.files()["parts.csv"]
 
 
 def test_with_more_classes_columns_are_named_by_class_and_feature(command, wine):
@@ -88,14 +88,6 @@ def test_with_more_classes_columns_are_named_by_class_and_feature(command, wine)
         assert arrays["contributions"].shape == (178, 3, 14)
 
 
-def test_large_tables_are_written_in_blocks_without_a_seam(command, cancer, monkeypatch):
-    command.succeeds("explain", "model.json", "table.npy", "-o", "whole.csv")
-    monkeypatch.setattr("gpustump.cli.write.results.BLOCK_CELLS", 1000)
-    command.succeeds("explain", "model.json", "table.npy", "-o", "parts.csv")
-    files = command.files()
-    assert files["whole.csv"] == files["parts.csv"]
-
-
 def test_names_that_meet_are_told_apart(command):
     polars = pytest.importorskip("polars")
     x = np.arange(20.0)
@@ -105,12 +97,8 @@ def test_names_that_meet_are_told_apart(command):
     command.succeeds("explain", "model.json", "t.csv", "-o", "out.parquet")
     columns = polars.read_parquet("out.parquet").columns
     assert columns == ["(score)", "a", "(intercept)", "(score) (2)"]
-
-
-def test_a_name_that_is_taken_is_never_made():
     assert _made_different(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
     assert _made_different(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
-    assert _made_different(["b", "c"]) == ["b", "c"]
 
 
 def table(out: str) -> dict[str, float]:
@@ -180,6 +168,9 @@ def test_of_several_classes_the_predicted_one_is_explained_unless_one_is_named(c
         )
         assert table(named.out)["score"] == pytest.approx(scores[1], abs=0.0005)
         assert named.row("predicted") == best
+    row = ("explain", "three.json", "pair.npy", "--row", 2)
+    both = command.succeeds(*row, "--row", 1).out
+    assert both == f"{command.succeeds(*row).out}\n\n{command.succeeds(*row[:-1], 1).out}"
 
 
 def test_of_a_bagged_model_the_spread_of_its_bags_stands_beside(command):
@@ -248,15 +239,6 @@ def test_values_read_as_they_were_written_and_a_text_column_is_one_feature(comma
         "year": ("0.25", 2.0),
         "colour": ("(other)", 1.5),
     }
-
-
-def test_several_rows_are_explained_one_after_the_other(command):
-    three_classes()
-    one, two = (
-        command.succeeds("explain", "three.json", "pair.npy", "--row", n).out for n in (2, 1)
-    )
-    both = command.succeeds("explain", "three.json", "pair.npy", "--row", 2, "--row", 1).out
-    assert both == f"{one}\n\n{two}"
 
 
 TABLE_REFUSED = [

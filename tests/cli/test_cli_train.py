@@ -49,6 +49,19 @@ def test_without_data_it_trains_on_the_breast_cancer_data(command):
     assert model.feature_names == tuple(data.feature_names)
     assert outcome.row("rows") == "569: 455 to train on, 114 held out"
     assert outcome.row("classes") == "2: benign 62.7%, malignant 37.3%"
+    listeners = announcements.listeners[:]
+    assert command.succeeds("train", "--quiet", "--rounds", 3, "--seed", 5).out == ""
+    assert announcements.listeners == listeners != []
+    details = json.loads((command.folder / "model.json").read_text())["details"]
+    assert details["target"] == "diagnosis"
+    assert len(details["encoding"]["columns"]) == 30
+    assert details["training"] == {  # what predict and audit need, and nothing of the machine
+        "rounds": 3,
+        "learning_rate": 1.0,
+        "weak_learner": "stump",
+        "test_size": 0.2,
+        "seed": 5,
+    }
 
 
 def test_every_format_of_the_same_numbers_gives_the_librarys_model(command):
@@ -71,21 +84,12 @@ def test_every_format_of_the_same_numbers_gives_the_librarys_model(command):
         target = "-1" if name == "table.npy" else "label"
         options = ("--target", target, "--loss", "exponential", "--rounds", 20)
         assert command.succeeds("train", name, *options).row("digest") == wanted
-
-
-def test_all_rows_are_trained_on_if_none_are_held_out(command):
-    X, y = samples()
-    np.savez("table.npz", X=X, y=y)
-    outcome = command.succeeds("train", "table.npz", "--target", "y", "--test-size", 0)
-    assert outcome.row("digest") == library_model(X, y, share=0).digest()
+    mapped = read_table("table.npy").matrix
+    assert isinstance(mapped.base, np.memmap) or isinstance(mapped.base.base, np.memmap)
+    outcome = command.succeeds("train", "table.npz", *options, "--test-size", 0)
+    assert outcome.row("digest") == library_model(X, y, share=0, n_estimators=20).digest()
     assert outcome.row("rows") == "200"
     assert "held-out" not in outcome.out
-
-
-def test_quiet_prints_nothing_and_silences_no_later_command(command):
-    listeners = announcements.listeners[:]
-    assert command.succeeds("train", "--quiet").out == ""
-    assert announcements.listeners == listeners != []
 
 
 def test_weights_are_used_and_are_no_feature(command):
@@ -172,28 +176,6 @@ def test_rows_without_a_target_are_left_out_if_asked(command):
         outcome = command.succeeds("train", name, "--target", target, "--drop-missing-target")
         assert outcome.row("digest") == expected
         assert outcome.row("rows").endswith("20 without a target left out")
-
-
-def test_a_npy_file_is_mapped_not_loaded(command):
-    X, _ = samples()
-    np.save("table.npy", X)
-    found = read_table("table.npy").matrix
-    assert np.array_equal(found, X)
-    assert isinstance(found.base, np.memmap) or isinstance(found.base.base, np.memmap)
-
-
-def test_details_hold_what_predict_needs_and_no_machine(command):
-    command.succeeds("train", "--rounds", 3, "--seed", 5)
-    details = json.loads((command.folder / "model.json").read_text())["details"]
-    assert details["target"] == "diagnosis"
-    assert details["training"] == {
-        "rounds": 3,
-        "learning_rate": 1.0,
-        "weak_learner": "stump",
-        "test_size": 0.2,
-        "seed": 5,
-    }
-    assert len(details["encoding"]["columns"]) == 30
 
 
 def test_a_model_is_replaced_but_no_other_file_unless_forced(command):

@@ -1,4 +1,7 @@
-"""Many fits in one process: memory, threads and open files stay level, and the process ends."""
+"""Many fits in one process: memory, threads and open files stay level, and the process ends.
+
+Where the system starts no thread, the caller's thread alone makes the same models.
+"""
 
 from __future__ import annotations
 
@@ -97,3 +100,38 @@ def test_a_process_that_has_a_pool_ends_by_itself(with_kernels, tmp_path, way):
     for _ in range(count(1, 5)):
         ended = with_kernels.run(tmp_path, program=f"{USED}\n{ENDS[way]}\n")  # fails if it hangs
         assert ended.code == (1 if "exception" in way else 0), ended.err
+
+
+WITHOUT_THREADS = """
+import threading
+import numpy as np
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+
+draw = np.random.default_rng(0)
+X = draw.normal(size=(30_000, 20))
+y = (X[:, 0] + draw.normal(size=len(X)) > 0).astype(int)
+KINDS = {
+    "discrete": AdaBoostClassifier(n_estimators=6, n_jobs=4),
+    "bags": AdaBoostClassifier(n_estimators=6, n_jobs=4, n_bags=3, random_state=0),
+    "watched": LogitBoostClassifier(n_estimators=6, n_jobs=4, n_iter_no_change=5, random_state=0),
+}
+def digests():
+    return [(kind.fit(X, y).model_.digest(), kind.predict(X).sum()) for kind in KINDS.values()]
+
+threading.stack_size(2**46)  # larger than the address space: the system refuses a thread
+try:
+    threading.Thread(target=print).start()
+    print("a thread was started")
+except RuntimeError:
+    pass
+alone = digests()
+assert threading.active_count() == 1
+threading.stack_size(0)
+assert digests() == alone
+print(threading.active_count() > 1)
+"""
+
+
+def test_every_kind_of_fit_works_without_a_single_further_thread(without_kernels, tmp_path):
+    ended = without_kernels.run(tmp_path, program=WITHOUT_THREADS)
+    assert (ended.code, ended.out) == (0, "True\n"), ended.err
