@@ -18,10 +18,7 @@ from rounds import Case, signs, start
 from spread_tables import Spread, SpreadTable
 
 from gpustump.engines.cluster import state, sums_source
-from gpustump.engines.cluster.questions import (
-    BY_VALUE,
-    Shard,
-)
+from gpustump.engines.cluster.questions import BY_VALUE, Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import Together, answer, shard_of
 from gpustump.engines.cluster.sums_source import _shifts

@@ -14,13 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inner_functions import callable_from_python
 
-from gpustump.engines.contract import (
-    NO_CUT,
-    Cut,
-    agreement,
-    constant_cut,
-    discrete_step,
-)
+from gpustump.engines.contract import NO_CUT, Cut, agreement, constant_cut, discrete_step
 from gpustump.engines.cpu.split import found_split
 from gpustump.engines.cpu.split.found_split import NOTHING, STUMP, Found, as_cut
 from gpustump.engines.cuda.sweep import Discrete

@@ -89,9 +89,7 @@ def run(program: str, *arguments: object) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "limits"),
-    [("discrete", (105,)), ("newton", (105,))],
-    ids=["discrete", "newton"],
+    ("kind", "limits"), [("discrete", (105,)), ("newton", (105,))], ids=["discrete", "newton"]
 )
 def test_a_fit_takes_less_than_six_bytes_an_element_and_obeys_its_limit(kind, limits):
     n_samples, n_features = 400_000, 40

@@ -25,14 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, quantity_of, signs, start
 
-from gpustump.engines.contract import (
-    Cut,
-    Search,
-    Step,
-    discrete_step,
-    hypothesis_at,
-    split_at,
-)
+from gpustump.engines.contract import Cut, Search, Step, discrete_step, hypothesis_at, split_at
 from gpustump.engines.cuda import layout, sorting, split_state, stump_state
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.interval_search import IntervalSearch

@@ -21,13 +21,7 @@ from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.data.parameters import Learner
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
-from gpustump.engines.contract import (
-    Resources,
-    Search,
-    Task,
-    discrete_step,
-    hypothesis_at,
-)
+from gpustump.engines.contract import Resources, Search, Task, discrete_step, hypothesis_at
 from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes

@@ -128,11 +128,7 @@ class EngineUnderTest:
 
 
 def as_routed(
-    engine: Engine,
-    X: Any,
-    rows: Any,
-    n_jobs: int | None = None,
-    categorical: tuple[int, ...] = (),
+    engine: Engine, X: Any, rows: Any, n_jobs: int | None = None, categorical: tuple[int, ...] = ()
 ) -> PreparedTable:
     """A table as the route has it prepared."""
     task = Task(X, X.shape[0] if rows is None else rows.shape[0], categorical=categorical)

@@ -148,9 +148,7 @@ def _of_every_layout() -> dict[str, StumpEnsemble]:
         "shared sets": StumpEnsemble(
             (
                 RegionMember(
-                    splits,
-                    np.concatenate([votes, votes[:, :, :1] - 2], axis=2),
-                    [0.5, 0.0, -1.0],
+                    splits, np.concatenate([votes, votes[:, :, :1] - 2], axis=2), [0.5, 0.0, -1.0]
                 ),
             ),
             3,

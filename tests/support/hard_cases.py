@@ -232,10 +232,7 @@ _TABLES = [_with_categories(seed) for seed in range(4)]
 WITH_CATEGORIES = {
     "numbers and categories": _TABLES[0],
     "some rows": replace(
-        _TABLES[1],
-        rows=np.arange(0, 700, 2),
-        y=_TABLES[1].y[::2],
-        weights=_TABLES[1].weights[::2],
+        _TABLES[1], rows=np.arange(0, 700, 2), y=_TABLES[1].y[::2], weights=_TABLES[1].weights[::2]
     ),
     "nothing but categories": replace(
         _TABLES[2], X=np.ascontiguousarray(_TABLES[2].X[:, [1, 4]]), categorical=(0, 1)
