@@ -50,8 +50,7 @@ def check_labels(y: Any, X: Array) -> Array:
         y = check_vector(y, "y", X)
     else:
         y = _host_labels(y, X)
-    _refuse_missing(y)
-    _refuse_continuous(y)
+    _refuse_other_numbers(y)
     return y
 
 
@@ -228,17 +227,12 @@ def _of_one_kind(labels: np.ndarray) -> np.ndarray:
         ) from error
 
 
-def _refuse_missing(y: Array) -> None:
+def _refuse_other_numbers(y: Array) -> None:
     """Refuse numbers that are no labels."""
-    if "float" in arrays.dtype_name(y):
-        xp = arrays.namespace_of(y)
-        refuse_problems({"NaN": xp.isnan(y), "infinity": xp.isinf(y)}, "y")
-
-
-def _refuse_continuous(y: Array) -> None:
     if "float" not in arrays.dtype_name(y):
         return
     xp = arrays.namespace_of(y)
+    refuse_problems({"NaN": xp.isnan(y), "infinity": xp.isinf(y)}, "y")
     at = first_where(y != xp.floor(y))
     if at is not None:
         raise ValueError(

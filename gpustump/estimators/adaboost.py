@@ -6,6 +6,7 @@ Attributes have the names that users of `sklearn.ensemble.AdaBoostClassifier` kn
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from gpustump.estimators.stump import DecisionStumpClassifier
 from gpustump.model.members import Member
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AdaBoostClassifier(BoostedClassifier):
     """AdaBoost with exact decision stumps, for CPUs and GPUs, with the same model on all of them.
 
@@ -238,38 +240,29 @@ class AdaBoostClassifier(BoostedClassifier):
     20
     """
 
-    estimator: Any
-    votes: VoteKind
-    weak_learner: Learner
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        votes: VoteKind = "discrete",
-        multi_class: MultiClass = "one_vs_rest",
-        weak_learner: Learner = "stump",
-        categorical_features: Any = None,
-        class_weight: Any = None,
-        n_bags: int | None = 1,
-        random_state: Any = None,
-        device: DeviceName = "auto",
-        n_iter_no_change: int | None = None,
-        validation_fraction: float = 0.1,
-        scoring: ClassScoring = "loss",
-        tol: float = 0.0,
-        warm_start: bool = False,
-        verbose: int = 0,
-        callback: Callback | None = None,
-        monotonic_cst: Any = None,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        block_bytes: int | None = None,
-        checkpoint: CheckpointName = None,
-    ) -> None:
-        self._take_parameters(locals())
+    estimator: Any = field(default=None, kw_only=False)
+    n_estimators: int = 50
+    learning_rate: float = 1.0
+    votes: VoteKind = "discrete"
+    multi_class: MultiClass = "one_vs_rest"
+    weak_learner: Learner = "stump"
+    categorical_features: Any = None
+    class_weight: Any = None
+    n_bags: int | None = 1
+    random_state: Any = None
+    device: DeviceName = "auto"
+    n_iter_no_change: int | None = None
+    validation_fraction: float = 0.1
+    scoring: ClassScoring = "loss"
+    tol: float = 0.0
+    warm_start: bool = False
+    verbose: int = 0
+    callback: Callback | None = None
+    monotonic_cst: Any = None
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    block_bytes: int | None = None
+    checkpoint: CheckpointName = None
 
     @property
     def estimators_(self) -> Any:

@@ -86,7 +86,10 @@ class Data(NamedTuple):
 
 
 class StumpEstimator(BaseEstimator):
-    """The base class of all estimators: what a model says, and how a table becomes an array."""
+    """The base class of all estimators: what a model says, and how a table becomes an array.
+
+    The estimators are dataclasses, whose fields are their parameters.
+    """
 
     model_: StumpEnsemble
     is_categorical_: np.ndarray
@@ -95,13 +98,6 @@ class StumpEstimator(BaseEstimator):
     device_: str
     route_: Route
     n_jobs: int | None
-
-    def _take_parameters(self, given: Mapping[str, Any]) -> None:
-        """Set an attribute for each parameter of `__init__`, which passes `locals()`: in place of a
-        line `self.name = name` for each."""
-        for name, value in given.items():
-            if name != "self":
-                setattr(self, name, value)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

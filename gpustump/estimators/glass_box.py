@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from gpustump.boosting.rounds.boosting import Callback
-from gpustump.data.parameters import GLASS_BOX, ClassScoring, MultiClass
-from gpustump.estimators.base import DeviceName
-from gpustump.estimators.checkpointing import CheckpointName
+from gpustump.data.parameters import GLASS_BOX
 from gpustump.estimators.logitboost import LogitBoostClassifier
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GlassBoxClassifier(LogitBoostClassifier):
     """`LogitBoostClassifier` with bags, smoothing rounds and early stopping by default.
 
@@ -45,31 +44,12 @@ class GlassBoxClassifier(LogitBoostClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int | None = GLASS_BOX.n_estimators,
-        learning_rate: float = GLASS_BOX.learning_rate,
-        l2_regularization: float | None = None,
-        smoothing_rounds: int = GLASS_BOX.smoothing_rounds,
-        multi_class: MultiClass = "shared",
-        interactions: Any = "auto",
-        categorical_features: Any = None,
-        class_weight: Any = None,
-        n_bags: int | None = None,
-        random_state: Any = None,
-        device: DeviceName = "auto",
-        n_iter_no_change: int | None = GLASS_BOX.n_iter_no_change,
-        validation_fraction: float = GLASS_BOX.validation_fraction,
-        scoring: ClassScoring = "neg_log_loss",
-        tol: float = GLASS_BOX.tol,
-        warm_start: bool = False,
-        verbose: int = 0,
-        callback: Callback | None = None,
-        monotonic_cst: Any = None,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        block_bytes: int | None = None,
-        checkpoint: CheckpointName = None,
-    ) -> None:
-        self._take_parameters(locals())
+    n_estimators: int | None = GLASS_BOX.n_estimators
+    learning_rate: float = GLASS_BOX.learning_rate
+    l2_regularization: float | None = None
+    smoothing_rounds: int = GLASS_BOX.smoothing_rounds
+    interactions: Any = "auto"
+    n_bags: int | None = None
+    n_iter_no_change: int | None = GLASS_BOX.n_iter_no_change
+    validation_fraction: float = GLASS_BOX.validation_fraction
+    tol: float = GLASS_BOX.tol

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from gpustump.boosting.rounds.boosting import Callback
@@ -12,6 +13,7 @@ from gpustump.estimators.boosters import BoostedClassifier
 from gpustump.estimators.checkpointing import CheckpointName
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LogitBoostClassifier(BoostedClassifier):
     """LogitBoost with exact decision stumps: good probabilities, and one model for all classes.
 
@@ -207,36 +209,29 @@ class LogitBoostClassifier(BoostedClassifier):
     (569, 33)
     """
 
-    l2_regularization: float | None
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int | None = None,
-        learning_rate: float = 0.2,
-        l2_regularization: float | None = 3.0,
-        smoothing_rounds: int = 0,
-        multi_class: MultiClass = "shared",
-        interactions: Any = 0,
-        categorical_features: Any = None,
-        class_weight: Any = None,
-        n_bags: int | None = 1,
-        random_state: Any = None,
-        device: DeviceName = "auto",
-        n_iter_no_change: int | None = None,
-        validation_fraction: float = 0.1,
-        scoring: ClassScoring = "neg_log_loss",
-        tol: float = 0.0,
-        warm_start: bool = False,
-        verbose: int = 0,
-        callback: Callback | None = None,
-        monotonic_cst: Any = None,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        block_bytes: int | None = None,
-        checkpoint: CheckpointName = None,
-    ) -> None:
-        self._take_parameters(locals())
+    n_estimators: int | None = None
+    learning_rate: float = 0.2
+    l2_regularization: float | None = 3.0
+    smoothing_rounds: int = 0
+    multi_class: MultiClass = "shared"
+    interactions: Any = 0
+    categorical_features: Any = None
+    class_weight: Any = None
+    n_bags: int | None = 1
+    random_state: Any = None
+    device: DeviceName = "auto"
+    n_iter_no_change: int | None = None
+    validation_fraction: float = 0.1
+    scoring: ClassScoring = "neg_log_loss"
+    tol: float = 0.0
+    warm_start: bool = False
+    verbose: int = 0
+    callback: Callback | None = None
+    monotonic_cst: Any = None
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    block_bytes: int | None = None
+    checkpoint: CheckpointName = None
 
     def _n_rounds_asked_for(self) -> int | None:
         return None if self.n_estimators is None else super()._n_rounds_asked_for()

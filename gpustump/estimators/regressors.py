@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from sklearn.base import RegressorMixin
@@ -47,6 +47,7 @@ _SCORING: dict[QuantityLossName, Scoring] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     """Boosting with exact decision stumps for a quantity: additive, and the same everywhere.
 
@@ -163,35 +164,27 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     (8, [-4.215, 4.102, 0.0])
     """
 
-    loss: QuantityLossName
-    l2_regularization: float
-
-    def __init__(
-        self,
-        *,
-        loss: QuantityLossName = "squared_error",
-        n_estimators: int = 200,
-        learning_rate: float = 0.1,
-        l2_regularization: float = 0.0,
-        smoothing_rounds: int = 0,
-        interactions: Any = 0,
-        categorical_features: Any = None,
-        n_bags: int | None = 1,
-        random_state: Any = None,
-        device: DeviceName = "auto",
-        n_iter_no_change: int | None = None,
-        validation_fraction: float = 0.1,
-        tol: float = 0.0,
-        warm_start: bool = False,
-        verbose: int = 0,
-        callback: Callback | None = None,
-        monotonic_cst: Any = None,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        block_bytes: int | None = None,
-        checkpoint: CheckpointName = None,
-    ) -> None:
-        self._take_parameters(locals())
+    loss: QuantityLossName = "squared_error"
+    n_estimators: int = 200
+    learning_rate: float = 0.1
+    l2_regularization: float = 0.0
+    smoothing_rounds: int = 0
+    interactions: Any = 0
+    categorical_features: Any = None
+    n_bags: int | None = 1
+    random_state: Any = None
+    device: DeviceName = "auto"
+    n_iter_no_change: int | None = None
+    validation_fraction: float = 0.1
+    tol: float = 0.0
+    warm_start: bool = False
+    verbose: int = 0
+    callback: Callback | None = None
+    monotonic_cst: Any = None
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    block_bytes: int | None = None
+    checkpoint: CheckpointName = None
 
     @with_callbacks
     def fit(
@@ -434,7 +427,12 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         if callback is not None:
             settings = replace(settings, callback=lambda record: callback(_in_unit(record, scale)))
         if stopping is not None and stopping.tol:
-            tol = stopping.tol * _error_of_mean(samples, target.loss)
+            given = samples.classes, samples.weights
+            if target.loss == "squared_error":
+                error = SquaredVotes.variance(*given)
+            else:
+                error = deviance_of_mean(*given, _QUANTITY[target.loss])
+            tol = stopping.tol * error  # a share of the error if the mean is predicted
             settings = replace(settings, stopping=replace(stopping, tol=tol))
         if target.loss == "poisson":
             votes = settings.votes
@@ -455,6 +453,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         return VoteSettings("newton", learning_rate, l2, quantity=quantity)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GlassBoxRegressor(StumpBoostingRegressor):
     """`StumpBoostingRegressor` with bags, smoothing rounds and early stopping by default.
 
@@ -477,39 +476,15 @@ class GlassBoxRegressor(StumpBoostingRegressor):
     (12, 0.59)
     """
 
-    def __init__(
-        self,
-        *,
-        loss: QuantityLossName = "squared_error",
-        n_estimators: int = GLASS_BOX_OF_QUANTITY.n_estimators,
-        learning_rate: float = GLASS_BOX_OF_QUANTITY.learning_rate,
-        l2_regularization: float = 1.0,
-        smoothing_rounds: int = GLASS_BOX_OF_QUANTITY.smoothing_rounds,
-        interactions: Any = "auto",
-        categorical_features: Any = None,
-        n_bags: int | None = None,
-        random_state: Any = None,
-        device: DeviceName = "auto",
-        n_iter_no_change: int | None = GLASS_BOX_OF_QUANTITY.n_iter_no_change,
-        validation_fraction: float = GLASS_BOX_OF_QUANTITY.validation_fraction,
-        tol: float = GLASS_BOX_OF_QUANTITY.tol,
-        warm_start: bool = False,
-        verbose: int = 0,
-        callback: Callback | None = None,
-        monotonic_cst: Any = None,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        block_bytes: int | None = None,
-        checkpoint: CheckpointName = None,
-    ) -> None:
-        self._take_parameters(locals())
-
-
-def _error_of_mean(samples: Samples, loss: QuantityLossName) -> float:
-    """The mean squared error, or deviance, if the mean of the targets is predicted."""
-    if loss == "squared_error":
-        return SquaredVotes.variance(samples.classes, samples.weights)
-    return deviance_of_mean(samples.classes, samples.weights, _QUANTITY[loss])
+    n_estimators: int = GLASS_BOX_OF_QUANTITY.n_estimators
+    learning_rate: float = GLASS_BOX_OF_QUANTITY.learning_rate
+    l2_regularization: float = 1.0
+    smoothing_rounds: int = GLASS_BOX_OF_QUANTITY.smoothing_rounds
+    interactions: Any = "auto"
+    n_bags: int | None = None
+    n_iter_no_change: int | None = GLASS_BOX_OF_QUANTITY.n_iter_no_change
+    validation_fraction: float = GLASS_BOX_OF_QUANTITY.validation_fraction
+    tol: float = GLASS_BOX_OF_QUANTITY.tol
 
 
 def _in_unit(record: AnyRound, scale: Scale) -> RegionRound:

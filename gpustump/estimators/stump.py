@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.arrays import Array
@@ -12,6 +14,7 @@ from gpustump.estimators.classifiers import StumpClassifier
 from gpustump.learners.stump import Stump
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DecisionStumpClassifier(StumpClassifier):
     """The one decision stump of least weighted error, as a classifier.
 
@@ -50,15 +53,10 @@ class DecisionStumpClassifier(StumpClassifier):
     ['no']
     """
 
-    def __init__(
-        self,
-        *,
-        device: DeviceName = "auto",
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        block_bytes: int | None = None,
-    ) -> None:
-        self._take_parameters(locals())
+    device: DeviceName = "auto"
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    block_bytes: int | None = None
 
     def fit(
         self, X: Array, y: Array, sample_weight: Array | None = None

@@ -68,9 +68,12 @@ def training_bounds(
             f"errors and votes must have the same length; got {len(errors)} and {len(votes)}."
         )
     _refuse(votes, "votes", ~(np.abs(votes) <= VOTES_LIMIT), f"within +-{VOTES_LIMIT:g}")
-    pairs = zip(errors.tolist(), votes.tolist(), strict=True)
+    ratios = [error.as_integer_ratio() for error in errors.tolist()]
+    pairs = zip(ratios, votes.tolist(), strict=True)
+    # As in boosting: in decimal arithmetic, the same on every machine.
+    found = [odds_and_normaliser(wrong, whole, vote)[1] for (wrong, whole), vote in pairs]
     with np.errstate(all="ignore"):
-        bounds = np.cumprod([_normaliser(error, vote) for error, vote in pairs], dtype=np.float64)
+        bounds = np.cumprod(found, dtype=np.float64)
     return np.where(np.isnan(bounds), np.inf, bounds)  # NaN is 0 * inf, for votes in the hundreds
 
 
@@ -159,11 +162,6 @@ def _refuse(values: np.ndarray, name: str, where: np.ndarray, wanted: str) -> No
     if where.any():
         at = int(np.argmax(where))
         raise ValueError(f"{name} must be {wanted}; got {values[at]:g} at index {at}.")
-
-
-def _normaliser(error: float, vote: float) -> float:
-    """Z_t, computed as in boosting: in decimal arithmetic, the same on every machine."""
-    return odds_and_normaliser(*error.as_integer_ratio(), vote)[1]
 
 
 def stump_growth(n_samples: int, n_features: int) -> int:

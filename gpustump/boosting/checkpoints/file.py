@@ -163,18 +163,15 @@ def _rows_of(rounds: Sequence[LoggedRound], constant: Sequence[float], search: S
     """The rows of some rounds."""
     terms = Terms([one.hypothesis for one in rounds], [one.vote for one in rounds])
     rows = rows_of(member_of(terms, constant, search), _row_fields(search))
-    pairs = zip(rows, rounds, strict=True)
-    return [[*row, *_judged_values(one.judged)] for row, one in pairs]
+    for row, one in zip(rows, rounds, strict=True):
+        row += [None, None] if one.judged is None else [as_text(float(own)) for own in one.judged]
+    return rows
 
 
 def _row_fields(search: Search) -> list[str]:
     """The columns of a row of a model file."""
     outputs = None if search.has_signs else search.n_outputs
     return fields_of(outputs, low=search.has_signs, sets=True)
-
-
-def _judged_values(judged: Judgement | None) -> Row:
-    return [None, None] if judged is None else [as_text(float(value)) for value in judged]
 
 
 def write(

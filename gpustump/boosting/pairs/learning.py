@@ -47,7 +47,6 @@ from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.kinds import AnySplit
 from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.learners.split import Split
-from gpustump.learners.step_table import StepTable
 from gpustump.learners.target_scale import TargetScale
 from gpustump.model.additive import AdditiveModel
 from gpustump.model.bags import averaged, share
@@ -198,8 +197,9 @@ class _Learning:
             asked = {feature for pair in self.wanted.chosen for feature in pair}
             free = [j for j in free if j in asked]
         elif len(free) > _MOST_FEATURES:
-            reach = [0.0 if j not in effects else _reach(effects[j]) for j in free]
-            largest = np.argsort(-np.asarray(reach), kind="stable")[:_MOST_FEATURES]
+            reach = {j: float(np.ptp(own.outcomes, axis=0).sum()) for j, own in effects.items()}
+            negative = np.asarray([-reach.get(j, 0.0) for j in free])
+            largest = np.argsort(negative, kind="stable")[:_MOST_FEATURES]
             free = sorted(free[place] for place in largest.tolist())
         rows = self.samples.rows
         index = np.arange(self.X.shape[0]) if rows is None else rows
@@ -287,11 +287,6 @@ class _Learning:
         return every[np.argsort(-gains, kind="stable")[:number]]
 
 
-def _reach(effect: StepTable) -> float:
-    """How far a main effect reaches."""
-    return float(np.ptp(effect.outcomes, axis=0).sum())
-
-
 def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beginning:
     """Where a run starts from scores (n_samples, n_outputs)."""
     loss = rule.search().loss
@@ -318,7 +313,8 @@ def _scores(model: AdditiveModel, X: Array, samples: Samples, target: Target) ->
 
 def _tables_of_bag(learning: _Learning, pairs: np.ndarray, bag: int) -> list[np.ndarray]:
     """The tables of a bag, (k, m, n_outputs) each, with the outputs of all runs."""
-    model, shapes = in_parts(learning.members[bag]), _shapes(learning, pairs)
+    model, axes = in_parts(learning.members[bag]), learning.axes
+    shapes = [(axes[j].n_bins, axes[k].n_bins) for j, k in pairs.tolist()]
     samples = learning.shares[bag].samples.changed(arrays.to_host)
     by_run = []
     for target in learning.targets:
@@ -403,10 +399,6 @@ class _BagRun:
             _scores(model, X, samples, self.target),
             scorer(stopping.scoring, watched, link),
         )
-
-
-def _shapes(learning: _Learning, pairs: np.ndarray) -> list[tuple[int, int]]:
-    return [(learning.axes[j].n_bins, learning.axes[k].n_bins) for j, k in pairs.tolist()]
 
 
 def _finished(

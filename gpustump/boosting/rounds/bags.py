@@ -139,8 +139,9 @@ def train_each(
     """
     if len(shares) == 1:
         return [trained_on(shares[0], settings)]
-    to_come = [_rounds_to_come(share, n_classes, settings) for share in shares]
-    done = [_rounds_done(share) for share in shares]
+    most = settings.n_rounds_of(n_classes) * settings.n_runs(n_classes)
+    to_come = [most - sum(len(run.rounds) for run in share.earlier or ()) for share in shares]
+    done = [sum(len(log.rounds) for log in share.logs or ()) for share in shares]
 
     def one(number: int, settings: Settings) -> Trained:
         made = done[number]
@@ -177,17 +178,6 @@ def _settings_of(
     """The settings of each bag; only the first bag announces where it is trained."""
     first = replace(settings, resources=replace(settings.resources, **changes))
     return [first, *[replace(first, announces_route=False)] * (len(shares) - 1)]
-
-
-def _rounds_to_come(share: Share[_Rows], n_classes: int, settings: Settings) -> int:
-    """The most rounds that a bag may make."""
-    done = 0 if share.earlier is None else sum(len(run.rounds) for run in share.earlier)
-    return settings.n_rounds_of(n_classes) * settings.n_runs(n_classes) - done
-
-
-def _rounds_done(share: Share[_Rows]) -> int:
-    """How many of them an earlier process has made."""
-    return sum(len(log.rounds) for log in share.logs or ())
 
 
 def _go_side_by_side(

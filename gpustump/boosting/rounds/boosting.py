@@ -228,7 +228,8 @@ class Boosting(Iterator[Any]):
             beginning = None if offset is None else beginning_of(labels, offset)
             self._state = trainer.start(labels, sample_weight, self._search, beginning)
             self.constant = constant or self._usual_constant(labels, sample_weight, offset)
-            largest = 0.0 if offset is None else _largest(offset)
+            xp = arrays.namespace_of(labels)
+            largest = 0.0 if offset is None else float(xp.max(xp.abs(offset)))
             sums_of_votes = [abs(score) + largest for score in self.constant]
             self._standing = Standing(0, sums_of_votes, 1.0)
             if any(self.constant):
@@ -470,11 +471,6 @@ class Boosting(Iterator[Any]):
         self._is_whole = True
         so_far = SoFar(n_done + 1, bound, self._state.totals)
         return self._votes.record(taken, change, so_far)
-
-
-def _largest(scores: Array) -> float:
-    xp = arrays.namespace_of(scores)
-    return float(xp.max(xp.abs(scores)))
 
 
 def checked_resources(

@@ -65,7 +65,7 @@ class RunLog:
         self.rounds = list(rounds)
         self.constant = constant
         self._stop_reason = stop_reason
-        self._tell: Callable[[], None] = _nobody
+        self._tell: Callable[[], None] | None = None
 
     @property
     def stop_reason(self) -> str:
@@ -103,11 +103,9 @@ class RunLog:
     def note(self, done: LoggedRound) -> None:
         """One more round is done."""
         self.rounds.append(done)
-        self._tell()
+        if self._tell is not None:
+            self._tell()
 
     def end(self, stop_reason: str) -> None:
         """There are no more rounds."""
         self._stop_reason = stop_reason
-
-
-def _nobody() -> None: ...

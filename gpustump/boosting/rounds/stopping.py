@@ -168,12 +168,6 @@ class EarlyStopping:
         return len(scores)
 
     def _count(self, hypothesis: Any, vote: Vote) -> None:
-        self._judge.add(hypothesis, _of_regions(hypothesis, vote))
+        votes = vote if isinstance(vote, tuple) else [[sign * vote] for sign in signs(hypothesis)]
+        self._judge.add(hypothesis, np.asarray(votes, dtype=np.float64))
         self._n_rounds += 1
-
-
-def _of_regions(hypothesis: Any, vote: Vote) -> np.ndarray:
-    """What the regions vote, (n_regions, n_outputs)."""
-    if isinstance(vote, tuple):
-        return np.asarray(vote, dtype=np.float64)
-    return np.asarray([[sign * vote] for sign in signs(hypothesis)])

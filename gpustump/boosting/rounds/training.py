@@ -513,6 +513,7 @@ class LocalGround:
         with arrays.computing_on(self.table.X):
             labels, weights = target.labels(self.samples), self.samples.weights
             offset = target.offset(self.samples)
+            places = None if settings.smoothing is None else self._places
             if offset is not None and settings.votes.kind != "newton":
                 weights, offset = reweighted(weights, labels, offset), None
             return Boosting(
@@ -525,13 +526,8 @@ class LocalGround:
                 learner=settings.learner,
                 callback=settings.callback,
                 constant=before.constant or None,
-                offers=self._offers(target, settings.smoothing),
+                offers=Offers.of(settings.smoothing, places, target.positive),
             )
-
-    def _offers(self, target: Target, smoothing: Smoothing | None) -> Offers | None:
-        """What the smoothing rounds of a run offer."""
-        places = None if smoothing is None else self._places
-        return Offers.of(smoothing, places, target.positive)
 
     @functools.cached_property
     def _places(self) -> CutPlaces:

@@ -37,7 +37,6 @@ from gpustump.boosting.votes.splits import SplitVotes, together
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.ahead import CLASSES, NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
 from gpustump.engines.contract import (
-    OutputFactors,
     QuantityLoss,
     RegionFactors,
     RegionSums,
@@ -152,8 +151,17 @@ class NewtonVotes(SplitVotes):
         return Change(Step(taken.hypothesis, votes, self.factors(votes), cut=taken.cut), 1.0)
 
     def factors(self, votes: RegionVotes) -> RegionFactors:
-        """The factors of the odds, or of the probabilities."""
-        return _of_odds(votes) if self.n_outputs == 1 else _of_probabilities(votes)
+        """With one output of the odds: exp(2 v) for the label -1 and exp(-2 v) for the label +1.
+        Otherwise of the probabilities: exp(2 v) over the largest one of its region, as a common
+        factor cancels in them."""
+        if self.n_outputs == 1:
+            return tuple((factors_of(2.0 * vote),) for (vote,) in votes)
+        found = []
+        for own in votes:
+            largest = max(own)
+            factors = (factors_of(2.0 * (vote - largest))[0] for vote in own)
+            found.append(tuple((factor, factor) for factor in factors))
+        return tuple(found)
 
     def recorded(self, score: float, weight: int) -> float:
         """The score in units of the sample weights; infinite if it is beyond float64.
@@ -168,22 +176,6 @@ class NewtonVotes(SplitVotes):
     def _vote(self, first: int, second: int) -> float:
         """The multiple of `VOTE_UNIT` nearest to what a region votes."""
         return newton_vote(first, second, self._lambda, self._rate, self.largest_step)
-
-
-def _of_odds(votes: RegionVotes) -> RegionFactors:
-    """exp(2 v) for the label -1 and exp(-2 v) for the label +1."""
-    return tuple(tuple(factors_of(2.0 * vote) for vote in own) for own in votes)
-
-
-def _of_probabilities(votes: RegionVotes) -> RegionFactors:
-    """exp(2 v) over the largest one of its region; a common factor cancels in the probabilities."""
-    return tuple(map(_below_one, votes))
-
-
-def _below_one(votes: tuple[float, ...]) -> OutputFactors:
-    largest = max(votes)
-    factors = (factors_of(2.0 * (vote - largest))[0] for vote in votes)
-    return tuple((factor, factor) for factor in factors)
 
 
 def factors_of(exponent: float) -> tuple[float, float]:

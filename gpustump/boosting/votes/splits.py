@@ -32,7 +32,7 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.monotone import is_allowed
 from gpustump.engines.worth_of_split import exact_score_of, score_of
-from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.kinds import AnySplit
 
 
@@ -157,28 +157,19 @@ class SplitVotes:
         split = split_at(table, cut)
         sums = state.region_sums(split).tolist()
         if cut.position is None:
-            votes = self._of_constant(sums, totals)
+            votes = (self.votes_of(together(sums), totals)[FIRST],) * N_REGIONS
         else:
             votes = self._of_split(cut.feature, sums, totals)
         return Taken(split, votes, totals, sums=sums, cut=cut)
 
-    def _of_constant(self, sums: RegionSums, totals: Totals) -> RegionVotes:
-        """The votes of a constant: what all samples together vote."""
-        own = self.votes_of(together(sums), totals)[FIRST]
-        return own, own, own
-
     def _of_split(self, feature: int, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of a split's regions, in the order that the feature's constraint asks for."""
-        votes = self.votes_of(sums, totals)
-        if self._are_out_of_order(feature, sums, votes):
+        votes, (left, right, _) = self.votes_of(sums, totals), sums
+        if self.monotone is None or not (left[0][1] and right[0][1]):
+            return votes  # an empty side breaks no constraint
+        if self.monotone[feature] * (votes[SECOND][0] - votes[FIRST][0]) < 0.0:
             return self.votes_of(_pooled(sums), totals)
         return votes
-
-    def _are_out_of_order(self, feature: int, sums: RegionSums, votes: RegionVotes) -> bool:
-        """Whether the votes of left and right break a constraint; an empty side breaks none."""
-        if self.monotone is None or not (sums[FIRST][0][1] and sums[SECOND][0][1]):
-            return False
-        return self.monotone[feature] * (votes[SECOND][0] - votes[FIRST][0]) < 0.0
 
     def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
         """A known split with its known votes, and its sums here."""
