@@ -57,7 +57,7 @@ from gpustump.estimators.recorded import record_of
 from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
 from gpustump.learners.step_table import CategoryTable, StepTable
 from gpustump.model.bags import averaged
-from gpustump.model.encoding import features_of, plain_encoding, unseen_text
+from gpustump.model.encoding import features_of, plain_encoding, told_features_of
 from gpustump.model.ensemble import StumpEnsemble
 
 _LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_", "is_categorical_", "_categories")
@@ -264,10 +264,7 @@ class StumpEstimator(BaseEstimator):
             names = vars(self).get("feature_names_in_")
             own = None if names is None else tuple(names.tolist())
             encoding = plain_encoding(self.n_features_in_, own)
-        X, unseen = features_of(encoding, frame)
-        for name, values in unseen.items():
-            warnings.warn(f"{frame.source}: {unseen_text(name, values)}", stacklevel=caller_level())
-        return check_table(X)
+        return check_table(told_features_of(encoding, frame))
 
     def _numbered(self, frame: ColumnTable) -> Array:
         """A training frame as an array, its categories as their numbers."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -36,7 +37,15 @@ from gpustump.data.columns import (
     without_numbers,
 )
 from gpustump.data.parameters import DATE_ORDERS, MOST_CATEGORIES
-from gpustump.data.readable import counted, listed, quoted, shortened, shown, suggestion
+from gpustump.data.readable import (
+    caller_level,
+    counted,
+    listed,
+    quoted,
+    shortened,
+    shown,
+    suggestion,
+)
 from gpustump.engines.prediction import quick_to_compute_in
 
 NUMBERED = "numbered"
@@ -369,6 +378,14 @@ def features_of(model: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[s
         if not needs <= names and {*model.shown_names} <= names:
             model = plain_encoding(len(model.shown_names), model.feature_names)
     return encode(model, table)
+
+
+def told_features_of(model: Encoding, table: ColumnTable) -> np.ndarray:
+    """The same, with a warning of values that were not in training."""
+    X, unseen = features_of(model, table)
+    for name, values in unseen.items():
+        warnings.warn(f"{table.source}: {unseen_text(name, values)}", stacklevel=caller_level())
+    return X
 
 
 def unseen_text(name: str, unseen: Unseen) -> str:

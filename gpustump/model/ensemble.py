@@ -21,7 +21,6 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data import readable
-from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
 from gpustump.data.parameters import LINKS, QUANTITY_LINKS, Link, check_count, check_real
@@ -38,9 +37,9 @@ from gpustump.model.classes import Label as Label
 from gpustump.model.classes import label_array
 from gpustump.model.encoding import (
     Encoding,
-    features_of,
     plain_encoding,
     stored_encoding,
+    told_features_of,
     unseen_numbers,
     unseen_text,
 )
@@ -1105,7 +1104,7 @@ class StumpEnsemble:
         """
         frame = columns_of(X)
         if frame is not None:
-            X = self._features_of(frame)
+            X = told_features_of(self.encoding, frame)
         try:
             X = check_table(X)
         except TypeError as error:
@@ -1121,14 +1120,6 @@ class StumpEnsemble:
                 "features as input"
             )
         self._warn_of_unseen(X)
-        return X
-
-    def _features_of(self, frame: ColumnTable) -> np.ndarray:
-        """The features of a frame, with a warning of values that were not in training."""
-        X, unseen = features_of(self.encoding, frame)
-        for name, values in unseen.items():
-            message = f"{frame.source}: {unseen_text(name, values)}"
-            warnings.warn(message, stacklevel=caller_level())
         return X
 
     def _warn_of_unseen(self, X: Array) -> None:
