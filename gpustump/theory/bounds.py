@@ -84,26 +84,18 @@ def bounds_of_rounds(rounds: Sequence[AnyRound]) -> np.ndarray:
     ----------
     rounds : sequence of Round or of RegionRound
         All rounds of one run from the first on, as `boost` yields them, or an item of a
-        classifier's `rounds_`.
+        classifier's `rounds_`. (With Newton votes, no product bounds the training error.)
 
     Returns
     -------
     array (n_rounds,) of float64
-
-    Raises
-    ------
-    ValueError
-        If a round has no normaliser: with Newton votes, no product bounds the training error.
-    TypeError
-        If rounds holds anything but such records.
 
     Notes
     -----
     The product of the normalisers Z so far [Schapire and Singer 1999, theorem 1]. Z_t is the sum
     over samples of D_t(i) * exp(-y_i * v), where v is the vote of the sample's region; with K > 2
     outputs it is summed over samples and outputs. Then a sample whose class does not have the
-    largest score adds 2 to its K exponential losses or more, and the bound is K/2 times the
-    product.
+    largest score adds 2 to its K exponential losses or more: K/2 times the product is the bound.
 
     Examples
     --------
@@ -132,8 +124,7 @@ def edge_bounds(errors: Sequence[float] | Array) -> np.ndarray:
     Parameters
     ----------
     errors : array (n_rounds,)
-        As for `training_bounds`, whose bounds without votes are never above these, except by
-        rounding.
+        As for `training_bounds`, whose bounds without votes are never above these.
 
     Returns
     -------
@@ -167,22 +158,13 @@ def _refuse(values: np.ndarray, name: str, where: np.ndarray, wanted: str) -> No
 def stump_growth(n_samples: int, n_features: int) -> int:
     """An upper bound on the growth function of decision stumps.
 
-    The growth function is the largest number of ways in which they can label n_samples samples.
-
-    Parameters
-    ----------
-    n_samples, n_features : int
-
-    Returns
-    -------
-    int
+    It is the largest number of ways in which they can label samples, an int.
 
     Notes
     -----
     Each feature can be cut at m - 1 places between m samples, with two polarities, and there are
     two constants: 2 * (n_features * (m - 1) + 1) labellings, and never more than 2**m. This number
-    is reached if 2 * n_features <= m. With more features some labellings coincide: the growth
-    function is 2 plus the sum of min(2 * n_features, C(m, k)) over 0 < k < m [Leboeuf, LeBlanc and
+    is reached if 2 * n_features <= m; with more features some coincide [Leboeuf, LeBlanc and
     Marchand 2020].
 
     Examples
@@ -199,21 +181,12 @@ def interval_growth(n_samples: int, n_features: int) -> int:
 
     An interval predicts its polarity on (low, high] of one feature, and the other sign elsewhere.
 
-    Parameters
-    ----------
-    n_samples, n_features : int
-
-    Returns
-    -------
-    int
-
     Notes
     -----
     Put the m samples on a circle, in the order of the feature. The samples labelled +1 then form an
-    arc. There are m arcs of each length from 1 to m - 1, and two constants, so one feature has
-    m * (m - 1) + 2 labellings. The arcs of length 1 and m - 1 are the same for every feature, the
-    others may all differ: 2 * m + n_features * m * (m - 3) + 2 from m = 3 on, and never more than
-    2**m.
+    arc. There are m arcs of each length from 1 to m - 1, and two constants. The arcs of length 1
+    and m - 1 are the same for every feature, the others may all differ: 2 * m + n_features * m *
+    (m - 3) + 2 from m = 3 on, and never more than 2**m.
 
     Examples
     --------
@@ -229,31 +202,15 @@ def product_growth(n_samples: int, n_features: int) -> int:
 
     A constant is a stump, too, so the stumps are among these products.
 
-    Parameters
-    ----------
-    n_samples, n_features : int
-
-    Returns
-    -------
-    int
-
     Notes
     -----
     Between m samples a pair of features can be cut at (m - 1)**2 places, and the product has two
-    signs. So d features have at most ::
-
-        2 + 2 * d * (m - 1) + d * (d - 1) * (m - 1)**2
-
-    labellings: constants, stumps, and products of two. They are never more than 2**m. Some of them
-    coincide, so the growth function is smaller. The logarithm grows like 2 * ln(d * m), that of
-    `stump_growth` like ln(d * m). Samples that are labelled in all 2**m ways are so few that 2**m
-    is at most this number, so the VC dimension grows like 2 * log2(d) at most.
+    signs. So d features have at most 2 + 2 * d * (m - 1) + d * (d - 1) * (m - 1)**2 labellings:
+    constants, stumps, and products of two; never more than 2**m.
 
     Boosting by products is due to Kegl and Busa-Fekete (2009). A step of a model with pairs of
-    features has a vote for each quadrant of a cut: a constant, a stump of each feature, and the
-    product of both stumps have four votes, too, and their sums make every such step. A hypothesis
-    with any signs in the four quadrants has 16 kinds of labels. Of these 10 depend on both
-    features, and 2 of the 10 are products; so it has at most five times as many labellings.
+    features has a vote for each quadrant of a cut: it is a sum of a constant, a stump of each
+    feature, and the product of both stumps.
 
     Examples
     --------
@@ -306,14 +263,11 @@ def margin_bound(
         In (0, 1]; it may be chosen after looking at the margins.
     n_samples : int
         The number of training samples, drawn independently from one distribution.
-    n_hypotheses : int, optional
-        The size of a finite class of weak hypotheses, at least 2.
-    n_features : int, optional
-        Instead of n_hypotheses: the weak hypotheses are all stumps, intervals, or products of two
-        stumps, on this number of features.
+    n_hypotheses, n_features : int, optional
+        One of both: the size of a finite class of weak hypotheses, at least 2; or the number of
+        features whose stumps, intervals or products are the weak hypotheses.
     weak_learner : {"stump", "interval", "product"}
-        The kind of weak hypotheses, with n_features. "product" is for models with pairs of
-        features; see `product_growth`.
+        With n_features. "product" is for models with pairs of features; see `product_growth`.
     delta : float
         In (0, 1): the bound holds with probability 1 - delta.
 
@@ -329,25 +283,19 @@ def margin_bound(
 
         share + 2 * exp(-N * theta**2 / 8) + eps_N.
 
-    The proof replaces the weighted vote by g, the mean of N weak hypotheses drawn with
-    probabilities proportional to their votes. g differs from the vote by theta / 2 or more with a
-    probability of at most exp(-N * theta**2 / 8) [Hoeffding's inequality]; this is used once for
-    the training samples and once for new ones. Over all theta, there are only N + 1 different
-    events {y * g(x) > theta / 2}. Each N has a share delta / (N * (N + 1)) of delta, and the shares
-    sum to delta, so the bound holds for all N at once; the smallest is returned. With a finite
-    class H there are ``|H|**N`` means, and ::
+    The proof replaces the weighted vote by the mean of N weak hypotheses drawn with probabilities
+    proportional to their votes, which differs from it by theta / 2 or more with a probability of at
+    most exp(-N * theta**2 / 8) [Hoeffding's inequality], for training samples and for new ones.
+    Each N has a share delta / (N * (N + 1)) of delta; the smallest bound is returned. With a finite
+    class H, or with growth function P and by P[sup > eps] <= 4 * growth(2 * m) *
+    exp(-m * eps**2 / 8) [Vapnik and Chervonenkis 1971, theorem 2] ::
 
-        eps_N = sqrt(ln(N * (N + 1)**2 * |H|**N / delta) / (2 * m)).
-
-    With growth function P, the events select at most (N + 1) * P(2 * m)**N subsets of 2 * m
-    samples, and by P[sup > eps] <= 4 * growth(2 * m) * exp(-m * eps**2 / 8) [Vapnik and
-    Chervonenkis 1971, theorem 2] ::
-
+        eps_N = sqrt(ln(N * (N + 1)**2 * |H|**N / delta) / (2 * m)),
         eps_N = sqrt(8 / m * ln(4 * N * (N + 1)**2 * P(2 * m)**N / delta)).
 
     The theorem is about convex combinations of hypotheses that say -1 or +1. It holds for every
-    kind of votes with the margins of `normalised_margins`, which says why, for two classes or one
-    class against the rest. It does not hold for `class_margins` of more than two classes.
+    kind of votes with the margins of `normalised_margins`, which says why, but not for
+    `class_margins` of more than two classes.
 
     Examples
     --------
@@ -433,15 +381,7 @@ def vc_bound_if_consistent(
 ) -> float:
     """`vc_bound` for a model without training errors: of order 1/m instead of sqrt(1/m).
 
-    Parameters
-    ----------
-    n_rounds, n_samples, n_features, weak_learner, delta
-        As for `vc_bound`.
-
-    Returns
-    -------
-    float
-        May be above 1.
+    Parameters are those of `vc_bound`.
 
     Notes
     -----
@@ -475,16 +415,14 @@ def weak_learning_samples(gamma: float, *, n_features: int = 1, delta: float = 0
     -------
     int
         The smallest m for which the theorem applies: with m samples or more, the stump of least
-        training error has, with probability 1 - delta, an error of at most 1/2 - gamma on new
-        samples.
+        training error has, with probability 1 - delta, an error of at most 1/2 - gamma on new ones.
 
     Notes
     -----
-    An interval cuts its feature into three regions. The one of smallest weight has at most a third
-    of it, and some stump misclassifies only this region [Shalev-Shwartz and Ben-David 2014,
-    Understanding Machine Learning, example 10.1]. The error of the stump of least training error
-    is larger by at most twice the largest deviation of any stump's training error from its error.
-    With eps = 1/6 - gamma, that deviation must stay below eps / 2 with probability 1 - delta:
+    Some stump misclassifies only the smallest of the three regions of an interval, which has a
+    third of the weight or less [Shalev-Shwartz and Ben-David 2014, example 10.1]. The stump of
+    least training error is worse by at most twice the largest deviation of any stump's training
+    error from its error. With eps = 1/6 - gamma, that deviation must stay below eps / 2:
     4 * stump_growth(2 * m, n_features) * exp(-m * (eps / 2)**2 / 8) <= delta [Vapnik and
     Chervonenkis 1971, theorem 2].
 
@@ -583,18 +521,7 @@ _Z = 1.959963984540054
 def wilson_interval(share: float, n_samples: float) -> tuple[float, float]:
     """The 95 % interval for a probability, from a share of independent samples.
 
-    Parameters
-    ----------
-    share : float
-        In [0, 1].
-    n_samples : float
-        The number of samples. It need not be whole, so that an `effective_size` may be given.
-        (`scipy.stats.binomtest` gives the same interval for whole counts only.)
-
-    Returns
-    -------
-    tuple of float
-        In [0, 1].
+    The number of samples need not be whole, so that an `effective_size` may be given.
 
     Notes
     -----
@@ -619,15 +546,8 @@ def wilson_interval(share: float, n_samples: float) -> tuple[float, float]:
 def effective_size(weights: np.ndarray) -> float:
     """The number of samples of equal weight that determine a mean as precisely as these do.
 
-    Parameters
-    ----------
-    weights : ndarray (n_samples,)
-        Not negative, and not all 0.
-
-    Notes
-    -----
-    Kish (1965), Survey Sampling, section 11.7: the square of the sum over the sum of the squares.
-    It is at most the number of samples, and equals it if all weights are equal.
+    Kish (1965), Survey Sampling, section 11.7: the square of the sum of the weights, which are not
+    negative, over the sum of their squares.
 
     Examples
     --------

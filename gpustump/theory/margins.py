@@ -45,15 +45,7 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
         own class against the rest; see `class_margins` for one margin of all classes. 0 if an
         output has no votes.
 
-    Raises
-    ------
-    ValueError
-        If y holds a label that is not one of the model's classes, X or y has another length, width,
-        columns or device than expected, or the classifier is not fitted. Also if the model's link
-        is the softmax, where only differences of scores mean something.
-    TypeError
-        If the model is neither of the two, X does not hold real numbers, or y holds something other
-        than numbers, booleans or text.
+    A model with the softmax as its link is refused: only differences of its scores mean something.
 
     Notes
     -----
