@@ -10,6 +10,8 @@ import json
 import os
 import resource
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -465,6 +467,38 @@ def test_a_checkpoint_refuses_bad_arguments():
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             Checkpoint(**({"path": "run.json"} | how))
+
+
+ENDED = """
+import os, signal, sys
+import numpy as np
+from gpustump import AdaBoostClassifier
+from gpustump.boosting.checkpoints import writing
+
+write, n_signals = writing.write, 2
+
+def signalled(*given, **how):
+    global n_signals
+    n_signals -= 1
+    if n_signals >= 0:
+        writing.write = signalled  # another signal comes while the file is written
+        os.kill(os.getpid(), signal.SIGTERM)
+    write(*given, **how) if given else None
+
+X = np.random.default_rng(0).normal(size=(100, 3))
+how = {"n_estimators": 8, "device": "cpu", "checkpoint": sys.argv[1]}
+on_round = lambda record: signalled() if record.number == 5 else None
+AdaBoostClassifier(**how, callback=on_round).fit(X, X[:, 0] + X[:, 1] > 0)
+print("the fit came to its end")
+"""
+
+
+def test_sigterm_writes_the_rounds_and_ends_the_process_as_it_would_have(tmp_path):
+    path = tmp_path / "run.json"
+    ended = subprocess.run([sys.executable, "-c", ENDED, path], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGTERM, "", "")
+    assert _rounds_in(path) == 4
+    assert os.listdir(tmp_path) == ["run.json"]
 
 
 def test_the_handler_of_sigterm_is_put_back_and_one_of_the_caller_s_is_left_alone(tmp_path):

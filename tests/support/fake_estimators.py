@@ -54,14 +54,6 @@ class Crasher(Sleeper):
         return self
 
 
-class Onlooker(Sleeper):
-    """Finds as many cores and threads in its process as it is told to use, or fails."""
-
-    def __init__(self, n_estimators: int, n_jobs: int):
-        super().__init__(n_estimators, 0.0, 0.0, 0.0)
-        assert n_jobs == len(os.sched_getaffinity(0)) == int(os.environ["OMP_NUM_THREADS"])
-
-
 class Quitter(Sleeper):
     """Makes only so many rounds."""
 
