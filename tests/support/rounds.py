@@ -226,7 +226,7 @@ class Facts:
     step: Step | None
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=1024)
 def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
     """Every round of the reference on NumPy, in blocks of the default size.
 
