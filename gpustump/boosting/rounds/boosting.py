@@ -228,8 +228,10 @@ class Boosting(Iterator[Any]):
             beginning = None if offset is None else beginning_of(labels, offset)
             self._state = trainer.start(labels, sample_weight, self._search, beginning)
             self.constant = constant or self._usual_constant(labels, sample_weight, offset)
-            xp = arrays.namespace_of(labels)
-            largest = 0.0 if offset is None else float(xp.max(xp.abs(offset)))
+            largest = 0.0
+            if offset is not None:
+                xp = arrays.namespace_of(offset)
+                largest = float(xp.max(xp.abs(offset)))
             sums_of_votes = [abs(score) + largest for score in self.constant]
             self._standing = Standing(0, sums_of_votes, 1.0)
             if any(self.constant):

@@ -234,9 +234,10 @@ class SquaredVotes(NewtonVotes):
     @staticmethod
     def variance(targets: Array, sample_weight: Array) -> float:
         """The weighted mean squared distance of targets from their mean, the same everywhere."""
-        given = targets, targets * targets
         n_copies = SquaredVotes().search().n_copies
-        first, squares, weight = exact_totals(sample_weight, n_copies, *given)
+        with arrays.computing_on(targets):
+            given = targets, targets * targets
+            first, squares, weight = exact_totals(sample_weight, n_copies, *given)
         return max(0.0, float((squares - Fraction(first * first, weight)) / weight))
 
     def factors(self, votes: RegionVotes) -> RegionFactors:
