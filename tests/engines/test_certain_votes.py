@@ -111,27 +111,6 @@ def votes_in_kernel(votes: Any, sums: list[list[tuple[int, int]]], direction: in
     return set_votes(given, votes.plain, whole, direction, found), found
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_votes_that_are_certain_are_the_hosts_in_the_order_that_constraints_ask_for(n_outputs):
-    draw = random.Random(n_outputs)
-    n_certain = n_pooled = 0
-    for _ in range(1500):
-        rate, l2 = draw.choice([1e-9, 0.01, 0.1, 0.3, 1.0]), draw.choice([0.0, 1.0, 2.0**50])
-        votes, sums = NewtonVotes(rate, n_outputs, l2, 0), drawn_sums(draw, n_outputs)
-        direction = draw.choice([-1, 0, 1]) if n_outputs == 1 else 0
-        is_certain, found = votes_in_kernel(votes, sums, direction)
-        split_votes = replace(votes, monotone=(direction,) if n_outputs == 1 else None)
-        expected = split_votes._of_split(0, sums, TOTALS)
-        n_pooled += expected != votes.votes_of(sums, TOTALS)
-        if is_certain:
-            assert repr(found.tolist()) == repr([list(own) for own in expected])  # also -0.0
-            n_certain += 1
-        else:
-            assert np.isnan(found).any() or not np.any(expected)
-    assert n_certain > 750
-    assert n_pooled > 50 or n_outputs > 1
-
-
 def test_votes_near_the_middle_of_two_multiples_are_in_doubt():
     n_units = 123456789
     for off in (-1, 0, 1):
@@ -178,36 +157,44 @@ def is_perfect(votes: Any, sums: list[list[tuple[int, int]]]) -> bool:
     return SharedDiscreteVotes(1.0, votes.n_outputs).is_perfect(taken)
 
 
-EXPONENTIAL = [(RealVotes, 1), (RealVotes, 3), (SharedDiscreteVotes, 1), (SharedDiscreteVotes, 3)]
+def drawn_votes(draw: random.Random, kind: type, n_outputs: int) -> tuple[Any, Any]:
+    """A rule for votes, and sums for it."""
+    if kind is NewtonVotes:
+        rate, l2 = draw.choice([1e-9, 0.01, 0.1, 0.3, 1.0]), draw.choice([0.0, 1.0, 2.0**50])
+        return NewtonVotes(rate, n_outputs, l2, 0), drawn_sums(draw, n_outputs)
+    return kind(draw.choice([1e-9, 0.1, 1.0, 3.0]), n_outputs), drawn_weights(draw, n_outputs)
 
 
-@pytest.mark.parametrize(("kind", "n_outputs"), EXPONENTIAL)
-def test_votes_and_factors_under_the_exponential_loss_are_the_hosts(kind, n_outputs):
-    """Discrete votes of one output have factors of their own; see below."""
+@pytest.mark.parametrize("kind", [NewtonVotes, RealVotes, SharedDiscreteVotes])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_votes_that_are_certain_are_the_hosts_in_the_order_that_constraints_ask_for(
+    kind, n_outputs
+):
+    """And so are factors under the exponential loss, of discrete votes with several outputs: those
+    with one have factors of their own; see below."""
     draw = random.Random(n_outputs)
+    is_newton, may_be_constrained = kind is NewtonVotes, kind is not SharedDiscreteVotes
+    has_factors = kind is RealVotes or (n_outputs > 1 and not is_newton)
     n_certain = n_pooled = n_perfect = n_factors = 0
     for _ in range(1500):
-        votes, sums = (
-            kind(draw.choice([1e-9, 0.1, 1.0, 3.0]), n_outputs),
-            drawn_weights(draw, n_outputs),
-        )
+        votes, sums = drawn_votes(draw, kind, n_outputs)
         weight = sum(second for own in sums for _, second in own)
-        totals = Totals(0, weight, 0, 1, N_SAMPLES)
-        direction = draw.choice([-1, 0, 1]) if kind is RealVotes and n_outputs == 1 else 0
-        is_ordinary, found = votes_in_kernel(votes, sums, direction)
-        if weight == 0 or is_perfect(votes, sums):
-            assert not is_ordinary
+        totals = TOTALS if is_newton else Totals(0, weight, 0, 1, N_SAMPLES)
+        direction = draw.choice([-1, 0, 1]) if n_outputs == 1 and may_be_constrained else 0
+        is_certain, found = votes_in_kernel(votes, sums, direction)
+        if not is_newton and (weight == 0 or is_perfect(votes, sums)):
+            assert not is_certain
             n_perfect += 1
             continue
         split_votes = replace(votes, monotone=(direction,) if n_outputs == 1 else None)
         expected = split_votes._of_split(0, sums, totals)
         n_pooled += expected != votes.votes_of(sums, totals)
-        if not is_ordinary:
+        if not is_certain:
             assert np.isnan(found).any() or not np.any(expected)
             continue
         n_certain += 1
         assert repr(found.tolist()) == repr([list(own) for own in expected])  # also -0.0
-        if (kind is RealVotes or n_outputs > 1) and abs(found).max() <= LARGEST:
+        if has_factors and abs(found).max() <= LARGEST:
             taken = Taken(Split(0, 0.0), expected, totals, sums=sums)
             factors, _, normaliser = exponential_votes.exact_growth_of(taken)
             own = np.empty((3, n_outputs, 2))
@@ -219,9 +206,9 @@ def test_votes_and_factors_under_the_exponential_loss_are_the_hosts(kind, n_outp
             assert own.tolist() == [list(map(list, one)) for one in factors]
             n_factors += 1
     assert n_certain > 750
-    assert n_perfect > 0
-    assert n_factors > 700 or (kind is SharedDiscreteVotes and n_outputs == 1)
-    assert n_pooled > 50 or kind is not RealVotes or n_outputs > 1
+    assert n_perfect > 0 or is_newton
+    assert n_factors > 700 or not has_factors
+    assert n_pooled > 50 or not may_be_constrained or n_outputs > 1
 
 
 def test_signs_that_a_constraint_asks_for_are_given_where_both_sides_are_equal():
