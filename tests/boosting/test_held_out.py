@@ -6,7 +6,6 @@ import decimal
 import itertools
 import math
 import sys
-import warnings
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -291,29 +290,6 @@ def test_the_area_under_the_roc_curve_is_not_additive():
     for ask in (lambda: value_of("roc_auc"), lambda: additive_scorer("roc_auc", samples)):
         with pytest.raises(ValueError, match="scoring='roc_auc' does not add up over groups"):
             ask()
-
-
-@pytest.mark.parametrize("scoring", [*LOG_LOSSES, "neg_exponential_loss"])
-@pytest.mark.parametrize("rate", [1e-6, 2000.0])
-@pytest.mark.parametrize(
-    ("kind", "n_classes"),
-    [("discrete", 2), ("real-shared", 3), ("newton", 3), ("newton-shared", 3)],
-)
-def test_scores_of_fits_are_right_or_infinite_at_any_learning_rate(kind, n_classes, rate, scoring):
-    X, y = classifiers.drawn(n_classes, n_samples=60)
-    X_val, y_val = classifiers.drawn(n_classes, n_samples=15, seed=1)
-    how = {"n_estimators": 8, "learning_rate": rate, "scoring": scoring, "device": "cpu"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the larger rates end a run early
-        fit = classifiers.KINDS[kind](**how).fit(X, y, X_val=X_val, y_val=y_val)
-    n_runs = len(fit.held_out_scores_)
-    for number, staged in enumerate(fit.staged_decision_function(X_val)):
-        for run, scores in enumerate(fit.held_out_scores_):
-            own = staged if n_runs == 1 else staged[:, run]
-            classes = y_val if n_runs == 1 else (y_val == run).astype(int)
-            if number < len(scores):
-                check(scoring, fit.model_.link, classes, np.ones(15), own, scores[number])
-    assert fit.held_out_scores_[0]
 
 
 def test_a_run_whose_scores_are_all_infinite_keeps_its_first_round():

@@ -12,11 +12,10 @@ from engine_ways import ENGINES, EngineUnderTest
 from numpy.testing import assert_array_equal
 from rounds import Case, trainer
 
-from gpustump import LogitBoostClassifier, audit
+from gpustump import LogitBoostClassifier
 from gpustump.boosting.rounds.batches import splits_of
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
-from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Groups
 from gpustump.engines.reference import table as reference_table
 from gpustump.learners.category_split import CategorySplit
@@ -160,21 +159,6 @@ def test_every_way_of_every_engine_makes_the_same_smoothing_rounds(
     labels, weights = engine.asarray(case.y), engine.asarray(case.weights)
     for _, prepared in engine.ways(X):
         assert rounds_of(prepared, labels, weights) == expected
-
-
-def test_categories_and_numbers_make_smoothing_rounds_together():
-    random = np.random.default_rng(0)
-    X, y = drawn(2, n_samples=400)
-    X[:, 1] = random.integers(0, 6, size=400)
-    fit = LogitBoostClassifier(
-        n_estimators=40, smoothing_rounds=40, categorical_features=[1], device="cpu"
-    ).fit(X, y)
-    columns = CategoryColumns.of(X, None, (1,))
-    groups = {1: Groups.of(columns.counts[0])}
-    offers = Offers(Smoothing(40), CutPlaces.of(X, groups), 1)
-    assert all(own.stump in offers.at(n) for n, own in enumerate(fit.rounds_[0]))
-    assert {type(own.stump) for own in fit.rounds_[0]} == {Split, CategorySplit}
-    assert audit(fit.model_, X, y).same
 
 
 def test_where_nothing_can_be_offered_the_rounds_look_at_all_cuts():

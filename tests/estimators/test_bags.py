@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from backends import Backend
 from classifiers import CASES, KINDS, drawn
 
-from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
+from gpustump import GlassBoxClassifier, LogitBoostClassifier
 from gpustump.boosting.rounds import bags as bagging
 from gpustump.data import parameters
 from gpustump.model.bags import averaged
@@ -61,35 +60,6 @@ def test_every_number_of_threads_and_every_library_gives_the_same_model(backend:
     low, high = there.predict_proba_interval(backend.asarray(X))
     assert backend.owns(low)
     assert backend.owns(high)
-
-
-@pytest.mark.parametrize(
-    ("kinds", "kernels", "shape", "is_side_by_side"),
-    [
-        # rounds that are made ahead need little of Python
-        (("discrete", "real", "newton", "newton-shared"), "sorted", (500, 20), True),
-        (("newton",), "sorted", (500, 19), False),
-        (("intervals",), "sorted", (500, 20), False),
-        (("newton",), "coded", (500, 20), False),
-        (("newton", "real"), "coded", (25_000, 20), True),
-        (("newton",), "reference", (500, 20), False),
-    ],
-)
-def test_bags_are_side_by_side_where_they_gain_from_it(
-    monkeypatch, kinds, kernels, shape, is_side_by_side
-):
-    pytest.importorskip("numba")
-    random = np.random.default_rng(0)
-    X, y = random.normal(size=shape).astype(np.float32), random.integers(0, 3, shape[0])
-    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
-    called, run = [], bagging._side_by_side
-    monkeypatch.setattr(bagging, "_side_by_side", lambda *own: called.append(1) or run(*own))
-    makes = KINDS | {"intervals": functools.partial(AdaBoostClassifier, weak_learner="interval")}
-    how = {"n_estimators": 1, "n_bags": 2, "n_jobs": 2, "random_state": 0, "n_iter_no_change": 1}
-    for kind in kinds:
-        called.clear()
-        makes[kind](**how).fit(X, y if kind == "newton-shared" else y > 0)
-        assert bool(called) == is_side_by_side, kind
 
 
 @pytest.mark.parametrize(

@@ -244,21 +244,6 @@ def test_shorter_members_keep_their_score_and_the_first_rounds_are_kept():
     assert MODEL.truncated(99) == MODEL
 
 
-def test_each_output_has_its_own_member_and_tables(model):
-    for number, label in enumerate(model.classes[-model.n_outputs :]):
-        assert model.output_index(label) == number
-        assert model.member_index(label) == (0 if model.is_shared else number)
-        constant, tables = model.output_tables(number)
-        assert constant == model.intercepts[number]
-        own = model.output_member(number)
-        finite = {split.threshold for split in own.hypotheses} | {math.inf}
-        assert {at for found in tables for at in found.thresholds.tolist()} <= finite
-        alone = StumpEnsemble((own,), N_FEATURES).decision_function(table())
-        scores = model.decision_function(table()).reshape(len(alone), -1)
-        assert alone.tolist() == scores[:, number].tolist()
-        assert own is model.members[number] if not model.is_shared else own.n_outputs == 1
-
-
 def edited(**changes) -> StumpEnsemble:
     """MODEL with its first stump, or its first vote, changed."""
     first = MODEL.members[0]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from made_up_models import member, region_member, rows
 
-from gpustump import Interval, Member, RegionMember, Split, Stump
+from gpustump import Member, RegionMember, Split, Stump
 from gpustump.learners.hypothesis import MISSING
 from gpustump.model.members import added_up
 
@@ -124,29 +124,6 @@ def test_terms_that_vote_the_same_for_all_values_join_the_constant():
     assert RegionMember((Split(0, -math.inf),), votes[:1], [0, 0]).used_features == {0}
     votes[0, MISSING, 1] = 2.5  # for one output only
     assert RegionMember((Split(0, math.inf),), votes[:1], [0, 0]).used_features == {0}
-
-
-def test_a_discrete_member_says_of_itself_what_a_region_member_says():
-    stumps = (Stump(0, 0.5, 1, -1, 0.1), Interval(2, 0.0, 1.0, -1, 1, 0.2))
-    one = Member(stumps, (1.0, -0.5))
-    assert (one.n_outputs, one.constant.tolist(), one.hypotheses) == (1, [0.0], stumps)
-    assert one.term_importances.tolist() == [1.0, 0.5]
-    assert one.used_features == {0, 2}
-    assert one.truncated(1) == Member(stumps[:1], (1.0,))
-    assert one.of_output(0) is one
-    assert one.output_tables(0) is one.tables
-    for ask in (one.of_output, one.output_tables):
-        with pytest.raises(IndexError, match="output must be 0, the only one; got 1"):
-            ask(1)
-    whole = region_member(np.random.default_rng(0), 7, 3, 3)
-    short = whole.truncated(4)
-    assert (short.splits, short.votes.tolist()) == (whole.splits[:4], whole.votes[:4].tolist())
-    assert (short.constant == whole.constant).all()
-    for output in range(3):
-        alone = whole.of_output(output)
-        assert (alone.n_outputs, alone.splits) == (1, whole.splits)
-        assert (alone.votes[:, :, 0] == whole.votes[:, :, output]).all()
-        assert alone.constant.tolist() == [whole.constant[output]]
 
 
 def test_members_stand_one_after_the_other_and_vote_for_their_own_outputs_only():

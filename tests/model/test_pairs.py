@@ -77,18 +77,6 @@ def test_tables_are_pure_named_and_come_back_from_a_file(kind: str, tmp_path):
     assert shares.sum() == pytest.approx(1.0)
 
 
-def test_the_share_of_a_pair_is_the_mean_deviation_of_its_values():
-    own = FILED["pairs"]
-    X = np.asarray([[-1.0, 0, 0], [2.0, 1, 0], [np.nan, 2, 0], [0.0, 1, 1], [2.0, np.nan, -1]])
-    weights = np.asarray([1.0, 2.0, 0.0, 1.0, 4.0])
-    for weight in (None, weights):
-        parts = own.explain(X)[:, :-1]
-        means = np.average(parts, axis=0, weights=weight)
-        spreads = np.average(np.abs(parts - means), axis=0, weights=weight)
-        found = own.contribution_importances(X, weight)
-        np.testing.assert_allclose(found, spreads / spreads.sum(), rtol=1e-12)
-
-
 def test_the_digest_covers_bins_values_and_what_was_moved():
     own = FILED["pairs"]
     (first,) = own.pairs

@@ -6,8 +6,6 @@ import math
 import re
 import xml.etree.ElementTree as ElementTree
 
-import numpy as np
-import pytest
 from forged_files import FILED
 
 from gpustump import Member, Stump, StumpEnsemble
@@ -49,14 +47,6 @@ def test_a_model_a_member_and_a_table_print_as_one_line():
     assert " stumps and 1 pair on 3 features" in repr(pairs)
     assert ["pairs", "x0 x x1"] in cells(pairs)[0]
     assert "pair" not in repr(pairs.truncated(1))
-
-
-def test_a_model_without_a_digest_can_be_printed():
-    model = StumpEnsemble((Member((), ()),), 2, classes=(np.int64(0), math.nan))
-    with pytest.raises((TypeError, ValueError)):
-        model.digest()
-    assert repr(model) == "StumpEnsemble of 0 stumps on 2 features for classes 0, nan; digest none"
-    assert "none" in model._repr_html_()
 
 
 def test_the_table_tells_the_size_the_digest_and_the_most_important_features():

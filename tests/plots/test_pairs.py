@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn import bars, drawn, legend, overlaps, saved, texts
+from drawn import drawn, legend, overlaps, saved, texts
 from matplotlib import pyplot
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -278,23 +278,6 @@ def test_pairs_have_a_share_of_the_contributions_and_none_of_the_votes():
     assert "more features and pairs have" in plots.importances(model, X, n_features=2).get_xlabel()
     alone = plots.importances(model)
     assert not any(" x " in name for name in labels(alone.yaxis))
-
-
-@pytest.mark.parametrize("label", [None, "b"])
-def test_the_bars_of_a_row_are_those_of_features_and_pairs_and_add_up_to_its_score(label):
-    model = made(3)
-    row = np.asarray([[33.0, 2600.0, 2.0, 16500.0]])
-    scores = model.decision_function(row)[0]
-    number = int(scores.argmax()) if label is None else model.output_index(label)
-    ax = plots.explanation(model, row, label=label, n_features=20)
-    widths = [bar.get_width() for bar in bars(ax, "contribution")]
-    assert sum(widths) == scores[number]
-    names = labels(ax.yaxis)
-    assert {"age x income = 33, 2600", "job x hired = smith, 2015-03-06"} <= {*names}
-    place = names.index("income x job = 2600, smith")
-    assert widths[place] == model.explain(row)[0, number, 5]
-    few = labels(plots.explanation(model, row, label=label, n_features=1).yaxis)
-    assert any("other features and pairs" in name for name in few)
 
 
 def test_margins_after_all_rounds_are_those_with_pairs(crossed):

@@ -15,7 +15,6 @@ from made_up_models import member as made_up
 from made_up_models import region_model
 from matplotlib import pyplot
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -86,14 +85,6 @@ def test_importances_are_bars_of_both_kinds(binary, cancer, is_weighted):
     assert_array_equal(drawn_shares, shares[order[:6]])
     named = [ax.get_xlabel() for ax in figure.axes if ax.get_ylabel() == "data"]
     assert named == names[:6]
-
-
-def test_a_table_is_read_once_and_warned_of_once(binary, cancer):
-    X = cancer[0].to_numpy()
-    for draw in (plots.overview, plots.importances):
-        with pytest.warns(UserWarning, match="valid feature names") as found:
-            draw(binary, X)
-        assert len(found) == 1
 
 
 def test_margins_are_drawn_as_the_shares_that_theory_counts(binary, three, cancer, wine):
@@ -330,21 +321,6 @@ def test_an_overview_fits_on_its_page_whatever_the_model(n_features):
         assert min(box.x0, box.y0) >= -1
         assert box.x1 <= width + 1
         assert box.y1 <= height + 1
-
-
-def test_on_dark_paper_nothing_is_black(binary, three, cancer, wine):
-    with pyplot.style.context("dark_background"):
-        drawings = pictures(binary, three, cancer, wine)
-        drawings["by class"] = lambda ax: plots.error_curve(three, *wine, label=0, ax=ax)
-        del drawings["decision_regions"]  # light areas under everything
-        for draw in drawings.values():
-            figure = draw(None).figure
-            for ax in figure.axes:
-                seen = [line.get_color() for line in ax.get_lines()]
-                seen += [text.get_color() for text in ax.texts]
-                edges = [c.get_edgecolor()[0] for c in ax.collections if len(c.get_edgecolor())]
-                for colour in (*seen, *edges):
-                    assert max(to_rgb(colour)) > 0.4, (draw, colour)
 
 
 def pictures(binary, three, cancer, wine):

@@ -182,19 +182,6 @@ def test_no_bound_is_drawn_that_does_not_hold():
     assert not any("weaker" in text for text in legend(ax))
 
 
-def test_few_rounds_are_points_and_many_stand_on_a_logarithmic_axis():
-    X, y = table(2)
-    for n_rounds in (1, 60):
-        clf = AdaBoostClassifier(n_estimators=n_rounds, device="cpu").fit(X[::2], y[::2])
-        ax = plots.error_curve(clf, X, y)
-        strip = ax.figure.axes[-1]
-        assert strip.get_xlim() == ax.get_xlim()
-        assert ax.get_xscale() == strip.get_xscale() == ("linear" if n_rounds == 1 else "log")
-        named = [line.get_marker() for line in ax.get_lines() if " " in line.get_label()]
-        assert len(set(named) - {"", "None"}) == (4 if n_rounds == 1 else 0)
-        assert overlaps(ax.figure) == []
-
-
 def test_the_errors_of_a_quantity_by_round_are_scikit_learns():
     random = np.random.default_rng(0)
     X, weights = random.normal(size=(200, 3)), random.integers(1, 4, 200).astype(float)

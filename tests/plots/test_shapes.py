@@ -552,17 +552,3 @@ def test_axes_of_dates_and_times_show_dates_and_times(kind, first, last, labels,
     unit = 1.0 if kind == "date" else 86400.0
     corners = drawn(steps, "steps")[:, 0]
     assert set(values[[30, 150, 270]] / unit) <= set(corners.tolist())
-
-
-def test_names_that_look_alike_are_told_apart():
-    assert style.different_words(["a", "b"], 12) == ["a", "b"]
-    found = style.different_words([f"the value {'x' * 20} {k} of the list" for k in range(3)], 12)
-    assert len(set(found)) == 3
-    assert max(map(len, found)) <= 12
-    names = (*(f"{'a' * 30}{k}{'b' * 30}" for k in range(2)), "a\x1b[31m\nb", "$x$")
-    stumps = tuple(Stump(j, 0.0, 1, 1, 0.1) for j in range(4))
-    model = StumpEnsemble((Member(stumps, (4.0, 3.0, 2.0, 1.0)),), 4, feature_names=names)
-    shown = [tick.get_text() for tick in plots.importances(model).get_yticklabels()]
-    assert [name[:3] for name in shown[:2]] == ["0: ", "1: "]
-    assert max(map(len, shown)) <= style.NAME
-    assert shown[2:] == [r"a\x1b[31m b", r"\$x\$"]

@@ -19,7 +19,7 @@ from gpustump import (
     Stump,
     StumpEnsemble,
 )
-from gpustump.theory import class_margins, normalised_margins, share_below
+from gpustump.theory import class_margins, normalised_margins
 from gpustump.theory.margins import _votes_of_pairs
 
 
@@ -151,27 +151,6 @@ def crossed(n_samples: int = 400, *, n_classes: int = 2):
     y = (X[:, 0] * X[:, 1] > 0).astype(int) + (n_classes > 2) * (X[:, 2] == 3)
     X[rng.random(n_samples) < 0.1, 0] = np.nan
     return X, y
-
-
-@pytest.mark.parametrize(
-    ("n_classes", "multi_class", "n_bags"),
-    [(2, "shared", 2), (3, "one_vs_rest", 1), (3, "shared", 1)],
-)
-def test_margins_with_pairs_lie_within_one(n_classes, multi_class, n_bags):
-    X, y = crossed(n_classes=n_classes)
-    clf = LogitBoostClassifier(
-        n_estimators=10, interactions="3x", multi_class=multi_class, categorical_features=[2],
-        n_bags=n_bags, random_state=0,
-    ).fit(X, y)  # fmt: skip
-    assert clf.model_.pairs
-    margins = class_margins(clf, X, y)
-    assert np.abs(margins).max() <= 1
-    assert share_below(margins) == pytest.approx(1 - clf.score(X, y), abs=1e-12)
-    if n_classes == 3 and multi_class == "shared":
-        with pytest.raises(ValueError, match=r"with the softmax only their differences .* class"):
-            normalised_margins(clf, X, y)
-    else:
-        assert np.abs(normalised_margins(clf, X, y)).max() <= 1
 
 
 def test_pairs_are_sums_of_stumps_and_of_products_of_two():

@@ -262,20 +262,6 @@ def test_the_growth_function_of_stumps_is_the_sum_over_sizes_unless_features_abo
         assert by_size == stump_growth(m, n_features)
 
 
-def test_values_seen_or_missing_count_as_two_features():
-    """A stump's third vote: at most the labellings that the growth function counts for two."""
-    for m in range(2, 8):
-        for missing in range(m):
-            column = np.asarray([*range(m - missing), *[math.nan] * missing])
-            lacks = np.isnan(column)
-            found = {
-                tuple(np.where(lacks, vote, labels).tolist())
-                for labels in stump_labellings(column[:, None])
-                for vote in (False, True)
-            }
-            assert len(found) <= stump_growth(m, 2)
-
-
 # Bounds on the error on new samples
 
 
