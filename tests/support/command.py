@@ -67,13 +67,9 @@ def process(
     *arguments: object,
     folder: Path,
     without: tuple[str, ...] = (),
-    before: str = "",
     **options: object,
 ) -> subprocess.Popen[str]:
-    """The command as a process of its own, as if some modules were not installed.
-
-    `before` is Python code to run first.
-    """
+    """The command as a process of its own, as if some modules were not installed."""
     program = (
         "import sys\n"
         "from importlib.machinery import PathFinder\n"
@@ -81,7 +77,6 @@ def process(
         "def find_others(name, *rest):\n"
         f"    return None if name.partition('.')[0] in {without!r} else find(name, *rest)\n"
         "PathFinder.find_spec = find_others\n"
-        f"{before}\n"
         "from gpustump.cli import main\n"
         "sys.exit(main())\n"
     )
