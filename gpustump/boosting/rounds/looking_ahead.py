@@ -8,15 +8,14 @@ call makes few rounds, and each later one up to twice as many.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-from gpustump.boosting.rounds.batches import Batch, Columns, MadeSplits, MadeStumps, kind_of
+from gpustump.boosting.rounds.batches import Batch, Columns, kind_of
 from gpustump.boosting.rounds.smoothing import Offers
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.settings import Votes
 from gpustump.engines.ahead import NEWTON, NO_CUTS, Ahead
-from gpustump.engines.contract import PreparedTable, State
+from gpustump.engines.contract import PreparedTable, State, Totals
 from gpustump.learners.step_table import VOTES_LIMIT
 
 _FIRST_ROUNDS, _MOST_ROUNDS = 8, 256
@@ -57,11 +56,11 @@ class LookingAhead:
     ----------
     ahead : Ahead
     votes : Votes
-    kind : MadeSplits or MadeStumps
-        Of these votes.
     table : PreparedTable
-    n_to_come : callable
-        Returns how many more rounds early stopping must wait for; None if it never stops.
+    totals : Totals
+        At the start of the run.
+    watch : EarlyStopping or None
+        May end the run.
     offers : Offers or None
         What smoothing rounds choose from.
     """
@@ -70,12 +69,12 @@ class LookingAhead:
         self,
         ahead: Ahead,
         votes: Votes,
-        kind: MadeSplits | MadeStumps,
         table: PreparedTable,
-        n_to_come: Callable[[], int | None],
+        totals: Totals,
+        watch: EarlyStopping | None,
         offers: Offers | None,
     ) -> None:
-        self._ahead, self._kind, self._n_to_come = ahead, kind, n_to_come
+        self._ahead, self._kind, self._watch = ahead, kind_of(votes, totals), watch
         self._largest_size, self._offers = votes.largest_size, offers
         self._made: Columns | None = None
         self._sums_before: list[float] = []  # what counts towards the limit before these rounds
@@ -105,11 +104,7 @@ class LookingAhead:
         if watched is not None and len(watched.scores) > table.n_samples:
             watched = None  # their keys might take more memory than the table
         ahead = begin(votes.plain, watched)
-        if ahead is None:
-            return None
-        n_to_come = (lambda: None) if watch is None else watch.n_to_come
-        kind = kind_of(votes, state.totals)
-        return cls(ahead, votes, kind, table, n_to_come, offers)
+        return None if ahead is None else cls(ahead, votes, table, state.totals, watch, offers)
 
     @property
     def has_more(self) -> bool:
@@ -154,7 +149,7 @@ class LookingAhead:
 
     def _n_wanted(self, at_once: int) -> int:
         wanted = min(max(self._n_rounds, at_once), self._most_rounds)
-        n_to_come = self._n_to_come()
+        n_to_come = None if self._watch is None else self._watch.n_to_come()
         self._n_rounds = min(2 * self._n_rounds, _MOST_ROUNDS)
         return wanted if n_to_come is None else min(wanted, max(n_to_come, _LEAST_ROUNDS))
 

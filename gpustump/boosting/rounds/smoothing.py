@@ -229,7 +229,7 @@ class Offers:
     def __init__(self, smoothing: Smoothing, places: CutPlaces, run: int = 0) -> None:
         self._n_rounds, self._places = smoothing.n_rounds, places
         self._key = mixed(mixed(np.uint64(smoothing.bag)) + np.uint64(run))
-        self._drawn_from, self._draws = -1, _Draws.of_nothing()
+        self._drawn_from, self._draws = -1, _draws_of(np.zeros(0, dtype=np.uint64), places)
 
     @classmethod
     def of(cls, smoothing: Smoothing | None, places: CutPlaces | None, run: int) -> Offers | None:
@@ -242,7 +242,10 @@ class Offers:
         if n_done >= self._n_rounds:
             return ()
         draws = self._drawn(n_done, 1)
-        return [self._places.split(*own) for own in zip(*draws.lists(), strict=True)]
+        return [
+            self._places.split(*own)
+            for own in zip(*(part[0].tolist() for part in draws), strict=True)
+        ]
 
     def cuts(self, n_done: int, n_rounds: int) -> OfferedCuts:
         """What `n_rounds` rounds after `n_done` others offer, for engines that work ahead."""
@@ -277,14 +280,6 @@ class _Draws(NamedTuple):
     features: np.ndarray
     places: np.ndarray
     bits: np.ndarray
-
-    @classmethod
-    def of_nothing(cls) -> _Draws:
-        return cls(*[np.zeros((0, 0), dtype=np.int64)] * 3)
-
-    def lists(self) -> Sequence[Sequence[int]]:
-        """Features, places and bits of the first round."""
-        return [own[0].tolist() for own in self]
 
 
 def _draws_of(keys: np.ndarray, places: CutPlaces) -> _Draws:
