@@ -16,7 +16,7 @@ from gpustump.cli.columns.training import read_training_data
 from gpustump.cli.errors import InputError
 from gpustump.cli.options import parse
 from gpustump.cli.read.files import read_table
-from gpustump.cli.read.table import NUMBER, TEXT, Request, TextOptions, Wanted
+from gpustump.cli.read.table import NUMBER, TEXT, Request, Wanted
 
 pl = pytest.importorskip("polars")
 
@@ -37,7 +37,7 @@ def column(fields: list[str], **options):
     """The column that holds these fields, beside another one."""
     rows = [f"{field}\t{k}" for k, field in enumerate(fields)]
     kinds = {0: options.pop("kind")} if "kind" in options else {}
-    request = Request(lambda header: Wanted(kinds=kinds), TextOptions(**options))
+    request = Request(lambda header: Wanted(kinds=kinds), **options)
     return read("\n".join(["x\tk", *rows]) + "\n", "table.tsv", request).columns[0]
 
 

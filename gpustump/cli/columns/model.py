@@ -13,7 +13,7 @@ import numpy as np
 from gpustump.cli.columns.targets import OffsetColumns, Offsets
 from gpustump.cli.errors import as_input_error
 from gpustump.cli.read.files import model_file, read_table
-from gpustump.cli.read.table import NUMBER, TEXT, InputTable, Request, TextOptions, Wanted
+from gpustump.cli.read.table import NUMBER, TEXT, InputTable, Request, Wanted
 from gpustump.cli.wording import one_line
 from gpustump.data.columns import NUMERIC, TEMPORAL, AsText, Column
 from gpustump.data.readable import temporal_text
@@ -146,7 +146,7 @@ def _request(
         kinds = more(header) | kinds
         return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds, orders)
 
-    return Request(choose, text_options(encoding))
+    return request_of(encoding, choose)
 
 
 def as_in_training(
@@ -161,7 +161,7 @@ def as_in_training(
     return kinds, {at: needed.date_order for needed, at in pairs if needed.date_order}
 
 
-def text_options(encoding: Encoding) -> TextOptions:
-    """How text files are read for a model: as in training."""
+def request_of(encoding: Encoding, choose: Callable[[InputTable], Wanted]) -> Request:
+    """A request for a model's table, whose text is read as in training."""
     decimals = ",." if encoding.decimals == "," else encoding.decimals
-    return TextOptions(fallback=encoding.text_encoding, decimals=decimals, missing=encoding.missing)
+    return Request(choose, None, encoding.text_encoding, decimals, encoding.missing)

@@ -33,7 +33,6 @@ from gpustump.cli.read.table import (
     TEXT,
     InputTable,
     Request,
-    TextOptions,
     UnreadColumn,
     Wanted,
     table_of,
@@ -296,8 +295,8 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
         return Wanted(choice.dropped - choice.others, kinds, orders if arguments.date_order else {})
 
     words = _missing_words(arguments)
-    text = TextOptions(arguments.encoding, None, arguments.decimal, words)
-    return words_removed(read_table(arguments.data, Request(choose, text)), words)
+    request = Request(choose, arguments.encoding, None, arguments.decimal, words)
+    return words_removed(read_table(arguments.data, request), words)
 
 
 def words_removed(table: InputTable, words: tuple[str, ...]) -> InputTable:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.columns.model import LoadedModel, as_in_training, load_model, text_options
+from gpustump.cli.columns.model import LoadedModel, as_in_training, load_model, request_of
 from gpustump.cli.columns.targets import OffsetColumns, target_labels, target_numbers
 from gpustump.cli.columns.training import (
     BREAST_CANCER_TARGET,
@@ -225,7 +225,7 @@ def _request(loaded: LoadedModel, columns: Columns) -> Request:
             kinds[target_at] = TEXT
         return Wanted(frozenset(range(len(header.columns))) - kinds.keys() - others, kinds, orders)
 
-    return Request(choose, text_options(encoding))
+    return request_of(encoding, choose)
 
 
 def _has_text_labels(model: StumpEnsemble) -> bool:

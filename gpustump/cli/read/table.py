@@ -210,29 +210,6 @@ class Wanted:
     date_orders: Mapping[int, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class TextOptions:
-    """How a text file is written.
-
-    Attributes
-    ----------
-    encoding : str or None
-        Of its characters; None for UTF-8.
-    fallback : str or None
-        The encoding of a file that turns out not to be UTF-8; None to refuse it.
-    decimals : str or None
-        The decimal marks: ".", ",", ".," or ",.", the likely one first. None for a point and, if
-        the file is not separated by commas, a comma.
-    missing : tuple of str
-        Words that stand for missing values, beside the known ones.
-    """
-
-    encoding: str | None = None
-    fallback: str | None = None
-    decimals: str | None = None
-    missing: tuple[str, ...] = ()
-
-
 def everything(header: InputTable) -> Wanted:
     """All columns, of whatever kind."""
     return Wanted()
@@ -247,11 +224,22 @@ class Request:
     choose : callable
         Says which columns are wanted, given a table that has their names but no rows. It raises
         an InputError if the file lacks what is needed.
-    text : TextOptions
+    encoding : str or None
+        Of a text file's characters; None for UTF-8.
+    fallback : str or None
+        The encoding of a text file that turns out not to be UTF-8; None to refuse it.
+    decimals : str or None
+        The decimal marks of a text file: ".", ",", ".," or ",.", the likely one first. None for a
+        point and, if the file is not separated by commas, a comma.
+    missing : tuple of str
+        Words in a text file that stand for missing values, beside the known ones.
     """
 
     choose: Callable[[InputTable], Wanted] = everything
-    text: TextOptions = TextOptions()
+    encoding: str | None = None
+    fallback: str | None = None
+    decimals: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 def without_compression(path: str) -> str:

@@ -37,7 +37,6 @@ from gpustump.cli.read.table import (
     TEXT,
     InputTable,
     Request,
-    TextOptions,
     UnreadColumn,
     Wanted,
     check_column_names,
@@ -84,16 +83,15 @@ class _Format(NamedTuple):
 def read_csv(path: str, request: Request) -> InputTable:
     """Read a CSV file, separated by commas, semicolons, bars or tabs; see `files.read_table`."""
     import_polars(path)
-    options = request.text
     try:
-        text = text_of(path, options.encoding)
+        text = text_of(path, request.encoding)
     except NotUtf8Error:
-        if options.encoding is not None or options.fallback is None:
+        if request.encoding is not None or request.fallback is None:
             raise
-        text = text_of(path, options.fallback)
+        text = text_of(path, request.fallback)
     text = text.lstrip(b"\r\n")
     end = _end_of_first_line(text)
-    form = _format(path, text[:end].decode(), text[end : end + 2**16], options)
+    form = _format(path, text[:end].decode(), text[end : end + 2**16], request)
     header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0)
     wanted = request.choose(header)
     frame = _frame(form, text)
@@ -114,7 +112,7 @@ def read_csv(path: str, request: Request) -> InputTable:
 def read_json_lines(path: str, request: Request) -> InputTable:
     """Read a file with a JSON object in each line; see `files.read_table`."""
     pl = import_polars(path)
-    text = text_of(path, request.text.encoding)
+    text = text_of(path, request.encoding)
     with explained(path, "JSON lines"):
         frame = pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
     check_column_names(path, frame.columns)
@@ -208,7 +206,7 @@ def _unpack(path: str, name: str, content: bytes) -> bytes:
     return bytes(zstd.decompress(content))
 
 
-def _format(path: str, line: str, rest: bytes, options: TextOptions) -> _Format:
+def _format(path: str, line: str, rest: bytes, request: Request) -> _Format:
     """The names of the columns, and how the file is written, from its first lines."""
     separator = _separator(path, line)
     names = [name.strip() for name in _row(path, line, separator)]
@@ -217,8 +215,8 @@ def _format(path: str, line: str, rest: bytes, options: TextOptions) -> _Format:
     if len(names) == 1:
         _refuse_title(path, names[0], rest.decode(errors="replace"))
     check_column_names(path, names)
-    decimals = options.decimals or ("." if separator == "," else ".,")
-    return _Format(path, names, separator, Rules(decimals, options.missing))
+    decimals = request.decimals or ("." if separator == "," else ".,")
+    return _Format(path, names, separator, Rules(decimals, request.missing))
 
 
 def _separator(path: str, header: str) -> str:
