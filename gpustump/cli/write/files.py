@@ -158,6 +158,6 @@ def write_model(model: StumpEnsemble, output: OutputFile) -> str:
             return output.write(copy.read_bytes())
     with system_errors_at(f"{output.option} {output.path}"):
         model.save(output.path)
-    # The second is there if the first has gone: absent/../model.json
-    path = next(filter(os.path.exists, (output.path, os.path.realpath(output.path))))
-    return f"{output.path}, {readable_bytes(os.path.getsize(path))}"
+    path = output.path
+    existing = path if os.path.exists(path) else os.path.realpath(path)  # absent/../model.json
+    return f"{path}, {readable_bytes(os.path.getsize(existing))}"
