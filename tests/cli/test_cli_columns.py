@@ -155,7 +155,7 @@ def test_all_columns_with_problems_are_named_in_one_message(command):
     message = command.refuses("train", "table.csv", "--target", "label", "--decimal", ".")
     assert "column 'price' cannot be used: all its values are numbers except 'call us'." in message
     assert "column 'word' cannot be used: it is text with 98 distinct values" in message
-    assert "The same is true of 'length'." in message
+    assert "The same is true of 'length'. Leave them out with --drop word,length" in message
     assert "column 'x' cannot be used: all its values are numbers except 'x'." in message
     assert len(message) < 900
 
@@ -240,6 +240,10 @@ def test_a_column_without_name_and_values_is_left_out(command):
     outcome = told(command)
     assert outcome.err == "gpustump: column '' is left out: it has neither a name nor values\n"
     assert outcome.row("features") == "2"
+    for values in (["1", "2", "2", "3"], ["red", "blue", "blue", "red"]):  # no index
+        rows = [f"{values[k % 4]},{line}" for k, line in enumerate(lines[1:])]
+        Path("table.csv").write_text("\n".join(["," + lines[0], *rows]) + "\n")
+        assert told(command).err == "gpustump: column '' is used as a feature, but has no name\n"
 
 
 def frame_of(n_classes: int = 2) -> pandas.DataFrame:
