@@ -29,6 +29,11 @@ FLOOR = 2.0**-900
 """The smallest weight, in units of the integers; its integer is 1 in any case. XLA flushes
 subnormal numbers to zero, so a smaller weight would vanish there and nowhere else."""
 
+LEAST_PRODUCT = 2.0**-1000
+"""The smallest product of a probability and a factor, before all of a sample are divided by their
+sum: a normal number, far below `FLOOR`. The largest product of a sample is at least `FLOOR`, since
+the largest factor of its region is 1."""
+
 _NEAR_A_POWER = 2.0**-48
 """More than the relative error of `halvings_if_certain`, with that of the bound it is given."""
 

@@ -10,7 +10,7 @@ The probabilities themselves are kept: a step multiplies each by its factor, and
 divided by their sum, added up in the order of the classes. So no exponential is computed on a
 device. Large votes may make all products of a sample tiny. Such products must not be flushed to
 zero, as XLA does with subnormal numbers, since the division by a tiny sum makes them large again.
-So each is kept at `_LEAST_PRODUCT` or above.
+So each is kept at `LEAST_PRODUCT` or above.
 """
 
 from __future__ import annotations
@@ -18,13 +18,9 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import RegionFactors, RegionVotes
-from gpustump.engines.integer_weights import FLOOR
+from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
 from gpustump.engines.reference.integers import Integers, picked_numbers
 from gpustump.engines.worth import Sums
-
-_LEAST_PRODUCT = 2.0**-1000
-"""The smallest product of a probability and a factor: a normal number, far below `FLOOR`. The
-largest product of a sample is at least `FLOOR`, since the largest factor of its region is 1."""
 
 
 class SoftmaxLoss:
@@ -69,7 +65,7 @@ class SoftmaxLoss:
     def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
         """Multiply the probabilities, and divide them by their sum."""
         xp = self._xp
-        least = arrays.scalar(_LEAST_PRODUCT, self._units)
+        least = arrays.scalar(LEAST_PRODUCT, self._units)
         # All products are stored before the first one is added.
         grown = [
             xp.maximum(own * picked_numbers(of_regions, region), least)

@@ -7,10 +7,7 @@ import numpy as np
 from gpustump.engines.cpu.loss.loss import LossByOutput, Piece, by_sample
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
-from gpustump.engines.integer_weights import FLOOR
-
-LEAST_PRODUCT = 2.0**-1000
-"""The smallest product of a probability and a factor; see the reference's file."""
+from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
 
 
 class SoftmaxLoss(LossByOutput):

@@ -14,12 +14,11 @@ import numpy as np
 
 from gpustump.engines.cpu.loss.loss import Loss, Piece
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes_of_classes, repeated, units_of_chunk
-from gpustump.engines.cpu.loss.softmax_loss import LEAST_PRODUCT
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
 from gpustump.engines.cpu.runtime.vectors import adding, copying, dividing, multiplying
 from gpustump.engines.cpu.table.columns import aligned
-from gpustump.engines.integer_weights import FLOOR
+from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
 
 VECTOR = 4
 """Numbers of a vector."""
