@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import math
 import os
 import subprocess
@@ -356,6 +357,7 @@ def test_a_fit_loads_the_kernels_of_its_own_engine_only_and_a_small_one_no_compi
 
 
 def test_an_announcement_goes_to_a_terminal_or_to_the_log(monkeypatch, capsys, caplog):
+    caplog.set_level(logging.WARNING)  # a cluster of other tests may silence pytest's handler
     announcements.announce("training")
     announcements.announce_anywhere("compiling")
     assert capsys.readouterr().err == ""
