@@ -9,7 +9,9 @@ last ones between machines; digests and decision values are compared to the last
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import math
 import random
 import warnings
 from pathlib import Path
@@ -27,6 +29,8 @@ from gpustump import (
     LogitBoostClassifier,
     StumpBoostingRegressor,
 )
+from gpustump.engines import handover, route
+from gpustump.engines.cpu.engine import KERNELS
 
 RECORD = Path(__file__).resolve().parent / "golden" / "fits.json"
 N_SAMPLES, N_FEATURES = 140, 5
@@ -199,6 +203,22 @@ RECORDED = json.loads(RECORD.read_text()) if RECORD.exists() else {}
 
 @pytest.mark.parametrize("fit", FITS, ids=name_of)
 def test_a_fit_gives_what_was_recorded(fit):
+    assert record(fit) == RECORDED[name_of(fit)]
+
+
+@pytest.mark.parametrize("fit", FITS, ids=name_of)
+def test_a_fit_that_goes_over_to_the_kernels_in_the_middle_gives_the_same(fit, monkeypatch):
+    pytest.importorskip("numba")
+    answers = itertools.chain([False] * random.Random(name_of(fit)).randrange(1, 12))
+    load = KERNELS.load
+
+    def loaded_later(*stages: str, waits: bool = True) -> bool:
+        return next(answers, True) and load(*stages)
+
+    monkeypatch.setattr(route, "_waited", math.inf)  # no job is too short
+    monkeypatch.setattr(handover, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(KERNELS, "load", loaded_later)
+    monkeypatch.setattr(KERNELS, "are_coming", lambda *stages: True)
     assert record(fit) == RECORDED[name_of(fit)]
 
 

@@ -193,9 +193,10 @@ del os.environ["GPUSTUMP_KERNELS"]
 
 # %%
 # In CI, `pip install '.[cpu]'` from a checkout of gpustump is enough. The kernels are compiled in
-# the first fit, which takes up to a minute. Tests of small tables can do without:
-# `GPUSTUMP_KERNELS` set to `reference` takes the plain scan, which compiles nothing. To test that
-# no library matters, install `array-api-strict`, too: it allows no more than the standard.
+# the background, and `gpustump kernels --build` compiles them ahead. Tests of small tables can do
+# without: `GPUSTUMP_KERNELS` set to `reference` takes the plain scan, which compiles nothing. To
+# test that no library matters, install `array-api-strict`, too: it allows no more than the
+# standard.
 #
 # gpustump itself is tested in this way: `bash ci/test` trains on every array library that it finds,
 # and runs the CUDA kernels' own sources on the CPU. `bash ci/gpu FOLDER` runs the tests on a GPU.

@@ -1,4 +1,5 @@
-"""The command line: `gpustump train | predict | explain | inspect | audit | export | devices`.
+"""The command line: `gpustump train | predict | explain | inspect | audit | export | devices |
+kernels`.
 
 This file turns the outcome of a command into an exit code: 0 for success; 1 for an audit that found
 a difference; 2, with one line on stderr, for an error that the user can mend; 130 after Ctrl-C; 141

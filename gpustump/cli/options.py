@@ -58,6 +58,7 @@ SUMMARIES = {
     "audit": "train a model again, and compare",
     "export": "write a model as ONNX, C or SQL",
     "devices": "list devices, libraries and engines, and why some cannot be used",
+    "kernels": "show the compiled CPU kernels, or compile them ahead",
     "help": "rules of tables, text files and columns, and the boosting methods",
 }
 
@@ -90,6 +91,12 @@ it was trained; DATA may be in another file format than in training.
 Write a model in another language. Scores and labels are exact; probabilities
 may differ in the last bits. The columns are those of the training table, text
 and dates as they are.
+""",
+    "kernels": """\
+Show where compiled CPU kernels are kept, and which are there. Without --build
+they are compiled in the background when a fit first needs them, once, in a
+minute or two. GPUSTUMP_CACHE_DIR names another folder, for instance to copy it
+into an image. It serves machines with the same CPU, Python, Numba and gpustump.
 """,
     "help": """\
 Explain a topic: tables, text, columns or boosting.
@@ -429,6 +436,10 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     _add_force(add, "OUT")
 
 
+def _add_kernels(parser: Any) -> None:
+    parser.add_argument("--build", action="store_true", help="compile those that are missing")
+
+
 def _add_help(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC", type=_one_of(TOPICS), help="what about")
 
@@ -440,6 +451,7 @@ _OPTIONS = {
     "inspect": _add_inspect,
     "audit": _add_audit,
     "export": _add_export,
+    "kernels": _add_kernels,
     "help": _add_help,
 }
 

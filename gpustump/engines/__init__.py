@@ -13,6 +13,7 @@
     cpu/               compiled kernels for the CPU
     cuda/              compiled kernels for CUDA devices
     cluster/           rows in many places, which answer the CPU engine's search together
+    handover           a run that begins on one engine and goes on with another
     ahead              many rounds in one call of an engine
     prediction         the sum of step functions, by the kernels that suit the table
     running_scores     scores that grow term by term, for stages and early stopping

@@ -200,12 +200,19 @@ class CategoryState:
         self._inner.advance(step)
         self.forget()
 
-    def looking_ahead(self, rule: VoteRule, watched: WatchedSamples | None) -> Ahead | None:
-        """What makes rounds ahead, if the engine can; see `engines.ahead`."""
+    @property
+    def looking_ahead(self) -> Callable[[VoteRule, WatchedSamples | None], Ahead | None] | None:
+        """What begins rounds that are made ahead (`engines.ahead`); None if the engine cannot."""
         begin = getattr(self._inner, "looking_ahead", None)
+        if begin is None:
+            return None
         categories = Categories(self._table.columns, self._table.groups)
-        ahead = None if begin is None else begin(rule, watched, categories)
-        return None if ahead is None else _AheadOfSums(ahead, self.forget)
+
+        def begun(rule: VoteRule, watched: WatchedSamples | None) -> Ahead | None:
+            ahead = begin(rule, watched, categories)
+            return None if ahead is None else _AheadOfSums(ahead, self.forget)
+
+        return begun
 
     def forget(self) -> None:
         """Forget the sums over categories: the samples have changed."""

@@ -6,14 +6,23 @@ costs little beside the steps. Without Numba the array reference makes the steps
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from gpustump.engines.contract import Beginning, Search
+from gpustump.arrays import Array
+from gpustump.engines.ahead import VoteRule
+from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes, Search
+from gpustump.engines.cpu.engine import KERNELS
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.prediction import cpu_kernels_take
-from gpustump.engines.quadrants import PairRun
+from gpustump.engines.quadrants import Pair, PairRun, Place, Turn
 from gpustump.engines.reference.pairs import ArrayPairRun
 from gpustump.engines.reference.state import loss_of
+from gpustump.engines.route import asked_for
+from gpustump.engines.threads import Team
+
+_STAGE = "pairs"
 
 _STEP_SECONDS, _SAMPLE_SECONDS = 2e-4, 2e-8
 """About how long the reference takes for a step of a pair, and for each sample in it."""
@@ -46,8 +55,60 @@ def pair_run(
     """
     units = in_units(sample_weight, search.n_copies)
     seconds = n_steps * (_STEP_SECONDS + len(labels) * _SAMPLE_SECONDS)
-    if not cpu_kernels_take(bins, seconds, "pairs"):
-        return ArrayPairRun(bins, n_bins, loss_of(labels, units, search, beginning))
-    from gpustump.engines.cpu.pairs import KernelPairRun
 
-    return KernelPairRun(bins, n_bins, labels, units, search.loss, beginning)
+    def by_kernels() -> PairRun:
+        from gpustump.engines.cpu.pairs import KernelPairRun
+
+        return KernelPairRun(bins, n_bins, labels, units, search.loss, beginning)
+
+    if cpu_kernels_take(bins, seconds, _STAGE):
+        return by_kernels()
+    run = ArrayPairRun(bins, n_bins, loss_of(labels, units, search, beginning))
+    return HandoverPairRun(run, by_kernels) if KERNELS.are_coming(_STAGE) else run
+
+
+def have_compiled(X: Array) -> None:
+    """Have the kernels of pairs compiled by another process, as pairs of a table come soon."""
+    if asked_for() == "auto" and KERNELS.refusal(X) is None:
+        KERNELS.have_compiled(_STAGE)
+
+
+class HandoverPairRun:
+    """A run that begins on arrays and goes on by kernels when they are ready; see `handover`.
+
+    Parameters
+    ----------
+    run : ArrayPairRun
+    by_kernels : callable
+        Begins the same run by kernels.
+    """
+
+    def __init__(self, run: ArrayPairRun, by_kernels: Callable[[], PairRun]) -> None:
+        self._run: PairRun = run
+        self._by_kernels: Callable[[], PairRun] | None = by_kernels
+        self._steps: list[tuple[Pair, Place, RegionVotes, RegionFactors]] = []
+
+    def cells(self, pair: Pair) -> np.ndarray:
+        return self._run.cells(pair)
+
+    def scores(self, pairs: np.ndarray, l2: float, team: Team) -> np.ndarray:
+        return self._run.scores(pairs, l2, team)
+
+    def advance(self, pair: Pair, place: Place, votes: RegionVotes, factors: RegionFactors) -> None:
+        self._run.advance(pair, place, votes, factors)
+        if self._by_kernels is not None:
+            self._steps.append((pair, place, votes, factors))
+
+    def take_turns(
+        self, steps: Turn, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
+    ) -> int:
+        """By kernels as soon as they are ready: they take the steps so far first."""
+        if at == 0 and self._by_kernels is not None and KERNELS.load(_STAGE, waits=False):
+            run = self._by_kernels()
+            for step in self._steps:
+                run.advance(*step)
+            self._run, self._by_kernels, self._steps = run, None, []
+        return self._run.take_turns(steps, pairs, offers, at, rule)
+
+    def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Turn) -> Array:
+        return self._run.added(scores, bins, pairs, steps)

@@ -135,11 +135,12 @@ def _device_for(X: Array) -> cuda_device.CudaDevice | None:
 def cpu_kernels_take(X: Array, seconds: float, stage: str) -> bool:
     """Whether to use the CPU kernels for work that takes the reference this many seconds.
 
-    As for training, they are loaded only once that saves time; see `route.is_worth_its_start`.
+    As for training, they are loaded only once that saves time (`route.is_worth_its_start`), and
+    nothing waits until they are compiled.
     """
     asked = asked_for()
     if asked == "reference" or KERNELS.refusal(X) is not None:
         return False
     if asked == "auto" and not is_worth_its_start(seconds, stage):
         return False
-    return KERNELS.load(stage)
+    return KERNELS.load(stage, waits=asked != "auto")

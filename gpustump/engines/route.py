@@ -14,6 +14,8 @@ the decision affects nothing but time:
   a GPU for the reference scan.
 * Loading Numba takes half a second in every process. A process with little to do finishes sooner
   without it. So the reference trains until it has worked for about half a second.
+* Kernels that are not compiled yet are compiled by another process. Until then the reference
+  trains, and the kernels take over in the middle of the run.
 * max_memory decides first: an engine that fits is taken before a faster one that does not.
 
 The environment variable GPUSTUMP_KERNELS is for tests and comparisons: "reference" disables the
@@ -37,8 +39,10 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import Engine, Resources, Search, Task, Trainer
 from gpustump.engines.cpu.engine import CODED, KERNELS, PREDICTION, SORTED, START_SECONDS
+from gpustump.engines.cpu.runtime.kernel_folder import are_compiled
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
+from gpustump.engines.handover import handing_over
 from gpustump.engines.reference.engine import REFERENCE
 
 CHOICES = ("auto", "reference", "sorted", "coded", "cuda")
@@ -113,6 +117,8 @@ class Choice:
     resources : Resources
     fallback : Engine or None
         The engine to take if the device's memory is too small for this one.
+    substitute : Engine or None
+        The engine that trains until the kernels of this one are compiled.
     """
 
     route: Route
@@ -120,6 +126,7 @@ class Choice:
     task: Task
     resources: Resources
     fallback: Engine | None = None
+    substitute: Engine | None = None
 
     def prepare(self, rows: Array | None = None) -> Trainer:
         """Make the table, or some rows (n_samples,) of it, ready for the rounds.
@@ -133,10 +140,21 @@ class Choice:
         if rows is not None:
             rows = moved_to_device_of(rows, X)
         with explained_errors(self.route.place), arrays.computing_on(X):
-            table = self.engine.prepare(self.task, rows, self.resources)
             categorical = self.task.categorical
             columns = CategoryColumns.of(X, rows, categorical) if categorical else None
-            return with_sets(Trainer(table, self.engine.start), columns)
+            return with_sets(self._trainer(rows), columns)
+
+    def _trainer(self, rows: Array | None) -> Trainer:
+        def of(engine: Engine) -> Trainer:
+            return Trainer(engine.prepare(self.task, rows, self.resources), engine.start)
+
+        if self.substitute is None:
+            return of(self.engine)
+        names = self.engine.name, *PREDICTION
+        return handing_over(
+            of(self.substitute),
+            lambda: of(self.engine) if KERNELS.load(*names, waits=False) else None,
+        )
 
 
 def choose(
@@ -270,8 +288,9 @@ def kernels_will_train(task: Task) -> bool:
     asked = asked_for()
     if asked == "reference" or CODED.refusal(task) is not None:
         return False
+    engine = _of_kernels(task)[0].name
     is_worth_it = _waited + REFERENCE.seconds(task) >= START_SECONDS
-    return asked != "auto" or is_worth_it or KERNELS.are_loaded(_of_kernels(task)[0].name)
+    return asked != "auto" or KERNELS.are_loaded(engine) or (is_worth_it and are_compiled(engine))
 
 
 def asked_for() -> str:
@@ -346,9 +365,13 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
             needed = readable_bytes(needs[engine.name])
             passed_over += (f"{engine.summary}: it takes {needed}",)
             engine, reason = fitting[0], f"it keeps to max_memory, {readable_bytes(limit)}"
-    if engine is not REFERENCE and not KERNELS.load(engine.name, *PREDICTION):
-        return _on_host(task, resources, passed_over)  # now the kernels refuse
-    return _choice("cpu", engine, reason, task, resources, passed_over)
+    choice = _choice("cpu", engine, reason, task, resources, passed_over)
+    waits = asked_for() != "auto" or limit is not None
+    if engine is REFERENCE or KERNELS.load(engine.name, *PREDICTION, waits=waits):
+        return choice
+    if engine.refusal(task) is None and not waits:
+        return replace(choice, substitute=REFERENCE)
+    return _on_host(task, resources, passed_over)  # now the kernels refuse
 
 
 def _able(task: Task) -> list[Engine]:

@@ -33,6 +33,7 @@ from gpustump.data.parameters import Interactions
 from gpustump.data.readable import caller_level, listed
 from gpustump.data.tables import check_table
 from gpustump.data.weights import ClassWeight
+from gpustump.engines.pair_runs import have_compiled
 from gpustump.engines.route import Route
 from gpustump.estimators import recorded
 from gpustump.estimators.callbacks import FitTasks
@@ -325,6 +326,8 @@ class StumpEstimator(BaseEstimator):
         if settings.votes.kind == "newton":
             first, n_outputs = ready.shares[0].samples, settings.n_outputs(n_classes)
             settings.votes.warn_of_small_weights(*first.mean_weight, n_outputs)
+        if ready.interactions.number != 0:
+            have_compiled(X)  # pairs come after main effects
         with shares_kept(ready.kept, ready.shares, ready.splits, outline) as shares:
             trained = train_bags(X, shares, n_classes, settings, device=device)
         pairs = learn_pairs(X, shares, trained, n_classes, settings, ready.interactions)

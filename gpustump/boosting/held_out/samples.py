@@ -9,8 +9,9 @@ The held-out samples may be split into groups, each in a place of its own; see `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from gpustump import arrays
@@ -60,14 +61,15 @@ class HeldOut:
         `weights.values` only, never `weights.total`, which may be the total of all groups.
     n_outputs : int
         1, or the number of classes.
-    sums : HeldOutSums or None
-        Kernels that add up over the samples; None for array operations.
+    loads_sums : callable, optional
+        Returns kernels that add up over the samples, or None as long as there are none.
     """
 
     classes: Array
     weights: IntegerWeights
     n_outputs: int = 1
-    sums: HeldOutSums | None = None
+    loads_sums: Callable[[], HeldOutSums | None] = lambda: None
+    _found: list[HeldOutSums] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -82,8 +84,16 @@ class HeldOut:
         if n_outputs == 1:
             xp = arrays.namespace_of(classes)
             classes = xp.astype(classes == positive, xp.int64)
-        sums = held_out_sums(classes, weights.values, max(2, n_outputs), n_jobs)
-        return cls(classes, weights, n_outputs, sums)
+        given = classes, weights.values, max(2, n_outputs), n_jobs
+        return cls(classes, weights, n_outputs, functools.partial(held_out_sums, *given))
+
+    @property
+    def sums(self) -> HeldOutSums | None:
+        """Kernels that add up over the samples, as soon as they are loaded; else None."""
+        if not self._found:
+            found = self.loads_sums()
+            self._found.extend([] if found is None else [found])
+        return self._found[0] if self._found else None
 
     @property
     def n_classes(self) -> int:

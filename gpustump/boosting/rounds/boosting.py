@@ -7,6 +7,7 @@ these steps, when to stop, and going on from rounds that were made earlier.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -224,6 +225,7 @@ class Boosting(Iterator[Any]):
         self._model: list[Terms | Batch] = []
         self._is_whole = True
         self._ahead: LookingAhead | None = None
+        self._begin_ahead: Callable[[], LookingAhead | None] | None = None
         with arrays.computing_on(labels):
             beginning = None if offset is None else beginning_of(labels, offset)
             self._state = trainer.start(labels, sample_weight, self._search, beginning)
@@ -301,6 +303,8 @@ class Boosting(Iterator[Any]):
         if self.stop_reason is not None:
             return None
         self._check_whole()
+        if self._begin_ahead is not None:
+            self._ahead = self._begin_ahead()
         made = None if self._ahead is None else self._made_ahead(self._ahead, at_once)
         if made is None:
             with arrays.computing_on(self._labels):
@@ -393,10 +397,15 @@ class Boosting(Iterator[Any]):
         >>> [record.stump.threshold for record in run]
         [1.5, 0.5, 1.5]
         """
+        self._begin_ahead = functools.partial(self._ahead_of_state, watch)
+
+    def _ahead_of_state(self, watch: EarlyStopping | None) -> LookingAhead | None:
+        """What makes rounds ahead, once the engine can; it is asked again as long as it cannot."""
+        if getattr(self._state, "looking_ahead", None) is None:
+            return None
+        self._begin_ahead = None
         with arrays.computing_on(self._labels):
-            self._ahead = LookingAhead.of(
-                self._votes, self._table, self._state, watch, self._offers
-            )
+            return LookingAhead.of(self._votes, self._table, self._state, watch, self._offers)
 
     def _made_ahead(self, ahead: LookingAhead, at_once: int) -> Batch | None:
         """The next rounds, if they are made ahead; the model takes them."""

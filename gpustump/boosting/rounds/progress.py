@@ -7,7 +7,10 @@ says so.
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import warnings
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +80,18 @@ class Bar:
         if self._bar is not None and n_rounds:
             self._bar.total -= n_rounds
             self._bar.refresh()
+
+
+@contextlib.contextmanager
+def counting_bar(total: int, unit: str) -> Iterator[Callable[[], None]]:
+    """A bar over things that are done one by one; what it yields is called after each."""
+    is_shown = is_read() and importlib.util.find_spec("tqdm") is not None
+    bar = _tqdm()(total=total, unit=f" {unit}", leave=False) if is_shown else None
+    try:
+        yield (lambda: None) if bar is None else bar.update
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def _tqdm() -> Any:

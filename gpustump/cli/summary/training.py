@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -320,11 +319,6 @@ def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
 
 
 def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:
-    """How long the fit took, and where; and how long compiling, which is needed once."""
+    """How long the fit took, and where."""
     text = f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"
-    if "gpustump.engines.cpu.runtime.compiling" in sys.modules:
-        from gpustump.engines.cpu.runtime.compiling import seconds_compiling
-
-        if seconds := seconds_compiling():
-            text += f"; {seconds:.1f} s to compile the kernels, once"
     return [("time", text)]

@@ -22,9 +22,12 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import how_to_install
 from gpustump.data.readable import readable_bytes
+from gpustump.engines.announcements import announce_anywhere
 from gpustump.engines.contract import Beginning, PreparedTable, Resources, Search, State, Task
 from gpustump.engines.cpu.runtime import host_memory
+from gpustump.engines.cpu.runtime.building import Builders, wait_for
 from gpustump.engines.cpu.runtime.host_memory import LOADING_BYTES, has_room
+from gpustump.engines.cpu.runtime.kernel_folder import STAGES, are_compiled
 from gpustump.engines.threads import Team, threads_of
 
 if TYPE_CHECKING:
@@ -61,6 +64,7 @@ class Kernels:
         self._loading: dict[tuple[str, ...], _Loading] = {}
         self._problem: str | None = None
         self._bytes_needed = LOADING_BYTES
+        self._builders, self._has_announced = Builders(), False
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(before=self._finish, after_in_child=self._start_anew)
 
@@ -83,15 +87,31 @@ class Kernels:
             for known, loading in [*self._loading.items()]  # another thread may add one
         )
 
-    def load(self, *stages: str) -> bool:
-        """Load the kernels of some stages, by default all; returns False if that fails.
+    def are_coming(self, *stages: str) -> bool:
+        """Whether another process compiles the kernels of some stages, or has just done so."""
+        return self._problem is None and self._builders.are_asked_for(*stages)
+
+    def load(self, *stages: str, waits: bool = True) -> bool:
+        """Load the kernels of some stages, by default all; returns whether they can be used now.
 
         If the kernels do not work, a warning says so once. If only memory was short, a later call
         tries again.
+
+        Parameters
+        ----------
+        stages : str
+        waits : bool
+            Wait for kernels that have to be compiled first. Otherwise they are compiled by another
+            process, and a later call finds them.
         """
+        stages = stages or STAGES
         if self._problem is not None:
             return False
+        if self.are_loaded(*stages):
+            return True
         _release_import_lock()
+        if not self.have_compiled(*stages, waits=waits):
+            return False
         loading = self._loading.get(stages)  # without the lock: many calls ask, and one loads
         if loading is None:
             with self._lock:
@@ -105,12 +125,34 @@ class Kernels:
             self._loading.pop(stages, None)
             self._bytes_needed *= 2
             return False
-        reason = f"{type(problem).__name__}: {problem}"
+        self._refuse(f"{type(problem).__name__}: {problem}")
+        return False
+
+    def have_compiled(self, *stages: str, waits: bool = False) -> bool:
+        """Have another process compile kernels that are not on disk.
+
+        Returns whether they are there now, or no other process can compile them.
+        """
+        if are_compiled(*stages) or not self._builders.start(*stages):
+            return True
+        if not self._has_announced:
+            self._has_announced = True
+            announce_anywhere(
+                "compiling the CPU kernels, once on this machine: up to a minute"
+                + (" ..." if waits else "; until then the reference trains, which is slower")
+            )
+        if waits:
+            wait_for(self._builders, *stages)
+        problem = self._builders.problem(*stages)
+        if problem is not None and "MemoryError" not in problem:
+            self._refuse(problem)
+        return are_compiled(*stages)
+
+    def _refuse(self, reason: str) -> None:
         self._problem = f"Numba is installed but does not work: {reason}"
         warnings.warn(
-            f"{self._problem}. The reference is used instead, which is slower.", stacklevel=2
+            f"{self._problem}. The reference is used instead, which is slower.", stacklevel=3
         )
-        return False
 
     def _finish(self) -> None:
         """Before a fork: wait for what is being loaded."""
@@ -119,7 +161,7 @@ class Kernels:
 
     def _start_anew(self) -> None:
         """In a forked child: drop the parent's locks and threads."""
-        self._lock = threading.Lock()
+        self._lock, self._builders = threading.Lock(), Builders()
         self._loading = {name: own for name, own in self._loading.items() if own.has_ended}
 
 

@@ -2,8 +2,7 @@
 
 Because types are declared, nothing is compiled later, in the middle of a fit, and an array of
 another type or layout is an error rather than one more version. The first import on a machine takes
-up to a minute, and announces that. If no folder can be written to, every process compiles the
-kernels anew.
+up to a minute; a process of its own does that where it can (`building`).
 
 A signature is text as Numba takes it. It may also use the names of *groups* of arrays:
 
@@ -30,29 +29,26 @@ the process ends with a segmentation fault. Kernels may return groups to each ot
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib
-import time
+import os
+import pickle
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import numba
 import numpy as np
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 
 from gpustump.engines.announcements import announce_anywhere
-from gpustump.engines.cpu.runtime.compile_turns import TURNS
-from gpustump.engines.cpu.runtime.kernel_cache import KernelCache
+from gpustump.engines.cpu.runtime.host_memory import COMPILING_BYTES, has_room
+from gpustump.engines.cpu.runtime.kernel_folder import STAGES, kernel_folder
 from gpustump.engines.threads import watch_with
-
-STAGES = (
-    "coded",
-    "sorted",
-    "pairs",
-    "predict.prediction",
-    "predict.pair_scores",
-    "predict.running_scores",
-    "predict.held_out_sums",
-)
-"""The files that a fit or a prediction imports; these import all other files with kernels."""
 
 Integers = Annotated[np.ndarray, "int64[::1]"]
 Floats = Annotated[np.ndarray, "float64[::1]"]
@@ -64,8 +60,10 @@ Group = TypeVar("Group", bound=type)
 _groups: dict[str, type] = {}
 _records: dict[str, np.dtype] = {}
 
-_seconds: dict[str, float] = {}
 _has_compiled = False
+
+listeners: list[Callable[[], None]] = []
+"""Called after each kernel that is compiled, or found on disk."""
 
 
 def group(cls: Group) -> Group:
@@ -108,50 +106,88 @@ def _compiling(
 ) -> Callable[[Callable[..., Any]], Any]:
     def compiled(function: Callable[..., Any]) -> Any:
         types = [names.type_of(text) for text in signatures for names in _versions(versions)]
-        try:
-            return _compiled(function, types, options, cache=True)
-        except (RuntimeError, OSError):  # no folder to keep it in, or a full one
-            return _compiled(function, types, options, cache=False)
+        return _compiled(function, types, options)
 
     return compiled
 
 
 def load(*stages: str) -> None:
-    """Import kernels, compiling them if this machine has not done so yet."""
-    with TURNS.loading():
-        for stage in stages or STAGES:
-            if stage not in _seconds:
-                started = time.perf_counter()
-                importlib.import_module(f"gpustump.engines.cpu.{stage}")
-                _seconds[stage] = time.perf_counter() - started
-        watching = importlib.import_module("gpustump.engines.cpu.runtime.watching")
+    """Import kernels, compiling those that are not on disk."""
+    for stage in stages or STAGES:
+        importlib.import_module(f"gpustump.engines.cpu.{stage}")
+    watching = importlib.import_module("gpustump.engines.cpu.runtime.watching")
     watch_with(watching.watch)
 
 
-def seconds_compiling() -> float:
-    """How long loading the kernels took in this process if some were compiled; otherwise 0."""
-    return sum(_seconds.values()) if _has_compiled else 0.0
-
-
 def _compiled(
-    function: Callable[..., Any],
-    signatures: Sequence[Any],
-    options: dict[str, bool],
-    *,
-    cache: bool,
+    function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, bool]
 ) -> Any:
     njit: Any = numba.njit
     dispatcher = njit(nogil=True, boundscheck=False, error_model="numpy", **options)(function)
     if hasattr(dispatcher, "compile"):  # otherwise a plain function: Numba is switched off
-        if cache:
-            dispatcher._cache = KernelCache(function)
+        folder = kernel_folder()
+        if folder is not None and function.__module__.startswith("gpustump."):
+            dispatcher._cache = KernelCache(folder, function)  # it knows no other sources
         for signature in signatures:
             dispatcher.compile(signature)
             _notice(dispatcher)
+        for listener in listeners:
+            listener()
         dispatcher.disable_compile()
         if "no_cpython_wrapper" in options:
             dispatcher._clear()  # what Python would call; kernels find the compiled versions
     return dispatcher
+
+
+class KernelCache(NullCache):
+    """Numba's cache of one function: a file for each signature.
+
+    A file is written whole before it gets its name, and one name always stands for the same
+    kernel. So processes may read and write at the same time.
+
+    Parameters
+    ----------
+    folder : Path
+    function : callable
+        Not compiled yet.
+    """
+
+    def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
+        self._folder = folder
+        self._name = f"{function.__module__}.{function.__qualname__}"
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def load_overload(self, sig: object, target_context: Any) -> Any:
+        """The kernel for these types from disk; None if this process must compile it.
+
+        Raises
+        ------
+        MemoryError
+            If it must, and there is not enough memory.
+        """
+        target_context.refresh()
+        with contextlib.suppress(FileNotFoundError):
+            kept = pickle.loads(self._file(sig).read_bytes())
+            return CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
+        if not has_room(COMPILING_BYTES):
+            raise MemoryError("There is not enough memory to compile the CPU kernels.")
+        return None
+
+    def save_overload(self, sig: object, data: Any) -> None:
+        """Keep a compiled kernel, if there is a folder with room for it."""
+        content, file = dumps(data._reduce()), self._file(sig)  # type: ignore[no-untyped-call]
+        whole = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+        with contextlib.suppress(OSError):
+            whole.write_bytes(content)
+            whole.replace(file)
+
+    def _file(self, sig: object) -> Path:
+        types = hashlib.sha256(repr(sig).encode()).hexdigest()[:12]
+        return self._folder / f"{self._name}-{types}.kernel"
 
 
 def _notice(dispatcher: Any) -> None:

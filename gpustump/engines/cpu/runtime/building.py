@@ -1,0 +1,155 @@
+"""Kernels that are not on disk are compiled by a process of its own, so that nobody waits for them.
+
+The process compiles what it is asked for, and goes on if the one that started it ends. A lock, a
+file beside the kernels, lets one such process work at a time; the others find the kernels on disk
+when their turn comes. The system releases the lock when a process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gpustump.engines.cpu.runtime.kernel_folder import (
+    SETTING,
+    STAGES,
+    are_compiled,
+    kernel_folder,
+    note_compiled,
+)
+
+_PATIENCE = 180.0
+"""Seconds to wait for another process that compiles; it may have been stopped."""
+
+_PROGRAM = """
+import sys
+sys.path[:] = {path!r}
+from gpustump.engines.cpu.runtime.building import build_behind
+build_behind(*{stages!r})
+"""
+
+
+class Builders:
+    """The processes that compile for this one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._builders: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, *stages: str) -> bool:
+        """Have stages compiled that are not yet; returns False if no process can be started."""
+        with self._lock:
+            missing = [s for s in stages if s not in self._builders and not are_compiled(s)]
+            if not missing:
+                return True
+            folder = kernel_folder()
+            if folder is None:
+                return False
+            for stage in missing:  # what an earlier process noted
+                _problem_file(folder, stage).unlink(missing_ok=True)
+            program = _PROGRAM.format(path=sys.path, stages=tuple(missing))
+            try:
+                builder = subprocess.Popen(
+                    [sys.executable, "-c", program],
+                    env={**os.environ, SETTING: str(folder.parent)},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C at the terminal does not reach it
+                )
+            except (OSError, ValueError, TypeError):  # no program, no memory, no more processes
+                return False
+            self._builders |= dict.fromkeys(missing, builder)
+            return True
+
+    def are_at_work(self, *stages: str) -> bool:
+        """Whether any of some stages is still being compiled."""
+        builders = [self._builders[stage] for stage in stages if stage in self._builders]
+        return any(builder.poll() is None for builder in builders)
+
+    def are_asked_for(self, *stages: str) -> bool:
+        """Whether a process was started for each of some stages, and none has failed."""
+        return {*stages} <= {*self._builders} and self.problem(*stages) is None
+
+    def problem(self, *stages: str) -> str | None:
+        """Why some stages could not be compiled; None as long as no reason is known."""
+        folder = kernel_folder()
+        for stage in stages:
+            if folder is None or self.are_at_work(stage) or are_compiled(stage):
+                continue
+            if stage in self._builders:
+                with contextlib.suppress(OSError):
+                    return _problem_file(folder, stage).read_text()
+                code = self._builders[stage].returncode
+                return f"the process that compiles the kernels ended with code {code}"
+        return None
+
+
+def build(*stages: str, told: Callable[[], None] | None = None) -> None:
+    """Compile stages that are not on disk, and note that they are.
+
+    Parameters
+    ----------
+    stages : str
+        In the order in which they are needed; by default all.
+    told : callable, optional
+        Called after each kernel, of which all stages together have `n_kernels`.
+    """
+    folder = kernel_folder()
+    with _turn(folder):
+        for stage in [own for own in stages or STAGES if not are_compiled(own)]:
+            from gpustump.engines.cpu.runtime import compiling  # not before this process's turn
+
+            compiling.listeners[:] = [] if told is None else [told]
+            try:
+                compiling.load(stage)
+            except Exception as error:
+                if folder is not None:
+                    _problem_file(folder, stage).write_text(f"{type(error).__name__}: {error}")
+                raise
+            note_compiled(stage)
+
+
+def build_behind(*stages: str) -> None:
+    """`build` in a process of its own, while somebody waits for an answer in another."""
+    if hasattr(os, "nice"):
+        os.nice(5)
+    folder = kernel_folder()
+
+    def go_on() -> None:
+        if folder is None or not folder.exists():  # it was the other process's own
+            sys.exit()
+
+    build(*stages, told=go_on)
+
+
+def wait_for(builders: Builders, *stages: str) -> None:
+    """Wait until stages are compiled, or cannot be."""
+    while builders.are_at_work(*stages):
+        time.sleep(0.02)
+
+
+def _problem_file(folder: Path, stage: str) -> Path:
+    return folder / f"{stage}.problem"
+
+
+@contextlib.contextmanager
+def _turn(folder: Path | None) -> Iterator[None]:
+    """Wait for the folder's lock, but not for ever; a folder without locks needs none."""
+    from filelock import FileLock
+
+    lock = None if folder is None else FileLock(folder / "compiling.lock", thread_local=False)
+    if lock is not None:
+        with contextlib.suppress(OSError, NotImplementedError):  # a timeout is an OSError, too
+            lock.acquire(timeout=_PATIENCE)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            lock.release()

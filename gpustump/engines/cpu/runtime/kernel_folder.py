@@ -1,0 +1,164 @@
+"""Where compiled kernels are kept: a folder for one version of the sources, Numba, and the CPU.
+
+A compiled kernel contains the kernels that it calls and the constants that it uses, which may be
+defined in other files. Numba checks only whether the kernel's own file has changed, so after an
+edit elsewhere it would load a mixture of old and new code. Here the folder's name is a hash of all
+the sources, of Numba's version, and of Python and the CPU for which code is made. The folders of
+other sources are removed as soon as something is written. Those of other versions of Numba, and of
+other CPUs, stay: environments and machines may share one installation.
+
+The folder lies in GPUSTUMP_CACHE_DIR if that is set. Otherwise it is beside the sources, or in the
+user's cache, or, where neither can be written to, in a temporary folder of this process.
+
+When all kernels of a stage are there, a file says so.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import importlib.metadata
+import importlib.resources
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+SETTING = "GPUSTUMP_CACHE_DIR"
+
+STAGES = (
+    "coded",
+    "sorted",
+    "pairs",
+    "predict.prediction",
+    "predict.pair_scores",
+    "predict.running_scores",
+    "predict.held_out_sums",
+)
+"""The files that a fit or a prediction imports; these import all other files with kernels."""
+
+_ROOMS, _WITHOUT_KERNELS = ("engines", "learners"), ("cuda", "reference")
+"""Folders in the package with all that is compiled into kernels, and folders in these that have
+nothing of that kind."""
+
+_FOLDER = "kernels-"
+"""What the names of the folders begin with."""
+
+
+@functools.cache
+def kernel_folder() -> Path | None:
+    """The folder, which exists; None if none can be made.
+
+    Kernels can be added to it, unless all are there.
+    """
+    name = f"{_FOLDER}{sources_hash()}-numba-{importlib.metadata.version('numba')}-{target_hash()}"
+    for place in _places():
+        folder = place / name
+        if all(_note(folder, stage).exists() for stage in STAGES):
+            return folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError:
+            continue
+        _remove_other_sources(place)
+        return folder
+    return None
+
+
+def _note(folder: Path, stage: str) -> Path:
+    return folder / f"{stage}.done"
+
+
+def are_compiled(*stages: str) -> bool:
+    """Whether all kernels of some stages are in the folder."""
+    folder = kernel_folder()
+    return folder is not None and all(_note(folder, stage).exists() for stage in stages)
+
+
+def note_compiled(stage: str) -> None:
+    """Note that all kernels of a stage are in the folder."""
+    folder = kernel_folder()
+    if folder is not None:
+        _note(folder, stage).touch()
+
+
+@functools.cache
+def sources_hash() -> str:
+    """A hash of everything that the kernels' code depends on, 16 hexadecimal digits."""
+    found = hashlib.sha256()
+    for name, content in _sources():
+        found.update(f"{name} {len(content)}\n".encode() + content)
+    return found.hexdigest()[:16]
+
+
+@functools.cache
+def target_hash() -> str:
+    """A hash of what Numba makes code for, 8 hexadecimal digits: Python, the system, the CPU.
+
+    As for Numba, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES stand for another CPU than this one.
+    """
+    import llvmlite.binding
+
+    name = os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name()
+    features = os.environ.get("NUMBA_CPU_FEATURES")
+    if features is None:
+        features = llvmlite.binding.get_host_cpu_features().flatten()
+    python = sys.implementation.cache_tag, platform.system(), platform.machine()
+    return hashlib.sha256(repr((python, name, features)).encode()).hexdigest()[:8]
+
+
+def n_kernels() -> int:
+    """How many kernels all sources declare."""
+    return sum(
+        content.count(b"\n@kernel(") + content.count(b"\n@inner(") for _, content in _sources()
+    )
+
+
+def _places() -> Iterator[Path]:
+    wanted = os.environ.get(SETTING)
+    if wanted:
+        yield Path(wanted)
+        return
+    yield Path(__file__).parent.parent / "__pycache__"
+    import platformdirs
+
+    yield Path(platformdirs.user_cache_dir("gpustump", appauthor=False))
+    try:
+        temporary = tempfile.mkdtemp(prefix="gpustump-")
+    except OSError:
+        return
+    atexit.register(_remove_own, temporary, os.getpid())
+    yield Path(temporary)
+
+
+def _remove_own(folder: str, process: int) -> None:
+    if os.getpid() == process:  # not in a fork
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sources() -> Iterator[tuple[str, bytes]]:
+    """Names and contents of all files in these folders."""
+    package = importlib.resources.files(__package__.partition(".")[0])
+    for room in _ROOMS:
+        yield from _sources_in(package.joinpath(room), room)
+
+
+def _sources_in(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for own in sorted(folder.iterdir(), key=lambda own: own.name):
+        if own.name.endswith(".py"):
+            yield f"{name}/{own.name}", own.read_bytes()
+        elif own.is_dir() and own.name not in _WITHOUT_KERNELS:
+            yield from _sources_in(own, f"{name}/{own.name}")
+
+
+def _remove_other_sources(place: Path) -> None:
+    for other in place.glob(f"{_FOLDER}*"):
+        if not other.name.startswith(f"{_FOLDER}{sources_hash()}-"):
+            shutil.rmtree(other, ignore_errors=True)
