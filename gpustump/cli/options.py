@@ -364,7 +364,7 @@ def _option_value(value: object) -> str:
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     add = _Adder(parser)
     _add_table_to_table(add)
-    add("--id", "COLUMN", None, "carry this column; without it, rows are numbered from 1")
+    add("--id", "COLUMN", _word, "carry this column; without it, rows are numbered from 1")
     _add_offsets(add)
     _add_proba(parser, "with or without the probabilities (default: with)", default=True)
     _add_force(add, "OUT")

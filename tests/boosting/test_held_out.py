@@ -66,7 +66,7 @@ def watched(classes, weights: IntegerWeights, n_outputs: int, has_kernels: bool 
         from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
 
         sums = HeldOutSums(classes, weights.values, max(2, n_outputs))
-    return HeldOut(classes, weights, n_outputs, sums)
+    return HeldOut(classes, weights, n_outputs, lambda: sums)
 
 
 def score_of(scoring, classes, weights, scores, link="logistic", n_classes: int = K) -> float:

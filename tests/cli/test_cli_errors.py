@@ -146,7 +146,7 @@ OPTION_REFUSALS = {
 
 COMMAND_REFUSALS = {
     "trian": "unknown command 'trian'; the commands are train, predict, explain, inspect, audit, "
-    "export, devices, help. Did you mean 'train'?",
+    "export, devices, kernels, help. Did you mean 'train'?",
     "table.npy": "unknown command 'table.npy'; the commands are train",
     "--nope": "the following arguments are required: COMMAND (see gpustump --help)",
     "train a.npy b.npy": "unexpected argument 'b.npy'",

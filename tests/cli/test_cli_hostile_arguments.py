@@ -42,6 +42,7 @@ GOOD = {
     "audit": ["model.json", "t.csv"],
     "export": ["model.json", "--to", "c", "-o", "out.h"],
     "devices": [],
+    "kernels": [],
     "help": ["text"],
 }
 """Arguments that each command takes; the files come first."""
@@ -87,6 +88,7 @@ def files(command: Command) -> Command:
     return command
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of learning rates that cannot serve
 def test_nonsense_in_any_place_is_one_line_or_taken(files: Command) -> None:
     wrong = list(wrong_commands())
     random.Random(0).shuffle(wrong)
@@ -116,6 +118,7 @@ def test_nonsense_that_used_to_end_in_a_traceback_is_one_line(files):
         (["explain", "model.json", "t.csv", "--row=--"], "argument --row: "),
         (["train", "t.csv", "--target", "y", "--bags", "9" * 50], f"at most {MOST_BAGS}"),
         (["train", "t.csv", "--target", "y", "--missing", "\udcff"], r"must be text; got '\udcff'"),
+        (["predict", "model.json", "t.csv", "--id", "\udcff"], r"must be text; got '\udcff'"),
         (["predict", "a\0b.json", "t.csv"], r"an argument holds a zero byte: 'a\x00b.json'"),
         (["inspect", "x" * 10_000], " ... "),
     ):

@@ -275,7 +275,7 @@ def watched(random: np.random.Generator, n_samples: int, n_outputs: int) -> list
     spread = random.choice([0.0, 9.0])
     weights = IntegerWeights.of(np.exp(random.normal(scale=spread, size=n_samples)))
     kernels = HeldOutSums(classes, weights.values, n_classes, 2)
-    return [HeldOut(classes, weights, n_outputs, sums) for sums in (None, kernels)]
+    return [HeldOut(classes, weights, n_outputs, lambda s=s: s) for s in (None, kernels)]
 
 
 def any_scores(random: np.random.Generator, n_samples: int, n_outputs: int) -> np.ndarray:
