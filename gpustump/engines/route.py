@@ -365,11 +365,12 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
             needed = readable_bytes(needs[engine.name])
             passed_over += (f"{engine.summary}: it takes {needed}",)
             engine, reason = fitting[0], f"it keeps to max_memory, {readable_bytes(limit)}"
-    choice = _choice("cpu", engine, reason, task, resources, passed_over)
     waits = asked_for() != "auto" or limit is not None
     if engine is REFERENCE or KERNELS.load(engine.name, *PREDICTION, waits=waits):
-        return choice
+        return _choice("cpu", engine, reason, task, resources, passed_over)
     if engine.refusal(task) is None and not waits:
+        reason += "; until its kernels are compiled, the reference trains"
+        choice = _choice("cpu", engine, reason, task, resources, passed_over)
         return replace(choice, substitute=REFERENCE)
     return _on_host(task, resources, passed_over)  # now the kernels refuse
 

@@ -109,7 +109,6 @@ def test_no_more_sorted_bins_are_kept_than_allowed(budget):
     for feature in [0, 1, 2, 3, 4, 5, 0, 5, 2]:
         every = np.arange(made.layout.n_bins[feature])
         order, starts, _ = made.bins.sorted_bins(feature, every)
-        assert made.bins.are_sorted(feature).all()
         samples = order & 0x7FFFFFFF
         assert samples.tolist() == np.argsort(X[:, feature], kind="stable").tolist()
         assert starts.tolist() == made.layout.offset[made.layout.slots(feature)].tolist()

@@ -356,6 +356,18 @@ def test_a_fit_loads_the_kernels_of_its_own_engine_only_and_a_small_one_no_compi
         assert found == f"gpustump.engines.cpu.{engine}"
 
 
+@needs_numba
+def test_until_kernels_are_compiled_the_reference_trains_unless_memory_is_limited(monkeypatch):
+    monkeypatch.setattr(route.KERNELS, "load", lambda *stages, waits=True: waits)
+    task = Task(np.zeros((10_000, 30)), 10_000, n_rounds=1000)
+    chosen = route.choose(task)
+    assert chosen.route.engine == "sorted"
+    assert chosen.substitute is route.REFERENCE
+    assert "until its kernels are compiled, the reference trains" in str(chosen.route)
+    limited = route.choose(task, Resources(max_memory=10**9))
+    assert (limited.route.engine, limited.substitute) == ("sorted", None)
+
+
 def test_an_announcement_goes_to_a_terminal_or_to_the_log(monkeypatch, capsys, caplog):
     caplog.set_level(logging.WARNING)  # a cluster of other tests may silence pytest's handler
     announcements.announce("training")

@@ -95,11 +95,6 @@ class SortedRows:
         self._keep(feature, held)
         return SortedSamples(held.order, held.starts[wanted], wanted)
 
-    def are_sorted(self, feature: int) -> np.ndarray:
-        """Which of a feature's bins are sorted, (n_bins,) of bool."""
-        known: np.ndarray = self._of(feature).starts >= 0
-        return known
-
     def sorted_bin(self, feature: int, bin_: int) -> np.ndarray:
         """The samples of one bin by increasing value."""
         order, (start,), bins = self.sorted_bins(feature, np.asarray([bin_]))
