@@ -40,7 +40,7 @@ from gpustump.data.readable import counted
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import Beginning
 from gpustump.engines.integer_weights import IntegerWeights
-from gpustump.engines.pair_runs import pair_run
+from gpustump.engines.pair_runs import gain_from_threads, pair_run
 from gpustump.engines.quadrants import PairRun, Turn
 from gpustump.engines.threads import Team, threads_of
 from gpustump.learners.category_split import CategorySplit
@@ -139,8 +139,8 @@ def learn_pairs(
         found[bag] = _tables_of_bag(own, pairs, bag)
 
     # One bag takes less memory than its main effects did.
-    is_limited = settings.resources.max_memory is not None
-    Team(1 if is_limited else threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
+    one_by_one = settings.resources.max_memory is not None or not gain_from_threads(int(X.shape[0]))
+    Team(1 if one_by_one else threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
     return _finished(own, pairs, [found[bag] for bag in range(len(shares))])
 
 
