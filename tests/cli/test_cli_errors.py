@@ -94,7 +94,7 @@ TEXT_REFUSALS = {
     ("utf16.csv", "label"): "utf16.csv is not utf-16 text: ",
     ("latin.csv", "label"): "latin.csv is not UTF-8 text",
     ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
-    ("twice.csv", "label"): "two columns named 'label'; rename one of them",
+    ("twice.csv", "label"): "several columns named 'label'; rename all but one of them",
     ("wide.csv", "label"): "distinct numbers that are too large to be told apart",
     ("table.txt", "label"): "the name must end in that of its format, such as .csv",
     ("plain.parquet", "label"): "plain.parquet cannot be read as Parquet: ",

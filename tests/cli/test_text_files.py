@@ -414,9 +414,13 @@ def test_an_order_that_a_value_contradicts_is_refused(command):
     )
 
 
-def test_the_reader_says_that_numbers_have_signs_and_refuses_repeated_names():
-    found = read('a,b\n"$1,200",1%\n$5,2%\n')
-    assert found.notes == ("numbers with signs, or marks between thousands, in 'a', 'b'",)
+def test_the_reader_says_that_numbers_have_signs_and_that_names_are_repeated():
+    found = read('a,b,a,a_2\n"$1,200",1%,3,4\n$5,2%,6,7\n')
+    assert found.names == ["a", "b", "a_3", "a_2"]
+    assert found.notes == (
+        "several columns are named 'a': the last is 'a_3'",
+        "numbers with signs, or marks between thousands, in 'a', 'b'",
+    )
     assert found.columns[0].numbers().tolist() == [1200, 5]
-    with pytest.raises(InputError, match="two columns named 'a'; rename one of them"):
-        read("a,b,a\n1,2,3\n")
+    with pytest.raises(InputError, match="several columns named 'a'"):
+        found.position("a", "--target")

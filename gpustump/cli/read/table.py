@@ -63,6 +63,8 @@ class InputTable(ColumnTable):
         How the dates of columns begin, by the columns' positions, where that is a question.
     decimals : str or None
         The decimal mark, where the other one is between thousands.
+    repeated : mapping of str to str
+        Names that several columns had, and what the last of them is called now.
     """
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class InputTable(ColumnTable):
     notes: tuple[str, ...] = ()
     date_orders: Mapping[int, DateOrder] = field(default_factory=dict)
     decimals: str | None = None
+    repeated: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -91,6 +94,11 @@ class InputTable(ColumnTable):
             If there is no such column; the message lists the columns.
         """
         names = self.names
+        if name in self.repeated:
+            raise InputError(
+                f"{option}: {self.source} has several columns named {quoted(name)}; rename all but "
+                "one of them."
+            )
         if self.named and name in names:
             return names.index(name)
         if self.matrix is None or not re.fullmatch(r"-?\d+", name):

@@ -12,7 +12,7 @@ import gzip
 import io
 import lzma
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -70,12 +70,15 @@ class _Format(NamedTuple):
     path : str
     names : list of str
         Of the columns.
+    repeated : dict of str to str
+        Names that several columns have, and what the last of them is called here.
     separator : str
     rules : Rules
     """
 
     path: str
     names: list[str]
+    repeated: dict[str, str]
     separator: str
     rules: Rules
 
@@ -92,7 +95,7 @@ def read_csv(path: str, request: Request) -> InputTable:
     text = text.lstrip(b"\r\n")
     end = _end_of_first_line(text)
     form = _format(path, text[:end].decode(), text[end : end + 2**16], request)
-    header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0)
+    header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0, repeated=form.repeated)
     wanted = request.choose(header)
     frame = _frame(form, text)
     del text
@@ -214,9 +217,10 @@ def _format(path: str, line: str, rest: bytes, request: Request) -> _Format:
         raise InputError(f"{path} has no columns.")
     if len(names) == 1:
         _refuse_title(path, names[0], rest.decode(errors="replace"))
-    check_column_names(path, names)
+    check_column_names(path, [name for name in names if not name])
+    names, repeated = _told_apart(names)
     decimals = request.decimals or ("." if separator == "," else ".,")
-    return _Format(path, names, separator, Rules(decimals, request.missing))
+    return _Format(path, names, repeated, separator, Rules(decimals, request.missing))
 
 
 def _separator(path: str, header: str) -> str:
@@ -250,6 +254,22 @@ def _refuse_title(path: str, name: str, rest: str) -> None:
             f"next line has {counted(len(fields), 'field')}. If there is a title or a comment "
             "above the names of the columns, remove it."
         )
+
+
+def _told_apart(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Names that differ: x, x_2, ... for those that were x. And the last one of each such name."""
+    found, repeated, taken = list[str](), dict[str, str](), set[str]()
+    given = {*names}
+    for name in names:
+        number, own = 1, name
+        while own in taken or (own != name and own in given):
+            number += 1
+            own = f"{name}_{number}"
+        if own != name:
+            repeated[name] = own
+        found.append(own)
+        taken.add(own)
+    return found, repeated
 
 
 def _end_of_first_line(text: bytes) -> int:
@@ -425,6 +445,8 @@ def _notes(form: _Format, numbers: Mapping[int, Numbers]) -> tuple[str, ...]:
     notes = list[str]()
     commas = [form.names[j] for j, own in numbers.items() if own.style == "commas"]
     written = [form.names[j] for j, own in numbers.items() if own.style == "written"]
+    for name, last in form.repeated.items():
+        notes.append(f"several columns are named {quoted(name)}: the last is {quoted(last)}")
     if form.separator != _usual_separator(form.path):
         notes.append(f"separated by {SEPARATORS[form.separator]}")
     if commas:
