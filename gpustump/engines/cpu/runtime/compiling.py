@@ -171,15 +171,16 @@ class KernelCache(NullCache):
         """
         target_context.refresh()
         with contextlib.suppress(FileNotFoundError):
-            kept = pickle.loads(self._file(sig).read_bytes())
-            return CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
+            target, kept = pickle.loads(self._file(sig).read_bytes())
+            if target == target_context.codegen().magic_tuple():
+                return CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
         if not has_room(COMPILING_BYTES):
             raise MemoryError("There is not enough memory to compile the CPU kernels.")
         return None
 
     def save_overload(self, sig: object, data: Any) -> None:
         """Keep a compiled kernel, if there is a folder with room for it."""
-        content, file = dumps(data._reduce()), self._file(sig)  # type: ignore[no-untyped-call]
+        content, file = dumps((data.codegen.magic_tuple(), data._reduce())), self._file(sig)  # type: ignore[no-untyped-call]
         whole = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         with contextlib.suppress(OSError):
             whole.write_bytes(content)

@@ -103,15 +103,22 @@ def target_hash() -> str:
     """A hash of what Numba makes code for, 8 hexadecimal digits: Python, the system, the CPU.
 
     As for Numba, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES stand for another CPU than this one.
+    Nothing of Numba is imported, so that a fork or Ctrl-C cannot leave half of it; each kernel's
+    file has the exact target (`compiling.KernelCache`).
     """
-    import llvmlite.binding
-
-    name = os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name()
-    features = os.environ.get("NUMBA_CPU_FEATURES")
-    if features is None:
-        features = llvmlite.binding.get_host_cpu_features().flatten()
+    asked = [os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")]
+    cpu = asked if asked[0] else [*asked, *_this_cpu()]
     python = sys.implementation.cache_tag, platform.system(), platform.machine()
-    return hashlib.sha256(repr((python, name, features)).encode()).hexdigest()[:8]
+    return hashlib.sha256(repr((python, cpu)).encode()).hexdigest()[:8]
+
+
+def _this_cpu() -> list[str]:
+    """What distinguishes this CPU from others that cannot run the same code."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").partition("\n\n")[0].splitlines()
+    except OSError:
+        return [platform.processor()]
+    return [own for own in lines if own.startswith(("model name", "flags", "Features", "CPU part"))]
 
 
 def n_kernels() -> int:
