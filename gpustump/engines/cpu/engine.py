@@ -146,6 +146,8 @@ class Kernels:
         problem = self._builders.problem(*stages)
         if problem is not None and "MemoryError" not in problem:
             self._refuse(problem)
+        elif problem is not None and waits:
+            self._bytes_needed *= 2  # until `refusal` says so
         return are_compiled(*stages)
 
     def _refuse(self, reason: str) -> None:

@@ -142,14 +142,12 @@ def _problem_file(folder: Path, stage: str) -> Path:
 @contextlib.contextmanager
 def _turn(folder: Path | None) -> Iterator[None]:
     """Wait for the folder's lock, but not for ever; a folder without locks needs none."""
-    from filelock import FileLock
+    with contextlib.ExitStack() as held:
+        # Numba may be here without filelock; a timeout is an OSError, too.
+        with contextlib.suppress(ImportError, OSError, NotImplementedError):
+            from filelock import FileLock
 
-    lock = None if folder is None else FileLock(folder / "compiling.lock", thread_local=False)
-    if lock is not None:
-        with contextlib.suppress(OSError, NotImplementedError):  # a timeout is an OSError, too
-            lock.acquire(timeout=_PATIENCE)
-    try:
+            if folder is not None:
+                lock = FileLock(folder / "compiling.lock", thread_local=False)
+                held.enter_context(lock.acquire(timeout=_PATIENCE))
         yield
-    finally:
-        if lock is not None:
-            lock.release()

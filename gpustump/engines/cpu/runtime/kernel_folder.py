@@ -16,6 +16,7 @@ When all kernels of a stage are there, a file says so.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -102,12 +103,12 @@ def sources_hash() -> str:
 def target_hash() -> str:
     """A hash of what Numba makes code for, 8 hexadecimal digits: Python, the system, the CPU.
 
-    As for Numba, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES stand for another CPU than this one.
+    As for Numba, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES together stand for another CPU.
     Nothing of Numba is imported, so that a fork or Ctrl-C cannot leave half of it; each kernel's
     file has the exact target (`compiling.KernelCache`).
     """
     asked = [os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")]
-    cpu = asked if asked[0] else [*asked, *_this_cpu()]
+    cpu = [*asked, *_this_cpu()] if None in asked else asked
     python = sys.implementation.cache_tag, platform.system(), platform.machine()
     return hashlib.sha256(repr((python, cpu)).encode()).hexdigest()[:8]
 
@@ -134,9 +135,10 @@ def _places() -> Iterator[Path]:
         yield Path(wanted)
         return
     yield Path(__file__).parent.parent / "__pycache__"
-    import platformdirs
+    with contextlib.suppress(ImportError):  # Numba may be here without it
+        import platformdirs
 
-    yield Path(platformdirs.user_cache_dir("gpustump", appauthor=False))
+        yield Path(platformdirs.user_cache_dir("gpustump", appauthor=False))
     try:
         temporary = tempfile.mkdtemp(prefix="gpustump-")
     except OSError:
