@@ -274,6 +274,12 @@ def audit_with(
     means : mapping
         Parameters of the estimator that do not decide the model.
     """
+    if model.edits is not None:
+        raise ValueError(
+            "the model was edited after training, so no data give it. Audit the model as it was "
+            f"trained, {model.edits.of}; then edited(...) with the same edits must give "
+            f"{model.digest()}."
+        )
     held = model.details.get(FINGERPRINT)
     before = None if FINGERPRINT not in model.details else Fingerprint.from_details(held)
     own = known.estimator.get_params()

@@ -11,6 +11,7 @@ import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -215,6 +216,22 @@ class StumpEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         return self.model_.shape_function(feature, label=label)
+
+    def to_html(self, path: str | PathLike[str] | None = None, X: Any = None, y: Any = None) -> str:
+        """A page on which people explore the model.
+
+        Parameters, result and errors are those of `StumpEnsemble.to_html`; X may be a frame like
+        the training table.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> LogitBoostClassifier(n_estimators=10).fit(X, y).to_html(X=X, y=y)[:15]
+        '<!doctype html>'
+        """
+        check_is_fitted(self)
+        return self.model_.to_html(path, None if X is None else self._table(X), y)
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
         """Each feature's share of the spread of the scores, (n_features,).

@@ -108,11 +108,11 @@ class Bags:
 
 def turns(sizes: Sequence[int]) -> np.ndarray:
     """The bag of each term, (n_terms,): the bags take turns, and one that has ended drops out."""
-    found: np.ndarray = np.repeat(np.arange(len(sizes)), sizes)[_order(sizes)]
+    found: np.ndarray = np.repeat(np.arange(len(sizes)), sizes)[order_of_turns(sizes)]
     return found
 
 
-def _order(sizes: Sequence[int]) -> np.ndarray:
+def order_of_turns(sizes: Sequence[int]) -> np.ndarray:
     """The order that makes the bags take turns, (n_terms,): places in their terms, end to end."""
     bag = np.repeat(np.arange(len(sizes)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])
@@ -145,7 +145,7 @@ def averaged(
 
 def _averaged(group: tuple[Member | RegionMember, ...]) -> Member | RegionMember:
     """One member, whose terms are those of all bags in turns."""
-    order = _order([len(own) for own in group])
+    order = order_of_turns([len(own) for own in group])
     terms: list[Any] = list(itertools.chain.from_iterable(own.hypotheses for own in group))
     hypotheses = tuple(terms[term] for term in order.tolist())
     votes = share(np.concatenate([np.asarray(own.votes) for own in group])[order], len(group))

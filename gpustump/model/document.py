@@ -24,6 +24,7 @@ from gpustump.model import model_file
 from gpustump.model import pairs as model_pairs
 from gpustump.model.bags import Bags
 from gpustump.model.classes import check_classes
+from gpustump.model.edits import checked_edits
 from gpustump.model.members import Member, Members, RegionMember
 from gpustump.model.model_file import ModelFileError, ModelText
 from gpustump.model.rows import (
@@ -94,8 +95,12 @@ def write(model: StumpEnsemble, path: str | PathLike[str]) -> None:
         del parts["missing_learnt"]
     if model.bags is not None:
         parts["bags"] = {"sizes": model.bags.sizes, "constants": model.bags.constants}
-    if model.pairs:
+    if model.pairs or model.moved:
         parts["seen"] = model_pairs.seen_of(model.pairs)
+    if model.edits is not None:
+        names = model.term_names
+        made = [edit.as_part(names) for edit in model.edits.made]
+        parts["edits"] = {"of": model.edits.of, "made": made}
     own, version = _model(model), _version(model)
     try:
         own |= model_file.as_read({key: part for key, part in own.items() if key != "members"})
@@ -127,7 +132,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _version(model: StumpEnsemble) -> int:
-    if model.pairs:
+    if model.pairs or model.moved:
         return 5
     kinds = [type(one) for member in model.members for one in member.hypotheses]
     if any(issubclass(kind, OfCategories) for kind in kinds):
@@ -216,6 +221,7 @@ def _checked(document: Mapping[str, Any]) -> dict[str, Any]:
         "bags": bags,
         "pairs": pairs,
         "moved": moved,
+        "edits": checked_edits(document["edits"], n_features) if "edits" in document else None,
     }
 
 

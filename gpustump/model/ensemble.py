@@ -35,6 +35,7 @@ from gpustump.model.additive import AdditiveModel, is_constant
 from gpustump.model.bags import Bags
 from gpustump.model.classes import Label as Label
 from gpustump.model.classes import label_array
+from gpustump.model.edits import Edit, Edits, edit_of, edited_parts, listed_edits
 from gpustump.model.encoding import (
     Encoding,
     plain_encoding,
@@ -84,6 +85,9 @@ class StumpEnsemble:
         Keyword only. For each member what was moved from the pairs into the functions of single
         features, so that the pairs' tables are pure: splits that are no rounds of boosting. Empty
         if there are no pairs.
+    edits : Edits or None
+        Keyword only. What was edited after training, if anything was; see `edited`. Not part of the
+        digest, as the edited terms are.
     details : mapping
         More data for the file, in types that JSON has. Not part of the digest.
 
@@ -123,6 +127,7 @@ class StumpEnsemble:
     bags: Bags | None = field(default=None, compare=False, kw_only=True)
     pairs: tuple[PairTable, ...] = field(default=(), kw_only=True)
     moved: tuple[RegionMember, ...] = field(default=(), kw_only=True)
+    edits: Edits | None = field(default=None, compare=False, kw_only=True)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -346,7 +351,7 @@ class StumpEnsemble:
         X = self.checked(X)
         for scores in self.in_rounds.staged_scores(X, n_jobs):
             yield self._read(scores)
-        if self.pairs:
+        if self.pairs or self.moved:
             with arrays.computing_on(X):
                 yield self._scores(X, n_jobs)
 
@@ -998,6 +1003,148 @@ class StumpEnsemble:
         if n_rounds >= self.n_rounds:
             return replace(self, members=members, bags=bags)
         return replace(self, members=members, bags=bags, pairs=(), moved=())
+
+    def without(self, term: int | str | Sequence[int | str]) -> StumpEnsemble:
+        """The model without one term: the feature, or the pair, adds nothing to any score.
+
+        Parameters
+        ----------
+        term : int, str or two of them
+            A feature's index or name. For a pair of features both: ("age", "income"). Pairs stay
+            when one of their features is switched off by itself.
+
+        Returns
+        -------
+        StumpEnsemble
+            With a digest of its own, and with `edits`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model has no such term.
+
+        Notes
+        -----
+        What a term adds need not be 0 on average, so scores may move as a whole; `edited` can make
+        a term flat at one of its own levels instead.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+        >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
+        >>> edited = model.without(1)
+        >>> edited.explain(X)[:, 1].tolist()
+        [0.0, 0.0, 0.0, 0.0, 0.0]
+        >>> edited.digest() == model.digest(), edited.edits.of == model.digest()
+        (False, True)
+        """
+        return self.edited([Edit(self._term(term))])
+
+    def edited(self, edits: Any) -> StumpEnsemble:
+        """The model with some of its terms switched off, or flat over a range.
+
+        Parameters
+        ----------
+        edits : path, or list of mapping
+            The file that a page saves (`to_html`), or the edits themselves, applied in their order:
+            {"term": "age", "edit": "without"} switches a term off, see `without`. {"term": "age",
+            "edit": "flatten", "above": 40, "upto": 60, "like": 50} makes what a feature adds flat:
+            for 40 < x <= 60 it is what it is for 50. Without "above" and "upto" the range has no
+            ends there.
+
+        Returns
+        -------
+        StumpEnsemble
+            With a digest of its own. `edits` and its file say what was edited, and the digest of
+            the model as it was trained.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an edit is not as described, is of a term that the model does not have, or flattens a
+            pair or a categorical feature; or if a file was saved by the page of another model.
+        OSError
+            If the file cannot be read.
+
+        Notes
+        -----
+        To flatten, the thresholds inside the range are moved to its ends. Votes do not change, so
+        scores stay exact; in a bagged model each bag becomes flat at its own level. A vote for
+        missing values stays as it is.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = LogitBoostClassifier(n_estimators=20).fit(X, y).model_
+        >>> model.decision_function(X).round(2).tolist()
+        [-0.56, -0.56, -0.0, -0.0, 0.11]
+        >>> flat = model.edited([{"term": 0, "edit": "flatten", "above": 2.5, "like": 5}])
+        >>> flat.decision_function(X).round(2).tolist()
+        [-0.56, -0.56, 0.11, 0.11, 0.11]
+        """
+        model, trained = self, self.digest() if self.edits is None else self.edits.of
+        for given in listed_edits(edits, (self.digest(), trained)):
+            edit = given if isinstance(given, Edit) else self._edit(given)
+            parts = edited_parts(model.members, model.moved, model.pairs, model.bags, edit)
+            made = () if model.edits is None else model.edits.made
+            model = replace(model, **parts, edits=Edits(trained, (*made, edit)))
+        return model
+
+    def _edit(self, given: Any) -> Edit:
+        if not isinstance(given, Mapping) or "term" not in given:
+            raise TypeError(f"an edit must be a mapping with a term; got {given!r}.")
+        return edit_of(given, self._term(given["term"]))
+
+    def _term(self, term: Any) -> tuple[int, ...]:
+        """The features of a term, from one or two indices or names."""
+        is_one = isinstance(term, str) or not isinstance(term, Sequence)
+        found = sorted(self.feature_index(own) for own in ([term] if is_one else term))
+        if not 1 <= len(found) <= 2:
+            raise ValueError(f"a term must be of one or two features; got {term!r}.")
+        return tuple(found)
+
+    def to_html(
+        self, path: str | PathLike[str] | None = None, X: Array | None = None, y: Any = None
+    ) -> str:
+        """A page on which people explore the model; see `gpustump.plots.page`.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The file to write, whole or not at all; none by default.
+        X : array or frame (n_samples, n_features), optional
+            Rows to show and to choose from, best such that the model was not trained on.
+        y : array (n_samples,), optional
+            Their labels or targets.
+
+        Returns
+        -------
+        str
+            The whole document.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X or y is not as described.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> model.to_html(X=X, y=y)[:15]
+        '<!doctype html>'
+        """
+        from gpustump.page import page
+
+        found = page(self, X, y)
+        if path is not None:
+            found.save(path)
+        return found.html
 
     def digest(self) -> str:
         """SHA-256 of the model's canonical bytes, hexadecimal.

@@ -9,10 +9,12 @@
     margins        the distribution of margins
     regions        decision regions over two features
     lines          stumps as lines, and a split's loss or gain over its threshold
-    page           a model on one page
+    overview       a model on one page
     terms          models and tables as arguments; features, categories and pairs, their names
     axis           limits, units and ticks of a feature's axis
     style          colours, lines, text, legends
+
+`page` is no picture: it is a file of HTML in which people explore a model (`gpustump.page`).
 
 How well a model does on held-out samples is drawn by scikit-learn, whose `RocCurveDisplay`,
 `PrecisionRecallDisplay`, `ConfusionMatrixDisplay`, `CalibrationDisplay` and, for quantities,
@@ -36,11 +38,12 @@ picture.
 
 from __future__ import annotations
 
+from gpustump.page import page
 from gpustump.plots.importances import importances
 from gpustump.plots.lines import stump_lines, weighted_loss
 from gpustump.plots.margins import margin_distribution
 from gpustump.plots.one_row import explanation
-from gpustump.plots.page import overview
+from gpustump.plots.overview import overview
 from gpustump.plots.pairs import pair
 from gpustump.plots.regions import decision_regions
 from gpustump.plots.rounds import error_curve
@@ -53,6 +56,7 @@ __all__ = [
     "importances",
     "margin_distribution",
     "overview",
+    "page",
     "pair",
     "shape_function",
     "shape_functions",

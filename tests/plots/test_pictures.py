@@ -343,7 +343,7 @@ def pictures(binary, three, cancer, wine):
 def test_every_picture_draws_on_the_axes_it_is_given_and_saves(binary, three, cancer, wine):
     before = dict(matplotlib.rcParams)
     drawings = pictures(binary, three, cancer, wine)
-    assert {*drawings, "shape_functions", "overview", "pair"} == set(plots.__all__)
+    assert {*drawings, "shape_functions", "overview", "page", "pair"} == set(plots.__all__)
     for draw in drawings.values():
         figure = Figure(figsize=(9, 4), layout="constrained")
         left, right = figure.subplots(1, 2)

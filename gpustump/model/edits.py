@@ -1,0 +1,292 @@
+"""Edits of a finished model: terms that are switched off, and ranges over which they are flat.
+
+An edit changes the terms of a model themselves, so whatever is made of the model follows: scores,
+shape functions, bags, exports. Without a term, its stumps are gone. To flatten a term over a range,
+each threshold inside moves to one end of it: so every value in the range gets what one value there,
+`like`, gets. Votes do not change, and each bag becomes flat at its own level.
+
+What was edited is kept beside the model, with the digest of the model as it was trained.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump.data.readable import listed, shown
+from gpustump.learners.interval import Interval
+from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories
+from gpustump.learners.pair_table import PairTable
+from gpustump.learners.stump import Stump
+from gpustump.model.bags import Bags, order_of_turns, turns
+from gpustump.model.members import AnyMember, Member, RegionMember
+from gpustump.model.rows import as_text
+
+FORMAT = "gpustump edits"
+"""What a file of edits says it is."""
+
+WITHOUT, FLATTEN = "without", "flatten"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of one term.
+
+    Attributes
+    ----------
+    features : tuple of int
+        One feature, or the two of a pair.
+    like : float or None
+        The value whose level all values of the range get; None if the term is switched off.
+    above, upto : float
+        The range: above < x <= upto. They may be infinite.
+
+    Raises
+    ------
+    ValueError
+        If `like` is not in the range, or a pair is to be flattened.
+    """
+
+    features: tuple[int, ...]
+    like: float | None = None
+    above: float = -math.inf
+    upto: float = math.inf
+
+    def __post_init__(self) -> None:
+        if self.like is None:
+            return
+        if len(self.features) != 1:
+            raise ValueError("a pair of features cannot be flattened; switch it off, or leave it.")
+        if not (self.above < self.like <= self.upto and math.isfinite(self.like)):
+            raise ValueError(
+                f"an edit needs above < like <= upto, and like finite; got above {self.above!r}, "
+                f"like {self.like!r} and upto {self.upto!r}."
+            )
+
+    def as_part(self, names: Sequence[str]) -> dict[str, Any]:
+        """The edit in JSON's types; `names` are those of all features, for readers."""
+        found: dict[str, Any] = {"term": list(self.features)}
+        found["name"] = " x ".join(names[feature] for feature in self.features)
+        if self.like is None:
+            return found | {"edit": WITHOUT}
+        ends = {"above": as_text(self.above), "upto": as_text(self.upto)}
+        return found | {"edit": FLATTEN, **ends, "like": self.like}
+
+    def moved(self, threshold: float) -> float:
+        """Where a threshold is after the edit."""
+        assert self.like is not None
+        if not self.above < threshold < self.upto:
+            return threshold
+        return self.upto if self.like <= threshold else self.above
+
+
+class Edits(NamedTuple):
+    """What was edited in a model.
+
+    Attributes
+    ----------
+    of : str
+        The digest of the model as it was trained.
+    made : tuple of Edit
+        In the order in which they were made.
+    """
+
+    of: str
+    made: tuple[Edit, ...]
+
+
+def listed_edits(given: Any, digests: Sequence[str]) -> list[Any]:
+    """The edits in a list, or in what a page saves: a file, or its content.
+
+    `digests` are those of the model: such a file must be of one of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is neither, or of another model.
+    OSError
+        If a file cannot be read.
+    """
+    if isinstance(given, str | PathLike):
+        try:
+            given = json.loads(Path(given).read_text("utf-8"))
+        except ValueError as error:
+            raise ValueError(f"edits: {given} is not JSON text: {error}.") from error
+        if not isinstance(given, Mapping):
+            raise ValueError(f"edits must be a file that says '{FORMAT}'; got {shown(given)}.")
+    if isinstance(given, Mapping) and "term" not in given:
+        if given.get("format") != FORMAT or not isinstance(given.get("edits"), list):
+            raise ValueError(f"edits must be a file that says '{FORMAT}'; got {shown(given)}.")
+        if given.get("model") not in digests:
+            raise ValueError(
+                f"these edits are of the model {shown(given.get('model'))}; this one is "
+                f"{digests[0]}. Edit the model that they were made for."
+            )
+        return list(given["edits"])
+    return [given] if isinstance(given, Mapping | Edit) else list(given)
+
+
+def edit_of(given: Any, features: tuple[int, ...]) -> Edit:
+    """An edit in JSON's types, whose term is known, as a value.
+
+    Raises
+    ------
+    ValueError
+        If it is not as `Edit.as_part` writes it.
+    """
+    kind = given.get("edit")
+    allowed = {WITHOUT: set[str](), FLATTEN: {"above", "upto", "like"}}
+    if kind not in allowed or not set(given) - {"term", "name", "edit"} <= allowed[kind]:
+        raise ValueError(
+            f'an edit must be of term and edit "{WITHOUT}", or of term, edit "{FLATTEN}", above, '
+            f"upto and like; got {shown(dict(given))}."
+        )
+    if kind == WITHOUT:
+        return Edit(features)
+    ends = {"above": -math.inf, "like": None, "upto": math.inf}
+    return Edit(
+        features, **{name: _number(given.get(name, own), name) for name, own in ends.items()}
+    )
+
+
+def _number(value: Any, name: str) -> float:
+    if value in ("inf", "-inf"):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise ValueError(
+            f"an edit's {name} must be a number, and it may be inf; got {shown(value)}."
+        )
+    return float(value)
+
+
+def checked_edits(found: Any, n_features: int) -> Edits:
+    """The edits in a model's document.
+
+    Raises
+    ------
+    ValueError
+        If they are not what is written.
+    """
+    if type(found) is not dict or set(found) != {"of", "made"} or type(found["made"]) is not list:
+        raise ValueError(f"edits must be an object of made, of; got {shown(found)}.")
+    if type(found["of"]) is not str or not found["made"]:
+        raise ValueError(f"edits must name a model and hold one edit at least; got {shown(found)}.")
+    made = []
+    for own in found["made"]:
+        term: Any = own.get("term") if type(own) is dict else None
+        is_term = type(term) is list and len(term) in (1, 2) and {*map(type, term)} == {int}
+        if not is_term or not all(0 <= feature < n_features for feature in term):
+            raise ValueError(
+                f"edits must be of one or two features of the model; got {shown(own)}."
+            )
+        made.append(edit_of(own, tuple(term)))
+    return Edits(found["of"], tuple(made))
+
+
+def edited_parts(
+    members: Sequence[AnyMember],
+    moved: Sequence[AnyMember],
+    pairs: Sequence[PairTable],
+    bags: Bags | None,
+    edit: Edit,
+) -> dict[str, Any]:
+    """The parts of a model after an edit, by the names that `StumpEnsemble` has for them.
+
+    Raises
+    ------
+    ValueError
+        If the model has no such term, or it has categories and shall be flattened.
+    """
+    check_term(edit.features, list(all_terms([*members, *moved], pairs)))
+    if len(edit.features) == 2:
+        return {"pairs": tuple(own for own in pairs if own.features != edit.features)}
+    found: dict[str, Any] = {"moved": tuple(_edited(own, edit) for own in moved)}
+    if edit.like is not None or bags is None:
+        return found | {"members": tuple(_edited(own, edit) for own in members)}
+    # The bags take turns in the terms that are left.
+    own_members, own_sizes = [], []
+    for member, sizes in zip(members, bags.sizes, strict=True):
+        left = _others(member, edit)
+        bag = turns(sizes)[left]
+        counts = tuple(np.bincount(bag, minlength=bags.n_bags).tolist())
+        order = np.argsort(bag, kind="stable")[order_of_turns(counts)]
+        own_members.append(_picked(member, left[order]))
+        own_sizes.append(counts)
+    return found | {"members": tuple(own_members), "bags": replace(bags, sizes=tuple(own_sizes))}
+
+
+def _edited(member: AnyMember, edit: Edit) -> AnyMember:
+    """A member after an edit of a single feature."""
+    if edit.like is None:
+        return _picked(member, _others(member, edit))
+    every: Sequence[Any] = member.hypotheses
+    flat: Any = tuple(
+        _flattened(one, edit) if one.feature in edit.features else one for one in every
+    )
+    if isinstance(member, Member):
+        return replace(member, stumps=flat)
+    return replace(member, splits=flat)
+
+
+def _others(member: AnyMember, edit: Edit) -> np.ndarray:
+    """The numbers of the terms that are not of the edit's feature, (n_terms,)."""
+    every: Sequence[Any] = member.hypotheses
+    return np.flatnonzero([one.feature not in edit.features for one in every])
+
+
+def _picked(member: AnyMember, terms: np.ndarray) -> AnyMember:
+    """A member with some of its terms, by their numbers."""
+    every: Sequence[Any] = member.hypotheses
+    hypotheses = tuple(every[term] for term in terms.tolist())
+    if isinstance(member, Member):
+        return Member(hypotheses, tuple(member.votes[term] for term in terms.tolist()))
+    return RegionMember(hypotheses, member.votes[terms], member.constant)
+
+
+def _flattened(one: AnyStump | AnySplit, edit: Edit) -> AnyStump | AnySplit:
+    """A hypothesis of the edited feature with its thresholds moved."""
+    if isinstance(one, OfCategories):
+        raise ValueError(
+            f"feature {one.feature} has categories, which have no ranges to flatten; switch it "
+            "off, or leave it."
+        )
+    if not isinstance(one, Interval):
+        return replace(one, threshold=edit.moved(one.threshold))
+    low, high = edit.moved(one.low), edit.moved(one.high)
+    if low < high < math.inf:
+        return replace(one, low=low, high=high)
+    # No value is inside any longer, or all above a threshold are: that is a stump.
+    threshold = low if high == math.inf and low < high else math.inf
+    return Stump(one.feature, threshold, -one.polarity, one.missing, one.error)
+
+
+def check_term(features: tuple[int, ...], terms: Sequence[tuple[int, ...]]) -> None:
+    """Refuse a term that the model does not have.
+
+    Raises
+    ------
+    ValueError
+    """
+    if features not in terms:
+        kind = "pair" if len(features) == 2 else "term"
+        has = (own if len(own) == 2 else own[0] for own in terms if len(own) == len(features))
+        raise ValueError(
+            f"the model has no {kind} of {' and '.join(map(str, features))}; its {kind}s are of "
+            f"the features {listed(has)}."
+        )
+
+
+def all_terms(
+    members: Sequence[AnyMember], pairs: Sequence[PairTable]
+) -> Iterator[tuple[int, ...]]:
+    """The features of all terms: single ones in use, then pairs."""
+    used = frozenset[int]().union(*(own.used_features for own in members))
+    yield from ((feature,) for feature in sorted(used))
+    yield from (pair.features for pair in pairs)
