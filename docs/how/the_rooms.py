@@ -40,7 +40,7 @@ rooms, engines, *_ = (
 
 HOLDS = {
     "__main__": "starts the command line",
-    "cli": "the command line: files, tables, reports",
+    "cli": "the command line: files, tables, summaries",
     "plots": "pictures",
     "theory": "bounds, margins, loss curves",
     "dask": "Dask's conventions: collections, workers, messages",

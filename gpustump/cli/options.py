@@ -54,7 +54,7 @@ SUMMARIES = {
     "train": "train a model on a table",
     "predict": "predict the rows of a table",
     "explain": "write each feature's contribution to each row's score",
-    "inspect": "show a model as rules, and as a picture",
+    "inspect": "show a model as rules, as a picture, and as a page",
     "audit": "train a model again, and compare",
     "export": "write a model as ONNX, C or SQL",
     "devices": "list devices, libraries and engines, and why some cannot be used",
@@ -273,7 +273,6 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add.flag("--quiet", "print errors only")
     model = "model file, .json; - for standard output"
     add("-o --output", "OUT", None, model, default="model.json")
-    add("--report", "FILE.html", None, "also write a page with summary and pictures")
     kinds = "text columns as one-hot features, or as sets of values (default: one-hot)"
     every = "how often, such as 30s, 5min, 1h or '100 rounds' (default: 60s)"
     encoding = "encoding of a text file, such as latin-1 (default: UTF-8)"
@@ -285,7 +284,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         *_add_offsets(add),
         add("--checkpoint-every", "WHEN", _how_often, every),
         *_add_resources(add),
-        _add_force(add, "OUT or FILE.html"),
+        _add_force(add, "OUT"),
     )
     all_options = "this help with all options"
     parser.add_argument("--help-all", action=_HelpAll, nargs=0, help=all_options)
@@ -401,9 +400,13 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     add("model", "MODEL", None, MODEL_HELP)
     add("--rounds", "N", _whole(0), "how many rules to show (default: 20)", default=20)
     add("--plot", "FILE", None, "draw the model on one page; FILE ends in .png, .svg or .pdf")
+    page = "write a page to explore the model in a browser, with the rows of --data"
+    add("--page", "FILE.html", None, page)
     data = "a table: show each feature's share of the contributions to its rows' scores and, with "
-    add("--data", "DATA", None, f"{data}--plot, where its values lie")
-    _add_force(add, "FILE")
+    add("--data", "DATA", None, f"{data}--plot or --page, where its values lie")
+    add("--edits", "FILE", None, "edit the model: the file that its page saved")
+    add("-o --output", "OUT", None, "write the edited model to this file, .json")
+    _add_force(add, "FILE or OUT")
 
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:

@@ -79,6 +79,13 @@ class Edit:
         ends = {"above": as_text(self.above), "upto": as_text(self.upto)}
         return found | {"edit": FLATTEN, **ends, "like": self.like}
 
+    def in_words(self, names: Sequence[str]) -> str:
+        """The edit as a person reads it."""
+        name = " x ".join(names[feature] for feature in self.features)
+        if self.like is None:
+            return f"{name} switched off"
+        return f"{name} flat for {self.above:g} < x <= {self.upto:g}, as for {self.like:g}"
+
     def moved(self, threshold: float) -> float:
         """Where a threshold is after the edit."""
         assert self.like is not None

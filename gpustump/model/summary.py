@@ -45,6 +45,9 @@ def html_of(model: StumpEnsemble) -> str:
         ("features", f"{len(used)} used of {model.n_features}"),
         ("digest", _digest(model)),
     ]
+    if model.edits is not None:
+        words = "; ".join(edit.in_words(model.term_names) for edit in model.edits.made)
+        rows.append(("edited", _short(words)))
     if not model.has_one_score:
         shared = ", shared by all classes" if model.is_shared else ""
         rows.insert(1, ("stumps", f"{sum(map(len, model.members))}{shared}"))

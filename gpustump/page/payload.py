@@ -397,6 +397,9 @@ def _about(model: StumpEnsemble) -> list[tuple[str, str]]:
     found.append(("rounds", rounds + each))
     if model.n_bags > 1:
         found.append(("bags", f"{model.n_bags}, their rounds in turns"))
+    if model.edits is not None:
+        words = "; ".join(own.in_words(encoding.shown_names) for own in model.edits.made)
+        found += [("edited", words), ("before", model.edits.of)]
     estimator = details.get("estimator")
     if isinstance(estimator, Mapping) and isinstance(estimator.get("name"), str):
         found.append(("estimator", estimator["name"]))

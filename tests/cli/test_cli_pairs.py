@@ -80,11 +80,9 @@ def test_what_is_no_number_of_pairs_is_refused(command, crossed):
         assert message in command.refuses(*asked)
 
 
-def test_every_command_and_the_report_name_the_pairs(command, crossed, monkeypatch):
+def test_every_command_names_the_pairs(command, crossed):
     pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
-    monkeypatch.setattr("gpustump.cli.write.report.as_bytes", lambda figure, kind, dpi: b"")
-    outcome = of_label(command, *GLASS, "--report", "report.html")
+    outcome = of_label(command, *GLASS)
     found = model()
     names = found.term_names
     assert names[:3] == ("x", "z", "w")
@@ -95,13 +93,6 @@ def test_every_command_and_the_report_name_the_pairs(command, crossed, monkeypat
     line = next(line for line in outcome.out.splitlines() if "x x z" in line)
     assert line.split()[-1] == f"{100 * shares['x x z']:.1f}%"
     assert float(outcome.row("held-out accuracy").split()[0]) > 0.85
-
-    page = (command.folder / "report.html").read_text()
-    assert '<h2 id="pairs">What pairs of features add</h2>' in page
-    assert 'href="#pairs"' in page
-    assert 'alt="What pairs of features add to the score"' in page
-    assert "Shares of the features and pairs in the contributions" in page
-    assert "learnt after the last round" in page
 
     outcome = command.succeeds("inspect", "model.json", "--rounds", 0)
     assert outcome.row("pairs") == "3"
@@ -136,11 +127,3 @@ def test_every_command_and_the_report_name_the_pairs(command, crossed, monkeypat
     score = next(line for line in lines if line.startswith("score  "))
     assert float(score.split()[1]) == pytest.approx(expected[6, -1], abs=0.0005)
     assert "<svg" in (command.folder / "row.svg").read_text()
-
-
-def test_the_report_of_a_model_without_pairs_does_not_speak_of_them(command, crossed, monkeypatch):
-    pytest.importorskip("jinja2")
-    monkeypatch.setattr("gpustump.cli.write.report.as_bytes", lambda figure, kind, dpi: b"")
-    of_label(command, "--loss", "logistic", "--rounds", 9, "--report", "report.html")
-    page = (command.folder / "report.html").read_text()
-    assert "pairs" not in page.partition("</style>")[2].replace("settings", "").lower()

@@ -166,7 +166,7 @@ def test_initial_scores_of_two_classes_are_added_everywhere(command, table, loss
     labels = np.where(table["claims"] > 0, "yes", "no")
     table = table.with_columns(any=polars.Series(labels))
     table.write_csv("table.csv")
-    options = ("--loss", loss, "--init-score", "known", "--report", "page.html")
+    options = ("--loss", loss, "--init-score", "known")
     outcome = trained(command, "any", *options, "--drop", ",".join(set(OTHERS) - {"known"}))
     train, held_out = parts(table, "any")
     kind = LogitBoostClassifier if loss == "logistic" else AdaBoostClassifier
@@ -175,7 +175,6 @@ def test_initial_scores_of_two_classes_are_added_everywhere(command, table, loss
     assert outcome.row("digest") == clf.model_.digest()
     right = clf.score(held_out[FEATURES], held_out["any"], init_score=held_out["known"])
     assert f"{right:.4f}" in outcome.row("held-out accuracy")
-    assert "ROC curve" in Path("page.html").read_text()
     command.succeeds("predict", "model.json", "table.csv", "--proba", "-o", "out.npz")
     with np.load("out.npz") as found:
         wanted = clf.predict_proba(table[FEATURES], init_score=table["known"])
@@ -269,30 +268,3 @@ def test_options_of_predict_are_for_models_that_have_them(command, table):
     trained(command, "code", "--loss", "logistic")
     assert "one column, for two classes" in command.refuses(*predict, "--init-score", "age")
     assert "is for models of counts" in command.refuses(*predict, "--exposure", "age")
-
-
-@pytest.mark.parametrize(
-    ("target", "loss", "options"),
-    [
-        ("cost", "squared_error", ("--patience", 5)),
-        ("cost", "gamma", ("--test-size", 0)),
-        ("claims", "poisson", ("--bags", 2)),
-        ("claims", "poisson", ("--bags", 2, "--test-size", 0)),
-    ],
-)
-def test_reports_speak_of_a_quantity_and_of_no_class(
-    command, table, monkeypatch, target, loss, options
-):
-    for needed in ("matplotlib", "jinja2"):
-        pytest.importorskip(needed)
-    monkeypatch.setattr("gpustump.cli.write.report.as_bytes", lambda figure, kind, dpi: b"")
-    exposure = ("--exposure", "years") if loss == "poisson" else ()
-    more = (*exposure, *options, "--report", "report.html")
-    trained(command, target, "--loss", loss, *more)
-    page = " ".join(Path("report.html").read_text().split())
-    has_held_out = "--test-size" not in options
-    assert ("True values over predictions of the held-out rows" in page) is has_held_out
-    assert ("Loss by round" in page) is (has_held_out or "--bags" not in options)
-    for word in ("class", "margin", "probabilities", "AdaBoost"):
-        assert word not in page.partition("<h1>")[2].replace("class=", "")
-    assert ("it is multiplied by the exposure" in page) is bool(exposure)

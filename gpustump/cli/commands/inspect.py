@@ -1,4 +1,7 @@
-"""`gpustump inspect`: show a model's stumps as rules, its features and pairs, and a picture."""
+"""`gpustump inspect`: show a model's stumps as rules, its features and pairs, a picture and a page.
+
+With --edits it is the edited model that is shown, and that --output writes.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,24 @@ import argparse
 import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel, load_model, read_features
+from gpustump.cli.commands.page_rows import page_rows
+from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import check_one_standard_input, shown_name
 from gpustump.cli.summary.rules import Limit, decimals_for, rules, signed
 from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, percent
+from gpustump.cli.write.files import (
+    OutputFile,
+    check_model_output,
+    kind_with_mark,
+    write_model,
+)
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
 from gpustump.model.pairs import shares_of_pairs
+from gpustump.page import MARK
+from gpustump.page import page as make_page
 from gpustump.plots.terms import PREDICTIONS
 
 _STARTS = 6
@@ -22,19 +35,55 @@ _STARTS = 6
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the model, and draw it if --plot is given."""
+    """Print the model; draw it, and write its page and the edited model, if options say so."""
     check_one_standard_input(arguments.model, arguments.data)
-    plot = picture_file(arguments)
+    plot, page, output = picture_file(arguments), _page_file(arguments), _model_file(arguments)
     loaded = load_model(arguments.model)
-    X = None if arguments.data is None else read_features(arguments.data, loaded.encoding)
+    if arguments.edits is not None:
+        with as_input_error("--edits: "):
+            loaded = LoadedModel(loaded.model.edited(arguments.edits), loaded.encoding)
+    X = None
+    if page is not None:
+        rows = page_rows(arguments.data, loaded)
+        X = rows.X if arguments.data is not None else None
+        with as_input_error(f"{shown_name(arguments.data or 'the rows')}: "):
+            text = make_page(loaded.model, *rows[:2], source=rows.source).html
+        page.write(text.encode())
+    elif arguments.data is not None:
+        X = read_features(arguments.data, loaded.encoding)
     if plot is not None:
         plot.write(_overview(loaded, X, plot.path))
+    if output is not None:
+        write_model(loaded.model, output)
     blocks = [
         name_value_lines(_header(loaded.model, arguments.model)),
         *rules(loaded, Limit(arguments.rounds)),
         *_terms(loaded, X),
     ]
     print("\n\n".join("\n".join(lines) for lines in blocks if lines))
+
+
+def _page_file(arguments: argparse.Namespace) -> OutputFile | None:
+    """The file of --page, None without the option; it can be written."""
+    if arguments.page is None:
+        return None
+    output = OutputFile("--page", arguments.page)
+    output.check_ending((".html", ".htm"))
+    output.check(arguments.model, arguments.data, arguments.edits)
+    output.check_replaced(kind_with_mark("page of gpustump", MARK.encode()), force=arguments.force)
+    return output
+
+
+def _model_file(arguments: argparse.Namespace) -> OutputFile | None:
+    """The file of --output, None without the option; it can be written."""
+    if arguments.output is None:
+        return None
+    if arguments.edits is None:
+        raise InputError("--output is for the edited model; add --edits FILE.")
+    output = OutputFile("--output", arguments.output)
+    output.check(arguments.model, arguments.data, arguments.edits)
+    check_model_output(output, force=arguments.force)
+    return output
 
 
 def _overview(loaded: LoadedModel, X: np.ndarray | None, path: str) -> bytes:
@@ -60,7 +109,20 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         ("rounds", rounds),
         *([("bags", f"{model.n_bags}, their rounds in turns")] if model.n_bags > 1 else []),
         *_scores(model),
+        *_edited(model),
         ("digest", model.digest()),
+    ]
+
+
+def _edited(model: StumpEnsemble) -> list[tuple[str, str]]:
+    """What was edited after training."""
+    if model.edits is None:
+        return []
+    names = model.encoding.shown_names
+    texts = [shortened(edit.in_words(names)) for edit in model.edits.made]
+    return [
+        *(("" if number else "edited", text) for number, text in enumerate(texts)),
+        ("before", model.edits.of),
     ]
 
 

@@ -1,7 +1,7 @@
 """`gpustump train`: train a model on a table, judge it on held-out rows, write it to a file.
 
 Everything that can be refused is refused before the training: the output files, the device, the
-columns, the target, the split. The model is written first, then the summary and the report.
+columns, the target, the split. The model is written first, then the summary is printed.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ from gpustump.cli.method import Method, check_device_option, estimator, method_o
 from gpustump.cli.read.files import FileState, check_unchanged
 from gpustump.cli.summary.training import FinishedTraining, summary
 from gpustump.cli.wording import name_value_lines
-from gpustump.cli.write import report as html_report
 from gpustump.cli.write.files import (
     STANDARD_OUTPUT,
     OutputFile,
     check_model_output,
-    kind_with_mark,
     write_model,
 )
 from gpustump.data.readable import counted
@@ -47,8 +45,6 @@ from gpustump.engines.announcements import nobody_listens
 
 if TYPE_CHECKING:
     from gpustump.estimators.boosters import BoostedEstimator
-
-REPORT = kind_with_mark("report of gpustump", html_report.MARK.encode())
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -67,24 +63,13 @@ def _run(arguments: argparse.Namespace) -> None:
     with as_input_error():  # names or labels that no file can hold
         written = write_model(training.model, OutputFile("--output", arguments.output))
     checkpoint.remove(arguments)
-    if arguments.quiet and arguments.report is None:
+    if arguments.quiet:
         return
     rows = summary(training)
     if before and arguments.resume:
         rows = [*rows, ("went on", f"from {counted(before, 'round')} of {arguments.checkpoint}")]
-    shown = [*rows, ("written", written)]
-    _show(name_value_lines(shown), arguments)
-    if arguments.report is not None:
-        report = OutputFile("--report", arguments.report)
-        shown.append(("", report.write(html_report.page(training, rows))))
-        _show(name_value_lines(shown)[-1:], arguments)
-
-
-def _show(lines: list[str], arguments: argparse.Namespace) -> None:
-    """Print at once what is known: the next step may take a while, or fail."""
-    if not arguments.quiet:
-        stream = sys.stderr if arguments.output == STANDARD_OUTPUT else sys.stdout
-        print("\n".join(lines), file=stream, flush=True)
+    lines = name_value_lines([*rows, ("written", written)])
+    print("\n".join(lines), file=sys.stderr if arguments.output == STANDARD_OUTPUT else sys.stdout)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -92,16 +77,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     model = OutputFile("--output", arguments.output)
     model.check(arguments.data)
     check_model_output(model, force=arguments.force)
-    report = OutputFile("--report", arguments.report or "")
-    outputs = [model] if arguments.report is None else [model, report]
-    checkpoint.check_checkpoint_option(arguments, outputs)
-    if arguments.report is None:
-        return
-    report.check_ending((".html", ".htm"))
-    report.check(arguments.data)
-    report.check_differs(model)
-    report.check_replaced(REPORT, force=arguments.force)
-    html_report.check_libraries()
+    checkpoint.check_checkpoint_option(arguments, [model])
 
 
 def _trained(arguments: argparse.Namespace) -> FinishedTraining:

@@ -1,1 +1,1 @@
-"""The files that commands write: results, models, pictures, the report."""
+"""The files that commands write: results, models, pictures, pages."""

@@ -1,0 +1,80 @@
+"""The rows on the page of a model: those of a file, best those that training held out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.cli.columns.model import LoadedModel, read_features
+from gpustump.cli.columns.training import BREAST_CANCER_TARGET, TrainingData, split_rows
+from gpustump.cli.commands.audit import columns_of, read_audit_data
+from gpustump.cli.errors import InputError
+from gpustump.cli.method import recipe_of
+from gpustump.cli.read.files import shown_name
+from gpustump.cli.wording import one_line
+from gpustump.data.fingerprint import fingerprint_of
+from gpustump.data.readable import counted
+from gpustump.estimators.recorded import FINGERPRINT
+
+
+class PageRows(NamedTuple):
+    """Features (n_rows, n_features), targets (n_rows,) if they are known, and what the rows are."""
+
+    X: np.ndarray | None
+    y: np.ndarray | None = None
+    source: str | None = None
+
+
+def page_rows(path: str | None, loaded: LoadedModel) -> PageRows:
+    """The rows in a file that a model can be shown on; none without a file.
+
+    If the file is the table that the model was trained on, these are the rows that training held
+    out. The model that `gpustump train` makes without a table has scikit-learn's.
+
+    Raises
+    ------
+    InputError, OSError
+        If it is not a table with the columns that the model needs.
+    """
+    model, details = loaded.model, loaded.model.details
+    if path is None and details.get("target") != BREAST_CANCER_TARGET:
+        return PageRows(None)
+    nothing = argparse.Namespace(target=None, weight=None, exposure=None, init_score=None)
+    try:
+        columns = columns_of(model, nothing)
+        if columns.offsets.given:
+            raise InputError("the model was trained with --exposure or --init-score.")
+        data = read_audit_data(path, loaded, columns)
+    except InputError as error:
+        return PageRows(None) if path is None else _without_targets(path, loaded, error)
+    held_out = _held_out(loaded, data)
+    if held_out is None:
+        return PageRows(None) if path is None else PageRows(data.X, data.y, data.source)
+    source = f"{counted(len(held_out), 'row')} of {data.source}, held out in training"
+    return PageRows(data.X[held_out], data.y[held_out], source)
+
+
+def _without_targets(path: str, loaded: LoadedModel, error: InputError) -> PageRows:
+    """The features alone; stderr says why the page cannot measure the model on them."""
+    X = read_features(path, loaded.encoding)
+    told = f"gpustump: the page does not say how good the model is on {shown_name(path)}: {error}"
+    print(one_line(told), file=sys.stderr)
+    return PageRows(X, source=shown_name(path))
+
+
+def _held_out(loaded: LoadedModel, data: TrainingData) -> np.ndarray | None:
+    """The rows that training held out; None if there are none, or this is another table."""
+    details = loaded.model.details
+    try:
+        recipe = recipe_of(details)
+        if recipe is None or FINGERPRINT not in details:
+            return None
+        own = fingerprint_of(data.X, data.y, data.weights, of_quantity=data.is_quantity)
+        if own.as_details() != details[FINGERPRINT]:
+            return None
+        return split_rows(data, recipe.test_size, recipe.seed)[1]
+    except (InputError, ValueError):
+        return None
