@@ -4,10 +4,11 @@
                   computes differently: square roots
     order_keys    integers that sort as floats do: all values are compared by them
     devices       which devices can be used on this machine, and why others cannot
+    sparse        tables most of whose values are 0
     moving        the same values in another library or on another device
 
-The names of `libraries` and `order_keys` can be imported from this package as well. Nothing here
-depends on what the arrays hold.
+The names of `libraries`, `order_keys` and `sparse` can be imported from this package as well.
+Nothing here depends on what the arrays hold.
 """
 
 from gpustump.arrays.libraries import (
@@ -28,9 +29,11 @@ from gpustump.arrays.libraries import (
     to_host,
 )
 from gpustump.arrays.order_keys import as_working, missing_key, order_keys, working_dtype
+from gpustump.arrays.sparse import SparseTable, is_sparse
 
 __all__ = [
     "Array",
+    "SparseTable",
     "as_working",
     "computing_on",
     "device_name",
@@ -38,6 +41,7 @@ __all__ = [
     "dtype_name",
     "integers",
     "is_array",
+    "is_sparse",
     "library_name",
     "missing_key",
     "namespace_of",

@@ -118,6 +118,8 @@ def plain(x: Array) -> Array:
 
 def picked(x: Array, rows: Array | None) -> Array:
     """The rows with these numbers, (n_rows,) of int; all rows for None."""
+    if rows is not None and hasattr(x, "with_rows"):  # of an `arrays.SparseTable`
+        return x.with_rows(to_host(rows))
     return x if rows is None else namespace_of(x).take(x, rows, axis=0)
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays import Array
+from gpustump.arrays import Array, SparseTable
 from gpustump.data.labels import check_labels, check_targets, plain_labels
 from gpustump.data.readable import listed, shown
 from gpustump.data.tables import check_table
@@ -172,11 +172,49 @@ def fingerprint_of(
     with arrays.computing_on(X):
         weights = all_weights(sample_weight, X)
         if of_quantity:
-            leaves = leaves_of(X, arrays.to_host(check_targets(y, X)), weights)
-            return joined([leaves], (), offset)
+            return _whole(X, arrays.to_host(check_targets(y, X)), weights, (), offset)
         labels = arrays.to_host(check_labels(y, X))
     classes, numbers = np.unique(labels, return_inverse=True)
-    return joined([leaves_of(X, numbers, weights)], plain_labels(classes), offset)
+    return _whole(X, numbers, weights, plain_labels(classes), offset)
+
+
+def _whole(
+    X: Array,
+    numbers: np.ndarray,
+    weights: np.ndarray,
+    classes: Sequence[Any],
+    offset: np.ndarray | None,
+) -> Fingerprint:
+    """The fingerprint of a checked table."""
+    if arrays.is_sparse(X):
+        return _fingerprint(_sparse_leaves(X, numbers, weights), classes, offset)
+    return joined([leaves_of(X, numbers, weights)], classes, offset)
+
+
+def _sparse_leaves(
+    X: SparseTable, numbers: np.ndarray, weights: np.ndarray
+) -> Iterator[tuple[bytes, int]]:
+    """As `_all_leaves`, of a sparse table. Leaves that list nothing have the digest of zeros."""
+    n_features, lengths = X.shape[1], [LEAF_ROWS] * (len(X) // LEAF_ROWS)
+    if len(X) % LEAF_ROWS:
+        lengths.append(len(X) % LEAF_ROWS)
+    digests = [_digests(np.zeros((1, n))) * n_features for n in lengths]
+    changed: list[list[tuple[int, bytes]]] = [[] for _ in lengths]
+    for feature in range(n_features):
+        rows, values = X.listed(feature)
+        leaves, starts = np.unique(rows // LEAF_ROWS, return_index=True)
+        ends = [*starts[1:].tolist(), len(rows)]
+        for leaf, start, end in zip(leaves.tolist(), starts.tolist(), ends, strict=False):
+            own, here = rows[start:end], values[start:end]
+            column = np.zeros((1, lengths[leaf]))
+            column[0, own - leaf * LEAF_ROWS] = here
+            changed[leaf].append((feature, _digests(_canonical(column))))
+    for leaf, n in enumerate(lengths):
+        found, rest = bytearray(digests[leaf]), slice(leaf * LEAF_ROWS, leaf * LEAF_ROWS + n)
+        for feature, digest in changed[leaf]:
+            found[feature * _DIGEST_BYTES : (feature + 1) * _DIGEST_BYTES] = digest
+        last = np.stack([numbers[rest], weights[rest]]).astype("<f8")
+        yield bytes(found) + _digests(_canonical(last)), n
 
 
 def all_weights(sample_weight: Any, X: Array) -> np.ndarray:
@@ -251,9 +289,16 @@ def joined(
     offset : ndarray (n_rows, ...), optional
         What is known of samples beforehand.
     """
+    return _fingerprint(_all_leaves(parts), classes, offset)
+
+
+def _fingerprint(
+    leaves: Iterable[tuple[bytes, int]], classes: Sequence[Any], offset: np.ndarray | None
+) -> Fingerprint:
+    """`joined`, from the digests of each leaf's columns, and its number of rows."""
     hashes: list[Any] = []
     n_rows = 0
-    for digests, n_of_leaf in _all_leaves(parts):
+    for digests, n_of_leaf in leaves:
         columns = range(0, len(digests), _DIGEST_BYTES)
         if not hashes:
             hashes = [hashlib.sha256() for _ in columns]

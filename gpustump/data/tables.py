@@ -1,8 +1,8 @@
 """A table X of samples and features, checked.
 
 An array stays in its own library and on its own device. A frame whose columns all hold numbers
-becomes an array; NumPy converts anything else. Some messages contain, word for word, phrases that
-scikit-learn's estimator checks look for.
+becomes an array, and a sparse matrix of SciPy an `arrays.SparseTable`; NumPy converts anything
+else. Some messages contain, word for word, phrases that scikit-learn's estimator checks look for.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.sparse import from_scipy
 from gpustump.data.frames import columns_of, numbers_of
 from gpustump.data.input_arrays import as_array
 
@@ -20,7 +21,7 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
 
     Parameters
     ----------
-    X : array or frame (n_samples, n_features), or anything that NumPy converts to an array
+    X : array, frame or sparse matrix (n_samples, n_features), or anything that NumPy converts
     min_features : int
         The smallest number of columns that is accepted.
     name : str
@@ -29,25 +30,27 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
     Returns
     -------
     array (n_samples, n_features)
+        Or an `arrays.SparseTable`.
 
     Raises
     ------
     TypeError
-        If X holds something other than booleans, integers or floats of up to 64 bits, or is a
-        sparse tensor or matrix.
+        If X holds something other than booleans, integers or floats of up to 64 bits, or is sparse
+        in a way that is not SciPy's.
     ValueError
         If X is not two-dimensional, is empty, has too few columns, or holds complex numbers; or if
         a column of a frame does not hold numbers.
     """
-    if "sparse" in str(getattr(X, "layout", "")):
-        raise TypeError(f"{name} is a sparse tensor; pass a dense one: {name}.to_dense().")
-    if hasattr(X, "toarray"):  # of SciPy
-        raise TypeError(
-            f"{name} is a sparse {type(X).__name__}; pass a dense one: {name}.toarray()."
-        )
-    frame = columns_of(X, name)
-    X = as_array(X, name) if frame is None else numbers_of(frame)
+    X = _sparse_matrix(X, name) if (is_sparse := is_sparse_matrix(X)) else X
+    if not is_sparse and not arrays.is_sparse(X):
+        frame = columns_of(X, name)
+        X = as_array(X, name) if frame is None else numbers_of(frame)
     dtype = arrays.dtype_name(X)
+    if is_sparse and dtype == "float16":
+        raise TypeError(
+            f"{name} is a sparse matrix of float16, which SciPy does not compute with; "
+            f"pass {name}.astype('float32')."
+        )
     if "complex" in dtype:
         raise ValueError(
             f"Complex data not supported: {name} has dtype {dtype}. Pass real numbers, for "
@@ -77,7 +80,41 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
         raise ValueError(
             f"{name} has {n_features} features, but at least {min_features} are needed here."
         )
-    return X
+    return from_scipy(X) if is_sparse else X
+
+
+def is_sparse_matrix(X: Any) -> bool:
+    """Whether X is sparse as SciPy, CuPy or PyTorch has it, or a frame of sparse columns."""
+    is_tensor = "sparse" in str(getattr(X, "layout", ""))
+    return is_tensor or hasattr(X, "tocsc") or hasattr(getattr(X, "sparse", None), "to_coo")
+
+
+def _sparse_matrix(X: Any, name: str) -> Any:
+    """A matrix or array of SciPy with the values of what is sparse.
+
+    Raises
+    ------
+    TypeError
+        If it is sparse in a way that is not supported.
+    """
+    if "sparse" in str(getattr(X, "layout", "")):
+        raise TypeError(
+            f"{name} is a sparse tensor of PyTorch; pass a dense one, {name}.to_dense(), or a "
+            "sparse matrix of SciPy."
+        )
+    if type(X).__module__.startswith("cupyx"):
+        raise TypeError(
+            f"{name} is a sparse matrix of CuPy, and sparse tables are trained on the host: pass "
+            f"{name}.get()."
+        )
+    if hasattr(X, "tocsc"):
+        return X
+    if any(dtype.fill_value != 0 for dtype in X.dtypes):  # a frame of pandas
+        raise TypeError(
+            f"{name} has sparse columns that leave out other values than 0; make them dense: "
+            f"{name}.sparse.to_dense()."
+        )
+    return X.sparse.to_coo()
 
 
 def _remedy(dtype: str) -> str:

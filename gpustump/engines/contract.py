@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.arrays import Array
+from gpustump.arrays import Array, is_sparse
 from gpustump.data.parameters import Learner, VoteKind
 from gpustump.learners.category_split import CategorySplit, CategoryStump
 from gpustump.learners.hypothesis import (
@@ -452,6 +452,9 @@ class Task:
 
     @property
     def n_elements(self) -> int:
+        """How many values are searched: of a sparse table those that it lists."""
+        if is_sparse(self.X):
+            return int(self.X.n_listed)
         return self.n_samples * self.n_features
 
     @property

@@ -7,7 +7,8 @@ for missing values is not constrained. Nor are cuts with an empty right region: 
 threshold above all values.
 
 With signs, the left region of a cut must have the sign -1 where the constraint is 1, and +1 where
-it is -1. Other votes grow with a *level* of the region, a float64 number computed from its sums:
+it is -1; where signs follow from sums, the sums of the first integers are in order. Other votes
+grow with a *level* of the region, a float64 number computed from its sums:
 
     real      (P + s) / (N + s), with the smoothing s = weight / (2 n_samples)
     newton    first / (second + l2)
@@ -74,7 +75,6 @@ def limit_of(search: Search, weight: int, n_samples: int) -> Limit | None:
     Parameters
     ----------
     search : Search
-        Of real or Newton votes.
     weight : int
         The sum of all second integers.
     n_samples : int
@@ -82,6 +82,8 @@ def limit_of(search: Search, weight: int, n_samples: int) -> Limit | None:
     if search.monotone is None:
         return None
     directions = np.asarray(search.monotone, dtype=np.int8)
+    if search.votes == "discrete":
+        return Limit(lambda sums: sums.first, directions)
     if search.votes == "real":
         return Limit(_Odds(smoothing_of(weight, n_samples)), directions)
     return Limit(_NewtonStep(search.l2), directions)

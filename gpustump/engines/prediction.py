@@ -139,7 +139,7 @@ def cpu_kernels_take(X: Array, seconds: float, stage: str) -> bool:
     nothing waits until they are compiled.
     """
     asked = asked_for()
-    if asked == "reference" or KERNELS.refusal(X) is not None:
+    if asked == "reference" or arrays.is_sparse(X) or KERNELS.refusal(X) is not None:
         return False
     if asked == "auto" and not is_worth_its_start(seconds, stage):
         return False

@@ -31,14 +31,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays import Array
+from gpustump.arrays import Array, is_sparse
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device, moved_to_device_of
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import Engine, Resources, Search, Task, Trainer
-from gpustump.engines.cpu.engine import CODED, KERNELS, PREDICTION, SORTED, START_SECONDS
+from gpustump.engines.cpu.engine import CODED, KERNELS, PREDICTION, SORTED, SPARSE, START_SECONDS
 from gpustump.engines.cpu.runtime.kernel_folder import are_compiled
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
@@ -182,9 +182,13 @@ def choose(
     DeviceError
         If the device asked for cannot be used.
     ValueError
-        If max_memory is too little on the host; the message says how much is needed.
+        If max_memory is too little on the host; the message says how much is needed. If a sparse
+        table is given for what dense ones alone can do.
     """
     resources = resources or Resources()
+    if is_sparse(task.X):
+        _check_sparse(task, device)
+        return _on_host(task, resources, ())
     here = arrays.device_name(task.X)
     if device == "auto" and here == "cpu":
         problem = gpu_problem or why_not_on_gpu(task)
@@ -198,6 +202,20 @@ def choose(
     if here == device == "cpu" or device == "cpu":
         return _on_host(_moved(task, device), resources, ())
     return _choice(device, REFERENCE, f"nothing else trains on {device}", task, resources)
+
+
+def _check_sparse(task: Task, device: str | None) -> None:
+    """Refuse what only dense tables can do."""
+    if device not in (None, "auto", "cpu"):
+        raise DeviceError(
+            f"sparse tables are trained on the host, not on {device!r}. Take device='cpu', or pass "
+            "a dense table: X.toarray()."
+        )
+    if task.search.learner == "interval":
+        raise ValueError(
+            "weak_learner='interval' needs a dense table. Take weak_learner='stump', or pass "
+            "X.toarray()."
+        )
 
 
 def prepared(
@@ -286,9 +304,10 @@ def kernels_will_train(task: Task) -> bool:
     Unlike `choose`, this adds no seconds to the reference's total.
     """
     asked = asked_for()
-    if asked == "reference" or CODED.refusal(task) is not None:
+    kernels, _ = _of_kernels(task)
+    if asked == "reference" or kernels.refusal(task) is not None:
         return False
-    engine = _of_kernels(task)[0].name
+    engine = kernels.name
     is_worth_it = _waited + REFERENCE.seconds(task) >= START_SECONDS
     return asked != "auto" or KERNELS.are_loaded(engine) or (is_worth_it and are_compiled(engine))
 
@@ -377,7 +396,7 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
 
 def _able(task: Task) -> list[Engine]:
     """The host's engines that can train this; under a memory limit the first that fits is taken."""
-    engines: tuple[Engine, ...] = (CODED, REFERENCE, SORTED)
+    engines: tuple[Engine, ...] = (CODED, REFERENCE, SORTED, SPARSE)
     if asked_for() == "reference":
         engines = (REFERENCE,)
     return [engine for engine in engines if engine.refusal(task) is None]
@@ -388,14 +407,14 @@ def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
     asked = asked_for()
     if asked == "reference":
         return REFERENCE, "GPUSTUMP_KERNELS asks for it", ()
-    refusal = CODED.refusal(task)
+    engine, reason = _of_kernels(task)
+    refusal = engine.refusal(task)
     if refusal is not None:
         return REFERENCE, "nothing faster can train this", (f"the CPU kernels: {refusal}",)
     by_name: dict[str, Engine] = {"sorted": SORTED, "coded": CODED}
     chosen = by_name.get(asked)
     if chosen is not None and chosen.refusal(task) is None:
         return chosen, "GPUSTUMP_KERNELS asks for it", ()
-    engine, reason = _of_kernels(task)
     seconds = None if task.n_rounds is None else REFERENCE.seconds(task)
     if seconds is not None and not is_worth_its_start(seconds, engine.name):
         return REFERENCE, "the job is too short to load Numba for", ()
@@ -404,6 +423,8 @@ def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
 
 def _of_kernels(task: Task) -> tuple[Engine, str]:
     """The engine whose kernels are the fastest, and why."""
+    if is_sparse(task.X):
+        return SPARSE, "the table is sparse"
     n_additions = task.n_elements * task.search.n_outputs
     most = SCANNED_ELEMENTS if task.search.learner == "interval" else SORTED_ELEMENTS
     is_small = task.n_elements <= most and n_additions <= SORTED_ADDITIONS

@@ -32,7 +32,7 @@ from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import plain_labels
 from gpustump.data.parameters import Interactions
 from gpustump.data.readable import caller_level, listed
-from gpustump.data.tables import check_table
+from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.data.weights import ClassWeight
 from gpustump.engines.pair_runs import have_compiled
 from gpustump.engines.route import Route
@@ -45,6 +45,7 @@ from gpustump.estimators.categorical import (
     chosen,
     refuse_constrained_categories,
     refuse_other_categories,
+    refuse_sparse_categories,
     warn_of_unseen_numbers,
 )
 from gpustump.estimators.checkpointing import (
@@ -103,7 +104,7 @@ class StumpEstimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         # tags.array_api_support stays False. It would promise that arrays of another library than
         # in fit are refused, and that arrays on two devices are brought together. Here a model
         # predicts in any library, and moves no array between devices by itself.
@@ -257,7 +258,7 @@ class StumpEstimator(BaseEstimator):
         Frames with names are matched by name. scikit-learn compares all else: the number of
         features, and whether both sides have names.
         """
-        is_plain = arrays.is_array(X) and arrays.dtype_name(X) != "object"
+        is_plain = is_sparse_matrix(X) or (arrays.is_array(X) and arrays.dtype_name(X) != "object")
         frame = None if is_plain else columns_of(X)
         if frame is None and not is_plain:
             X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
@@ -316,6 +317,7 @@ class StumpEstimator(BaseEstimator):
         if frame is None:
             asked = self._asked_categories()
             self._categories = Categories(asked, chosen(asked, X.shape[1], names))
+            refuse_sparse_categories(X, self._categories, names)
         self._note_categories(self._categories, X.shape[1])
 
     def _note_categories(self, categories: Categories, n_features: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.rounds.training import Settings
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
@@ -172,6 +173,22 @@ def refuse_other_categories(asked: Any, earlier: Categories) -> None:
         raise ValueError(
             f"warm_start=True goes on with categorical_features={earlier.asked!r}; got {asked!r}. "
             "Keep it as it was, or fit anew with warm_start=False."
+        )
+
+
+def refuse_sparse_categories(X: Array, categories: Categories, names: Sequence[str] | None) -> None:
+    """Refuse categorical features of a sparse table.
+
+    Raises
+    ------
+    ValueError
+    """
+    if categories.features and arrays.is_sparse(X):
+        first = categories.features[0]
+        raise ValueError(
+            f"categorical_features names {quoted(first if names is None else names[first])}, but X "
+            "is sparse. Encode categories with sklearn.preprocessing.OneHotEncoder, or pass a "
+            "dense table: X.toarray()."
         )
 
 

@@ -355,6 +355,14 @@ class StepTables(Sequence[StepTable]):
             np.asarray([table.missing for table in tables]),
         )
 
+    def add_up_exactly(self, constant: np.ndarray) -> bool:
+        """Whether float64 holds every sum of these values and the constant, in any order."""
+        values = np.concatenate([constant[np.newaxis], self.values, self.missing])
+        units = values / VOTE_UNIT
+        of_steps = np.maximum.reduceat(np.abs(self.values), self.starts[:-1], axis=0)
+        sums = np.maximum(of_steps, np.abs(self.missing)).sum(axis=0) + np.abs(constant)
+        return bool((units == np.rint(units)).all()) and float(sums.max()) < VOTES_LIMIT
+
     def outcomes(self, number: int) -> np.ndarray:
         """`StepTable.outcomes` of a table."""
         own = self.values[self.starts[number] : self.starts[number + 1]]

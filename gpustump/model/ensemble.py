@@ -601,7 +601,9 @@ class StumpEnsemble:
         array of float64, in the library and on the device of X
             (n_samples, n_features + n_pairs + 1): the features, then the pairs, and the intercept
             in the last column. With more than two classes (n_samples, n_classes, n_features +
-            n_pairs + 1). The sum over the last axis is `decision_function(X)`, bit for bit.
+            n_pairs + 1). The sum over the last axis is `decision_function(X)`, bit for bit. For a
+            sparse matrix a sparse array of SciPy with the columns of the features that vote; with
+            more than two classes a list of them, one for each class.
 
         Raises
         ------
@@ -631,6 +633,8 @@ class StumpEnsemble:
         with arrays.computing_on(X):
             tables = self.additive.tables
             parts = explanation.contributions(X, *tables, self.pairs, self.n_features)
+            if arrays.is_sparse(X):
+                return parts[0] if self.has_one_score else parts
             return parts[:, 0, :] if self.has_one_score else parts
 
     @property

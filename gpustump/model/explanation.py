@@ -16,12 +16,12 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays import Array
+from gpustump.arrays import Array, SparseTable
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.prediction import quick_to_compute_in
@@ -59,7 +59,11 @@ def contributions(
     Returns
     -------
     array (n_samples, n_outputs, n_features + n_pairs + 1) of float64
+        For a sparse table, a list of SciPy's sparse arrays: for each output one of shape
+        (n_samples, n_features + n_pairs + 1).
     """
+    if arrays.is_sparse(X):
+        return _sparse_contributions(X, intercepts, tables, pairs, n_features)
     given, X = X, quick_to_compute_in(X)
     if X is not given:
         return moved_to_device_of(contributions(X, intercepts, tables, pairs, n_features), given)
@@ -78,6 +82,30 @@ def contributions(
     starts = range(0, len(columns), _AT_ONCE)
     stacked = [xp.stack(columns[start : start + _AT_ONCE], axis=2) for start in starts]
     return xp.take(xp.concat(stacked, axis=2), xp.asarray(places, device=device), axis=2)
+
+
+def _sparse_contributions(
+    X: SparseTable,
+    intercepts: np.ndarray,
+    tables: Sequence[StepTable],
+    pairs: Sequence[PairTable],
+    n_features: int,
+) -> list[Any]:
+    """`contributions` with the columns of the features that vote alone."""
+    from scipy.sparse import csc_array  # the caller has imported it
+
+    columns = [table.look_up(X[:, table.feature]) for table in tables]
+    columns += [pair.look_up(X) for pair in pairs]
+    columns += [np.repeat(intercepts[np.newaxis], len(X), axis=0)]
+    width = n_features + len(pairs) + 1
+    places = np.asarray([*(table.feature for table in tables), *range(n_features, width)])
+    starts = np.searchsorted(places, np.arange(width + 1)) * len(X)
+    rows = np.tile(np.arange(len(X)), len(columns))
+    values = np.stack(columns)
+    return [
+        csc_array((values[:, :, output].ravel(), rows, starts), shape=(len(X), width))
+        for output in range(len(intercepts))
+    ]
 
 
 class Sorted(NamedTuple):
@@ -182,7 +210,8 @@ def importances(
         spreads = (spread(own.outcomes.tolist(), weight_on_steps(own, values)) for own in tables)
         found[feature] = sum(spreads, Fraction(0))
     if pairs:
-        taken = arrays.to_host(arrays.picked(X, rows))
+        taken = arrays.picked(X, rows)
+        taken = taken if arrays.is_sparse(X) else arrays.to_host(taken)
         host = None if integers is None else arrays.to_host(integers)
         found += [_spread_of_pair(pair, taken, host) for pair in pairs]
     total = sum(found)

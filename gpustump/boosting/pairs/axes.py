@@ -67,21 +67,31 @@ def axes_of(
     n_rows = min(len(rows), _MOST_ROWS, max(_LEAST_ROWS, _MOST_VALUES // max(1, len(features))))
     index = rows[np.arange(n_rows, dtype=np.int64) * len(rows) // n_rows]
     with arrays.computing_on(X):
-        xp, device = arrays.namespace_of(X), arrays.device_of(X)
-        taken = xp.take(X, xp.asarray(index, device=device), axis=0)
-        values: np.ndarray = arrays.to_host(arrays.as_working(taken))
-    found = []
-    for feature in features:
+        values = _values(X, index, features)
+    found, places = [], []
+    for place, feature in enumerate(features):
         if feature in categorical:
             axis, has_missing = _of_categories(X, rows, feature, effects.get(feature))
         else:
-            own = np.sort(values[:, feature])  # missing values last
+            own = np.sort(values[:, place])  # missing values last
             n_present = len(own) - int(np.isnan(own).sum())
             axis = PairAxis(feature, _thresholds(own[:n_present]))
             has_missing = n_present < len(own)
         if axis.n_bins > (1 if has_missing else 2):
             found.append(axis)
-    return Axes(found, keys_of(values[:, [axis.feature for axis in found]]))
+            places.append(place)
+    return Axes(found, keys_of(values[:, places]))
+
+
+def _values(X: Array, index: np.ndarray, features: Sequence[int]) -> np.ndarray:
+    """Some rows of some features, in the dtype in which they are compared."""
+    if arrays.is_sparse(X):
+        few: np.ndarray = X.with_rows(index).dense(features)
+        return few
+    xp, device = arrays.namespace_of(X), arrays.device_of(X)
+    taken = xp.take(X, xp.asarray(index, device=device), axis=0)
+    on_host: np.ndarray = arrays.to_host(arrays.as_working(taken))
+    return on_host[:, list(features)]
 
 
 def _thresholds(ordered: np.ndarray) -> np.ndarray:

@@ -301,9 +301,10 @@ def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beg
 def _scores(model: AdditiveModel, X: Array, samples: Samples, target: Target) -> np.ndarray:
     """The scores of samples for a run, (n_samples, n_outputs): known ones, and those of a model."""
     with arrays.computing_on(X):
-        xp, device = arrays.namespace_of(X), arrays.device_of(X)
         rows = samples.rows
-        own = X if rows is None else xp.take(X, xp.asarray(rows, device=device), axis=0)
+        if rows is not None:
+            rows = arrays.namespace_of(X).asarray(rows, device=arrays.device_of(X))
+        own = arrays.picked(X, rows)
         found: np.ndarray = arrays.to_host(model.scores(own))
     if target.n_outputs < found.shape[1]:
         found = found[:, target.positive : target.positive + 1]

@@ -184,13 +184,14 @@ def _go_side_by_side(
     X: Array, n_classes: int, settings: Settings, device: str, n_bags: int
 ) -> bool:
     """Whether to train bags at the same time: NumPy tables, without callbacks or memory limit."""
-    n_elements = X.shape[0] * X.shape[1]
     nobody_looks = settings.callback is None and settings.observer is None
     is_free = nobody_looks and settings.resources.max_memory is None
-    if not (is_free and arrays.library_name(X) == "numpy" and asked_for() != "cuda"):
+    is_plain = arrays.is_sparse(X) or arrays.library_name(X) == "numpy"
+    if not (is_free and is_plain and asked_for() != "cuda"):
         return False
     n_rounds = settings.n_rounds_of(n_classes)
     task = Task(X, X.shape[0], settings.search(n_classes), n_rounds, settings.categorical)
+    n_elements = task.n_elements
     if n_elements < (_SMALL if _are_made_ahead(task) else _MEDIUM):
         return False
     n_threads = threads_of(settings.resources.n_jobs)
@@ -204,6 +205,7 @@ def _are_made_ahead(task: Task) -> bool:
     """Whether the rounds of a small table are made ahead, with little Python."""
     is_possible = task.search.votes == "newton" or not task.categorical
     is_possible &= task.search.learner == "stump" and asked_for() != "coded"
+    is_possible &= not arrays.is_sparse(task.X)
     return is_possible and kernels_will_train(task)
 
 

@@ -200,6 +200,9 @@ def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
     index = sampled_rows(n_samples, int(X.shape[1]))
     if rows is not None:
         index = arrays.to_host(rows)[index]
+    if arrays.is_sparse(X):  # the sampled rows are few
+        few: np.ndarray = X.with_rows(index).dense()
+        return few
     with arrays.computing_on(X):
         xp, device = arrays.namespace_of(X), arrays.device_of(X)
         found = xp.take(X, xp.asarray(index, device=device), axis=0)

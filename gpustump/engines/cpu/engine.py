@@ -1,6 +1,6 @@
-"""The CPU engines as `engines.route` sees them: sorted for small tables, coded for large ones.
+"""The CPU engines as `engines.route` sees them: sorted, coded for large tables, and sparse.
 
-Both run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
+They run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
 happens when a table is prepared.
 """
 
@@ -33,6 +33,7 @@ from gpustump.engines.threads import Team, threads_of
 if TYPE_CHECKING:
     from gpustump.engines.cpu.table.codes import CodedTable
     from gpustump.engines.cpu.table.sorted_table import SortedTable
+    from gpustump.engines.cpu.table.sparse_table import SparseSorted
 
 BINNED_ADDITIONS, BINNED_SAMPLES, BINNED_SAMPLES_WITH_SIGNS = 2**17, 2**9, 2**13
 """Sorted tables of at least this many elements, times outputs, and samples are divided into bins.
@@ -236,7 +237,7 @@ class SortedEngine:
         """Why it cannot train this; None if it can."""
         if task.n_samples >= 2**31:
             return f"{task.n_samples} samples are too many for positions of 31 bits"
-        return KERNELS.refusal(task.X)
+        return "the table is sparse" if arrays.is_sparse(task.X) else KERNELS.refusal(task.X)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
@@ -285,7 +286,7 @@ class CodedEngine:
 
     def refusal(self, task: Task) -> str | None:
         """Why it cannot train this; None if it can."""
-        return KERNELS.refusal(task.X)
+        return "the table is sparse" if arrays.is_sparse(task.X) else KERNELS.refusal(task.X)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
@@ -321,6 +322,44 @@ class CodedEngine:
         return CodedState(table, *samples, search, _on_host(beginning))
 
 
+class SparseEngine:
+    """Reads the values that a sparse table lists."""
+
+    name = "sparse"
+    summary = "CPU kernels, sparse columns"
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+        if not arrays.is_sparse(task.X):
+            return "the table is not sparse"
+        if task.n_samples >= 2**31:
+            return f"{task.n_samples} samples are too many for positions of 31 bits"
+        return KERNELS.refusal(task.X.values)
+
+    def least_bytes(self, task: Task, resources: Resources) -> int:
+        """The least memory beside X with which it can train this."""
+        return host_memory.least_of_sparse(_size_of(task), task.n_elements)
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
+        """Sort what every feature lists."""
+        from gpustump.engines.cpu.table import sparse_table
+
+        return sparse_table.prepare(task.X, _host_rows(rows), Team(threads_of(resources.n_jobs)))
+
+    def start(
+        self,
+        table: SparseSorted,
+        labels: Array,
+        sample_weight: Array,
+        search: Search,
+        beginning: Beginning | None = None,
+    ) -> State:
+        """Begin a run; see `engines.contract.Engine`."""
+        from gpustump.engines.cpu.sparse import SparseState
+
+        return SparseState(table, labels, sample_weight, search, _on_host(beginning))
+
+
 def _size_of(task: Task) -> host_memory.Size:
     return host_memory.Size(task.n_samples, task.n_features, task.search.n_outputs)
 
@@ -335,4 +374,4 @@ def _host_rows(rows: Array | None) -> np.ndarray | None:
     return np.ascontiguousarray(arrays.to_host(rows), dtype=np.int64)
 
 
-SORTED, CODED = SortedEngine(), CodedEngine()
+SORTED, CODED, SPARSE = SortedEngine(), CodedEngine(), SparseEngine()

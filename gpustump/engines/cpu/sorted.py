@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
 from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
 from gpustump.engines.cpu.split.sorted_splits import SortedSearch
-from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SortedTable
+from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition
@@ -57,6 +58,7 @@ class SortedState:
     Parameters
     ----------
     table : SortedTable
+        Or one that does what is asked of it here, as a `SparseSorted`.
     labels, sample_weight : ndarray
         See `engines.contract.Engine`.
     search : Search
@@ -78,7 +80,7 @@ class SortedState:
 
     def __init__(
         self,
-        table: SortedTable,
+        table: Any,
         labels: np.ndarray,
         sample_weight: np.ndarray,
         search: Search,
@@ -88,16 +90,17 @@ class SortedState:
         self.loss = loss_of(labels, in_units(sample_weight, search.n_copies), search)
         if beginning is not None:
             self.loss.start_from(beginning)
-        self._finder: SortedSearch | SortedIntervals = (
-            SortedIntervals(table)
-            if search.learner == "interval"
-            else SortedSearch(table, search, self.loss.terms.first)
-        )
+        self._finder = self._new_finder()
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._parted: Partition | Place | None = None  # whose regions these are
         self._found: Cut | None = None
         self._pieces = ranges(table.n_samples, ELEMENTS_AT_ONCE)
         self._take(self.loss.begin)
+
+    def _new_finder(self) -> SortedSearch | SortedIntervals:
+        if self.search.learner == "interval":
+            return SortedIntervals(self.table)
+        return SortedSearch(self.table, self.search, self.loss.terms.first)
 
     @property
     def weights(self) -> np.ndarray:
@@ -176,11 +179,15 @@ class SortedState:
             values = self.table.values(hypothesis.feature)
             mark_by_value(values, hypothesis, self.regions, self.table.team)
         else:
-            own, n_present = self.table.order[cut.feature], int(self.table.n_present[cut.feature])
-            position = n_present - 1 if cut.position is None else cut.position
-            after = STUMP if cut.after is None else cut.after
-            mark_by_position(own, n_present, after, position, self.regions)
+            self._mark(cut)
         self._parted = key
+
+    def _mark(self, cut: Cut) -> None:
+        """Write the region of each sample."""
+        own, n_present = self.table.order[cut.feature], int(self.table.n_present[cut.feature])
+        position = n_present - 1 if cut.position is None else cut.position
+        after = STUMP if cut.after is None else cut.after
+        mark_by_position(own, n_present, after, position, self.regions)
 
     def _take(self, take: Callable[[int, int], PieceSums]) -> None:
         """Update all pieces of the samples by `take`, and set the sums over them."""

@@ -68,6 +68,8 @@ class CudaEngine:
 
 def refusal_of_any(task: Task) -> str | None:
     """Why no device's kernels can train this; None if they can."""
+    if arrays.is_sparse(task.X):
+        return "sparse tables are trained on the host"
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
     return None

@@ -13,6 +13,8 @@ from gpustump.engines.reference.table import (
     ArrayTable,
     prepare,
 )
+from gpustump.engines.sparse_order import SparseOrder, sorted_columns
+from gpustump.engines.threads import Team
 
 _SAMPLE_BYTES = 80
 """Peak bytes of a sample in vectors such as labels and weights, here and in the estimators."""
@@ -22,6 +24,9 @@ _OUTPUT_BYTES = 80
 
 _PLACE_BYTES = 2
 """The most bytes that `Block.places` takes for an element of the table."""
+
+_LISTED_BYTES = 100
+"""Bytes of each value that a sparse table lists: its cell, its cut, and scores of cuts."""
 
 _PREPARING_NS, _ROUND_NS, _ROUND_SECONDS = 60.0, 9.0, 0.0005
 """About how long NumPy takes: nanoseconds to sort an element, and to scan it in a round, and the
@@ -46,6 +51,10 @@ class ReferenceEngine:
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """Bytes of the orders and cuts of all features, and of the temporaries of one feature."""
+        if arrays.is_sparse(task.X):
+            n_listed, n_outputs = int(task.X.n_listed), task.search.n_outputs
+            of_samples = _SAMPLE_BYTES + n_outputs * _OUTPUT_BYTES
+            return task.n_samples * of_samples + n_listed * (_LISTED_BYTES + n_outputs * 40)
         position_bytes = 4 if task.n_samples < 2**31 else 8
         order_bytes = task.n_features * (position_bytes + 1)
         sample_bytes = order_bytes + _SAMPLE_BYTES + ELEMENT_BYTES
@@ -53,8 +62,13 @@ class ReferenceEngine:
             sample_bytes += task.search.n_outputs * _OUTPUT_BYTES + task.n_features * _PLACE_BYTES
         return task.n_samples * sample_bytes + task.category_bytes
 
-    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> ArrayTable:
+    def prepare(
+        self, task: Task, rows: Array | None, resources: Resources
+    ) -> ArrayTable | SparseOrder:
         """Sort all features. On the host, and only there, max_memory bounds the temporaries."""
+        if arrays.is_sparse(task.X):
+            own = None if rows is None else arrays.to_host(rows)
+            return sorted_columns(task.X, own, Team(1))
         block_bytes = resources.block_bytes
         if resources.max_memory is not None and arrays.on_host(task.X):
             one_feature = task.n_samples * ELEMENT_BYTES
@@ -64,7 +78,7 @@ class ReferenceEngine:
 
     def start(
         self,
-        table: ArrayTable,
+        table: ArrayTable | SparseOrder,
         labels: Array,
         sample_weight: Array,
         search: Search,

@@ -13,8 +13,18 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Beginning, Cut, Search, Step, Totals
+from gpustump.engines.contract import (
+    Beginning,
+    Cut,
+    Search,
+    Step,
+    Totals,
+    constant_cut,
+    split_at,
+    with_signs,
+)
 from gpustump.engines.monotone import limit_of
+from gpustump.engines.reference import sparse_scan
 from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
 from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
@@ -22,10 +32,12 @@ from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.logistic_loss import LogisticLoss
 from gpustump.engines.reference.ratio_loss import RatioLoss
 from gpustump.engines.reference.softmax_loss import SoftmaxLoss
+from gpustump.engines.reference.sparse_scan import SparseCells
 from gpustump.engines.reference.split_scan import best_split
 from gpustump.engines.reference.squared_loss import SquaredLoss
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ArrayTable
+from gpustump.engines.sparse_order import SparseOrder
 from gpustump.engines.worth import worth_of
 from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
 
@@ -35,7 +47,7 @@ class ArrayState:
 
     Parameters
     ----------
-    table : ArrayTable
+    table : ArrayTable or SparseOrder
     labels : array (n_samples,)
         -1.0 or 1.0, float64; with more outputs than one the number of the class, int64. For a
         quantity the targets.
@@ -47,7 +59,7 @@ class ArrayState:
 
     def __init__(
         self,
-        table: ArrayTable,
+        table: ArrayTable | SparseOrder,
         labels: Array,
         units: Array,
         search: Search,
@@ -65,6 +77,7 @@ class ArrayState:
         self._first_weight = int(self._xp.sum(self._loss.first_weights))
         self._totals: Totals | None = None
         self._by_category: SumsByCategory | None = None
+        self._cells: SparseCells | None = None
 
     @property
     def totals(self) -> Totals:
@@ -93,6 +106,8 @@ class ArrayState:
     def best_cut(self) -> Cut:
         """The largest cut; see `best_stump`, `best_interval` and `best_split`."""
         integers = self.integers()
+        if isinstance(self._table, SparseOrder):
+            return self._best_of_sparse(self._table, integers)
         if self._search.has_signs:
             if self._search.learner == "interval":
                 return best_interval(self._table, integers.signed)
@@ -100,6 +115,18 @@ class ArrayState:
         ((_, weight), *_) = integers.totals
         limit = limit_of(self._search, weight, self._table.n_samples)
         return best_split(self._table, integers, worth_of(self._search), limit)
+
+    def _best_of_sparse(self, table: SparseOrder, integers: Integers) -> Cut:
+        if self._cells is None:
+            self._cells = SparseCells.of_table(table, integers.outputs[0].first)
+        ((total, weight), *_) = integers.totals
+        limit = limit_of(self._search, weight, table.n_samples)
+        cut = sparse_scan.best_split(self._cells, integers, worth_of(self._search), limit)
+        if not self._search.has_signs:
+            return cut
+        if cut.position is None:
+            return constant_cut(total)
+        return with_signs(cut, self.region_sums(split_at(table, cut)), self._search)
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """See `engines.contract.State`."""

@@ -20,7 +20,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
-from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable, StepTables
+from gpustump.learners.step_table import StepTable, StepTables
 from gpustump.learners.thresholds import rounded_down
 
 _TILE = 512
@@ -110,7 +110,7 @@ def scores(
 
 def _layout(constant: np.ndarray, tables: StepTables, dtype: str) -> Layout:
     """Group the features; each table of a group holds the sums for all combinations of steps."""
-    most = _COMBINATIONS if _add_up_exactly(constant, tables) else 1
+    most = _COMBINATIONS if tables.add_up_exactly(constant) else 1
     nothing = np.zeros((1, len(constant)))
     groups, strides, sums = [0], [], [nothing]
     for f in range(len(tables)):
@@ -136,15 +136,6 @@ def keys_of(thresholds: np.ndarray) -> np.ndarray:
     wide = thresholds.astype(np.float32) if thresholds.dtype == np.float16 else thresholds
     keys: np.ndarray = arrays.order_keys(wide)
     return keys
-
-
-def _add_up_exactly(constant: np.ndarray, tables: StepTables) -> bool:
-    """Whether float64 holds every sum of these votes."""
-    votes = np.concatenate([constant[np.newaxis], tables.values, tables.missing])
-    units = votes / VOTE_UNIT
-    of_steps = np.maximum.reduceat(np.abs(tables.values), tables.starts[:-1], axis=0)
-    sums = np.maximum(of_steps, np.abs(tables.missing)).sum(axis=0) + np.abs(constant)
-    return bool((units == np.rint(units)).all()) and float(sums.max()) < VOTES_LIMIT
 
 
 @inner("void(KEY[::1], KEY, int64, uint32[::1])", KEY=KEYS)

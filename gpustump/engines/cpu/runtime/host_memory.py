@@ -29,6 +29,9 @@ _OUTPUT_BYTES = 40
 _SORTING_BYTES = 16
 """Per sample and thread: one feature's samples while they are sorted."""
 
+_LISTED_BYTES = 40
+"""Per value that a sparse table lists: its place in the sorted column, and keys for sorting."""
+
 _CODING_BYTES = 16_000
 """Per feature: cuts and counts while values are coded."""
 
@@ -115,6 +118,12 @@ def least_of_sorted(size: Size, threads: int, has_bins: bool) -> int:
         of_sample += n_features + 16 * (n_outputs + 4)
         of_feature, of_thread = 9 * _NARROW_SLOTS, of_thread + 2**14 * (n_outputs + 4)
     return n_samples * of_sample + n_features * of_feature + threads * of_thread + 2**20
+
+
+def least_of_sparse(size: Size, n_listed: int) -> int:
+    """The fewest bytes beside a sparse table with which its columns are sorted and searched."""
+    of_samples = _SAMPLE_BYTES + (size.n_outputs - 1) * _OUTPUT_BYTES + 16 * size.n_outputs
+    return size.n_samples * of_samples + n_listed * _LISTED_BYTES + size.n_features * 100
 
 
 def least_of_coded(size: Size) -> int:

@@ -35,6 +35,7 @@ SETTING = "GPUSTUMP_CACHE_DIR"
 STAGES = (
     "coded",
     "sorted",
+    "sparse",
     "pairs",
     "predict.prediction",
     "predict.pair_scores",

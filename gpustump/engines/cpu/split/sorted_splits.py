@@ -223,7 +223,7 @@ class Round(NamedTuple):
 
 
 @group
-class _Best(NamedTuple):
+class Best(NamedTuple):
     """The best split so far: its key, `NO_KEY` if there is none, its feature and position."""
 
     key: int
@@ -271,11 +271,11 @@ class SortedSearch:
         round_ = Round(*terms, totals, constant, kind, l2, directions)
         if self._table.has_bins:
             pack(*terms, totals, self._rows)
-        found: list[_Best] = []
+        found: list[Best] = []
 
         def look(part: tuple[int, int]) -> None:
             room = self._rooms[part]
-            found.append(_Best(*best_split(self._table.columns, self._rows, room, round_, *part)))
+            found.append(Best(*best_split(self._table.columns, self._rows, room, round_, *part)))
 
         self._table.team.each(look, list(self._rooms))
         best = max(found, key=lambda one: (one.key, -one.feature))
@@ -454,8 +454,8 @@ def _bound_bins(room, own, sums, round_, first_code, majority, n_bins):  # type:
             bounds[i] = key_of(bounds[i])
 
 
-@inner("boolean(_Best, int64, int64, int64)")
-def _is_better(best, key, feature, position):  # type: ignore[no-untyped-def]
+@inner("boolean(Best, int64, int64, int64)")
+def is_better(best, key, feature, position):  # type: ignore[no-untyped-def]
     """Whether a split is better than the best one, in the order of `contract.Cut`."""
     if key != best.key:
         return key > best.key
@@ -479,7 +479,7 @@ def _sum_at_cuts(order, n, first, second, before, second_before, kind, left, lef
 
 
 @inner(
-    "_Best(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
+    "Best(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
     " float64, int64[::1], float64, int64[:, ::1], int64[::1], int64, int64)"
 )
 def _scan(  # type: ignore[no-untyped-def]
@@ -503,7 +503,7 @@ def _scan(  # type: ignore[no-untyped-def]
     The arguments are plain arrays: a group is passed field by field, which takes about as long as
     the scan of a feature.
     """
-    best = _Best(NO_KEY, -1, -1)
+    best = Best(NO_KEY, -1, -1)
     left, left_second, none = at_cuts[0], at_cuts[1], np.empty(0, dtype=np.int64)
     is_plain = kind == DISCRETE and len(first) == 1
     for j in range(low, high):
@@ -534,9 +534,9 @@ def _scan(  # type: ignore[no-untyped-def]
         apart = all_scores[n_cuts] if kind == DISCRETE else key_of(all_scores[n_cuts])
         if apart > constant and apart > key:
             if apart > best.key:
-                best = _Best(apart, j, n - 1)
+                best = Best(apart, j, n - 1)
         elif key > best.key:
-            best = _Best(key, j, position_of(own, first_with(scores, key, kind)))
+            best = Best(key, j, position_of(own, first_with(scores, key, kind)))
     return best
 
 
@@ -583,7 +583,7 @@ def _look(  # type: ignore[no-untyped-def]
     return key, position_of(order, first_with(scores, key, kind)) if key >= least else 0
 
 
-@inner("_Best(SortedColumns, Rows, Room, Round, float64, int64, int64, _Best)")
+@inner("Best(SortedColumns, Rows, Room, Round, float64, int64, int64, Best)")
 def _search_column(columns, own, room, round_, smoothing, column, number, best):  # type: ignore[no-untyped-def]
     """The better of the best split and those of a column's features.
 
@@ -615,10 +615,10 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
         key = largest_key(scores, n_bins - 1, kind)
         if key != NO_KEY and key >= best.key:
             position = offset[first_with(scores, key, kind) + 1] - 1
-            if _is_better(best, key, j, position):
-                best = _Best(key, j, position)
-        if apart > round_.constant and _is_better(best, apart, j, offset[n_bins] - 1):
-            best = _Best(apart, j, offset[n_bins] - 1)
+            if is_better(best, key, j, position):
+                best = Best(key, j, position)
+        if apart > round_.constant and is_better(best, apart, j, offset[n_bins] - 1):
+            best = Best(apart, j, offset[n_bins] - 1)
         if not has_open[j]:
             continue
         order, is_open, bounds = columns.order[j], columns.is_open[j], room.bounds[:n_bins]
@@ -635,8 +635,8 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
                 order[offset[b] : offset[b + 1] - 1], round_.first, round_.second, left, b, n_bins,
                 missing, kind, l2, direction, smoothing, room.at_cuts, room.scores, least,
             )  # fmt: skip
-            if key >= least and _is_better(best, key, j, offset[b] + place):
-                best = _Best(key, j, offset[b] + place)
+            if key >= least and is_better(best, key, j, offset[b] + place):
+                best = Best(key, j, offset[b] + place)
     return best
 
 
@@ -655,7 +655,7 @@ def best_split(columns, own, room, round_, low, high):  # type: ignore[no-untype
             room.scores, low, high,
         )  # fmt: skip
         return found.key, found.feature, found.position
-    best = _Best(NO_KEY, -1, -1)
+    best = Best(NO_KEY, -1, -1)
     head = (room.last[0] - low) // at_once
     for turn in range(-(-(high - low) // at_once)):
         block = head if turn == 0 else (0 if turn == head else turn)

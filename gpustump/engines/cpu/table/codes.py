@@ -121,7 +121,8 @@ class CodedTable:
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
-        return self.source.X
+        found: np.ndarray = self.source.X
+        return found
 
     @functools.cached_property
     def n_samples(self) -> int:

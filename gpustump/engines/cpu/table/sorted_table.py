@@ -139,7 +139,8 @@ class SortedTable:
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
-        return self.source.X
+        found: np.ndarray = self.source.X
+        return found
 
     @property
     def n_samples(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class Source:
 
     Attributes
     ----------
-    X : ndarray (n_samples_given, n_features)
+    X : ndarray (n_samples_given, n_features) or SparseTable
         The caller's own table.
     rows : ndarray (n_samples,) of int64, or None
         The rows that are samples; None if all are.
@@ -32,7 +33,7 @@ class Source:
         returns the true ones.
     """
 
-    X: np.ndarray
+    X: Any
     rows: np.ndarray | None
     categorical: tuple[int, ...] = ()
 
@@ -57,7 +58,8 @@ class Source:
     @functools.cached_property
     def is_plain(self) -> bool:
         """Whether kernels can read the values where they are: float32 or float64, aligned."""
-        return self.X.dtype in (np.float32, np.float64) and self.X.flags.aligned
+        is_float = self.X.dtype in (np.float32, np.float64)
+        return is_float and isinstance(self.X, np.ndarray) and self.X.flags.aligned
 
     @property
     def rows_for_kernels(self) -> np.ndarray:

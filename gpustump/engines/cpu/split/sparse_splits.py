@@ -1,0 +1,408 @@
+"""The best split of a sparse table, for every kind of votes.
+
+Only listed samples are read: the sums over the zeros of a feature are what these leave of the sums
+over all samples.
+
+With Newton votes, most features need not be read in most rounds. The score of a cut is a sum of
+G**2 / (H + lambda) over its regions. Under fixed Hessians h its root is a norm of the gradients. So
+if gradients change by d, the root grows at most by the root of the sum of D**2 / H, where D is the
+sum of d over a region; and if no Hessian falls below a share a of what it was, the root grows at
+most by the factor 1 / sqrt(a) besides. By Cauchy's inequality D**2 / H over a region is at most the
+sum of its d**2 / h. Let e**2 be that sum over the samples that a feature lists, t**2 that of
+D**2 / H over all samples, and c the ratio of the listed samples' H to that of the others. Regions
+of listed samples contribute at most e**2. The region that has the zeros has what they leave: its D
+is at most that of all samples and theirs, so it contributes at most (t sqrt(1 + c) + e sqrt(c))**2.
+
+A step changes the samples that its feature lists the most. Their rows of the table are read, so
+that each feature learns its own e. All other samples count for every feature, each with the largest
+ratio d / h among them. A feature is read again when this bound of its best score reaches the best
+one found. Bounds are widened for rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.ahead import DISCRETE, NEWTON
+from gpustump.engines.contract import Cut, Search
+from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.split.cut_scores import (
+    KINDS,
+    NO_KEY,
+    add_scores,
+    constant_key,
+    first_with,
+    forbid,
+    key_of,
+    largest_key,
+    score_of,
+)
+from gpustump.engines.cpu.split.cut_sums import position_of
+from gpustump.engines.cpu.split.sorted_splits import Best, is_better
+from gpustump.engines.cpu.table.sparse_table import SparseSorted
+from gpustump.engines.threads import ranges
+
+_SAMPLES_AT_ONCE, _ENTRIES_AT_ONCE = 2**15, 2**16
+"""How many samples and listed samples are worth another thread."""
+
+_TRIES = 8
+"""How many features that promise the best score are read before all others."""
+
+_PARTS = 8
+"""Parts of the features for each thread: those that are read lie unevenly among all."""
+
+_FEW = 8
+"""If a step's feature lists more than one sample in so many, no rows are read."""
+
+_FEATURE_ENTRIES = 16
+"""A feature takes as long as this many listed samples, however few it lists."""
+
+_WIDER = 1.0 + 2.0**-20
+"""More than the relative error of a bound, which is computed in float64 from sums of fewer than
+2**31 terms."""
+
+_SAMPLE, _SIGN = np.uint32(2**31 - 1), np.uint32(31)
+
+
+@group
+class Bounds(NamedTuple):
+    """What is known of the features' scores; see the head of this file.
+
+    Attributes
+    ----------
+    roots : ndarray (n,) of float64
+        For each feature that lists a sample the root of its best score, or more.
+    seen : ndarray (n,) of float64
+        That root when the feature was last read.
+    ratios : ndarray (n,) of float64
+        The roots of the ratios c.
+    moves : ndarray (n,) of float64
+        What samples near the last step add to the squares of e.
+    row_starts : ndarray (n_samples + 1,) of int64
+        Where the list of each sample begins in `row_features`; empty if nothing is kept.
+    row_features : ndarray (n_listed,) of int32
+        The places of the features that list a sample.
+    """
+
+    roots: Floats
+    seen: Floats
+    ratios: Floats
+    moves: Floats
+    row_starts: Integers
+    row_features: Annotated[np.ndarray, "int32[::1]"]
+
+    @property
+    def has_rows(self) -> bool:
+        return len(self.row_starts) > 0
+
+    @classmethod
+    def empty(cls, table: SparseSorted, features: np.ndarray, *, keeps: bool) -> Bounds:
+        n = len(features)
+        roots, seen, ratios = (np.full(n, np.inf) for _ in range(3))
+        start = roots, seen, ratios, np.zeros(n)
+        if not keeps or not n:
+            return cls(*start, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        from scipy.sparse import csc_array
+
+        samples = table.inner.samples
+        ones, starts = np.ones(samples.n_listed, dtype=np.int8), samples.starts
+        own = csc_array((ones, samples.rows, starts), shape=samples.shape).tocsr()
+        place = np.zeros(table.n_features, dtype=np.int32)
+        place[features] = np.arange(n)
+        return cls(*start, own.indptr.astype(np.int64), place[own.indices])
+
+
+@group
+class Change(NamedTuple):
+    """How the samples' integers have changed since the last search.
+
+    Attributes
+    ----------
+    of_all, of_others : float
+        The sums of d**2 / h over all samples, and over those that are not near the last step.
+    of_total : float
+        t: the root of the sum of D**2 / H over the outputs, for all samples together.
+    least, most : float
+        Between which shares of what they were Hessians are.
+    """
+
+    of_all: float
+    of_others: float
+    of_total: float
+    least: float
+    most: float
+
+
+class SparseSearch:
+    """The search of a run on a sparse table for its best splits.
+
+    Parameters
+    ----------
+    table : SparseSorted
+    search : Search
+    """
+
+    def __init__(self, table: SparseSorted, search: Search) -> None:
+        self._table, self._search, self._kind = table, search, KINDS[search.votes]
+        n_listed, n_threads = table.inner.n_listed, table.team.size
+        self._rows = np.zeros((search.n_outputs, table.n_samples, 2), dtype=np.int64)
+        self._totals = np.zeros((search.n_outputs, 2), dtype=np.int64)
+        self._features = np.flatnonzero(n_listed)  # others have no cut
+        self._bounds = Bounds.empty(table, self._features, keeps=self._kind == NEWTON)
+        self._found: int | None = None  # the feature of the last split
+        cost = np.cumsum(n_listed[self._features] + _FEATURE_ENTRIES)
+        least = max(_ENTRIES_AT_ONCE, -(-int(cost[-1]) // (_PARTS * n_threads))) if len(cost) else 1
+        self._parts = _parts(cost, least)
+        most = int(table.columns.n_present.max(initial=0)) + 2
+        self._rooms = {part: np.zeros((3, most), dtype=np.int64) for part in self._parts}
+        self._pieces = ranges(table.n_samples, _SAMPLES_AT_ONCE)
+
+    def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
+        """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
+        search, kind, team = self._search, self._kind, self._table.team
+        l2, directions = float(search.l2), search.directions
+        constant = constant_key(totals, kind, l2)
+        change = self._follow(terms, totals)
+        smoothing = float(totals[0, 1]) / float(2 * self._table.n_samples)
+        best = Best(NO_KEY, -1, -1)
+
+        def look(part: tuple[int, int], room: np.ndarray) -> Best:
+            return Best(
+                *_best_split(
+                    self._table.columns, self._features, self._rows, totals, constant, kind, l2,
+                    directions, smoothing, room, self._bounds, change, *part, best.key,
+                )
+            )  # fmt: skip
+
+        if self._parts and kind == NEWTON:  # a good one first leaves few others to read
+            at, last = int(np.argmax(self._bounds.seen)), -1
+            for _ in range(_TRIES):
+                best = max(best, look((at, at + 1), self._rooms[self._parts[0]]), key=_order)
+                at, last = int(np.argmax(self._bounds.seen)), at
+                if at == last:
+                    break
+        found = [best]
+        team.each(lambda part: found.append(look(part, self._rooms[part])), self._parts)
+        best = max(found, key=_order)
+        if constant > best.key:
+            self._found = None
+            return Cut(0, None, 0, 0, score_of(constant, kind))
+        self._found = best.feature
+        return Cut(best.feature, best.position, 0, 0, score_of(best.key, kind))
+
+    def _follow(self, terms: Terms, totals: np.ndarray) -> Change:
+        """Put a round's terms side by side; returns how they changed."""
+        table, before = self._table, self._totals.astype(float)
+        near, least, most, told = 0.0, 1.0, 1.0, False
+        if self._found is not None:
+            samples, _ = table.inner.samples.listed(self._found)
+            told = self._bounds.has_rows and len(samples) * _FEW < table.n_samples
+            near, least, most = _pack_near(*terms, self._rows, samples, self._bounds, told)
+        steps = np.zeros((len(self._pieces), len(before)))
+        shares = [(least, most)]
+
+        def pack(number: int) -> None:
+            shares.append(_pack(*terms, self._rows, *self._pieces[number], steps[number]))
+
+        table.team.each(pack, range(len(self._pieces)))
+        moved = totals[:, 0] - before[:, 0]
+        self._totals = totals.copy()
+        with np.errstate(all="ignore"):
+            others = float((steps.max(axis=0) ** 2 * before[:, 1]).sum()) * _WIDER
+            of_total = math.sqrt((moved * moved / before[:, 1]).sum()) if before[0, 1] else math.inf
+        lows, highs = zip(*shares, strict=True)
+        return Change(
+            near + others, others + (0.0 if told else near), of_total, min(lows), max(highs)
+        )
+
+
+def _order(best: Best) -> tuple[int, int]:
+    """Larger for what is better of several features."""
+    return best.key, -best.feature
+
+
+def _parts(cost: np.ndarray, least: int) -> list[tuple[int, int]]:
+    """Consecutive features, so that those of each part cost `least` or little more together.
+
+    `cost` is what each feature and those before it cost.
+    """
+    if not len(cost):
+        return []
+    wanted = np.searchsorted(cost, np.arange(least, cost[-1] + least, least)) + 1
+    ends = np.unique(np.minimum(wanted, len(cost))).tolist()
+    return list(zip([0, *ends], ends, strict=False))
+
+
+@kernel(
+    "UniTuple(float64, 3)(int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int32[::1], Bounds,"
+    " boolean)"
+)
+def _pack_near(first, second, rows, samples, bounds, told):  # type: ignore[no-untyped-def]
+    """Put the terms of some samples side by side.
+
+    Returns the sum of d**2 / h since they were packed last, and between what shares of what they
+    were the second integers are. If `told`, each feature that lists a sample learns its part.
+    """
+    total, least, most = 0.0, 1.0, 1.0
+    for i in samples:
+        move = 0.0
+        for k in range(len(first)):
+            a = first[k, i]
+            b = second[k, i] if len(second) > 0 else abs(a)
+            change, before = float(a - rows[k, i, 0]), float(rows[k, i, 1])
+            if before > 0.0:
+                share = float(b) / before
+                move += (change * change) / before
+                least, most = min(least, share), max(most, share)
+            rows[k, i, 0], rows[k, i, 1] = a, b
+        total += move
+        if told:
+            for place in range(bounds.row_starts[i], bounds.row_starts[i + 1]):
+                bounds.moves[bounds.row_features[place]] += move
+    return total, least, most
+
+
+@kernel(
+    "UniTuple(float64, 2)(int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64, int64,"
+    " float64[::1])"
+)
+def _pack(first, second, rows, low, high, steps):  # type: ignore[no-untyped-def]
+    """Put the terms of samples `low` to `high` side by side.
+
+    Writes the largest abs(d) / h of each output since they were packed last, and returns the shares
+    as `_pack_near`. Divisions are rare: they take longer than all else.
+    """
+    least, most = 1.0, 1.0
+    for k in range(len(first)):
+        own, of_first = rows[k], first[k]
+        of_second, step = second[k] if len(second) > 0 else of_first, 0.0
+        for i in range(low, high):
+            a, b = of_first[i], abs(of_second[i])
+            change, before, now = abs(float(a - own[i, 0])), float(own[i, 1]), float(b)
+            if change > step * before and before > 0.0:
+                step = change / before
+            if now < least * before:
+                least = now / before
+            elif now > most * before and before > 0.0:
+                most = now / before
+            own[i, 0], own[i, 1] = a, b
+        steps[k] = step
+    return least, most
+
+
+@inner("int64(int32[::1], int64[:, ::1], int64[:, ::1], int64)")
+def _sum_at_cuts(order, rows, left, at):  # type: ignore[no-untyped-def]
+    """Write the sums of both integers left of the cuts of sorted samples, and of all of them.
+
+    They are written from `at` on; returns where they end.
+    """
+    a, b, place = 0, 0, np.uint64(at)
+    for k in range(len(order)):
+        marked = np.uint32(order[k])
+        sample = marked & _SAMPLE
+        a += rows[sample, 0]
+        b += rows[sample, 1]
+        left[0, place], left[1, place] = a, b
+        place += np.uint64(~marked >> _SIGN)
+    return np.int64(place)
+
+
+@kernel(
+    "UniTuple(int64, 3)(SparseColumns, int64[::1], int64[:, :, ::1], int64[:, ::1], int64, int64,"
+    " float64, int64[::1], float64, int64[:, ::1], Bounds, Change, int64, int64, int64)"
+)
+def _best_split(  # type: ignore[no-untyped-def]
+    columns, features, rows, totals, constant, kind, l2, directions, smoothing, room, bounds,
+    change, low, high, least,
+):  # fmt: skip
+    """The key, the feature and the position of the best split of some features.
+
+    The key is below `least` if there is none that reaches it. `features` are those of `bounds`;
+    `room` is for sums left of cuts, and their scores.
+    """
+    roots, ratios, moves = bounds.roots, bounds.ratios, bounds.moves
+    by, wider_ratio = _WIDER / np.sqrt(change.least), np.sqrt(change.most / change.least) * _WIDER
+    best = Best(least, len(columns.n_zeros), 0)
+    is_newton, as_float = kind == NEWTON, np.empty(1, dtype=np.int64)
+    least_root = -1.0
+    if is_newton and least > 0:
+        as_float[0] = least
+        least_root = np.sqrt(as_float.view(np.float64)[0])
+    left, all_scores = room[:2], room[2]
+    for number in range(low, high):
+        if is_newton:
+            own_move, ratio = np.sqrt(moves[number] + change.of_others), ratios[number]
+            of_zeros = change.of_total * (1.0 + ratio) + own_move * ratio
+            growth = np.sqrt(min(own_move * own_move + of_zeros * of_zeros, change.of_all))
+            roots[number] = (roots[number] + growth) * by
+            ratios[number], moves[number] = ratio * wider_ratio, 0.0
+            if roots[number] < least_root:
+                continue
+        j = features[number]
+        own = columns.order[columns.starts[j] : columns.starts[j + 1]]
+        n_below, n_present, n_zeros = columns.n_below[j], columns.n_present[j], columns.n_zeros[j]
+        if n_present + n_zeros == 0:
+            continue
+        middle, after, n_cuts, present, ratio = 0, 0, 0, (0, 0), 0.0
+        for k in range(len(rows)):
+            of_output = rows[k]
+            missing_a, missing_b = 0, 0
+            for place in range(n_present, len(own)):
+                sample = np.uint32(own[place]) & _SAMPLE
+                missing_a += of_output[sample, 0]
+                missing_b += of_output[sample, 1]
+            present = (totals[k, 0] - missing_a, totals[k, 1] - missing_b)
+            middle = _sum_at_cuts(own[:n_below], of_output, left, 0)
+            after = middle + (1 if n_zeros > 0 else 0)
+            n_cuts = _sum_at_cuts(own[n_below:n_present], of_output, left, after)
+            # What is not above 0: the sums left of the cut after the zeros.
+            rest_a, rest_b = present
+            if n_cuts > after:
+                rest_a -= left[0, n_cuts - 1]
+                rest_b -= left[1, n_cuts - 1]
+            for cut in range(after, n_cuts):
+                left[0, cut] += rest_a
+                left[1, cut] += rest_b
+            if n_zeros > 0:
+                left[0, middle], left[1, middle] = rest_a, rest_b
+            if is_newton:  # the Hessian of listed samples, against that of the others
+                below = left[1, middle - 1] if middle > 0 else 0
+                of_others = rest_b - below
+                own_ratio = float(totals[k, 1] - of_others) / float(max(of_others, 1))
+                ratio = own_ratio if k == 0 else max(ratio, own_ratio)
+            scores, lacking = all_scores[:n_cuts], (missing_a, missing_b)
+            add_scores(left[0], left[1], present, lacking, kind, l2, k == 0, scores)
+        scores = all_scores[: n_cuts - 1]  # the last one is the threshold above all values
+        apart = all_scores[n_cuts - 1] if kind == DISCRETE else key_of(all_scores[n_cuts - 1])
+        if is_newton:
+            as_float[0] = max(apart, largest_key(scores, n_cuts - 1, kind))
+            roots[number] = np.sqrt(max(0.0, as_float.view(np.float64)[0])) * _WIDER
+            bounds.seen[number], ratios[number] = roots[number], np.sqrt(ratio) * _WIDER
+        if len(directions) > 0 and directions[j] != 0:
+            forbid(left[0], left[1], present, directions[j], kind, l2, smoothing, scores)
+        key = largest_key(scores, n_cuts - 1, kind)
+        position = -1
+        if apart > constant and apart > key:
+            key, position = apart, n_present + n_zeros - 1
+        if key == NO_KEY or key < best.key:
+            continue
+        if position < 0:
+            cut = first_with(scores, key, kind)
+            if cut < middle:
+                position = position_of(own, cut)
+            elif cut < after:
+                position = n_below + n_zeros - 1
+            else:
+                position = n_below + n_zeros + position_of(own[n_below:], cut - after)
+        if is_better(best, key, j, position):
+            best = Best(key, j, position)
+            if is_newton:
+                as_float[0] = key
+                least_root = np.sqrt(as_float.view(np.float64)[0])
+    return (best.key, best.feature, best.position) if best.feature < len(columns.n_zeros) else (
+        NO_KEY, -1, -1,
+    )  # fmt: skip
