@@ -47,6 +47,7 @@ HOLDS = {
     "estimators": "scikit-learn's conventions",
     "boosting": "votes, rounds, early stopping, checkpoints",
     "exports": "the model as ONNX, C, SQL",
+    "page": "the model as a page to explore",
     "model": "the finished model: scores, step tables, its file",
     "engines": "the search for the best cut",
     "learners": "stumps, splits, intervals, as values",

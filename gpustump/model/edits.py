@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.data.readable import listed, shown
+from gpustump.learners.hypothesis import FIRST, SECOND
 from gpustump.learners.interval import Interval
 from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories
 from gpustump.learners.pair_table import PairTable
 from gpustump.learners.stump import Stump
+from gpustump.model.additive import is_constant
 from gpustump.model.bags import Bags, order_of_turns, turns
 from gpustump.model.members import AnyMember, Member, RegionMember
 from gpustump.model.rows import as_text
@@ -46,7 +48,7 @@ class Edit:
     like : float or None
         The value whose level all values of the range get; None if the term is switched off.
     above, upto : float
-        The range: above < x <= upto. They may be infinite.
+        The range: above < x <= upto. They may be infinite; a range without a lower end holds -inf.
 
     Raises
     ------
@@ -89,9 +91,14 @@ class Edit:
     def moved(self, threshold: float) -> float:
         """Where a threshold is after the edit."""
         assert self.like is not None
-        if not self.above < threshold < self.upto:
+        is_inside = self.above < threshold or self.lies_above(threshold)
+        if not (is_inside and threshold < self.upto):
             return threshold
         return self.upto if self.like <= threshold else self.above
+
+    def lies_above(self, threshold: float) -> bool:
+        """Whether the range has no lower end, and a threshold is as low: no value is left of it."""
+        return threshold == self.above == -math.inf
 
 
 class Edits(NamedTuple):
@@ -234,18 +241,34 @@ def _edited(member: AnyMember, edit: Edit) -> AnyMember:
     if edit.like is None:
         return _picked(member, _others(member, edit))
     every: Sequence[Any] = member.hypotheses
-    flat: Any = tuple(
-        _flattened(one, edit) if one.feature in edit.features else one for one in every
-    )
+    flat: list[Any] = list(every)
     if isinstance(member, Member):
-        return replace(member, stumps=flat)
-    return replace(member, splits=flat)
+        for number in _own_terms(member, edit):
+            flat[number] = _flat_stump(every[number], edit)
+        return replace(member, stumps=tuple(flat))
+    votes = member.votes.copy()
+    for number in _own_terms(member, edit):
+        threshold = edit.moved(_of_numbers(every[number]).threshold)
+        if edit.lies_above(threshold):  # no value is left of it, so all are on one side
+            votes[number, FIRST] = votes[number, SECOND]
+            threshold = math.inf
+        flat[number] = replace(every[number], threshold=threshold)
+    return RegionMember(tuple(flat), votes, member.constant)
+
+
+def _own_terms(member: AnyMember, edit: Edit) -> list[int]:
+    """The numbers of the terms of the edit's feature."""
+    return [k for k, one in enumerate(member.hypotheses) if one.feature in edit.features]
 
 
 def _others(member: AnyMember, edit: Edit) -> np.ndarray:
-    """The numbers of the terms that are not of the edit's feature, (n_terms,)."""
-    every: Sequence[Any] = member.hypotheses
-    return np.flatnonzero([one.feature not in edit.features for one in every])
+    """The numbers of the terms that are not of the edit's feature, (n_terms,).
+
+    Those that vote the same for every value are a part of the intercept, and stay.
+    """
+    terms = zip(member.hypotheses, member.region_votes, strict=True)
+    is_left = (one.feature not in edit.features or is_constant(one, own) for one, own in terms)
+    return np.flatnonzero([*is_left])
 
 
 def _picked(member: AnyMember, terms: np.ndarray) -> AnyMember:
@@ -257,21 +280,36 @@ def _picked(member: AnyMember, terms: np.ndarray) -> AnyMember:
     return RegionMember(hypotheses, member.votes[terms], member.constant)
 
 
-def _flattened(one: AnyStump | AnySplit, edit: Edit) -> AnyStump | AnySplit:
-    """A hypothesis of the edited feature with its thresholds moved."""
+def _of_numbers(one: AnyStump | AnySplit) -> Any:
+    """The hypothesis, after refusing one of categories."""
     if isinstance(one, OfCategories):
         raise ValueError(
             f"feature {one.feature} has categories, which have no ranges to flatten; switch it "
             "off, or leave it."
         )
+    return one
+
+
+def _flat_stump(one: AnyStump, edit: Edit) -> AnyStump:
+    """A stump or an interval with its thresholds moved."""
+    found = _of_numbers(one)
     if not isinstance(one, Interval):
-        return replace(one, threshold=edit.moved(one.threshold))
+        return _stump(found, edit.moved(found.threshold), found.polarity, edit)
     low, high = edit.moved(one.low), edit.moved(one.high)
-    if low < high < math.inf:
-        return replace(one, low=low, high=high)
-    # No value is inside any longer, or all above a threshold are: that is a stump.
-    threshold = low if high == math.inf and low < high else math.inf
-    return Stump(one.feature, threshold, -one.polarity, one.missing, one.error)
+    if low == high:  # no value is inside any longer
+        return Stump(one.feature, math.inf, -one.polarity, one.missing, one.error)
+    if edit.lies_above(low):
+        return _stump(one, high, one.polarity, edit)
+    if high == math.inf:
+        return _stump(one, low, -one.polarity, edit)
+    return replace(one, low=low, high=high)
+
+
+def _stump(one: Any, threshold: float, polarity: int, edit: Edit) -> Stump:
+    """A stump of the same feature; one with all values on the right has them on the left."""
+    if edit.lies_above(threshold):
+        threshold, polarity = math.inf, -polarity
+    return Stump(one.feature, threshold, polarity, one.missing, one.error)
 
 
 def check_term(features: tuple[int, ...], terms: Sequence[tuple[int, ...]]) -> None:

@@ -150,7 +150,7 @@ class TermView {
   }
 
   hint() {
-    const bands = this.model.bags > 1 ? ` Bands: ± 1 standard deviation over ${this.model.bags} bags.` : "";
+    const bands = this.model.bags > 1 ? ` Bands and thin lines: ± 1 standard deviation over ${this.model.bags} bags.` : "";
     return this.editor && this.drawing.value ? `Drag over a range to flatten it.${bands}` : `Point at it, or use the arrow keys.${bands}`;
   }
 
@@ -257,8 +257,8 @@ function editTab(model, changed) {
     const ends = numbers(part(), "ends");
     const end = Math.min(ends[step], range.upto);
     if (end < Infinity) return end;
-    const low = step ? ends[step - 1] : -1;
-    return low + (Math.abs(low) || 1) * 0.5;
+    const low = Math.max(step ? ends[step - 1] : -1, range.above);
+    return nextUp(low);
   }
 
   function like() {
@@ -327,9 +327,7 @@ function editTab(model, changed) {
   function editText(edit) {
     const column = model.columns[model.terms[edit.term].columns[0]];
     if (edit.edit === "without") return "switched off";
-    const [from, to] = [edit.above, edit.upto].map((value) => (Number.isFinite(value) ? valueText(column, value) : null));
-    const range = from && to ? `above ${from} up to ${to}` : from ? `above ${from}` : to ? `up to ${to}` : "everywhere";
-    return `flat ${range}, as at ${valueText(column, edit.like)}`;
+    return `flat for ${rangeText(column, edit.above, edit.upto)}, as at ${valueText(column, edit.like)}`;
   }
 
   function refresh() {

@@ -195,7 +195,7 @@ function editedPart(part, edit) {
   const spread = own.spread && own.spread.slice();
   const like = placeAmong(own.ends, edit.like);
   own.ends.forEach((end, step) => {
-    if (end <= edit.above || end > edit.upto) return;
+    if ((end <= edit.above && edit.above !== -Infinity) || end > edit.upto) return;
     for (let k = 0; k < part.width; k++) {
       found[step * part.width + k] = own.values[like * part.width + k];
       if (spread) spread[step * part.width + k] = own.spread[like * part.width + k];

@@ -98,9 +98,7 @@ function drawSteps(model, term, { output, byRanks }, width) {
   const back = () => Array.from({ length: last }, (_, k) => lower(last - 1 - k)).join("");
   const band = spread && svg("path", { class: "band", d: `${line(values, 1)}${back()}Z` });
   const spots = Array.from(values, (value, step) => {
-    const from = step ? valueText(column, ends[step - 1]) : null;
-    const upto = ends[step] < Infinity ? valueText(column, ends[step]) : null;
-    const range = step === last ? "missing" : `${from ? `${from} < x` : "x"}${upto ? ` ≤ ${upto}` : from ? "" : ", any value"}`;
+    const range = step === last ? "missing" : rangeText(column, step ? ends[step - 1] : -Infinity, ends[step]);
     return { step, text: `${range}: ${plus(value)}${within(spread, step)}${sampled(counts, step)}`,
       x: step === last ? right + 44 : (corners[step] + corners[step + 1]) / 2, y: y(value) };
   });
@@ -148,7 +146,7 @@ function drawBars(model, term, { output }, width) {
   const counts = numbers(part, "counts");
   const names = [...column.values.map((_, k) => valueText(column, k)), "another value", "missing"];
   const shown = Array.from(values.keys()).filter((k) => k < column.values.length || counts?.[k] > 0 || values[k] !== 0);
-  const [left, right] = [Math.min(180, width * 0.34), width - 64];
+  const [left, right] = [Math.min(180, width * 0.34), width - 24];
   const [low, high] = heightsOf(values, spread);
   const x = scale(low, high, left + 8, right);
   const rowHeight = 26;
@@ -163,7 +161,8 @@ function drawBars(model, term, { output }, width) {
       svg("text", { x: x(value), y: height - 16, "text-anchor": "middle" }, text))),
     shown.map((k, row) => {
       const y = row * rowHeight;
-      const name = names[k].length > 24 ? `${names[k].slice(0, 23)}…` : names[k];
+      const room = Math.floor(left / 7.4);
+      const name = names[k].length > room ? `${names[k].slice(0, room - 1)}…` : names[k];
       return svg("g", {},
         svg("text", { class: k < column.values.length ? "" : "axis", x: left, y: y + 17, "text-anchor": "end", direction: "ltr", "unicode-bidi": "isolate" }, name),
         svg("rect", { class: values[k] < 0 ? "down" : "up", x: Math.min(x(0), x(values[k])), y: y + 5, width: Math.abs(x(values[k]) - x(0)), height: 16 }),
@@ -181,10 +180,7 @@ function binNames(model, term, side) {
   bins.forEach((bin, step) => {
     if (column.values) found[bin].push(step < column.values.length ? valueText(column, step) : step === column.values.length ? null : "missing");
     else if (step === ends.length) found[bin].push("missing");
-    else {
-      const [from, upto] = [step ? `> ${valueText(column, ends[step - 1])}` : "", ends[step] < Infinity ? `≤ ${valueText(column, ends[step])}` : ""];
-      found[bin].push([from, upto].filter(Boolean).join(", ") || "any");
-    }
+    else found[bin].push(rangeText(column, step ? ends[step - 1] : -Infinity, ends[step]));
   });
   return found.map((texts) => texts.filter(Boolean).slice(0, 6).join(", ") || "another value");
 }
@@ -211,11 +207,12 @@ function drawCells(model, term, { output }, width) {
       "fill-opacity": 0.04 + 0.96 * Math.abs(value) / most, "data-seen": seen[k] });
   });
   const unseen = Array.from(seen, (own, k) => own ? "" : `M${left + Math.floor(k / nY) * w} ${bottom - (k % nY) * h}l${w} ${-h}`).join("");
+  const brief = (text) => text.replace(/^(.* < )?x ≤ /, "≤ ").replace(/^x > /, "> ");
   const label = (text, n) => (text.length > n ? `${text.slice(0, n - 1)}…` : text);
   const each = (n, most_) => Array.from({ length: n }, (_, k) => k).filter((k) => k % Math.ceil(n / most_) === 0);
   const picture = svg("svg", { width, height: HEIGHT + 92 }, cells, svg("path", { class: "hatch", d: unseen }),
-    each(nX, Math.max(2, (right - left) / 78)).map((a) => xTick(left + (a + 0.5) * w, bottom, label(names[0][a].replace(/^> /, ">"), 11))),
-    each(nY, 14).map((b) => svg("text", { x: left - 8, y: bottom - (b + 0.5) * h + 4, "text-anchor": "end" }, label(names[1][b], Math.floor(left / 7.2)))),
+    each(nX, Math.max(2, (right - left) / 78)).map((a) => xTick(left + (a + 0.5) * w, bottom, label(brief(names[0][a]), 11))),
+    each(nY, 14).map((b) => svg("text", { x: left - 8, y: bottom - (b + 0.5) * h + 4, "text-anchor": "end" }, label(brief(names[1][b]), Math.floor(left / 7.2)))),
     svg("text", { class: "axis", x: (left + right) / 2, y: HEIGHT + 84, "text-anchor": "middle" }, `${label(columns[0].name, 40)} →  ·  ↑ ${label(columns[1].name, 40)}`));
   const at = (px, py) => {
     const [a, b] = [Math.floor((px - left) / w), Math.floor((bottom - py) / h)];

@@ -54,6 +54,14 @@ function valueOf(column, text) {
   return column.gone.includes(value) ? NaN : value;
 }
 
+// The values of a step: above one end, up to another, which may be infinite.
+function rangeText(column, above, upto) {
+  if (column.kind === "boolean" && (above === -Infinity) !== (upto === Infinity)) return above === -Infinity ? "false" : "true";
+  const [from, to] = [above, upto].map((end) => Number.isFinite(end) && valueText(column, end));
+  if (from && to) return `${from} < x ≤ ${to}`;
+  return from ? `x > ${from}` : to ? `x ≤ ${to}` : "any value";
+}
+
 // What an input of HTML holds for a column's value.
 function inputText(column, value) {
   if (value !== value) return "";

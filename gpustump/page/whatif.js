@@ -81,15 +81,17 @@ function whatIfTab(model) {
       return html("span", { class: "control" }, select);
     }
     const [low, high, digits] = rangeOf(model, place);
+    const typed = () => {
+      const text = input.value.trim();
+      const own = valueOf(column, text);
+      const isWrong = own !== own && text !== "" && !column.gone.includes(Number(text));
+      input.setAttribute("aria-invalid", isWrong);
+      if (isWrong || Object.is(own, row[place])) return;
+      if (own === own) slider.value = own;
+      set(own);
+    };
     const input = html("input", { type: INPUTS[column.kind] || "text", inputmode: "decimal", step: column.kind === "date" ? 1 : "any", value: inputText(column, value),
-      placeholder: "missing", "aria-label": column.name.slice(0, 100), oninput: () => {
-        const own = valueOf(column, input.value.trim());
-        const isWrong = own !== own && input.value.trim() !== "" && !column.gone.includes(Number(input.value));
-        input.setAttribute("aria-invalid", isWrong);
-        if (isWrong) return;
-        if (own === own) slider.value = own;
-        set(own);
-      } });
+      placeholder: "missing", "aria-label": column.name.slice(0, 100), oninput: typed, onchange: typed });
     const slider = html("input", { type: "range", min: low, max: high, step: digits, value: value === value ? value : low, "aria-label": `${column.name.slice(0, 100)}, slider`, oninput: () => {
       const own = Number(slider.value);
       input.value = inputText(column, own);
@@ -153,9 +155,12 @@ function whatIfTab(model) {
       const column = model.columns[own.place];
       const how = own.end === undefined ? valueText(column, own.value) : own.isAbove ? `above ${valueText(column, own.end)}` : `${valueText(column, own.end)} or less`;
       return html("li", {}, html("button", { type: "button", class: "flip", onclick: () => { change(own.place, own.value); arrange(); } },
-        named(column.name), html("span", {}, ` ${how} `), html("span", { class: "note" }, `→ ${model.classes[own.decided].slice(0, 40)}${own.passed === null ? "" : ` · passes ${percent(own.passed)} of the ${model.rows ? "rows" : "steps"}`}`)));
+        named(column.name), html("span", {}, ` ${how} `), html("span", { class: "note" }, `→ ${model.classes[own.decided].slice(0, 40)}${row[own.place] !== row[own.place] ? " · it is missing now" : ` · passes ${percent(own.passed)} of the ${model.rows ? "rows" : "steps"}`}`)));
     };
-    flips.replaceChildren(found.length ? html("ol", {}, found.slice(0, 8).map(text)) : html("p", { class: "note" }, "No change of a single column does."));
+    if (found.length) return void flips.replaceChildren(html("ol", {}, found.slice(0, 8).map(text)));
+    const several = model.nOutputs === 1 ? fewestFlips(model, row, scores) : null;
+    flips.replaceChildren(html("p", { class: "note" }, `No change of a single column does.${several ? ` These ${several.length} together do${model.terms.some((term) => term.isPair) ? "" : ", and fewer do not"}:` : ""}`),
+      several ? html("ol", {}, several.map((own) => html("li", {}, text({ ...own, decided: 1 - model.decided(scores) }).firstChild))) : "");
   }
 
   const reset = html("button", { type: "button", onclick: () => (model.rows ? choose(number) : (row = startRow(model), start())) }, "Reset");
@@ -220,6 +225,36 @@ function smallestFlips(model, row, scores, wanted) {
     if (best) found.push(best);
   });
   return found.sort((a, b) => a.passed - b.passed);
+}
+
+// The fewest columns whose changes flip a decision together: those that can move the score furthest.
+// Without pairs the columns do not depend on each other, so no smaller number does.
+function fewestFlips(model, row, scores) {
+  const sign = model.decided(scores) ? -1 : 1;
+  const own = Float64Array.from(row);
+  const chosen = [];
+  const left = new Set(model.columns.keys());
+  let score = scores[0];
+  while (left.size && (sign > 0 ? score <= 0 : score > 0)) {
+    let best = null;
+    for (const place of left) {
+      const amount = () => model.using[place].reduce((sum, term) => sum + model.contribution(term, own, 0), 0);
+      const before = amount();
+      const kept = own[place];
+      for (const candidate of candidates(model, place, kept)) {
+        own[place] = candidate.value;
+        const gain = sign * (amount() - before);
+        if (gain > (best?.gain || 0)) best = { ...candidate, place, gain };
+      }
+      own[place] = kept;
+    }
+    if (!best) return null;
+    own[best.place] = best.value;
+    score += sign * best.gain;
+    chosen.push(best);
+    left.delete(best.place);
+  }
+  return (sign > 0 ? score > 0 : score <= 0) ? chosen : null;
 }
 
 // On each step of a column the value that is nearest to its own, and the share of rows in between.

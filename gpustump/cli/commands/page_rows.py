@@ -16,7 +16,6 @@ from gpustump.cli.method import recipe_of
 from gpustump.cli.read.files import shown_name
 from gpustump.cli.wording import one_line
 from gpustump.data.fingerprint import fingerprint_of
-from gpustump.data.readable import counted
 from gpustump.estimators.recorded import FINGERPRINT
 
 
@@ -53,7 +52,7 @@ def page_rows(path: str | None, loaded: LoadedModel) -> PageRows:
     held_out = _held_out(loaded, data)
     if held_out is None:
         return PageRows(None) if path is None else PageRows(data.X, data.y, data.source)
-    source = f"{counted(len(held_out), 'row')} of {data.source}, held out in training"
+    source = f"those of {data.source} that training held out"
     return PageRows(data.X[held_out], data.y[held_out], source)
 
 

@@ -1,0 +1,146 @@
+"""Edits of a model: an edited model scores rows as the model scores rows that are edited so."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import golden_models
+import numpy as np
+import pytest
+from golden_models import FOLDER, KINDS
+
+from gpustump import StumpEnsemble
+from gpustump.learners.kinds import OfCategories
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:values are missing:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* has values that were not in training:UserWarning"),
+]
+
+NAMES = sorted(KINDS)
+
+
+def loaded(name: str) -> tuple[StumpEnsemble, np.ndarray]:
+    """A model of every version and kind, and rows at its thresholds."""
+    path = FOLDER / f"{name}.json"
+    rows = golden_models.rows_for(json.loads(path.read_text()))
+    random = np.random.default_rng(3)
+    mixed = np.stack([random.choice(column, 100) for column in rows.T], axis=1)
+    return StumpEnsemble.load(path), np.vstack([rows, mixed])
+
+
+def main_effects(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:
+    """What each feature adds by itself, (n_rows, ..., n_features)."""
+    return model.explain(X)[..., : model.n_features]
+
+
+def by_features(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:
+    """The scores without what pairs add; a flat stump may count for the intercept."""
+    return replace(model, pairs=()).decision_function(X)
+
+
+def used(model: StumpEnsemble) -> list[int]:
+    return sorted(frozenset().union(*(own.used_features for own in model.effects)))
+
+
+def numeric(model: StumpEnsemble) -> list[int]:
+    """The features in use whose values are numbers."""
+    every = [one for member in model.effects for one in member.hypotheses]
+    sets = {one.feature for one in every if isinstance(one, OfCategories)}
+    return [feature for feature in used(model) if feature not in sets]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_term_the_other_terms_add_what_they_did(name, tmp_path):
+    model, X = loaded(name)
+    for feature in used(model):
+        edited = model.without(feature)
+        wanted = model.explain(X)
+        wanted[..., feature] = 0.0
+        assert np.array_equal(edited.explain(X), wanted)
+        assert np.array_equal(edited.decision_function(X), wanted.sum(axis=-1))
+        assert edited.digest() != model.digest()
+        assert feature not in used(edited)
+        for bag, before in zip(edited.bag_models, model.bag_models, strict=True):
+            own = main_effects(before, X)
+            own[..., feature] = 0.0
+            assert np.array_equal(main_effects(bag, X), own)
+    edited.save(tmp_path / "edited.json")
+    again = StumpEnsemble.load(tmp_path / "edited.json")
+    assert (again.digest(), again.edits) == (edited.digest(), edited.edits)
+    assert again.edits.of == model.digest()
+    assert np.array_equal(again.decision_function(X), edited.decision_function(X))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_flat_over_a_range_every_value_counts_as_one_value_there(name, tmp_path):
+    model, X = loaded(name)
+    ranges = [(-math.inf, 0.5, 0.25), (-0.3, 1.0, 0.0), (0.0, math.inf, 0.75), (-1, 1.5, 1.5)]
+    for feature in numeric(model):
+        for above, upto, like in ranges:
+            edit = {"term": feature, "edit": "flatten", "above": above, "upto": upto, "like": like}
+            edited = model.edited([edit])
+            column = X[:, feature]
+            rows = X.copy()
+            is_above = (column > above) | (above == -math.inf)
+            rows[is_above & (column <= upto), feature] = like
+            assert np.array_equal(by_features(edited, X), by_features(model, rows))
+            for bag, before in zip(edited.bag_models, model.bag_models, strict=True):
+                assert np.array_equal(by_features(bag, X), by_features(before, rows))
+            edited.save(tmp_path / "edited.json")
+            again = StumpEnsemble.load(tmp_path / "edited.json")
+            assert again.edits == edited.edits
+            assert again.digest() == edited.digest()
+            *_, last = edited.staged_decision_function(X)
+            assert np.array_equal(last, edited.decision_function(X))
+
+
+def test_without_all_pairs_the_main_effects_stay_and_the_file_too(tmp_path):
+    model, X = loaded("pairs-bags")
+    edited = model
+    for pair in model.pairs:
+        edited = edited.without(pair.features)
+    assert edited.pairs == ()
+    assert np.array_equal(main_effects(edited, X), main_effects(model, X))
+    edited.save(tmp_path / "edited.json")
+    again = StumpEnsemble.load(tmp_path / "edited.json")
+    assert np.array_equal(again.decision_function(X), edited.decision_function(X))
+    assert len(again.edits.made) == len(model.pairs)
+    *_, last = edited.staged_decision_function(X)
+    assert np.array_equal(last, edited.decision_function(X))
+    assert "edited" in edited._repr_html_()
+
+
+WRONG = {
+    "a feature without stumps": ({"term": 9, "edit": "without"}, "below 4"),
+    "no such kind": ({"term": 0, "edit": "rise"}, "an edit must be of term and edit"),
+    "another key": ({"term": 0, "edit": "without", "like": 1}, "an edit must be of term and edit"),
+    "no level": ({"term": 0, "edit": "flatten", "above": 1}, "like must be a number"),
+    "a level outside": (
+        {"term": 0, "edit": "flatten", "upto": 1, "like": 2},
+        "above < like <= upto",
+    ),
+    "a pair": ({"term": [2, 3], "edit": "flatten", "like": 1}, "cannot be flattened"),
+    "no such pair": ({"term": [0, 1], "edit": "without"}, "the model has no pair of 0 and 1"),
+    "three features": ({"term": [0, 1, 2], "edit": "without"}, "one or two features"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_edit_that_cannot_be_made_is_refused(name):
+    given, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        loaded("pairs")[0].edited([given])
+
+
+def test_ranges_of_categories_and_edits_of_other_models_are_refused():
+    model = loaded("categories-newton-bags")[0]
+    (feature, *_) = sorted(set(used(model)) - set(numeric(model)))
+    with pytest.raises(ValueError, match="has categories"):
+        model.edited([{"term": feature, "edit": "flatten", "like": 1}])
+    with pytest.raises(ValueError, match="these edits are of the model 'other'"):
+        model.edited({"format": "gpustump edits", "model": "other", "edits": []})
+    with pytest.raises(TypeError, match="mapping with a term"):
+        model.edited([3])
