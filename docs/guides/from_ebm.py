@@ -215,7 +215,8 @@ print(f"log-loss {found:.3f} with the constraints")
 # * **Interactions of features with monotone constraints.** They take no part in pairs.
 # * **Some losses**: gpustump has the logistic one for classes, and the squared error, Poisson and
 #   gamma deviance for quantities, counts and costs (:doc:`/auto/guides/quantities`).
-# * **Editing a fitted function**: EBM has `monotonize`, `remove_terms` and others.
-# * **Interactive pictures.** Those of `gpustump.plots` are Matplotlib's.
+# * **Some edits**: `without` and `edited` switch terms off and flatten ranges, and the page of a
+#   model (:func:`gpustump.plots.page`) makes a function rise or fall by such ranges. EBM can set
+#   values, too.
 #
 # How to read the functions is in :doc:`/auto/guides/shape_functions`.

@@ -284,5 +284,24 @@ pd.Series(parts[0], index=paired.model_.contribution_names).tail(6).round(3)
 # longer be read without the tables: look at the importances of the pairs first, and take
 # `interactions=0`, or a few pairs, where the reader should not have to.
 #
+# A page to explore
+# -----------------
+# :func:`gpustump.plots.page` makes one file of HTML with all of that: point at a step to read it,
+# choose a row and change its values, see which change would flip the decision, and try what the
+# model is worth without a term. The page computes the scores itself, and they are those of the
+# model, to the last bit. It needs no server and no network; `save` writes it to a file, and here it
+# is in an output cell:
+
+plots.page(paired, X_test, y_test, source="those that the guide held out")
+
+# %%
+# The tab *Edit* saves what was tried as a file, which
+# :meth:`~gpustump.StumpEnsemble.edited` takes. The edited model has a digest of its own, and its
+# file says what was edited:
+
+edited = paired.model_.without(str(X_train.columns[0]))
+print(edited.digest() == paired.model_.digest(), edited.edits.made)
+
+# %%
 # :doc:`/pictures` has more pictures. :doc:`/auto/guides/missing_values_and_categories` explains
 # how missing values and categories are trained on.

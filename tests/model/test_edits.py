@@ -9,6 +9,7 @@ from dataclasses import replace
 import golden_models
 import numpy as np
 import pytest
+from forged_files import document_of, refusal_of
 from golden_models import FOLDER, KINDS
 
 from gpustump import StumpEnsemble
@@ -133,6 +134,30 @@ def test_an_edit_that_cannot_be_made_is_refused(name):
     given, message = WRONG[name]
     with pytest.raises(ValueError, match=message):
         loaded("pairs")[0].edited([given])
+
+
+FORGED = {
+    "text": ("off", "edits must be an object"),
+    "nothing made": ({"of": "f00", "made": []}, "one edit at least"),
+    "no model": ({"of": 3, "made": [{"term": [0], "edit": "without"}]}, "must name a model"),
+    "a name": (
+        {"of": "f00", "made": [{"term": "age", "edit": "without"}]},
+        "features of the model",
+    ),
+    "too high": (
+        {"of": "f00", "made": [{"term": [4], "edit": "without"}]},
+        "features of the model",
+    ),
+    "a truth": ({"of": "f00", "made": [{"term": [True], "edit": "without"}]}, "of the model"),
+    "no kind": ({"of": "f00", "made": [{"term": [0]}]}, "an edit must be of term and edit"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_file_with_other_edits_is_refused(name, tmp_path):
+    edits, message = FORGED[name]
+    document = document_of(loaded("newton")[0].without(0), tmp_path)
+    assert message in refusal_of(document | {"edits": edits}, tmp_path)
 
 
 def test_ranges_of_categories_and_edits_of_other_models_are_refused():
