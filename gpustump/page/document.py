@@ -53,8 +53,9 @@ class Page(NamedTuple):
 
     def _repr_html_(self) -> str:
         """What notebooks show: the page in a frame of its own, without a part in the notebook."""
+        text = html.escape(self.html).replace("\n", "&#10;")  # no line that somebody could indent
         return (
-            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" '
+            f'<iframe srcdoc="{text}" sandbox="allow-scripts allow-downloads" '
             'title="The page of a model" width="100%" height="800" style="border:0"></iframe>'
         )
 

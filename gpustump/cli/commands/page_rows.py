@@ -13,7 +13,7 @@ from gpustump.cli.columns.training import BREAST_CANCER_TARGET, TrainingData, sp
 from gpustump.cli.commands.audit import columns_of, read_audit_data
 from gpustump.cli.errors import InputError
 from gpustump.cli.method import recipe_of
-from gpustump.cli.read.files import shown_name
+from gpustump.cli.read.files import STANDARD_INPUT, shown_name
 from gpustump.cli.wording import one_line
 from gpustump.data.fingerprint import fingerprint_of
 from gpustump.estimators.recorded import FINGERPRINT
@@ -48,6 +48,8 @@ def page_rows(path: str | None, loaded: LoadedModel) -> PageRows:
             raise InputError("the model was trained with --exposure or --init-score.")
         data = read_audit_data(path, loaded, columns)
     except InputError as error:
+        if path == STANDARD_INPUT:  # it cannot be read again
+            raise
         return PageRows(None) if path is None else _without_targets(path, loaded, error)
     held_out = _held_out(loaded, data)
     if held_out is None:
