@@ -213,7 +213,7 @@ function drawCells(model, term, { output }, width) {
   const picture = svg("svg", { width, height: HEIGHT + 92 }, cells, svg("path", { class: "hatch", d: unseen }),
     each(nX, Math.max(2, (right - left) / 78)).map((a) => xTick(left + (a + 0.5) * w, bottom, label(brief(names[0][a]), 11))),
     each(nY, 14).map((b) => svg("text", { x: left - 8, y: bottom - (b + 0.5) * h + 4, "text-anchor": "end" }, label(brief(names[1][b]), Math.floor(left / 7.2)))),
-    svg("text", { class: "axis", x: (left + right) / 2, y: HEIGHT + 84, "text-anchor": "middle" }, `${label(columns[0].name, 40)} →  ·  ↑ ${label(columns[1].name, 40)}`));
+    svg("text", { class: "axis", x: (left + right) / 2, y: HEIGHT + 84, "text-anchor": "middle" }, `${label(columns[0].name, Math.floor(width / 24))} →  ·  ↑ ${label(columns[1].name, Math.floor(width / 24))}`));
   const at = (px, py) => {
     const [a, b] = [Math.floor((px - left) / w), Math.floor((bottom - py) / h)];
     return a >= 0 && a < nX && b >= 0 && b < nY ? a * nY + b : -1;

@@ -155,12 +155,12 @@ function whatIfTab(model) {
       const column = model.columns[own.place];
       const how = own.end === undefined ? valueText(column, own.value) : own.isAbove ? `above ${valueText(column, own.end)}` : `${valueText(column, own.end)} or less`;
       return html("li", {}, html("button", { type: "button", class: "flip", onclick: () => { change(own.place, own.value); arrange(); } },
-        named(column.name), html("span", {}, ` ${how} `), html("span", { class: "note" }, `→ ${model.classes[own.decided].slice(0, 40)}${row[own.place] !== row[own.place] ? " · it is missing now" : ` · passes ${percent(own.passed)} of the ${model.rows ? "rows" : "steps"}`}`)));
+        named(column.name), html("span", {}, ` ${how} `), html("span", { class: "note" }, `${own.decided === undefined ? "" : `→ ${model.classes[own.decided].slice(0, 40)} · `}${row[own.place] !== row[own.place] ? "it is missing now" : `passes ${percent(own.passed)} of the ${model.rows ? "rows" : "steps"}`}`)));
     };
     if (found.length) return void flips.replaceChildren(html("ol", {}, found.slice(0, 8).map(text)));
     const several = model.nOutputs === 1 ? fewestFlips(model, row, scores) : null;
     flips.replaceChildren(html("p", { class: "note" }, `No change of a single column does.${several ? ` These ${several.length} together do${model.terms.some((term) => term.isPair) ? "" : ", and fewer do not"}:` : ""}`),
-      several ? html("ol", {}, several.map((own) => html("li", {}, text({ ...own, decided: 1 - model.decided(scores) }).firstChild))) : "");
+      several ? html("ol", {}, several.map(text)) : "");
   }
 
   const reset = html("button", { type: "button", onclick: () => (model.rows ? choose(number) : (row = startRow(model), start())) }, "Reset");

@@ -141,6 +141,22 @@ def test_typing_values_gives_the_scores_of_predict_and_flips_flip(browser, cance
             assert is_above is False or at_end == before  # no nearer value does
             n_flips += 1
     assert n_flips > 20
+    script = """
+    const [number] = arguments;
+    const row = gpustump.row(number);
+    const scores = gpustump.scores(row);
+    if (smallestFlips(gpustump, row, scores, null).length) return null;
+    return fewestFlips(gpustump, row, scores)?.map((own) => [own.place, own.value]) ?? null;
+    """
+    together = {number: browser.run(script, number) for number in range(60)}
+    for number, changes in together.items():
+        if changes is not None:
+            changed = np.repeat(rows[number : number + 1], 2, axis=0)
+            changed[0, [place for place, _ in changes]] = [value for _, value in changes]
+            after, before = model.predict(changed)
+            assert after != before
+            assert len(changes) > 1
+    assert any(together.values())
     browser.check()
 
 
