@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import warnings
 
@@ -20,6 +21,7 @@ from gpustump import (
     StumpBoostingRegressor,
     StumpEnsemble,
 )
+from gpustump.cli.columns.model import read_features
 from gpustump.plots import page
 
 pytestmark = pytest.mark.filterwarnings("ignore:values are missing:UserWarning")
@@ -157,6 +159,39 @@ def test_typing_values_gives_the_scores_of_predict_and_flips_flip(browser, cance
             assert after != before
             assert len(changes) > 1
     assert any(together.values())
+    browser.check()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_dates_words_and_truths_can_be_chosen(browser, name, tmp_path):
+    model = StumpEnsemble.load(FOLDER / f"{name}.json")
+    browser.open(page(model, golden_models.features_of_table(model)))
+    browser.tab("What if")
+    names, n_changed = browser.run("return gpustump.columns.map((own) => own.name)"), 0
+    head, first, *_ = csv.reader(golden_models.TABLE.read_text().splitlines())
+    row = dict(zip(head, first, strict=True))
+    for column, text in (
+        *[("day", "2021-03-04"), ("day", ""), ("day", "1950-12-31"), ("place", "Köln")],
+        *[("place", ""), ("is new", "true"), ("is new", "false"), ("count", "4"), ("amount", "")],
+    ):
+        if column not in names:
+            continue
+        set_value = """
+        const [column, text] = arguments;
+        const own = document.querySelector(`[data-column="${column}"] :is(select, input)`);
+        if (own.tagName === "INPUT") own.value = text;
+        else own.selectedIndex = [...own].findIndex((one) => one.text === (text || "missing"));
+        own.dispatchEvent(new Event(own.tagName === "INPUT" ? "input" : "change"));
+        """
+        browser.run(set_value, names.index(column), text)
+        row[column] = text
+        with open(tmp_path / "row.csv", "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([head, list(row.values())])
+        X = read_features(str(tmp_path / "row.csv"), model.encoding)
+        wanted = np.reshape(model.decision_function(X), -1).tolist()
+        assert browser.run(SHOWN) == wanted, (column, text)
+        n_changed += 1
+    assert n_changed
     browser.check()
 
 
