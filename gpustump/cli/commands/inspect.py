@@ -10,7 +10,6 @@ import argparse
 import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel, load_model, read_features
-from gpustump.cli.commands.page_rows import page_rows
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import check_one_standard_input, shown_name
 from gpustump.cli.summary.rules import Limit, decimals_for, rules, signed
@@ -44,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
             loaded = LoadedModel(loaded.model.edited(arguments.edits), loaded.encoding)
     X = None
     if page is not None:
+        from gpustump.cli.commands.page_rows import page_rows  # it needs scikit-learn
+
         rows = page_rows(arguments.data, loaded)
         X = rows.X if arguments.data is not None else None
         with as_input_error(f"{shown_name(arguments.data or 'the rows')}: "):

@@ -1,8 +1,8 @@
 """Pictures for files: the same on every machine, whatever the user's Matplotlib settings are.
 
-A user's matplotlibrc and backend are meant for their own figures. Here they could make a report
-unreadable, or fail after an hour of training, so neither is used. Matplotlib's warnings about
-folders and fonts are not shown; one line says so if a font lacks characters.
+A user's matplotlibrc and backend are meant for their own figures. Here they could make a picture
+unreadable, so neither is used. Matplotlib's warnings about folders and fonts are not shown; one
+line says so if a font lacks characters.
 """
 
 from __future__ import annotations
@@ -98,13 +98,6 @@ def default_matplotlib() -> Iterator[None]:
         )
     for warning in others:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """A figure (sizes in inches) that pyplot does not keep, because it is only for a file."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def as_bytes(figure: Figure, kind: str, dpi: int) -> bytes:
