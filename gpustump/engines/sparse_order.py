@@ -122,8 +122,7 @@ def sorted_columns(X: SparseTable, rows: np.ndarray | None, team: Team) -> Spars
         team.each(sort, ranges(len(many), max(1, _AT_ONCE // mean)))
 
     def counted(condition: np.ndarray) -> np.ndarray:
-        before = np.concatenate([[0], np.cumsum(condition)])
-        return np.diff(before[samples.starts])
+        return np.bincount(of_entry[condition], minlength=len(n_listed))
 
     n_below = counted(keys < 0)
     n_missing = counted(keys == arrays.missing_key(arrays.dtype_name(samples.values)))

@@ -90,6 +90,8 @@ class EngineUnderTest:
         return x if self.backend is None else self.backend.asarray(x)
 
     def to_numpy(self, x: Any) -> np.ndarray:
+        if arrays.is_sparse(x):
+            return x.dense()
         return np.asarray(x) if self.backend is None else self.backend.to_numpy(x)
 
     def check(
@@ -201,6 +203,28 @@ def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Itera
     yield "one cut, coarsely", prepare(Team(1), room=coarsely, max_cuts=1)
     yield "nothing kept", prepare(Team(2), room=sparingly, max_cuts=16)
     yield "wide positions", with_wide_positions(prepare(Team(1), max_cuts=64))
+
+
+def sparse(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
+    """The table as a sparse one, in few parts and in many; by the reference, too.
+
+    SciPy has no matrices of float16, and sparse tables have no categories.
+    """
+    import scipy.sparse
+    from gpustump.data.tables import check_table
+    from gpustump.engines.cpu.engine import SPARSE
+    from gpustump.engines.cpu.split import sparse_splits
+
+    if X.dtype == np.float16 or categorical:
+        return
+    table = check_table(scipy.sparse.csr_array(X))
+    yield "sparse", as_routed(SPARSE, table, rows, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparse_splits, "_SAMPLES_AT_ONCE", 16)
+        patch.setattr(sparse_splits, "_ENTRIES_AT_ONCE", 16)
+        patch.setattr(sparse_splits, "_FEW", 1)
+        yield "sparse, 3 threads", as_routed(SPARSE, table, rows, 3)
+    yield "sparse by the reference", as_routed(REFERENCE, table, rows)
 
 
 def with_wide_positions(made: Any) -> PreparedTable:
@@ -334,6 +358,7 @@ ENGINES = (
     *(on_library(backend) for backend in TESTED if backend.kernels == "reference"),
     EngineUnderTest("sorted", sorted_whole, no_numba),
     EngineUnderTest("coded", coded, no_numba),
+    EngineUnderTest("sparse", sparse, no_numba, tuple(KINDS)),
     EngineUnderTest("cluster", spread_out, no_numba, tuple(KINDS)),
     EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, n_ways_of_intervals=5),
     *(kernels_on(backend) for backend in TESTED if backend.name == "cupy-kernels"),

@@ -37,7 +37,7 @@ from gpustump.engines.contract import (
     hypothesis_at,
     split_at,
 )
-from gpustump.engines.cpu.engine import CODED, SORTED
+from gpustump.engines.cpu.engine import CODED, SORTED, SPARSE
 from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.integer_weights import TOP
 from gpustump.engines.reference import table as reference_table
@@ -70,6 +70,8 @@ _STARTS: dict[str, Any] = {
     "ArrayTable": REFERENCE.start,
     "SortedTable": SORTED.start,
     "CodedTable": CODED.start,
+    "SparseSorted": SPARSE.start,
+    "SparseOrder": REFERENCE.start,
 }
 
 

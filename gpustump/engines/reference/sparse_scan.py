@@ -59,7 +59,7 @@ class SparseCells:
     @classmethod
     def of_table(cls, table: SparseOrder, like: Array) -> SparseCells:
         """The cells, in the library and on the device of another array."""
-        features = np.flatnonzero((table.n_listed > 0) & (table.n_missing < table.n_samples))
+        features = np.flatnonzero(table.n_listed)
         listed, below = table.n_listed[features], table.n_below[features]
         zeros = table.n_zeros[features]
         has_cell = (zeros > 0).astype(np.int64)
