@@ -211,6 +211,7 @@ def sparse(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iter
     SciPy has no matrices of float16, and sparse tables have no categories.
     """
     import scipy.sparse
+
     from gpustump.data.tables import check_table
     from gpustump.engines.cpu.engine import SPARSE
     from gpustump.engines.cpu.split import sparse_splits

@@ -80,8 +80,8 @@ class Bounds(NamedTuple):
         That root when the feature was last read.
     ratios : ndarray (n,) of float64
         The roots of the ratios c.
-    moves : ndarray (n,) of float64
-        What samples near the last step add to the squares of e.
+    moves : ndarray (n_threads, n) of float64
+        What samples near the last step add to the squares of e, as each thread has found.
     row_starts : ndarray (n_samples + 1,) of int64
         Where the list of each sample begins in `row_features`; empty if nothing is kept.
     row_features : ndarray (n_listed,) of int32
@@ -91,7 +91,7 @@ class Bounds(NamedTuple):
     roots: Floats
     seen: Floats
     ratios: Floats
-    moves: Floats
+    moves: Annotated[np.ndarray, "float64[:, ::1]"]
     row_starts: Integers
     row_features: Annotated[np.ndarray, "int32[::1]"]
 
@@ -103,7 +103,7 @@ class Bounds(NamedTuple):
     def empty(cls, table: SparseSorted, features: np.ndarray, *, keeps: bool) -> Bounds:
         n = len(features)
         roots, seen, ratios = (np.full(n, np.inf) for _ in range(3))
-        start = roots, seen, ratios, np.zeros(n)
+        start = roots, seen, ratios, np.zeros((table.team.size, n))
         if not keeps or not n:
             return cls(*start, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
         from scipy.sparse import csc_array
@@ -196,27 +196,38 @@ class SparseSearch:
 
     def _follow(self, terms: Terms, totals: np.ndarray) -> Change:
         """Put a round's terms side by side; returns how they changed."""
-        table, before = self._table, self._totals.astype(float)
-        near, least, most, told = 0.0, 1.0, 1.0, False
+        table, bounds, before = self._table, self._bounds, self._totals.astype(float)
+        told, moves, shares = False, [0.0], [(1.0, 1.0)]
         if self._found is not None:
             samples, _ = table.inner.samples.listed(self._found)
-            told = self._bounds.has_rows and len(samples) * _FEW < table.n_samples
-            near, least, most = _pack_near(*terms, self._rows, samples, self._bounds, told)
+            told = bounds.has_rows and len(samples) * _FEW < table.n_samples
+            near = list(enumerate(ranges(len(samples), -(-len(samples) // len(bounds.moves)))))
+
+            def pack_near(one: tuple[int, tuple[int, int]]) -> None:
+                own, given = samples[slice(*one[1])], (*terms, self._rows)
+                move, *share = _pack_near(*given, own, bounds, one[0], told)
+                moves.append(move)
+                shares.append((share[0], share[1]))
+
+            table.team.each(pack_near, near)
         steps = np.zeros((len(self._pieces), len(before)))
-        shares = [(least, most)]
 
         def pack(number: int) -> None:
             shares.append(_pack(*terms, self._rows, *self._pieces[number], steps[number]))
 
         table.team.each(pack, range(len(self._pieces)))
-        moved = totals[:, 0] - before[:, 0]
+        moved, near_moves = (totals - self._totals)[:, 0].astype(float), sum(moves)
         self._totals = totals.copy()
         with np.errstate(all="ignore"):
             others = float((steps.max(axis=0) ** 2 * before[:, 1]).sum()) * _WIDER
             of_total = math.sqrt((moved * moved / before[:, 1]).sum()) if before[0, 1] else math.inf
         lows, highs = zip(*shares, strict=True)
         return Change(
-            near + others, others + (0.0 if told else near), of_total, min(lows), max(highs)
+            near_moves + others,
+            others + (0.0 if told else near_moves),
+            of_total,
+            min(lows),
+            max(highs),
         )
 
 
@@ -239,9 +250,9 @@ def _parts(cost: np.ndarray, least: int) -> list[tuple[int, int]]:
 
 @kernel(
     "UniTuple(float64, 3)(int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int32[::1], Bounds,"
-    " boolean)"
+    " int64, boolean)"
 )
-def _pack_near(first, second, rows, samples, bounds, told):  # type: ignore[no-untyped-def]
+def _pack_near(first, second, rows, samples, bounds, thread, told):  # type: ignore[no-untyped-def]
     """Put the terms of some samples side by side.
 
     Returns the sum of d**2 / h since they were packed last, and between what shares of what they
@@ -258,11 +269,13 @@ def _pack_near(first, second, rows, samples, bounds, told):  # type: ignore[no-u
                 share = float(b) / before
                 move += (change * change) / before
                 least, most = min(least, share), max(most, share)
+            elif change != 0.0:
+                move = np.inf
             rows[k, i, 0], rows[k, i, 1] = a, b
         total += move
         if told:
             for place in range(bounds.row_starts[i], bounds.row_starts[i + 1]):
-                bounds.moves[bounds.row_features[place]] += move
+                bounds.moves[thread, bounds.row_features[place]] += move
     return total, least, most
 
 
@@ -283,7 +296,7 @@ def _pack(first, second, rows, low, high, steps):  # type: ignore[no-untyped-def
         for i in range(low, high):
             a, b = of_first[i], abs(of_second[i])
             change, before, now = abs(float(a - own[i, 0])), float(own[i, 1]), float(b)
-            if change > step * before and before > 0.0:
+            if change > step * before:
                 step = change / before
             if now < least * before:
                 least = now / before
@@ -335,11 +348,15 @@ def _best_split(  # type: ignore[no-untyped-def]
     left, all_scores = room[:2], room[2]
     for number in range(low, high):
         if is_newton:
-            own_move, ratio = np.sqrt(moves[number] + change.of_others), ratios[number]
+            own_moves, ratio = change.of_others, ratios[number]
+            for thread in range(len(moves)):
+                own_moves += moves[thread, number]
+                moves[thread, number] = 0.0
+            own_move = np.sqrt(own_moves)
             of_zeros = change.of_total * (1.0 + ratio) + own_move * ratio
             growth = np.sqrt(min(own_move * own_move + of_zeros * of_zeros, change.of_all))
             roots[number] = (roots[number] + growth) * by
-            ratios[number], moves[number] = ratio * wider_ratio, 0.0
+            ratios[number] = ratio * wider_ratio
             if roots[number] < least_root:
                 continue
         j = features[number]
