@@ -105,7 +105,8 @@ def sorted_columns(X: SparseTable, rows: np.ndarray | None, team: Team) -> Spars
     samples = X if rows is None else X.with_rows(rows)
     keys = arrays.order_keys(samples.values)
     n_listed = np.diff(samples.starts)
-    order, of_entry = samples.rows.copy(), np.repeat(np.arange(len(n_listed)), n_listed)
+    order = samples.rows.copy()
+    of_entry = np.repeat(np.arange(len(n_listed), dtype=np.int32), n_listed)
     is_next = of_entry[1:] == of_entry[:-1]
     if not bool((keys[1:] >= keys[:-1])[is_next].all()):  # as where all values are 1
         few = np.flatnonzero(n_listed[of_entry] <= _MANY)
@@ -134,7 +135,7 @@ def _order_of(keys: np.ndarray, features: np.ndarray) -> np.ndarray:
     """The order by feature and key; NumPy sorts single integers the fastest."""
     if keys.dtype.itemsize > 4 or not len(keys):
         return np.lexsort((keys, features))
-    return np.argsort((features << 32) | (keys.astype(np.int64) + 2**31))
+    return np.argsort((features.astype(np.int64) << 32) | (keys.astype(np.int64) + 2**31))
 
 
 def _sort_together(keys: np.ndarray, rows: np.ndarray) -> None:

@@ -602,8 +602,9 @@ class StumpEnsemble:
             (n_samples, n_features + n_pairs + 1): the features, then the pairs, and the intercept
             in the last column. With more than two classes (n_samples, n_classes, n_features +
             n_pairs + 1). The sum over the last axis is `decision_function(X)`, bit for bit. For a
-            sparse matrix a sparse array of SciPy with the columns of the features that vote; with
-            more than two classes a list of them, one for each class.
+            sparse matrix a sparse array of SciPy: contributions are what a value adds against 0,
+            and the intercept is the score of a row of zeros. With more than two classes it is a
+            list of such arrays, one for each class.
 
         Raises
         ------

@@ -60,7 +60,7 @@ def contributions(
     -------
     array (n_samples, n_outputs, n_features + n_pairs + 1) of float64
         For a sparse table, a list of SciPy's sparse arrays: for each output one of shape
-        (n_samples, n_features + n_pairs + 1).
+        (n_samples, n_features + n_pairs + 1), with what differs from a row of zeros.
     """
     if arrays.is_sparse(X):
         return _sparse_contributions(X, intercepts, tables, pairs, n_features)
@@ -91,19 +91,36 @@ def _sparse_contributions(
     pairs: Sequence[PairTable],
     n_features: int,
 ) -> list[Any]:
-    """`contributions` with the columns of the features that vote alone."""
+    """`contributions` against those of a row of zeros, which the intercepts take over."""
     from scipy.sparse import csc_array  # the caller has imported it
 
-    columns = [table.look_up(X[:, table.feature]) for table in tables]
-    columns += [pair.look_up(X) for pair in pairs]
-    columns += [np.repeat(intercepts[np.newaxis], len(X), axis=0)]
-    width = n_features + len(pairs) + 1
-    places = np.asarray([*(table.feature for table in tables), *range(n_features, width)])
-    starts = np.searchsorted(places, np.arange(width + 1)) * len(X)
-    rows = np.tile(np.arange(len(X)), len(columns))
-    values = np.stack(columns)
+    width, intercepts = n_features + len(pairs) + 1, intercepts.copy()
+    columns: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for table in tables:
+        of_zero = table.look_up(np.zeros(1, dtype=X.dtype))[0]
+        rows, values = X.listed(table.feature)
+        columns[table.feature] = rows, table.look_up(values) - of_zero
+        intercepts += of_zero
+    for place, pair in enumerate(pairs, n_features):
+        of_zero = pair.look_up(np.zeros((1, n_features), dtype=X.dtype))[0]
+        change = pair.look_up(X) - of_zero
+        rows = np.flatnonzero(change.any(axis=1))
+        columns[place] = rows, change[rows]
+        intercepts += of_zero
+    every = np.arange(len(X))
+    columns[width - 1] = every, np.broadcast_to(intercepts, (len(X), len(intercepts)))
+    counts = np.zeros(width + 1, dtype=np.int64)
+    counts[[place + 1 for place in columns]] = [len(rows) for rows, _ in columns.values()]
+    rows = np.concatenate([rows for rows, _ in columns.values()])
     return [
-        csc_array((values[:, :, output].ravel(), rows, starts), shape=(len(X), width))
+        csc_array(
+            (
+                np.concatenate([values[:, output] for _, values in columns.values()]),
+                rows,
+                np.cumsum(counts),
+            ),
+            shape=(len(X), width),
+        )
         for output in range(len(intercepts))
     ]
 

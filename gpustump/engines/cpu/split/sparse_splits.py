@@ -111,9 +111,10 @@ class Bounds(NamedTuple):
         samples = table.inner.samples
         ones, starts = np.ones(samples.n_listed, dtype=np.int8), samples.starts
         own = csc_array((ones, samples.rows, starts), shape=samples.shape).tocsr()
-        place = np.zeros(table.n_features, dtype=np.int32)
+        place = np.zeros(table.n_features, dtype=own.indices.dtype)
         place[features] = np.arange(n)
-        return cls(*start, own.indptr.astype(np.int64), place[own.indices])
+        np.take(place, own.indices, out=own.indices, mode="clip")  # without another copy
+        return cls(*start, own.indptr.astype(np.int64), own.indices.astype(np.int32, copy=False))
 
 
 @group
