@@ -108,7 +108,7 @@ def sorted_columns(X: SparseTable, rows: np.ndarray | None, team: Team) -> Spars
     order = samples.rows.copy()
     of_entry = np.repeat(np.arange(len(n_listed), dtype=np.int32), n_listed)
     is_next = of_entry[1:] == of_entry[:-1]
-    if not bool((keys[1:] >= keys[:-1])[is_next].all()):  # as where all values are 1
+    if ((keys[1:] < keys[:-1]) & is_next).any():  # not where all values are 1, for example
         few = np.flatnonzero(n_listed[of_entry] <= _MANY)
         at = few[_order_of(keys[few], of_entry[few])]
         order[few], keys[few] = order[at], keys[at]

@@ -109,7 +109,9 @@ class Bounds(NamedTuple):
         from scipy.sparse import csc_array
 
         samples = table.inner.samples
-        ones, starts = np.ones(samples.n_listed, dtype=np.int8), samples.starts
+        is_short = samples.n_listed < 2**31  # SciPy copies both index arrays if one is wide
+        starts = samples.starts.astype(np.int32 if is_short else np.int64)
+        ones = np.ones(samples.n_listed, dtype=np.int8)
         own = csc_array((ones, samples.rows, starts), shape=samples.shape).tocsr()
         place = np.zeros(table.n_features, dtype=own.indices.dtype)
         place[features] = np.arange(n)
