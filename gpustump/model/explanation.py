@@ -232,7 +232,7 @@ def importances(
         host = None if integers is None else arrays.to_host(integers)
         found += [_spread_of_pair(pair, taken, host) for pair in pairs]
     total = sum(found)
-    return np.asarray([float(one / total) if total else 0.0 for one in found])
+    return np.asarray([float(one / total) if one else 0.0 for one in found])
 
 
 def _spread_of_pair(pair: PairTable, X: np.ndarray, weights: np.ndarray | None) -> Fraction:

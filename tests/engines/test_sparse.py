@@ -4,6 +4,7 @@ the dense one is proved by the conformance suite."""
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -12,7 +13,14 @@ import scipy.sparse
 from backends import TESTED, Backend
 from engine_ways import no_numba
 
-from gpustump import LogitBoostClassifier, StumpBoostingRegressor, arrays
+from gpustump import (
+    AdaBoostClassifier,
+    DeviceError,
+    GlassBoxClassifier,
+    LogitBoostClassifier,
+    StumpBoostingRegressor,
+    arrays,
+)
 from gpustump.arrays import SparseTable
 from gpustump.data.tables import check_table
 from gpustump.engines.contract import Search
@@ -169,3 +177,55 @@ def test_bounds_hold_in_every_round_and_leave_features_unread(estimator, classes
         n_read, n_rounds = n_read + read, n_rounds + 1
     assert n_rounds >= 40
     assert n_read <= most_read * n_rounds * X.shape[1]
+
+
+def test_no_table_is_ever_made_dense():
+    """Memory stays within a small multiple of what is stored and of the samples; the dense table
+    would take 1 GB."""
+    n_samples, n_features = 4000, 60_000
+    random = np.random.default_rng(0)
+    places = random.integers(n_samples, size=100_000), random.integers(n_features, size=100_000)
+    X = scipy.sparse.coo_array(
+        (np.ones(100_000, dtype=np.float32), places), (n_samples, n_features)
+    )
+    y = (np.asarray(X.tocsr()[:, :2000].sum(axis=1)) > 0).astype(int)
+    estimators = (
+        LogitBoostClassifier(n_estimators=4),
+        AdaBoostClassifier(n_estimators=4),
+        GlassBoxClassifier(n_estimators=4, n_bags=2, interactions=1, random_state=0),
+    )
+    for estimator in estimators:
+        tracemalloc.start()
+        try:
+            estimator.fit(X, y)
+            estimator.predict_proba(X)
+            estimator.explain(X)
+            estimator.contribution_importances(X)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 150e6, estimator
+
+
+REFUSED = {
+    "a GPU": (AdaBoostClassifier(device="cuda"), "sparse tables are trained on the host"),
+    "intervals": (AdaBoostClassifier(weak_learner="interval"), "weak_learner='interval' needs"),
+    "categories": (AdaBoostClassifier(categorical_features=[1]), "categorical_features names 1,"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_sparse_tables_cannot_have_is_refused_by_name(what):
+    X = words(40, 4)
+    estimator, message = REFUSED[what]
+    with pytest.raises((ValueError, DeviceError), match=message):
+        estimator.fit(X, labels(X))
+    assert not hasattr(estimator, "model_")
+
+
+def test_a_route_says_that_a_table_is_sparse_and_keeps_to_max_memory():
+    X = words(300, 20)
+    fitted = LogitBoostClassifier(n_estimators=3, max_memory="1MB").fit(X, labels(X))
+    assert "the table is sparse" in str(fitted.route_)
+    with pytest.raises(ValueError, match="takes at least"):
+        LogitBoostClassifier(n_estimators=3, max_memory="20kB").fit(X, labels(X))

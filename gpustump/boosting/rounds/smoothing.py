@@ -103,18 +103,12 @@ class CutPlaces:
         """
         known = dict(groups or {})
         is_set = np.isin(np.arange(values.shape[1]), list(known))
-        values = np.where(is_set & (values < 0), np.nan, values)
-        ordered = np.sort(values, axis=0)  # missing values last
-        is_missing = np.isnan(ordered)
-        is_cut = np.empty(ordered.shape, dtype=bool)
-        is_cut[:-1] = ordered[:-1] < ordered[1:]
-        is_cut[-1] = is_missing[-1] & ~is_missing[0]
-        thresholds = np.full(ordered.shape, np.inf)
-        thresholds[:-1] = midpoints(ordered)
-        is_cut[:, is_set] = False
-        n_places = is_cut.sum(axis=0)
+        n = max(1, _MOST_VALUES // len(values))  # of many features, a block after the other
+        blocks = [slice(at, at + n) for at in range(0, values.shape[1], n)]
+        parts = [_cuts_of(values[:, own], is_set[own]) for own in blocks]
+        thresholds, n_places, sums = (np.concatenate(part) for part in zip(*parts, strict=True))
         n_places[list(known)] = [max(0, len(own.members) - 1) for own in known.values()]
-        return cls(thresholds.T[is_cut.T], n_places, keys_of(values), known)
+        return cls(thresholds, n_places, _keys_of(sums), known)
 
     @functools.cached_property
     def features(self) -> np.ndarray:
@@ -159,6 +153,23 @@ class CutPlaces:
         return CategorySplit(feature, *groups.sides(np.argsort(order)[: place + 1].tolist()))
 
 
+def _cuts_of(values: np.ndarray, is_set: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The thresholds of neighbouring features, how many each has, and `_sums_of` their values.
+
+    `is_set` (n_features,) of bool tells which are categorical; these have no thresholds.
+    """
+    values = np.where(is_set & (values < 0), np.nan, values)
+    ordered = np.sort(values, axis=0)  # missing values last
+    is_missing = np.isnan(ordered)
+    is_cut = np.empty(ordered.shape, dtype=bool)
+    is_cut[:-1] = ordered[:-1] < ordered[1:]
+    is_cut[-1] = is_missing[-1] & ~is_missing[0]
+    thresholds = np.full(ordered.shape, np.inf)
+    thresholds[:-1] = midpoints(ordered)
+    is_cut[:, is_set] = False
+    return thresholds.T[is_cut.T], is_cut.sum(axis=0), _sums_of(values)
+
+
 def keys_of(values: np.ndarray) -> np.ndarray:
     """For each column of a table (n_rows, n_features) of float a number that follows from its
     values, (n_features,) of uint64.
@@ -166,9 +177,20 @@ def keys_of(values: np.ndarray) -> np.ndarray:
     Columns that are equal in all these rows get different numbers, in order of their places. Equal
     values have equal numbers as float32 and as float64.
     """
+    return _keys_of(_sums_of(values))
+
+
+def _sums_of(values: np.ndarray) -> np.ndarray:
+    """For each column a number that equal columns share."""
     alike = np.where(np.isnan(values), np.nan, values + 0.0).astype(np.float64)  # one NaN, one 0
     rows = mixed(np.arange(len(values), dtype=np.uint64))
     found: np.ndarray = mixed(alike.view(np.uint64) ^ rows[:, np.newaxis]).sum(axis=0)
+    return found
+
+
+def _keys_of(sums: np.ndarray) -> np.ndarray:
+    """`keys_of`, from `_sums_of`."""
+    found = sums.copy()
     order = np.argsort(found, kind="stable")
     ranked, numbers = found[order], np.arange(len(order), dtype=np.uint64)
     found[order] = mixed(ranked) + numbers - np.searchsorted(ranked, ranked).astype(np.uint64)
