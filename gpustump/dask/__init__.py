@@ -2,6 +2,7 @@
 
     fitting       one fit, from collections to a model
     prediction    lazy predictions: predict, predict_proba, decision_function; score
+    sparse        a fit to a sparse table, on one worker
     partitions    Dask collections as partitions of rows, a partition checked, labels of all
     categories    the categories of all partitions, numbered together
     rounds        the samples as boosting sees them: runs, and judges of held-out samples

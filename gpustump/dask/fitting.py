@@ -52,6 +52,7 @@ from gpustump.dask.partitions import (
 from gpustump.dask.prediction import check_estimator, may_be_text
 from gpustump.dask.rounds import ClusterSamples, HeldOutUnits
 from gpustump.dask.shards import ClusterLostError, DaskShards
+from gpustump.dask.sparse import fit_on_one_worker, holds_sparse
 from gpustump.data.fingerprint import Fingerprint, Leaves, joined
 from gpustump.data.labels import plain_labels
 from gpustump.data.parameters import Interactions, check_quantity_loss
@@ -174,7 +175,11 @@ def fit(
         that process: all values, classes and weights are sent there after the last round. If its
         memory is too small for them, take `interactions=0`.
     X : dask array (n_samples, n_features) or dask frame
-        Cut into partitions of rows in any way. NaN means missing.
+        Cut into partitions of rows in any way. NaN means missing. A sparse table, an
+        array whose blocks are sparse matrices or arrays of SciPy or a frame of sparse columns, is
+        put together on one worker, still sparse, with all that belongs to it. That worker trains
+        with all of its threads; what it warns of is in its log. A `callback` or a `checkpoint` is
+        refused.
     y : dask array, series or frame of one column (n_samples,)
         Partitioned as X. Classes, of which a partition may lack some, or a quantity. Targets and
         weights of a quantity, 16 bytes a sample, are sent to the process that calls `fit`. For
@@ -190,7 +195,8 @@ def fit(
     Returns
     -------
     estimator
-        The same, fitted. Its attribute `cluster_` says how the cluster was used, as a `Use`.
+        The same, fitted. Its attribute `cluster_` says how the cluster was used, as a `Use`; what
+        Dask itself sends and repeats, as it does for a sparse table, is not counted.
 
     Raises
     ------
@@ -220,6 +226,11 @@ def fit(
     True
     """
     check_estimator(estimator)
+    if holds_sparse(X):
+        watched = Validation.of(X_val, y_val, sample_weight_val)
+        fit_on_one_worker(estimator, (X, y, sample_weight), watched, _running(client))
+        estimator.cluster_ = Use(1, 0, 0, 0, 0.0, 0)
+        return estimator
     own = _Fit(
         estimator, Data(X, y, sample_weight, estimator.device), X_val, y_val, sample_weight_val
     )

@@ -20,7 +20,7 @@ from gpustump.data.frames import columns_of
 from gpustump.data.labels import check_domain, check_labels, check_targets, encode, listed
 from gpustump.data.parameters import QuantityLossName, Scoring
 from gpustump.data.readable import caller_level
-from gpustump.data.tables import check_table
+from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.data.weights import check_weights
 from gpustump.estimators.held_out import Earlier, refuse_absent_classes
 
@@ -133,6 +133,12 @@ class Rows:
         ValueError, TypeError
             As for a fit on this table alone, except that one class is enough.
         """
+        if is_sparse_matrix(X):
+            raise TypeError(
+                "this partition is sparse, and Dask does not know it of the table X. Say so where "
+                "it is made, with meta=scipy.sparse.csr_matrix((0, 0)); or, if only rows to watch "
+                "are sparse, make these dense."
+            )
         n_rows = n_rows_of(X, y, sample_weight)
         if not n_rows:
             return None, ()
@@ -179,7 +185,7 @@ def targets_of(
 
 def n_rows_of(X: Any, y: Any, sample_weight: Any) -> int:
     """The number of a partition's rows, which its labels and weights must have, too."""
-    n_rows = len(X)
+    n_rows: int = X.shape[0]  # sparse matrices have no length
     for name, own in (("y", y), ("sample_weight", sample_weight)):
         if own is not None and len(own) != n_rows:
             raise ValueError(

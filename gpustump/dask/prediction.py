@@ -186,7 +186,7 @@ def _delayed(estimator: Any) -> Any:
 
 
 def _of_part(part: Any, model: Any, method: str, like: np.ndarray) -> np.ndarray:
-    if len(part) == 0:
+    if part.shape[0] == 0:
         return like
     found: np.ndarray = np.asarray(getattr(model, method)(part))
     return found
