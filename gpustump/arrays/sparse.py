@@ -74,7 +74,10 @@ class SparseTable:
         if isinstance(feature, int | np.integer):
             column = self.dense([int(feature)])[:, 0]
             return column if isinstance(rows, slice) and rows == slice(None) else column[rows]
-        if isinstance(feature, slice) and feature == slice(None):
+        n_features = self.shape[1]
+        if isinstance(feature, slice) and feature.indices(n_features) == (0, n_features, 1):
+            if isinstance(rows, slice) and rows == slice(None):
+                return self
             return self.with_rows(np.arange(self.n_samples)[rows])
         raise TypeError("a sparse table gives one column at a time, or all of them.")
 

@@ -276,11 +276,13 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     kinds = "text columns as one-hot features, or as sets of values (default: one-hot)"
     every = "how often, such as 30s, 5min, 1h or '100 rounds' (default: 60s)"
     encoding = "encoding of a text file, such as latin-1 (default: UTF-8)"
+    names = "the names of the features in a .svm file, one a line"
     _only_in_full_help(
         add("--categories", "AS", _one_of(("one-hot", "sets")), kinds, default="one-hot"),
         add.many("--numeric", columns, "columns to read as numbers, even codes such as 01234"),
         add.flag("--drop-missing-target", "leave out rows without a target"),
         add("--encoding", "NAME", _encoding, encoding),
+        add("--feature-names", "FILE", None, names),
         *_add_offsets(add),
         add("--checkpoint-every", "WHEN", _how_often, every),
         *_add_resources(add),

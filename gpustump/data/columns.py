@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from gpustump.arrays import Array, SparseTable
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.data.readable import quoted
 
@@ -125,6 +126,42 @@ class ArrayColumn:
 
 
 @dataclass(frozen=True)
+class SparseColumn:
+    """A column of numbers in a sparse table, dense while its values are used."""
+
+    name: str
+    table: SparseTable
+    position: int
+    kind: ClassVar[str] = "number"
+
+    @property
+    def dtype(self) -> str:
+        return str(self.table.dtype)
+
+    @property
+    def dense(self) -> ArrayColumn:
+        return ArrayColumn(self.name, self.numbers())
+
+    def numbers(self) -> np.ndarray:
+        return np.asarray(self.table[:, self.position])
+
+    def missing(self) -> np.ndarray:
+        return self.dense.missing()
+
+    def equals(self, value: str) -> np.ndarray:
+        return self.dense.equals(value)
+
+    def distinct(self) -> list[Any]:
+        return self.dense.distinct()
+
+    def labels(self) -> np.ndarray:
+        return self.numbers()
+
+    def with_rows(self, mask: np.ndarray) -> ArrayColumn:
+        return self.dense.with_rows(mask)
+
+
+@dataclass(frozen=True)
 class ColumnTable:
     """A table as columns.
 
@@ -136,7 +173,7 @@ class ColumnTable:
     n_rows : int
     named : bool
         Whether the columns have names; if not, they are named by their index.
-    matrix : ndarray (n_rows, n_columns), or None
+    matrix : ndarray or SparseTable (n_rows, n_columns), or None
         All columns as one array, if there is one.
     """
 
@@ -144,7 +181,7 @@ class ColumnTable:
     columns: Sequence[Column]
     n_rows: int
     named: bool = True
-    matrix: np.ndarray | None = None
+    matrix: Array | None = None
 
     @property
     def names(self) -> list[str]:

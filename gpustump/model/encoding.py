@@ -151,6 +151,9 @@ class Encoding:
     text_encoding, decimals : str or None
         What the user said of the training table's text: the encoding of its characters, and the
         mark before the fraction of a number, "." or ",".
+    first_index : int or None
+        The number of the first feature, 0 or 1, in a training file that lists features by their
+        numbers; the columns then are the features.
 
     Raises
     ------
@@ -164,6 +167,7 @@ class Encoding:
     missing: tuple[str, ...] = ()
     text_encoding: str | None = None
     decimals: str | None = None
+    first_index: int | None = None
 
     def __post_init__(self) -> None:
         if type(self.n_columns) is not int or type(self.named) is not bool:
@@ -186,6 +190,8 @@ class Encoding:
             )
         if self.decimals not in (None, ".", ","):
             raise ValueError(f"decimals must be '.', ',' or None; got {shown(self.decimals)}.")
+        if self.first_index not in (0, 1, None):
+            raise ValueError(f"first_index must be 0, 1 or None; got {shown(self.first_index)}.")
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -195,8 +201,14 @@ class Encoding:
     @cached_property
     def shown_names(self) -> tuple[str, ...]:
         """A name for each feature, "column 0" and so on if the columns had no names."""
-        prefix = "" if self.named else "column "
+        prefix = "column " if self.first_index is None else "feature "
+        prefix = "" if self.named else prefix
         return tuple(prefix + name for column in self.columns for name in column.features)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each feature is a column of numbers."""
+        return all(column.kind in NUMERIC for column in self.columns)
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -239,6 +251,9 @@ class Encoding:
 
     def as_details(self) -> dict[str, Any]:
         """The encoding in JSON's types."""
+        if self.first_index is not None:  # there may be millions of columns
+            own = {"n_columns": self.n_columns, "named": self.named}
+            return {**own, "first_index": self.first_index}
         columns = [
             {key: value for key, value in asdict(column).items() if value not in ((), None)}
             for column in self.columns
@@ -249,14 +264,20 @@ class Encoding:
 
 
 @functools.lru_cache(maxsize=8)
-def plain_encoding(n_features: int, feature_names: tuple[str, ...] | None) -> Encoding:
+def plain_encoding(
+    n_features: int, feature_names: tuple[str, ...] | None, first_index: int | None = None
+) -> Encoding:
     """The encoding of a model whose features are columns of numbers."""
-    names = list(map(str, range(n_features))) if feature_names is None else feature_names
+    names = feature_names
+    if names is None:
+        names = tuple(str((first_index or 0) + j) for j in range(n_features))
     columns = tuple(InputColumn(name, j, "number") for j, name in enumerate(names))
-    return Encoding(columns, n_features, feature_names is not None)
+    return Encoding(columns, n_features, feature_names is not None, first_index=first_index)
 
 
-def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | None:
+def stored_encoding(
+    details: Mapping[str, Any], n_features: int, feature_names: tuple[str, ...] | None = None
+) -> Encoding | None:
     """The encoding in a model's details; None if there is none.
 
     Raises
@@ -268,6 +289,9 @@ def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | N
     if stored is None:
         return None
     try:
+        first_index = stored.get("first_index")
+        if first_index is not None:
+            return plain_encoding(n_features, feature_names, first_index)
         columns = tuple(
             InputColumn(**{**column, "values": tuple(column.get("values", ()))})
             for column in stored["columns"]
@@ -313,6 +337,11 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
         If columns are missing from the table, or hold another kind of value than in training.
     """
     positions = needed_positions(encoding, table)
+    if arrays.is_sparse(table.matrix) and (encoding.missing or not encoding.is_plain):
+        raise ValueError(
+            f"{table.source} is sparse and holds numbers only, but the model was trained with "
+            "text, dates or words for missing values; save the rows as CSV or Parquet."
+        )
     types, gone = table.numeric_types, numbers_of(encoding.missing)
     plain = _plain_columns(encoding, [types[position] for position in positions])
     if len(plain) == len(positions) > 0:

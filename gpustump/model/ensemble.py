@@ -207,7 +207,7 @@ class StumpEnsemble:
         ValueError
             If the details hold one that does not fit the model.
         """
-        stored = stored_encoding(self.details, self.n_features)
+        stored = stored_encoding(self.details, self.n_features, self.feature_names)
         return stored or plain_encoding(self.n_features, self.feature_names)
 
     @property
@@ -1219,7 +1219,7 @@ class StumpEnsemble:
         """
         found = document.read(path)
         try:
-            stored_encoding(found["details"], found["n_features"])
+            stored_encoding(found["details"], found["n_features"], found["feature_names"])
         except ValueError as error:
             raise ModelFileError(f"{os.fspath(path)}: {error}") from error
         return StumpEnsemble(**found)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from gpustump import arrays
+from gpustump.arrays import Array
 from gpustump.cli.columns.targets import OffsetColumns, Offsets
 from gpustump.cli.errors import as_input_error
 from gpustump.cli.read.files import model_file, read_table
@@ -54,6 +56,25 @@ def load_model(path: str) -> LoadedModel:
     with model_file(path) as file:
         model = StumpEnsemble.load(file)
     return LoadedModel(model, model.encoding)
+
+
+def terms_that_vote(model: StumpEnsemble) -> list[int]:
+    """The features and pairs whose contributions are not 0 everywhere, and the intercept."""
+    features = [table.feature for table in model.additive.tables[1]]
+    return [*features, *range(model.n_features, model.n_features + len(model.pairs) + 1)]
+
+
+def contributions_of(model: StumpEnsemble, X: Array, terms: Sequence[int] | None) -> np.ndarray:
+    """The contributions of some terms, or all, (n_rows, n_terms) or (n_rows, n_classes, n_terms).
+
+    Of a sparse table only those of a few terms should be asked for: they are dense.
+    """
+    parts = model.explain(X)
+    if arrays.is_sparse(X):
+        by_class = [parts] if model.has_one_score else parts
+        dense = np.stack([own[:, terms].toarray() for own in by_class], axis=1)
+        return np.asarray(dense[:, 0] if model.has_one_score else dense)
+    return np.asarray(parts if terms is None else parts[..., terms])
 
 
 def at_least_one_row(X: np.ndarray) -> np.ndarray:
@@ -164,4 +185,6 @@ def as_in_training(
 def request_of(encoding: Encoding, choose: Callable[[InputTable], Wanted]) -> Request:
     """A request for a model's table, whose text is read as in training."""
     decimals = ",." if encoding.decimals == "," else encoding.decimals
-    return Request(choose, None, encoding.text_encoding, decimals, encoding.missing)
+    n_features, first_index = len(encoding.columns), encoding.first_index
+    as_text = (encoding.text_encoding, decimals, encoding.missing)
+    return Request(choose, None, *as_text, n_features, first_index)

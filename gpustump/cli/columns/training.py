@@ -28,6 +28,7 @@ from gpustump.cli.columns.targets import (
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.method import asks_for_quantity
 from gpustump.cli.read.files import read_table
+from gpustump.cli.read.svmlight import TARGET, is_svmlight, read_names
 from gpustump.cli.read.table import (
     NUMBER,
     TEXT,
@@ -197,6 +198,7 @@ def encoding_of(
         missing=choice.missing,
         text_encoding=arguments.encoding,
         decimals=arguments.decimal or table.decimals,
+        first_index=table.first_index,
     )
 
 
@@ -278,8 +280,31 @@ def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
                     "the breast-cancer data is used, whose target is known.)"
                 )
         return breast_cancer()
-
+    if is_svmlight(arguments.data):
+        _refuse_for_sparse(arguments)
+        names = arguments.feature_names and read_names(arguments.feature_names)
+        return read_table(arguments.data, Request(feature_names=names)), TARGET
+    if arguments.feature_names is not None:
+        raise InputError(
+            "--feature-names is for files in svmlight's format, .svm; other tables hold the names "
+            "of their columns themselves."
+        )
     return _file_of(arguments), arguments.target
+
+
+_NOT_FOR_SPARSE = "target weight exposure init_score drop categorical numeric missing decimal"
+_NOT_FOR_SPARSE += " date_order encoding"
+
+
+def _refuse_for_sparse(arguments: argparse.Namespace) -> None:
+    """Refuse options about columns that a file in svmlight's format does not have."""
+    for name in _NOT_FOR_SPARSE.split():
+        if getattr(arguments, name):
+            raise InputError(
+                f"--{name.replace('_', '-')} is not for {arguments.data}: in svmlight's format the "
+                "target stands first in each line, and all else are features, as numbers. Leave "
+                "it out."
+            )
 
 
 def _file_of(arguments: argparse.Namespace) -> InputTable:

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from gpustump.arrays import Array, is_sparse
 from gpustump.cli.columns.model import (
     LoadedModel,
     at_least_one_row,
+    contributions_of,
     load_model,
     read_features,
     read_table_to_predict,
+    terms_that_vote,
 )
 from gpustump.cli.columns.targets import Offsets
 from gpustump.cli.errors import InputError, as_input_error
@@ -32,6 +35,7 @@ from gpustump.cli.read.files import (
     check_unchanged,
     shown_name,
 )
+from gpustump.cli.read.svmlight import is_svmlight
 from gpustump.cli.summary.row import BarStyle, Place, row_lines
 from gpustump.cli.write.files import STANDARD_OUTPUT
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
@@ -72,7 +76,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
 def _explain_table(arguments: argparse.Namespace) -> None:
     output = result_file(arguments)
     loaded = load_model(arguments.model)
-    layout = _layout(loaded)
+    terms = terms_that_vote(loaded.model) if is_svmlight(arguments.data) else None
+    layout = _layout(loaded, terms)
     output.check_replaced(result_of(layout, output.path), force=arguments.force)
     before = FileState.of(arguments.data)
     X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
@@ -81,11 +86,16 @@ def _explain_table(arguments: argparse.Namespace) -> None:
         loaded.model.checked(rows)
         with _told_of_unseen():
             loaded.model.explain(rows[:1])
-    write_result(output, _result(layout, loaded, X, before))
+    write_result(output, _result(layout, loaded, X, terms, before))
 
 
-def _layout(loaded: LoadedModel) -> Layout:
-    parts = [*loaded.term_names, INTERCEPT, SCORE]
+def _names_of(loaded: LoadedModel, terms: list[int] | None) -> list[str]:
+    names = [*loaded.term_names, INTERCEPT]
+    return names if terms is None else [names[term] for term in terms]
+
+
+def _layout(loaded: LoadedModel, terms: list[int] | None) -> Layout:
+    parts = [*_names_of(loaded, terms), SCORE]
     if loaded.model.n_outputs > 1:
         parts = [f"{label}: {part}" for label in loaded.model.classes for part in parts]
     arrays = ["contributions", "score", "features"]
@@ -106,14 +116,21 @@ def _made_different(names: list[str]) -> list[str]:
     return list(made)
 
 
-def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileState | None) -> Result:
+def _result(
+    layout: Layout,
+    loaded: LoadedModel,
+    X: np.ndarray,
+    terms: list[int] | None,
+    before: FileState | None,
+) -> Result:
     """The result; each part is computed, and the table checked, when it is written."""
     model = loaded.model
 
     def parts(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         table = at_least_one_row(X[rows])
         with _told_of_unseen():
-            contributions, scores = model.explain(table), model.decision_function(table)
+            contributions = contributions_of(model, table, terms)
+            scores = model.decision_function(table)
         check_unchanged(before, if_mapped=True)
         n_rows = len(X[rows])
         return contributions[:n_rows], scores[:n_rows]
@@ -124,7 +141,7 @@ def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileStat
         return list(by_class.reshape(len(by_class), len(layout.names)).T)
 
     def arrays() -> list[np.ndarray]:
-        features = np.asarray([*loaded.term_names, INTERCEPT])
+        features = np.asarray(_names_of(loaded, terms))
         of_classes = [] if model.is_regression else [model.class_array]
         return [*parts(slice(None)), features, *of_classes]
 
@@ -187,11 +204,12 @@ def _label(model: StumpEnsemble, text: str | None) -> Label | None:
 
 
 def _explained(
-    loaded: LoadedModel, X: np.ndarray, offsets: Offsets, at: int, label: Label | None
+    loaded: LoadedModel, X: Array, offsets: Offsets, at: int, label: Label | None
 ) -> RowScore:
     """How the score of a row comes about; a text column counts as one feature."""
     known = known_score(loaded.model, *offsets.in_rows(np.asarray([at])))
-    return row_score(loaded.named, X[at : at + 1], label, known)
+    row = X[at : at + 1]
+    return row_score(loaded.named, row.dense() if is_sparse(row) else row, label, known)
 
 
 def _drawn(row: RowScore, limit: int, path: str) -> bytes:

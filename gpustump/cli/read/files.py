@@ -23,6 +23,9 @@ from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
+from gpustump.cli.read.svmlight import ENDINGS as SPARSE
+from gpustump.cli.read.svmlight import OPENERS as SPARSE_PACKED
+from gpustump.cli.read.svmlight import is_svmlight, read_svmlight
 from gpustump.cli.read.table import COMPRESSIONS, InputTable, Request, without_compression
 from gpustump.model.model_file import ModelFileError
 
@@ -47,6 +50,7 @@ BINARY_FORMATS = {
 TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 ENDINGS = (
     *(kind + packed for kind in TEXTS for packed in ("", *COMPRESSIONS)),
+    *(kind + packed for kind in SPARSE for packed in ("", *SPARSE_PACKED)),
     *(".parquet", ".pq", ".feather", ".arrow", ".ipc", ".npy", ".npz"),
 )
 """What the name of a table ends in."""
@@ -169,6 +173,8 @@ def _reader(path: str) -> Callable[[str, Request], InputTable]:
         from gpustump.cli.read.text import read_json_lines
 
         return read_json_lines
+    if is_svmlight(name):
+        return read_svmlight
     from gpustump.cli.read import binary
 
     if name.endswith((".parquet", ".pq")):
@@ -180,7 +186,7 @@ def _reader(path: str) -> Callable[[str, Request], InputTable]:
     if os.path.exists(path):
         raise InputError(
             f"{path}: the name must end in that of its format, such as .csv, .tsv, .parquet, "
-            ".feather, .jsonl, .npy or .npz; rename the file, or convert it."
+            ".feather, .jsonl, .npy, .npz or .svm; rename the file, or convert it."
         )
     raise InputError(f"{path}: no such file.")
 

@@ -16,10 +16,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gpustump.arrays import Array, is_sparse
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.fields import FIRST, DateOrder
-from gpustump.data.columns import ArrayColumn, Column, ColumnTable, refuse_repeated_names
+from gpustump.data.columns import (
+    ArrayColumn,
+    Column,
+    ColumnTable,
+    SparseColumn,
+    refuse_repeated_names,
+)
 from gpustump.data.readable import counted, listed, quoted, suggestion
 
 TEXT, NUMBER = "text", "number"
@@ -54,7 +61,7 @@ class InputTable(ColumnTable):
     source, columns, n_rows, named, matrix
         As `ColumnTable` has them; the source is the file's name.
     vectors : mapping of str to ArrayColumn
-        Vectors that the file holds beside the table (.npz), such as labels.
+        Vectors that the file holds beside the table (.npz, svmlight), such as labels.
     unread : mapping of str to InputError
         What is wrong with vectors that cannot be read.
     notes : tuple of str
@@ -65,6 +72,10 @@ class InputTable(ColumnTable):
         The decimal mark, where the other one is between thousands.
     repeated : mapping of str to str
         Names that several columns had, and what the last of them is called now.
+    first_index : int or None
+        The number of the first feature, in a file that lists features by their numbers.
+    n_above : int
+        The number of features above those that were asked for, which were left out.
     """
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
@@ -73,11 +84,14 @@ class InputTable(ColumnTable):
     date_orders: Mapping[int, DateOrder] = field(default_factory=dict)
     decimals: str | None = None
     repeated: Mapping[str, str] = field(default_factory=dict)
+    first_index: int | None = None
+    n_above: int = 0
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What may have been misread."""
-        return tuple(
+        """What may have been misread, or was left out."""
+        above = f"{self.source}: the last {counted(self.n_above, 'feature')} were not in training"
+        return (f"{above} and are left out.",) * bool(self.n_above) + tuple(
             f"{self.source}: the dates of {quoted(self.names[j])}, such as {quoted(own.example)}, "
             f"may begin with the day or the month; they were read with the {FIRST[own.order]} "
             "first. Train with --date-order to say which it is."
@@ -148,7 +162,10 @@ class InputTable(ColumnTable):
         }
         if self.matrix is not None:
             names = self.names if self.named else None
-            return table_of(self.source, self.matrix[mask], names, vectors)
+            own = table_of(self.source, self.matrix[mask], names, first=self.first_index or 0)
+            return replace(
+                self, columns=own.columns, n_rows=own.n_rows, matrix=own.matrix, vectors=vectors
+            )
         columns = tuple(column.with_rows(mask) for column in self.columns)
         n_rows = int(np.count_nonzero(mask))
         return replace(self, columns=columns, n_rows=n_rows, vectors=vectors)
@@ -171,11 +188,12 @@ def check_column_names(source: str, names: Collection[str]) -> None:
 
 def table_of(
     source: str,
-    matrix: np.ndarray,
+    matrix: Array,
     names: Collection[str] | None,
     vectors: Mapping[str, ArrayColumn] | None = None,
+    first: int = 0,
 ) -> InputTable:
-    """A table from one array (n_rows, n_columns).
+    """A table from one array (n_rows, n_columns); without names columns are counted from `first`.
 
     Raises
     ------
@@ -194,8 +212,12 @@ def table_of(
         )
     if not len(matrix) and matrix.shape[1] > MOST_EMPTY_COLUMNS:
         raise InputError(f"{source}: the array's shape is {matrix.shape}.")
-    own = [str(j) for j in range(matrix.shape[1])] if names is None else list(names)
-    columns = tuple(ArrayColumn(name, matrix[:, j]) for j, name in enumerate(own))
+    own = [str(first + j) for j in range(matrix.shape[1])] if names is None else list(names)
+    columns: tuple[Column, ...]
+    if is_sparse(matrix):
+        columns = tuple(SparseColumn(name, matrix, j) for j, name in enumerate(own))
+    else:
+        columns = tuple(ArrayColumn(name, matrix[:, j]) for j, name in enumerate(own))
     return InputTable(source, columns, len(matrix), names is not None, matrix, vectors or {})
 
 
@@ -241,6 +263,11 @@ class Request:
         point and, if the file is not separated by commas, a comma.
     missing : tuple of str
         Words in a text file that stand for missing values, beside the known ones.
+    n_features, first_index : int or None
+        How many features a file in svmlight's format has, and the number of the first; the file
+        tells if these are None.
+    feature_names : tuple of str, or None
+        Their names.
     """
 
     choose: Callable[[InputTable], Wanted] = everything
@@ -248,6 +275,9 @@ class Request:
     fallback: str | None = None
     decimals: str | None = None
     missing: tuple[str, ...] = ()
+    n_features: int | None = None
+    first_index: int | None = None
+    feature_names: tuple[str, ...] | None = None
 
 
 def without_compression(path: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterator
 
 import numpy as np
 
+from gpustump import arrays
+from gpustump.cli.columns.model import contributions_of, terms_that_vote
 from gpustump.cli.columns.training import Part, TrainingData
 from gpustump.cli.method import Method
 from gpustump.cli.summary.held_out import (
@@ -85,9 +88,10 @@ def _about_numbers_of_rows(
     """Columns that hold another whole number in each row, as the numbers of customers do."""
     at = 0
     for column, share in shares:
-        values, at = data.X[:, at], at + len(column.features)
-        if column.kind != "number" or share < _LARGE_SHARE or len(values) < _LEAST_IDS:
+        own, at = at, at + len(column.features)
+        if column.kind != "number" or share < _LARGE_SHARE or len(data.y) < _LEAST_IDS:
             continue
+        values = data.X[:, own]
         if (np.floor(values) == values).all() and len(np.unique(values)) == len(values):
             name = quoted(column.name)
             yield from _warning(
@@ -100,18 +104,22 @@ def _about_one_column(
     model: StumpEnsemble, part: Part, shares: list[tuple[InputColumn, float]]
 ) -> Iterator[tuple[str, str]]:
     """The first column from which the model predicts nearly all alone: it may hold the answer."""
-    some = slice(None, None, -(-len(part.y) * model.n_features * model.n_outputs // _MOST_VALUES))
+    n_terms = len(terms_that_vote(model)) if arrays.is_sparse(part.X) else model.n_features
+    some = slice(None, None, -(-len(part.y) * n_terms * model.n_outputs // _MOST_VALUES))
     y, weights = part.y[some], None if part.weights is None else part.weights[some]
     is_known = any(own is not None for own in part.offsets)  # beforehand, in part
     has_weight = weights is None or weights.any()
     if len(y) < _LEAST_ROWS or is_known or not has_weight:
         return
-    parts = model.explain(part.X[part.rows[some]])
     ends = np.cumsum([len(column.features) for column, _ in shares]).tolist()
     order = sorted(range(len(shares)), key=lambda k: -shares[k][1])
-    for k in order[:_MOST_COLUMNS]:
-        column, end = shares[k][0], ends[k]
-        own = [*range(end - len(column.features), end), -1]  # the last is the intercept
+    del order[_MOST_COLUMNS:]
+    groups = [[*range(ends[k] - len(shares[k][0].features), ends[k])] for k in order]
+    terms = [*itertools.chain(*groups), model.n_features + len(model.pairs)]
+    parts, at = contributions_of(model, part.X[part.rows[some]], terms), 0
+    for k, group in zip(order, groups, strict=True):
+        column, own = shares[k][0], [*range(at, at + len(group)), -1]  # the last is the intercept
+        at += len(group)
         told = _told_by(model, parts[..., own].sum(axis=-1), y, weights)
         if told:
             name = quoted(column.name)
