@@ -15,7 +15,12 @@ const plus = (value) => (value > 0 ? "+" : "") + short(value);
 
 // What a term adds: with three decimals, so that columns of such numbers can be compared.
 const amountText = (value) => (Math.abs(value) >= 1000 || (value && Math.abs(value) < 0.0005) ? plus(value) : signed(`${value > 0 ? "+" : ""}${value.toFixed(value ? 3 : 0)}`));
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+// One decimal place near both ends, where it matters; 100 % and 0 % only where that is exact.
+const percent = (share) => {
+  if (share > 0 && share < 0.0005) return "< 0.1 %";
+  if (share < 1 && share >= 0.9995) return "> 99.9 %";
+  return `${(100 * share).toFixed(share % 1 && (share < 0.1 || share > 0.9) ? 1 : 0)} %`;
+};
 const counted = (number, thing) => `${number.toLocaleString("en").replaceAll(",", "\u202f")} ${thing}${number === 1 ? "" : "s"}`;
 
 const DAY = 86400;

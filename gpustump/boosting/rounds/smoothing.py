@@ -40,6 +40,9 @@ _MOST_VALUES = 2**22
 """Cuts lie between the values of at most so many rows, evenly spread, with at most so many values
 in all."""
 
+_AT_ONCE = 2**19
+"""How many of these values are looked at together, which bounds temporary memory."""
+
 _LEAST_ROWS = 64
 _ROUNDS_AT_ONCE = 64
 
@@ -103,7 +106,7 @@ class CutPlaces:
         """
         known = dict(groups or {})
         is_set = np.isin(np.arange(values.shape[1]), list(known))
-        n = max(1, _MOST_VALUES // len(values))  # of many features, a block after the other
+        n = max(1, _AT_ONCE // len(values))
         blocks = [slice(at, at + n) for at in range(0, values.shape[1], n)]
         parts = [_cuts_of(values[:, own], is_set[own]) for own in blocks]
         thresholds, n_places, sums = (np.concatenate(part) for part in zip(*parts, strict=True))
