@@ -77,7 +77,7 @@ def test_measures_are_those_of_scikit_learn(browser, cancer):
     shares = np.unique(y, return_counts=True)[1] / len(y)
     bases = [own["base"] for own in measures]
     assert bases == pytest.approx([shares.max(), -(shares * np.log(shares)).sum()])
-    assert f"{100 * wanted[0]:.0f} %" in browser.element("//dl[@class='figures']").text
+    assert f"{100 * wanted[0]:.1f} %" in browser.element("//dl[@class='figures']").text
     cells = browser.driver.find_elements("css selector", ".confusion td.right, .confusion td.wrong")
     assert sum(int(own.text) for own in cells) == len(y)
 
