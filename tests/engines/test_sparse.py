@@ -179,6 +179,36 @@ def test_bounds_hold_in_every_round_and_leave_features_unread(estimator, classes
     assert n_read <= most_read * n_rounds * X.shape[1]
 
 
+@pytest.mark.skipif(no_numba() is not None, reason=str(no_numba()))
+def test_a_search_after_an_interrupted_one_finds_the_best_cut():
+    """Bounds that have not followed the samples would hide it."""
+    from gpustump.engines.cpu.loss.terms import Terms
+    from gpustump.engines.cpu.split import sparse_splits
+    from gpustump.engines.cpu.table.sparse_table import prepare
+
+    table = prepare(check_table(words(300, 20)), None, Team(1))
+    search = Search(votes="newton", l2=5.0)
+    own, random = sparse_splits.SparseSearch(table, search), np.random.default_rng(0)
+    for _ in range(4):
+        for is_interrupted in (False, True, False):
+            if is_interrupted or not own._is_searching:
+                first = random.integers(-(2**40), 2**40, size=(1, 300))
+                terms = Terms(first, np.abs(first) + 1)
+                totals = np.stack([part.sum(axis=1) for part in terms], axis=1)
+            with pytest.MonkeyPatch.context() as patch:
+                if is_interrupted:
+                    patch.setattr(sparse_splits, "_best_split", _interrupted)
+                    with pytest.raises(KeyboardInterrupt):
+                        own.best_cut(terms, totals)
+                    continue
+            fresh = sparse_splits.SparseSearch(table, search)
+            assert own.best_cut(terms, totals) == fresh.best_cut(terms, totals)
+
+
+def _interrupted(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_no_table_is_ever_made_dense():
     """Memory stays within a small multiple of what is stored and of the samples; the dense table
     would take 1 GB."""

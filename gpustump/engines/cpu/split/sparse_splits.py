@@ -157,6 +157,7 @@ class SparseSearch:
         self._features = np.flatnonzero(n_listed)  # others have no cut
         self._bounds = Bounds.empty(table, self._features, keeps=self._kind == NEWTON)
         self._found: int | None = None  # the feature of the last split
+        self._is_searching = False  # for ever, if a search is interrupted
         cost = np.cumsum(n_listed[self._features] + _FEATURE_ENTRIES)
         least = max(_ENTRIES_AT_ONCE, -(-int(cost[-1]) // (_PARTS * n_threads))) if len(cost) else 1
         self._parts = _parts(cost, least)
@@ -169,6 +170,9 @@ class SparseSearch:
         search, kind, team = self._search, self._kind, self._table.team
         l2, directions = float(search.l2), search.directions
         constant = constant_key(totals, kind, l2)
+        if self._is_searching:
+            self._bounds.roots[:] = np.inf  # some may not have followed the samples
+        self._is_searching = True
         change = self._follow(terms, totals)
         smoothing = float(totals[0, 1]) / float(2 * self._table.n_samples)
         best = Best(NO_KEY, -1, -1)
@@ -191,6 +195,7 @@ class SparseSearch:
         found = [best]
         team.each(lambda part: found.append(look(part, self._rooms[part])), self._parts)
         best = max(found, key=_order)
+        self._is_searching = False
         if constant > best.key:
             self._found = None
             return Cut(0, None, 0, 0, score_of(constant, kind))
