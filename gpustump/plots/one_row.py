@@ -147,6 +147,8 @@ def table_of_row(model: Any, row: Any) -> Array:
     if is_of_pandas:  # its names say which value is which feature's
         row = row.to_frame().T.infer_objects()
     elif not hasattr(row, "columns"):
+        if hasattr(row, "toarray") and 1 in (row.ndim, row.shape[0]):  # a sparse row
+            row = row.toarray()
         row = row if arrays.is_array(row) else np.asarray(row)
         row = row[None, :] if row.ndim == 1 else row
     if len(row.shape) != 2 or row.shape[0] != 1:
