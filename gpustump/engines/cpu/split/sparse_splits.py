@@ -370,7 +370,8 @@ def _best_split(  # type: ignore[no-untyped-def]
         j = features[number]
         own = columns.order[columns.starts[j] : columns.starts[j + 1]]
         n_below, n_present, n_zeros = columns.n_below[j], columns.n_present[j], columns.n_zeros[j]
-        if n_present + n_zeros == 0:
+        if n_present + n_zeros == 0:  # no value, no cut
+            roots[number] = bounds.seen[number] = 0.0
             continue
         middle, after, n_cuts, present, ratio = 0, 0, 0, (0, 0), 0.0
         for k in range(len(rows)):
