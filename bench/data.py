@@ -18,9 +18,10 @@ import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array, load_npz, save_npz
 
 BUNDLED = ("breast_cancer", "digits", "wine", "iris")
 _FEATURES_OF_NOISE = 4
@@ -35,12 +36,12 @@ class MissingDataError(Exception):
 
 
 class DataSet(NamedTuple):
-    """A table to train on and one held out: features as float32, labels from 0 as int64, or targets
-    as float64."""
+    """A table to train on and one held out: features as float32, perhaps as a sparse matrix of
+    SciPy; labels from 0 as int64, or targets as float64."""
 
-    X: np.ndarray
+    X: Any
     y: np.ndarray
-    X_test: np.ndarray
+    X_test: Any
     y_test: np.ndarray
     name: str = "synthetic"
 
@@ -58,17 +59,26 @@ class Stored(NamedTuple):
     def load(self, *, shared: bool = False) -> DataSet:
         """The data set, perhaps in memory that processes share until they write to it."""
         mode: Literal["c"] | None = "c" if shared else None
-        files = (np.load(self.folder / f"{part}.npy", mmap_mode=mode) for part in _ARRAYS)
-        X, y, X_test, y_test = map(np.asarray, files)
+        if (self.folder / "X.npz").exists():
+            X, X_test = (load_npz(self.folder / f"{part}.npz") for part in ("X", "X_test"))
+        else:
+            X, X_test = (np.load(self.folder / f"{part}.npy", mode) for part in ("X", "X_test"))
+            X, X_test = np.asarray(X), np.asarray(X_test)
+        y, y_test = (np.load(self.folder / f"{part}.npy") for part in ("y", "y_test"))
         return DataSet(X, y, X_test, y_test, self.name)
 
 
 def store(data: DataSet, folder: Path) -> Stored:
     """Write a data set into a new folder."""
     folder.mkdir()
-    for part in _ARRAYS:
-        np.save(folder / f"{part}.npy", getattr(data, part))
-    content = hashlib.sha256(np.ascontiguousarray(data.X).data)
+    for part, own in zip(_ARRAYS, data, strict=False):
+        if isinstance(own, csr_array):
+            save_npz(folder / f"{part}.npz", own, compressed=False)
+        else:
+            np.save(folder / f"{part}.npy", own)
+    content, is_sparse = hashlib.sha256(), isinstance(data.X, csr_array)
+    for own in (data.X.data, data.X.indices, data.X.indptr) if is_sparse else (data.X,):
+        content.update(np.ascontiguousarray(own).data)
     content.update(np.ascontiguousarray(data.y).data)
     n_samples, n_features = data.X.shape
     return Stored(folder, data.name, (n_samples, n_features), content.hexdigest())
@@ -83,7 +93,7 @@ def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
         See `require`.
     """
     require(name, n_features)
-    if make := {**GENERATED, **QUANTITIES}.get(name):
+    if make := {**GENERATED, **QUANTITIES, **SPARSE}.get(name):
         return make(n_samples, n_features)
     X, y = flights() if name == "flights" else _bundled(name)
     order = np.random.default_rng(0).permutation(len(X))
@@ -100,7 +110,7 @@ def require(name: str, n_features: int) -> None:
     MissingDataError
         If there is no such set, if its package is not installed, or if it needs more features.
     """
-    if name not in (*NAMES, *QUANTITIES):
+    if name not in (*NAMES, *QUANTITIES, *SPARSE):
         raise MissingDataError(f"{name!r} is no data set; there are {', '.join(NAMES)}")
     if name == "flights":
         flights_folder()
@@ -198,6 +208,53 @@ GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
 }
 """Sets of any size: at least 16 samples and 4 features, or 3 features for `synthetic`."""
 
+
+def _words(n_samples: int, n_features: int) -> DataSet:
+    """Texts as TfidfVectorizer gives them: how often words occur follows Zipf's law, a hundred
+    different ones in a text, and each row has the length 1. A thousandth of the words matter."""
+    random, n_all = np.random.default_rng(0), _n_with_test(n_samples)
+    shares = 1.0 / (np.arange(n_features) + 2.7) ** 1.07
+    n_drawn = 126 * n_all  # with repetitions
+    drawn = random.choice(n_features, n_drawn, p=shares / shares.sum())
+    places = (random.integers(0, n_all, n_drawn), drawn)
+    counts = coo_array((np.ones(n_drawn, np.float32), places), (n_all, n_features)).tocsr()
+    in_texts = np.bincount(counts.indices, minlength=n_features)
+    counts.data *= np.log((1 + n_all) / (1 + in_texts[counts.indices])).astype(np.float32) + 1
+    lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1))).astype(np.float32)
+    counts.data /= np.repeat(np.maximum(lengths, 1e-9), np.diff(counts.indptr))
+    return _of_weights("words", n_samples, counts, random, n_features // 1000)
+
+
+def _clicks(n_samples: int, n_features: int) -> DataSet:
+    """Every hundredth value is an amount, all others are 0; all features matter."""
+    random, n_all = np.random.default_rng(0), _n_with_test(n_samples)
+    n_drawn = n_all * n_features // 100
+    places = (random.integers(0, n_all, n_drawn), random.integers(0, n_features, n_drawn))
+    amounts = random.exponential(size=n_drawn).astype(np.float32)
+    X = coo_array((amounts, places), shape=(n_all, n_features)).tocsr()
+    return _of_weights("clicks", n_samples, X, random, n_features)
+
+
+def _of_weights(
+    name: str, n_samples: int, X: csr_array, random: np.random.Generator, n_used: int
+) -> DataSet:
+    """Labels by a weighted sum of some features, with as much noise again."""
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    weights = np.zeros(X.shape[1])
+    weights[random.choice(X.shape[1], n_used, replace=False)] = random.normal(size=n_used)
+    score = X @ weights
+    score += random.normal(size=len(score)) * score.std()
+    return _parted(name, n_samples, X, score > np.median(score))
+
+
+def _n_with_test(n_samples: int) -> int:
+    """How many samples there are with those held out."""
+    return n_samples + min(max(n_samples // 4, 16), 10_000)
+
+
+SPARSE: Mapping[str, Callable[[int, int], DataSet]] = {"words": _words, "clicks": _clicks}
+"""Sets of any size whose tables are sparse matrices of SciPy."""
+
 QUANTITIES: Mapping[str, Callable[[int, int], DataSet]] = {
     f"{name}-quantity": functools.partial(_made, name, quantity=True) for name in FAMILIES
 }
@@ -208,8 +265,7 @@ NAMES = (*GENERATED, *BUNDLED, "flights")
 
 def _normal(random: np.random.Generator, n_samples: int, n_features: int) -> np.ndarray:
     """Independent normal features of the samples and of those held out."""
-    n_test = min(max(n_samples // 4, 16), 10_000)
-    return random.standard_normal((n_samples + n_test, n_features), dtype=np.float32)
+    return random.standard_normal((_n_with_test(n_samples), n_features), dtype=np.float32)
 
 
 def _parted(name: str, n_samples: int, X: np.ndarray, y: np.ndarray) -> DataSet:
