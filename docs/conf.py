@@ -62,6 +62,7 @@ ORDER = (
     "votes_and_losses",
     "probabilities",
     "missing_values_and_categories",
+    "words",
     "shape_functions",
     "theory",
     "reproducible_models",
