@@ -34,7 +34,7 @@ EXTREME = [1e300, -1e300, 5e-324, -5e-324, np.inf, -np.inf, 3.0, -3.0, 0.1]
 
 
 def table(rng: np.random.Generator, n_rows: int, n_features: int, dtype: str) -> np.ndarray:
-    """Values of one kind, mostly zeros; a column of zeros, one of missing values, two equal ones."""
+    """Mostly zeros; a column has nothing else, one is missing altogether, and two are equal."""
     shape = n_rows, n_features
     values = rng.choice(EXTREME, shape) if rng.random() < 0.4 else rng.integers(-2, 4, shape) * 1.0
     X = np.where(rng.random(shape) < rng.choice([0.05, 0.3, 0.9]), values, 0.0)
