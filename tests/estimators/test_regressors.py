@@ -7,6 +7,7 @@ Engines are compared in tests/engines/test_conformance.py, which has squared los
 from __future__ import annotations
 
 import itertools
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -165,6 +166,18 @@ def test_one_target_throughout_is_predicted_and_a_warning_says_that_nothing_was_
     with pytest.warns(UserWarning, match="no cut of any feature lowers the error"):
         reg = StumpBoostingRegressor().fit(X, np.full(len(X), 3.3))
     assert_allclose(reg.predict(X), np.full(len(X), 3.3), rtol=2.0**-50)
+
+
+@pytest.mark.parametrize("kernels", ["reference", "sorted", "coded"])
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma"])
+def test_a_single_sample_is_predicted(loss, kernels, monkeypatch):
+    """All others may have no weight; there is no cut."""
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    X, y, weights = [[1.0], [2.0], [3.0]], [5.0, 3.0, 7.0], [0.0, 1.0, 0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nothing was learnt
+        reg = StumpBoostingRegressor(n_estimators=3, loss=loss).fit(X, y, weights)
+    assert reg.predict([[0.0], [9.0]]) == pytest.approx([3.0, 3.0])
 
 
 def test_the_interval_is_that_of_the_bags_predictions():

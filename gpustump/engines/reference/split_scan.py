@@ -68,6 +68,8 @@ def best_split(
     table: ArrayTable, integers: Integers, worth: Worth, limit: Limit | None = None
 ) -> Cut:
     """The largest allowed cut over all features and positions, in the order of `Cut`."""
+    if table.n_samples == 1:  # no cut; and a threshold above its value is no more than a constant
+        return Cut(0, None, 0, 0, _constant_score(integers, worth))
     scorings = _by_block(table, worth, limit)
     found = [
         _best_of_block(block, integers, scoring, table.block_bytes)
