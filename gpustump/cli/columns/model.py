@@ -67,13 +67,18 @@ def terms_that_vote(model: StumpEnsemble) -> list[int]:
 def contributions_of(model: StumpEnsemble, X: Array, terms: Sequence[int] | None) -> np.ndarray:
     """The contributions of some terms, or all, (n_rows, n_terms) or (n_rows, n_classes, n_terms).
 
-    Of a sparse table only those of a few terms should be asked for: they are dense.
+    Of a sparse table only those of a few terms should be asked for: they are dense, as those of a
+    dense table are, not against a row of zeros as `explain` has them.
     """
     parts = model.explain(X)
     if arrays.is_sparse(X):
         by_class = [parts] if model.has_one_score else parts
-        dense = np.stack([own[:, terms].toarray() for own in by_class], axis=1)
-        return np.asarray(dense[:, 0] if model.has_one_score else dense)
+        of_zeros = np.asarray(model.explain(np.zeros((1, model.n_features))))[..., terms]
+        found = np.stack([own[:, terms].toarray() for own in by_class], axis=1)
+        found = np.reshape(found, (len(X), *of_zeros.shape[1:])) + of_zeros
+        is_intercept = np.asarray(terms) == len(model.term_names)
+        found[..., is_intercept] = of_zeros[..., is_intercept]
+        return np.asarray(found)
     return np.asarray(parts if terms is None else parts[..., terms])
 
 
