@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, load_npz, save_npz
 
 BUNDLED = ("breast_cancer", "digits", "wine", "iris")
 _FEATURES_OF_NOISE = 4
@@ -60,6 +59,8 @@ class Stored(NamedTuple):
         """The data set, perhaps in memory that processes share until they write to it."""
         mode: Literal["c"] | None = "c" if shared else None
         if (self.folder / "X.npz").exists():
+            from scipy.sparse import load_npz  # a worker times how long contenders load
+
             X, X_test = (load_npz(self.folder / f"{part}.npz") for part in ("X", "X_test"))
         else:
             X, X_test = (np.load(self.folder / f"{part}.npy", mode) for part in ("X", "X_test"))
@@ -72,11 +73,13 @@ def store(data: DataSet, folder: Path) -> Stored:
     """Write a data set into a new folder."""
     folder.mkdir()
     for part, own in zip(_ARRAYS, data, strict=False):
-        if isinstance(own, csr_array):
+        if hasattr(own, "indptr"):
+            from scipy.sparse import save_npz
+
             save_npz(folder / f"{part}.npz", own, compressed=False)
         else:
             np.save(folder / f"{part}.npy", own)
-    content, is_sparse = hashlib.sha256(), isinstance(data.X, csr_array)
+    content, is_sparse = hashlib.sha256(), hasattr(data.X, "indptr")
     for own in (data.X.data, data.X.indices, data.X.indptr) if is_sparse else (data.X,):
         content.update(np.ascontiguousarray(own).data)
     content.update(np.ascontiguousarray(data.y).data)
@@ -212,6 +215,8 @@ GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
 def _words(n_samples: int, n_features: int) -> DataSet:
     """Texts as TfidfVectorizer gives them: how often words occur follows Zipf's law, a hundred
     different ones in a text, and each row has the length 1. A thousandth of the words matter."""
+    from scipy.sparse import coo_array
+
     random, n_all = np.random.default_rng(0), _n_with_test(n_samples)
     shares = 1.0 / (np.arange(n_features) + 2.7) ** 1.07
     n_drawn = 126 * n_all  # with repetitions
@@ -227,6 +232,8 @@ def _words(n_samples: int, n_features: int) -> DataSet:
 
 def _clicks(n_samples: int, n_features: int) -> DataSet:
     """Every hundredth value is an amount, all others are 0; all features matter."""
+    from scipy.sparse import coo_array
+
     random, n_all = np.random.default_rng(0), _n_with_test(n_samples)
     n_drawn = n_all * n_features // 100
     places = (random.integers(0, n_all, n_drawn), random.integers(0, n_features, n_drawn))
@@ -236,7 +243,7 @@ def _clicks(n_samples: int, n_features: int) -> DataSet:
 
 
 def _of_weights(
-    name: str, n_samples: int, X: csr_array, random: np.random.Generator, n_used: int
+    name: str, n_samples: int, X: Any, random: np.random.Generator, n_used: int
 ) -> DataSet:
     """Labels by a weighted sum of some features, with as much noise again."""
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
