@@ -85,8 +85,13 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
 
 def is_sparse_matrix(X: Any) -> bool:
     """Whether X is sparse as SciPy, CuPy or PyTorch has it, or a frame of sparse columns."""
-    is_tensor = "sparse" in str(getattr(X, "layout", ""))
-    return is_tensor or hasattr(X, "tocsc") or hasattr(getattr(X, "sparse", None), "to_coo")
+    of_frame = getattr(X, "sparse", None)  # pandas has it where all columns are sparse
+    return _is_sparse_tensor(X) or hasattr(X, "tocsc") or hasattr(of_frame, "to_coo")
+
+
+def _is_sparse_tensor(X: Any) -> bool:
+    layout = getattr(X, "layout", None)  # a frame may have a column of this name
+    return type(layout).__module__ == "torch" and "sparse" in str(layout)
 
 
 def _sparse_matrix(X: Any, name: str) -> Any:
@@ -97,7 +102,7 @@ def _sparse_matrix(X: Any, name: str) -> Any:
     TypeError
         If it is sparse in a way that is not supported.
     """
-    if "sparse" in str(getattr(X, "layout", "")):
+    if _is_sparse_tensor(X):
         raise TypeError(
             f"{name} is a sparse tensor of PyTorch; pass a dense one, {name}.to_dense(), or a "
             "sparse matrix of SciPy."

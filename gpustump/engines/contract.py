@@ -488,7 +488,7 @@ class Engine(Protocol):
     Attributes
     ----------
     name : str
-        What GPUSTUMP_KERNELS calls it: "reference", "sorted", "coded", "cuda".
+        "reference", "sorted", "coded", "sparse" or "cuda".
     summary : str
         What it is, in a few words.
     """

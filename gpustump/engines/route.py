@@ -84,7 +84,7 @@ class Route:
     place : str
         "cpu", "cuda:0", ...: the device that trains.
     engine : str
-        "reference", "sorted", "coded" or "cuda".
+        "reference", "sorted", "coded", "sparse" or "cuda".
     summary : str
         What that engine is.
     reason : str

@@ -294,6 +294,12 @@ def test_arrays_of_other_dtypes_are_refused_with_a_way_out(X, what_to_do):
             use(X)
 
 
+def test_a_column_may_have_the_name_of_an_attribute_of_sparse_tensors():
+    frame = pd.DataFrame({"layout": pd.Categorical(["sparse", "dense"] * 20), "n": range(40)})
+    clf = AdaBoostClassifier(n_estimators=3, categorical_features="from_dtype")
+    assert clf.fit(frame, [1, 0] * 20).predict(frame).tolist() == [1, 0] * 20
+
+
 def test_jax_is_told_of_narrow_floats_and_to_predict_outside_of_its_functions():
     jax = pytest.importorskip("jax")
     model = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1]).model_

@@ -26,7 +26,7 @@ class SparseState(SortedState):
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several splits; only listed samples are read."""
-        samples, n_outputs = self.table.inner.samples, len(self.loss.terms.first)
+        samples, n_outputs = self.table.samples, len(self.loss.terms.first)
         found = np.zeros((len(hypotheses), N_REGIONS, n_outputs, 2), dtype=np.int64)
         for sums, split in zip(found, hypotheses, strict=True):
             rows, values = samples.listed(split.feature)

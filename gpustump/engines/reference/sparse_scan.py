@@ -21,6 +21,7 @@ from gpustump.arrays import Array
 from gpustump.engines.contract import Cut
 from gpustump.engines.monotone import Limit
 from gpustump.engines.reference.integers import Integers, second_of
+from gpustump.engines.reference.split_scan import below_all, constant_score
 from gpustump.engines.sparse_order import SparseOrder
 from gpustump.engines.worth import Sums, Worth, score_of_outputs
 
@@ -96,23 +97,17 @@ def best_split(
     """The largest allowed cut, in the order of `Cut`."""
     outputs = zip(integers.outputs, integers.totals, strict=True)
     regions = [_regions(cells, (own.first, second_of(own)), totals) for own, totals in outputs]
-    nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
-    alone = [
-        (Sums(*(np.asarray([part]) for part in totals)), nothing, nothing)
-        for totals in integers.totals
-    ]
-    constant: float = score_of_outputs(worth, alone)[0].item()
+    constant = constant_score(integers, worth)
     if not len(cells.feature):
         return Cut(0, None, 0, 0, constant)
     scores = score_of_outputs(worth, regions)
     xp = arrays.namespace_of(scores)
-    lowest = -np.inf if arrays.dtype_name(scores) == "float64" else -1
     is_allowed = ~cells.is_above_all | (scores > constant)
     if limit is not None:
         ((left, right, _),) = regions
         own = limit._replace(directions=limit.directions[cells.feature])
         is_allowed &= cells.is_above_all | own.allows(left, right)
-    scores = xp.where(is_allowed, scores, lowest)
+    scores = xp.where(is_allowed, scores, below_all(scores))
     at = int(xp.argmax(scores))  # of equal ones the first
     score = arrays.to_host(scores[at, 0]).item()
     if constant > score:

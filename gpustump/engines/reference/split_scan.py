@@ -54,7 +54,7 @@ class _Scoring(NamedTuple):
         left, right, _ = only
         scores = score_of_outputs(self.worth, [only])
         xp = arrays.namespace_of(scores)
-        return xp.where(self.limit.allows(left, right), scores, _below_all(scores))
+        return xp.where(self.limit.allows(left, right), scores, below_all(scores))
 
 
 class Groups(NamedTuple):
@@ -69,7 +69,7 @@ def best_split(
 ) -> Cut:
     """The largest allowed cut over all features and positions, in the order of `Cut`."""
     if table.n_samples == 1:  # no cut; and a threshold above its value is no more than a constant
-        return Cut(0, None, 0, 0, _constant_score(integers, worth))
+        return Cut(0, None, 0, 0, constant_score(integers, worth))
     scorings = _by_block(table, worth, limit)
     found = [
         _best_of_block(block, integers, scoring, table.block_bytes)
@@ -206,12 +206,12 @@ def _best_here(scores: Array, cuts: Array | None, samples: slice) -> Best:
     """The best cuts of a stretch of sorted positions, from the scores (b, n) there."""
     xp = arrays.namespace_of(scores)
     if cuts is not None:
-        scores = xp.where(cuts[:, samples], scores, _below_all(scores))
+        scores = xp.where(cuts[:, samples], scores, below_all(scores))
     at = xp.astype(xp.argmax(scores, axis=1), xp.int64)
     return Best(xp.max(scores, axis=1), at + samples.start)
 
 
-def _below_all(scores: Array) -> float | int:
+def below_all(scores: Array) -> float | int:
     """Less than every score: agreements are not negative, other scores are floats."""
     return -np.inf if arrays.dtype_name(scores) == "float64" else -1
 
@@ -241,8 +241,8 @@ def _chosen(
     table: ArrayTable, integers: Integers, worth: Worth, best: Best, missing: list[Sums]
 ) -> Cut:
     """The best cut of all features, and the constant."""
-    constant = _constant_score(integers, worth)
-    score = np.where(table.n_cuts > 0, best.score, _below_all(best.score))
+    constant = constant_score(integers, worth)
+    score = np.where(table.n_cuts > 0, best.score, below_all(best.score))
     apart = _scores_apart(table, integers, worth, missing)
     # The threshold above all values makes a split only where it is better than a constant.
     is_apart = (apart > constant) & (apart > score)
@@ -254,7 +254,7 @@ def _chosen(
     return Cut(feature, int(position[feature]), 0, 0, score[feature].item())
 
 
-def _constant_score(integers: Integers, worth: Worth) -> float | int:
+def constant_score(integers: Integers, worth: Worth) -> float | int:
     """The score of a constant, which leaves all samples together."""
     nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
     outputs = (
@@ -282,5 +282,5 @@ def _scores_apart(
         ),
     )
     has_both = (table.n_missing > 0) & (table.n_present > 0)
-    found: np.ndarray = np.where(has_both, score, _below_all(score))
+    found: np.ndarray = np.where(has_both, score, below_all(score))
     return found

@@ -42,7 +42,7 @@ from gpustump.engines.cpu.split.cut_scores import (
     score_of,
 )
 from gpustump.engines.cpu.split.cut_sums import position_of
-from gpustump.engines.cpu.split.sorted_splits import Best, is_better
+from gpustump.engines.cpu.split.sorted_splits import Best, Round, is_better
 from gpustump.engines.cpu.table.sparse_table import SparseSorted
 from gpustump.engines.threads import ranges
 
@@ -108,7 +108,7 @@ class Bounds(NamedTuple):
             return cls(*start, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
         from scipy.sparse import csc_array
 
-        samples = table.inner.samples
+        samples = table.samples
         is_short = samples.n_listed < 2**31  # SciPy copies both index arrays if one is wide
         starts = samples.starts.astype(np.int32 if is_short else np.int64)
         ones = np.ones(samples.n_listed, dtype=np.int8)
@@ -151,7 +151,7 @@ class SparseSearch:
 
     def __init__(self, table: SparseSorted, search: Search) -> None:
         self._table, self._search, self._kind = table, search, KINDS[search.votes]
-        n_listed, n_threads = table.inner.n_listed, table.team.size
+        n_listed, n_threads = table.n_listed, table.team.size
         self._rows = np.zeros((search.n_outputs, table.n_samples, 2), dtype=np.int64)
         self._totals = np.zeros((search.n_outputs, 2), dtype=np.int64)
         self._features = np.flatnonzero(n_listed)  # others have no cut
@@ -168,20 +168,20 @@ class SparseSearch:
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
         search, kind, team = self._search, self._kind, self._table.team
-        l2, directions = float(search.l2), search.directions
+        l2 = float(search.l2)
         constant = constant_key(totals, kind, l2)
+        round_ = Round(*terms, totals, constant, kind, l2, search.directions)
         if self._is_searching:
             self._bounds.roots[:] = np.inf  # some may not have followed the samples
         self._is_searching = True
         change = self._follow(terms, totals)
-        smoothing = float(totals[0, 1]) / float(2 * self._table.n_samples)
         best = Best(NO_KEY, -1, -1)
 
         def look(part: tuple[int, int], room: np.ndarray) -> Best:
             return Best(
                 *_best_split(
-                    self._table.columns, self._features, self._rows, totals, constant, kind, l2,
-                    directions, smoothing, room, self._bounds, change, *part, best.key,
+                    self._table.columns, self._features, self._rows, round_, room, self._bounds,
+                    change, *part, best.key,
                 )
             )  # fmt: skip
 
@@ -207,7 +207,7 @@ class SparseSearch:
         table, bounds, before = self._table, self._bounds, self._totals.astype(float)
         told, moves, shares = False, [0.0], [(1.0, 1.0)]
         if self._found is not None:
-            samples, _ = table.inner.samples.listed(self._found)
+            samples, _ = table.samples.listed(self._found)
             told = bounds.has_rows and len(samples) * _FEW < table.n_samples
             near = list(enumerate(ranges(len(samples), -(-len(samples) // len(bounds.moves)))))
 
@@ -333,18 +333,17 @@ def _sum_at_cuts(order, rows, left, at):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "UniTuple(int64, 3)(SparseColumns, int64[::1], int64[:, :, ::1], int64[:, ::1], int64, int64,"
-    " float64, int64[::1], float64, int64[:, ::1], Bounds, Change, int64, int64, int64)"
+    "UniTuple(int64, 3)(SparseColumns, int64[::1], int64[:, :, ::1], Round, int64[:, ::1], Bounds,"
+    " Change, int64, int64, int64)"
 )
-def _best_split(  # type: ignore[no-untyped-def]
-    columns, features, rows, totals, constant, kind, l2, directions, smoothing, room, bounds,
-    change, low, high, least,
-):  # fmt: skip
+def _best_split(columns, features, rows, round_, room, bounds, change, low, high, least):  # type: ignore[no-untyped-def]
     """The key, the feature and the position of the best split of some features.
 
     The key is below `least` if there is none that reaches it. `features` are those of `bounds`;
     `room` is for sums left of cuts, and their scores.
     """
+    totals, kind, l2, directions = round_.totals, round_.kind, round_.l2, round_.directions
+    smoothing = float(totals[0, 1]) / float(2 * rows.shape[1])
     roots, ratios, moves = bounds.roots, bounds.ratios, bounds.moves
     by, wider_ratio = _WIDER / np.sqrt(change.least), np.sqrt(change.most / change.least) * _WIDER
     best = Best(least, len(columns.n_zeros), 0)
@@ -412,7 +411,7 @@ def _best_split(  # type: ignore[no-untyped-def]
             forbid(left[0], left[1], present, directions[j], kind, l2, smoothing, scores)
         key = largest_key(scores, n_cuts - 1, kind)
         position = -1
-        if apart > constant and apart > key:
+        if apart > round_.constant and apart > key:
             key, position = apart, n_present + n_zeros - 1
         if key == NO_KEY or key < best.key:
             continue

@@ -121,8 +121,7 @@ class CodedTable:
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
-        found: np.ndarray = self.source.X
-        return found
+        return self.source.X
 
     @functools.cached_property
     def n_samples(self) -> int:

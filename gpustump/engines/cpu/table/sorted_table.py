@@ -139,8 +139,7 @@ class SortedTable:
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
-        found: np.ndarray = self.source.X
-        return found
+        return self.source.X
 
     @property
     def n_samples(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ class Source:
 
     Attributes
     ----------
-    X : ndarray (n_samples_given, n_features) or SparseTable
+    X : ndarray (n_samples_given, n_features)
         The caller's own table.
     rows : ndarray (n_samples,) of int64, or None
         The rows that are samples; None if all are.
@@ -33,7 +32,7 @@ class Source:
         returns the true ones.
     """
 
-    X: Any
+    X: np.ndarray
     rows: np.ndarray | None
     categorical: tuple[int, ...] = ()
 
@@ -58,8 +57,7 @@ class Source:
     @functools.cached_property
     def is_plain(self) -> bool:
         """Whether kernels can read the values where they are: float32 or float64, aligned."""
-        is_float = self.X.dtype in (np.float32, np.float64)
-        return is_float and isinstance(self.X, np.ndarray) and self.X.flags.aligned
+        return self.X.dtype in (np.float32, np.float64) and self.X.flags.aligned
 
     @property
     def rows_for_kernels(self) -> np.ndarray:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from gpustump.arrays import SparseTable
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
-from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.sparse_order import SparseOrder, sorted_columns
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
@@ -40,52 +39,14 @@ class SparseColumns(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SparseSorted:
-    """A sparse table and its sorted columns; see `engines.contract.PreparedTable`.
+class SparseSorted(SparseOrder):
+    """A sparse table and its sorted columns, and the threads that work on it."""
 
-    Attributes
-    ----------
-    inner : SparseOrder
-    team : Team
-    """
-
-    inner: SparseOrder
     team: Team
-    note: ClassVar[str | None] = None
 
     @functools.cached_property
     def columns(self) -> SparseColumns:
-        own = self.inner
-        return SparseColumns(own.order, own.starts, own.n_below, own.n_present, own.n_zeros)
-
-    @functools.cached_property
-    def source(self) -> Source:
-        """The rows that take part."""
-        return Source(self.inner.samples, None)
-
-    @property
-    def X(self) -> SparseTable:  # noqa: N802
-        return self.inner.X
-
-    @property
-    def n_samples(self) -> int:
-        return self.inner.n_samples
-
-    @property
-    def n_features(self) -> int:
-        return self.inner.n_features
-
-    @property
-    def n_missing(self) -> np.ndarray:
-        return self.inner.n_missing
-
-    def values(self, feature: int) -> np.ndarray:
-        """One feature's values (n_samples,)."""
-        return self.source.values(feature)
-
-    def threshold(self, feature: int, position: int) -> float:
-        """The threshold after a sorted position."""
-        return self.inner.threshold(feature, position)
+        return SparseColumns(self.order, self.starts, self.n_below, self.n_present, self.n_zeros)
 
     def has_cut(self, cut: Cut, hypothesis: Partition) -> bool:
         """Whether a stump or split has the same regions as a cut."""
@@ -117,4 +78,5 @@ def _mark(order, n_left, regions):  # type: ignore[no-untyped-def]
 
 def prepare(X: SparseTable, rows: np.ndarray | None, team: Team) -> SparseSorted:
     """Sort the columns of an `arrays.SparseTable`, or of some of its rows."""
-    return SparseSorted(sorted_columns(X, rows, team), team)
+    found = sorted_columns(X, rows, team)
+    return SparseSorted(**{own.name: getattr(found, own.name) for own in fields(found)}, team=team)
