@@ -109,7 +109,7 @@ def sorted_columns(X: SparseTable, rows: np.ndarray | None, team: Team) -> Spars
     of_entry = np.repeat(np.arange(len(n_listed), dtype=np.int32), n_listed)
     is_next = of_entry[1:] == of_entry[:-1]
     if ((keys[1:] < keys[:-1]) & is_next).any():  # not where all values are 1, for example
-        few = np.flatnonzero(n_listed[of_entry] <= _MANY)
+        few = np.flatnonzero((n_listed <= _MANY)[of_entry])
         at = few[_order_of(keys[few], of_entry[few])]
         order[few], keys[few] = order[at], keys[at]
         many = np.flatnonzero(n_listed > _MANY)

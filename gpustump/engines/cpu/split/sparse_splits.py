@@ -115,7 +115,8 @@ class Bounds(NamedTuple):
         own = csc_array((ones, samples.rows, starts), shape=samples.shape).tocsr()
         place = np.zeros(table.n_features, dtype=own.indices.dtype)
         place[features] = np.arange(n)
-        np.take(place, own.indices, out=own.indices, mode="clip")  # without another copy
+        for piece in ranges(len(own.indices), _ENTRIES_AT_ONCE):  # without a copy of all
+            own.indices[slice(*piece)] = place[own.indices[slice(*piece)]]
         return cls(*start, own.indptr.astype(np.int64), own.indices.astype(np.int32, copy=False))
 
 
@@ -160,9 +161,11 @@ class SparseSearch:
         self._is_searching = False  # for ever, if a search is interrupted
         cost = np.cumsum(n_listed[self._features] + _FEATURE_ENTRIES)
         least = max(_ENTRIES_AT_ONCE, -(-int(cost[-1]) // (_PARTS * n_threads))) if len(cost) else 1
-        self._parts = _parts(cost, least)
-        most = int(table.columns.n_present.max(initial=0)) + 2
-        self._rooms = {part: np.zeros((3, most), dtype=np.int64) for part in self._parts}
+        n_cuts = table.n_present[self._features] + 1  # at most
+        self._rooms = {
+            part: np.zeros((3, int(n_cuts[slice(*part)].max()) + 1), dtype=np.int64)
+            for part in _parts(cost, least)
+        }
         self._pieces = ranges(table.n_samples, _SAMPLES_AT_ONCE)
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
@@ -177,23 +180,24 @@ class SparseSearch:
         change = self._follow(terms, totals)
         best = Best(NO_KEY, -1, -1)
 
-        def look(part: tuple[int, int], room: np.ndarray) -> Best:
+        def look(low: int, high: int, room: np.ndarray) -> Best:
             return Best(
                 *_best_split(
                     self._table.columns, self._features, self._rows, round_, room, self._bounds,
-                    change, *part, best.key,
+                    change, low, high, best.key,
                 )
             )  # fmt: skip
 
-        if self._parts and kind == NEWTON:  # a good one first leaves few others to read
+        if self._rooms and kind == NEWTON:  # a good one first leaves few others to read
             at, last = int(np.argmax(self._bounds.seen)), -1
             for _ in range(_TRIES):
-                best = max(best, look((at, at + 1), self._rooms[self._parts[0]]), key=_order)
+                room = next(own for (_, end), own in self._rooms.items() if at < end)
+                best = max(best, look(at, at + 1, room), key=_order)
                 at, last = int(np.argmax(self._bounds.seen)), at
                 if at == last:
                     break
         found = [best]
-        team.each(lambda part: found.append(look(part, self._rooms[part])), self._parts)
+        team.each(lambda part: found.append(look(*part, self._rooms[part])), list(self._rooms))
         best = max(found, key=_order)
         self._is_searching = False
         if constant > best.key:
