@@ -123,7 +123,7 @@ def payload(
     order = sorted(range(len(terms)), key=lambda number: -terms[number]["size"])
     constants = [own.constant.tolist() for own in _tables_of(model)]
     return {
-        "about": _about(model),
+        "about": _about(model, len(columns)),
         "link": model.link,
         "classes": [str(label) for label in model.classes],
         "constant": list(itertools.chain.from_iterable(constants)),
@@ -379,7 +379,7 @@ class _Rows(NamedTuple):
         }
 
 
-def _about(model: StumpEnsemble) -> list[tuple[str, str]]:
+def _about(model: StumpEnsemble, n_used: int) -> list[tuple[str, str]]:
     """What the model is, and what it was trained on: names and values."""
     details, encoding = model.details, model.encoding
     fingerprint, target = details.get("fingerprint"), details.get("target")
@@ -387,8 +387,7 @@ def _about(model: StumpEnsemble) -> list[tuple[str, str]]:
     if isinstance(fingerprint, Mapping) and isinstance(fingerprint.get("rows"), int):
         found.append(("trained on", counted(fingerprint["rows"], "row")))
     n_columns = len(encoding.columns)
-    used = sum(1 for _ in _columns(model))
-    found.append(("columns", f"{thousands(n_columns)}, {thousands(used)} of them used"))
+    found.append(("columns", f"{thousands(n_columns)}, {thousands(n_used)} of them used"))
     if model.pairs:
         found.append(("pairs", thousands(len(model.pairs))))
     sizes = [thousands(len(member)) for member in model.members]
