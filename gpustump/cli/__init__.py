@@ -97,12 +97,13 @@ def _reported(argv: Sequence[str]) -> int:
         reserve = bytearray(RESERVE)  # if even this fails, it is told as any lack of memory
         return _run(argv)
     except KeyboardInterrupt as error:
-        _tell(f"gpustump: {one_line(str(error)) or 'interrupted'}")
-        return INTERRUPTED
+        return _interrupted(error)
     except BrokenPipeError:
         _abandon_output()
         return READER_GONE
     except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # while a class was made, in Python 3.11
+            return _interrupted(error.__cause__)
         del reserve
         if is_short_of_memory(error):
             traceback.clear_frames(error.__traceback__)
@@ -115,6 +116,11 @@ def _reported(argv: Sequence[str]) -> int:
         if is_short_of_memory(error):
             _say_no_more_at_exit()
         return WRONG_INPUT
+
+
+def _interrupted(error: KeyboardInterrupt) -> int:
+    _tell(f"gpustump: {one_line(str(error)) or 'interrupted'}")
+    return INTERRUPTED
 
 
 def _tell(message: str) -> None:

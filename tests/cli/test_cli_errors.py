@@ -269,3 +269,17 @@ def test_without_stderr_a_model_is_still_written(command, monkeypatch):
     assert main(["train", "--rounds", "3", "-o", "alone.json"]) == 0
     sys.stderr.close()  # what was opened in its place
     assert Path("alone.json").exists()
+
+
+def test_ctrl_c_is_one_line_even_where_python_makes_another_error_of_it(command, monkeypatch):
+    """Python 3.11 does so if a class is being made, as in an import."""
+
+    def interrupted(arguments: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    monkeypatch.setattr("gpustump.cli.commands.devices.run", interrupted)
+    outcome = command("devices")
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", "gpustump: interrupted\n")
