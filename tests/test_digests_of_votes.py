@@ -52,7 +52,7 @@ def skip_unless_it_trains(backend: Backend, table: VoteTable) -> None:
     """Kernels that make discrete votes only would leave all of this to the reference."""
     samples = table.samples
     votes = table.settings.votes(samples.weights, samples.n_outputs)
-    task = Task(backend.asarray(samples.X), len(samples.y), votes.search("stump"), N_ROUNDS)
+    task = Task(backend.asarray(samples.X), len(samples.y), votes.objective("stump"), N_ROUNDS)
     route = choose(task).route
     if route.engine != backend.kernels:
         pytest.skip(f"{backend.kernels} does not train this: {'; '.join(route.passed_over)}")

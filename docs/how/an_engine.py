@@ -191,9 +191,9 @@ class PlainEngine:
 
     def refusal(self, task):
         """Why it cannot train this; None if it can."""
-        if not task.search.has_signs or task.search.learner != "stump":
+        if not task.objective.has_signs or task.objective.learner != "stump":
             return "it trains stumps with discrete votes of one output only"
-        if task.categorical or task.search.monotone:
+        if task.categorical or task.objective.monotone:
             return "it handles neither categories nor constraints"
         return "values are missing" if np.isnan(task.X).any() else None
 
@@ -205,7 +205,7 @@ class PlainEngine:
         """Prepare a table, or some rows of it."""
         return PlainTable(task.X if rows is None else task.X[rows])
 
-    def start(self, table, labels, sample_weight, search, beginning=None):
+    def start(self, table, labels, sample_weight, objective, beginning=None):
         """Begin a run; `beginning` is for Newton votes."""
         units = in_units(sample_weight)  # whole numbers that fill 62 bits
         return PlainState(table, labels.tolist(), units.tolist())
@@ -264,7 +264,7 @@ print(digests[0])
 # repeated with an engine that counts:
 
 table = engine.prepare(task, None, Resources())
-state = engine.start(table, y, weights, task.search)
+state = engine.start(table, y, weights, task.objective)
 print(state.best_cut())
 print(state.n_tried, "cuts tried in a round")
 n_values = sum(len(np.unique(column)) - 1 for column in X.T)

@@ -487,13 +487,13 @@ class _Fit:
         n_outputs = settings.n_outputs(n_classes)
         if settings.votes.kind == "newton" and len(self.begun) == 1:
             settings.votes.warn_of_small_weights(*own.mean_weight, n_outputs)
-        n_copies = 1 if self.samples is None else settings.search(n_classes).n_copies
+        n_copies = 1 if self.samples is None else settings.objective(n_classes).n_copies
         exponent = functools.partial(own.cluster.exponent, n_copies)
         votes = settings.votes.votes_in_units(exponent, n_outputs)
         before = self.shards.traffic.n_bytes
         runs = run_all(own, votes, settings, n_classes, share.earlier, share.logs)
         self.round_bytes += self.shards.traffic.n_bytes - before
-        return Trained(runs, votes.search(settings.learner), self.route, own.table.n_missing)
+        return Trained(runs, votes.objective(settings.learner), self.route, own.table.n_missing)
 
     def _begun(self, left_out: ByPart, settings: Settings) -> ClusterSamples:
         """Have the workers make shards of all samples but those that a bag leaves out."""
@@ -505,7 +505,7 @@ class _Fit:
             chosen = shards.order.by_part(rows, left_out)
             found = shards.ask_by_part("values_of", chosen)
             sampled = shards.order.joined(found).astype(types.compared)
-        planned = replace(settings.search(n_classes), learner="stump")
+        planned = replace(settings.objective(n_classes), learner="stump")
         table = ClusterTable.prepared(
             None, shards, types, planned, n_samples, categorical=settings.categorical
         )

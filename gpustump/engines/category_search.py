@@ -47,7 +47,8 @@ from gpustump.engines.category_columns import (
     CategoryColumns,
     regions_of_numbers,
 )
-from gpustump.engines.contract import Cut, Search, Sides, with_signs
+from gpustump.engines.contract import Cut, Sides, with_signs
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import ranges
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.learners.hypothesis import N_REGIONS
@@ -161,15 +162,15 @@ class SetSearch:
     ----------
     groups : mapping
         For each categorical feature, in increasing order, its groups of categories.
-    search : Search
+    objective : Objective
     """
 
-    def __init__(self, groups: Mapping[int, Groups], search: Search) -> None:
-        self._search = search
+    def __init__(self, groups: Mapping[int, Groups], objective: Objective) -> None:
+        self._objective = objective
         columns = [column for column, own in enumerate(groups.values()) if own.members]
         self._features, self._groups = [*groups], [*groups.values()]
         most = max((len(self._groups[column].members) for column in columns), default=1)
-        size = 2 * search.n_outputs**2 * most
+        size = 2 * objective.n_outputs**2 * most
         self._parts = [
             _Part(columns[low:high], self._groups)
             for low, high in ranges(len(columns), max(1, _MOST_AT_ONCE // size))
@@ -182,7 +183,7 @@ class SetSearch:
         """
         found: tuple[int, _Found] | None = None
         for part in self._parts:
-            column, best = part.best(by_number, self._search)
+            column, best = part.best(by_number, self._objective)
             if best is not None and (found is None or best.score > found[1].score):
                 found = column, best
         return None if found is None else self._cut(*found, by_number)
@@ -191,10 +192,10 @@ class SetSearch:
         sums = CategorySums(self._features[column], by_number[column])
         sides = self._groups[column].sides(found.left)
         cut = Cut(sums.feature, 0, 0, 0, found.score, categories=sides)
-        if not self._search.has_signs:
+        if not self._objective.has_signs:
             return cut
         by_region = sums.over([sides.left, sides.right, [NO_CATEGORY]])
-        return with_signs(cut, by_region, self._search)
+        return with_signs(cut, by_region, self._objective)
 
 
 class _Found(NamedTuple):
@@ -227,14 +228,14 @@ class _Part:
         self._column_of_number = np.repeat(self._columns[self._group_at], n_of_each)
         self._numbers = np.asarray([number for _, own in members for number in own])
 
-    def best(self, by_number: np.ndarray, search: Search) -> tuple[int, _Found | None]:
+    def best(self, by_number: np.ndarray, objective: Objective) -> tuple[int, _Found | None]:
         """The place of the first feature with the best set, and that set; None if there is none."""
         of_groups = self._of_groups(by_number)
         sides = of_groups.sum(axis=3), by_number[self._columns, :, :, NO_CATEGORY]
-        prefix, orders, at = _best_prefixes(of_groups, self._n_groups, *sides, search)
+        prefix, orders, at = _best_prefixes(of_groups, self._n_groups, *sides, objective)
         is_apart, scores = np.zeros(len(prefix), dtype=np.bool_), prefix
         if sides[1].any():
-            apart = _apart(*sides, search)
+            apart = _apart(*sides, objective)
             is_apart = apart > prefix
             scores = np.where(is_apart, apart, prefix)
         first = int(np.argmax(scores))
@@ -265,7 +266,7 @@ def _best_prefixes(
     n_groups: np.ndarray,
     present: np.ndarray,
     missing: np.ndarray,
-    search: Search,
+    objective: Objective,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each feature the best prefix of all orders: its score, the orders, and its place.
 
@@ -277,7 +278,7 @@ def _best_prefixes(
         A feature of one group has no prefix; its score is below all others.
     present, missing : ndarray (n_features, n_outputs, 2) of int64
         The sums over the samples with a value, and over those without.
-    search : Search
+    objective : Objective
 
     Returns
     -------
@@ -307,7 +308,7 @@ def _best_prefixes(
                 Sums(lacking[:, 0], lacking[:, 1]),
             )
         )
-    scores = score_of_outputs(worth_of(search), regions)
+    scores = score_of_outputs(worth_of(objective), regions)
     is_prefix = has_group[:, np.newaxis, 1:]
     scores = np.where(is_prefix, scores, _nothing(scores)).reshape(n_features, -1)
     if most == 1:
@@ -342,7 +343,7 @@ def _exact_order(first: list[int], second: list[int]) -> list[int]:
     return sorted(range(len(ratios)), key=ratios.__getitem__)
 
 
-def _apart(present: np.ndarray, missing: np.ndarray, search: Search) -> np.ndarray:
+def _apart(present: np.ndarray, missing: np.ndarray, objective: Objective) -> np.ndarray:
     """The score of the split of all categories from missing values, for each feature.
 
     Below all scores if no value is missing, or if a constant is as good. Each sample's second
@@ -353,9 +354,9 @@ def _apart(present: np.ndarray, missing: np.ndarray, search: Search) -> np.ndarr
     def score(left: np.ndarray, lacking: np.ndarray) -> np.ndarray:
         regions = [
             (_sums_of(left, output), _sums_of(nothing, output), _sums_of(lacking, output))
-            for output in range(search.n_outputs)
+            for output in range(objective.n_outputs)
         ]
-        found: np.ndarray = score_of_outputs(worth_of(search), regions)
+        found: np.ndarray = score_of_outputs(worth_of(objective), regions)
         return found
 
     apart, constant = score(present, missing), score(present + missing, nothing)

@@ -27,16 +27,8 @@ from gpustump.engines.ahead import (
 )
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories, CategorySums, Groups, SetSearch
-from gpustump.engines.contract import (
-    Beginning,
-    Cut,
-    PreparedTable,
-    Search,
-    State,
-    Step,
-    Totals,
-    Trainer,
-)
+from gpustump.engines.contract import Beginning, Cut, PreparedTable, State, Step, Totals, Trainer
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 from gpustump.learners.kinds import OfCategories
 
@@ -125,11 +117,11 @@ def with_sets(trainer: Trainer, columns: CategoryColumns | None) -> Trainer:
         table: CategoryTable,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None,
     ) -> CategoryState:
-        state = trainer.start(labels, sample_weight, search, beginning)
-        return CategoryState(table, cast(SummingState, state), search)
+        state = trainer.start(labels, sample_weight, objective, beginning)
+        return CategoryState(table, cast(SummingState, state), objective)
 
     return Trainer(CategoryTable(trainer.table, columns), start_on)
 
@@ -142,12 +134,12 @@ class CategoryState:
     table : CategoryTable
     inner : SummingState
         The engine's state.
-    search : Search
+    objective : Objective
     """
 
-    def __init__(self, table: CategoryTable, inner: SummingState, search: Search) -> None:
+    def __init__(self, table: CategoryTable, inner: SummingState, objective: Objective) -> None:
         self._table, self._inner = table, inner
-        self._sets = SetSearch(table.groups, search)
+        self._sets = SetSearch(table.groups, objective)
         self._sums: np.ndarray | None = None  # computed when first needed in a round
 
     @property

@@ -16,12 +16,12 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gpustump.arrays import Array, is_sparse
-from gpustump.data.parameters import Learner, VoteKind
+from gpustump.engines.objective import Objective
 from gpustump.learners.category_split import CategorySplit, CategoryStump
 from gpustump.learners.hypothesis import (
     Hypothesis,
@@ -33,105 +33,9 @@ from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 
-QuantityLoss = Literal["squared", "poisson", "gamma"]
-"""The losses of a target that is a quantity."""
-
-LossName = Literal["exponential", "logistic", "softmax"] | QuantityLoss
-
 CONTRACT = 1
 """The version of the exactness contract. A release that makes another model of the same data with
 the same parameters has a higher number, and does not go on from rounds of an earlier one."""
-
-
-_ROOM = {"squared": 2**3, "poisson": 2**10, "gamma": 2**10}
-"""For each loss of a quantity how many times the sum of the weights other sums may be: under
-squared loss that of the absolute residuals, under the others those of amounts and of losses."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """What the rounds of a run look for.
-
-    Attributes
-    ----------
-    learner : str
-        "stump" or "interval". Intervals make discrete votes for one output only.
-    votes : str
-        "discrete", "real" or "newton": what a cut is worth, and which integers are added up. See
-        `worth`.
-    n_outputs : int
-        1 for two classes. Otherwise the number of classes that every cut votes for.
-    l2 : float
-        For Newton votes: lambda, in units of the integers.
-    monotone : tuple (n_features,) of int, or None
-        Each feature's constraint, 1, -1 or 0, for stumps and one output; see `monotone`. None if
-        there is none.
-    quantity : str or None
-        The loss of a target that is a quantity; it has Newton votes and one output. None for
-        classes, whose loss follows from the votes and the number of outputs.
-
-    Raises
-    ------
-    ValueError
-        If there are constraints for intervals, or for several outputs.
-    """
-
-    learner: Learner = "stump"
-    votes: VoteKind = "discrete"
-    n_outputs: int = 1
-    l2: float = 0.0
-    monotone: tuple[int, ...] | None = None
-    quantity: QuantityLoss | None = None
-
-    def __post_init__(self) -> None:
-        if self.monotone is not None and (self.learner != "stump" or self.n_outputs != 1):
-            raise ValueError(
-                "monotone constraints are for stumps with one output; got "
-                f"learner={self.learner!r} and n_outputs={self.n_outputs}."
-            )
-
-    @property
-    def directions(self) -> np.ndarray:
-        """All constraints as kernels take them: (n_features,) of int64, or empty."""
-        return np.asarray(self.monotone or (), dtype=np.int64)
-
-    @property
-    def has_signs(self) -> bool:
-        """Whether a cut's regions vote with signs that the search finds: the classic stumps."""
-        return self.votes == "discrete" and self.n_outputs == 1
-
-    @property
-    def loss(self) -> LossName:
-        """The loss that the votes lower."""
-        if self.quantity is not None:
-            return self.quantity
-        if self.votes != "newton":
-            return "exponential"
-        return "logistic" if self.n_outputs == 1 else "softmax"
-
-    @property
-    def has_second(self) -> bool:
-        """Whether the second integers are numbers of their own, not the first without their signs.
-
-        Under the exponential loss gradients and Hessians have the same sizes.
-        """
-        return self.loss != "exponential"
-
-    @property
-    def n_copies(self) -> int:
-        """How many times each weight counts in the first round's sum; see `in_units`.
-
-        Gradients of a quantity are weights times residuals or ratios, whose mean absolute value is
-        about 1 or less where boosting starts and ends, and may be larger between two known rounds.
-        """
-        if self.quantity is not None:
-            return _ROOM[self.quantity]
-        return 1 if self.has_second else self.n_outputs
-
-    @property
-    def n_layers(self) -> int:
-        """How many integers an engine adds up for each sample: one or two for each output."""
-        return self.n_outputs * (2 if self.has_second else 1)
 
 
 class Sides(NamedTuple):
@@ -207,7 +111,7 @@ NO_CUT = Cut(0, None, 1, 1, -1)
 """Less than every other cut."""
 
 
-def with_signs(cut: Cut, sums: np.ndarray, search: Search) -> Cut:
+def with_signs(cut: Cut, sums: np.ndarray, objective: Objective) -> Cut:
     """A split of discrete votes for one output, with the signs that its regions' sums give.
 
     A constraint decides the sign of the first region, unless the second one is empty.
@@ -215,8 +119,8 @@ def with_signs(cut: Cut, sums: np.ndarray, search: Search) -> Cut:
     (first, _), (second, weight), (missing, _) = sums[:, 0].tolist()
     total = first + second + missing
     polarity, of_missing = sign_of(first - second), sign_of(missing or total)
-    if search.monotone is not None and weight:
-        polarity = -search.monotone[cut.feature] or polarity
+    if objective.monotone is not None and weight:
+        polarity = -objective.monotone[cut.feature] or polarity
     return replace(cut, polarity=polarity, missing=of_missing)
 
 
@@ -430,7 +334,7 @@ class Task:
     X : array (n_samples_given, n_features)
     n_samples : int
         How many rows of X take part.
-    search : Search
+    objective : Objective
     n_rounds : int or None
         The most rounds there will be; None if that is not known.
     categorical : tuple of int
@@ -442,7 +346,7 @@ class Task:
 
     X: Array
     n_samples: int
-    search: Search = Search()
+    objective: Objective = Objective()  # noqa: RUF009
     n_rounds: int | None = None
     categorical: tuple[int, ...] = ()
 
@@ -519,7 +423,7 @@ class Engine(Protocol):
         table: Any,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> State:
         """Begin a run.
@@ -534,7 +438,7 @@ class Engine(Protocol):
             otherwise numbers whose mean is about 1, not negative, and above 0 for gamma loss.
         sample_weight : array (n_samples,) of float64
             Positive.
-        search : Search
+        objective : Objective
             One that the engine does not refuse.
         beginning : Beginning, optional
             By default all scores start from 0.
@@ -553,17 +457,17 @@ class Trainer:
     """
 
     table: PreparedTable
-    start_on: Callable[[Any, Array, Array, Search, Beginning | None], State]
+    start_on: Callable[[Any, Array, Array, Objective, Beginning | None], State]
 
     def start(
         self,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> State:
         """Begin a run; see `Engine.start`."""
-        return self.start_on(self.table, labels, sample_weight, search, beginning)
+        return self.start_on(self.table, labels, sample_weight, objective, beginning)
 
 
 def hypothesis_at(table: PreparedTable, cut: Cut, totals: Totals) -> AnyStump:

@@ -17,15 +17,8 @@ import numpy as np
 from gpustump.arrays import Array
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import SummingState
-from gpustump.engines.contract import (
-    Beginning,
-    Cut,
-    Search,
-    State,
-    Step,
-    Totals,
-    Trainer,
-)
+from gpustump.engines.contract import Beginning, Cut, State, Step, Totals, Trainer
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 
 _SECONDS_BETWEEN = 0.05
@@ -102,12 +95,12 @@ def _started(
     table: HandoverTable,
     labels: Array,
     sample_weight: Array,
-    search: Search,
+    objective: Objective,
     beginning: Beginning | None,
 ) -> State:
     if table.is_handed_over():
-        return table.trainer.start(labels, sample_weight, search, beginning)
-    return HandoverState(table, (labels, sample_weight, search, beginning))
+        return table.trainer.start(labels, sample_weight, objective, beginning)
+    return HandoverState(table, (labels, sample_weight, objective, beginning))
 
 
 class HandoverState:

@@ -33,7 +33,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import RegionSums, Search, Totals
+from gpustump.engines.contract import RegionSums, Totals
+from gpustump.engines.objective import Objective
 from gpustump.engines.worth import Sums
 from gpustump.learners.hypothesis import FIRST, SECOND
 
@@ -69,24 +70,24 @@ class Limit(NamedTuple):
         return (may_rise & (one <= two)) | (may_fall & (one >= two))
 
 
-def limit_of(search: Search, weight: int, n_samples: int) -> Limit | None:
+def limit_of(objective: Objective, weight: int, n_samples: int) -> Limit | None:
     """What a search's constraints allow in a round; None if there are none.
 
     Parameters
     ----------
-    search : Search
+    objective : Objective
     weight : int
         The sum of all second integers.
     n_samples : int
     """
-    if search.monotone is None:
+    if objective.monotone is None:
         return None
-    directions = np.asarray(search.monotone, dtype=np.int8)
-    if search.votes == "discrete":
+    directions = np.asarray(objective.monotone, dtype=np.int8)
+    if objective.gain == "discrete":
         return Limit(lambda sums: sums.first, directions)
-    if search.votes == "real":
+    if objective.gain == "real":
         return Limit(_Odds(smoothing_of(weight, n_samples)), directions)
-    return Limit(_NewtonStep(search.l2), directions)
+    return Limit(_NewtonStep(objective.l2), directions)
 
 
 def smoothing_of(weight: int, n_samples: int) -> float:
@@ -94,20 +95,20 @@ def smoothing_of(weight: int, n_samples: int) -> float:
     return float(weight) / float(2 * n_samples)
 
 
-def is_allowed(feature: int, sums: RegionSums, totals: Totals, search: Search) -> bool:
+def is_allowed(feature: int, sums: RegionSums, totals: Totals, objective: Objective) -> bool:
     """Whether a monotone constraint allows a split with these sums over its regions.
 
     The votes are real or Newton; with constraints there is one output.
     """
-    direction = 0 if search.monotone is None else search.monotone[feature]
+    direction = 0 if objective.monotone is None else objective.monotone[feature]
     left, right = sums[FIRST][0], sums[SECOND][0]
     if direction == 0 or not right[1]:  # there is nothing on the right
         return True
-    if search.votes == "real":
+    if objective.gain == "real":
         smoothing = smoothing_of(totals.weight, totals.n_samples)
         one, two = _odds_of(left, smoothing), _odds_of(right, smoothing)
     else:
-        one, two = _newton_step_of(left, search.l2), _newton_step_of(right, search.l2)
+        one, two = _newton_step_of(left, objective.l2), _newton_step_of(right, objective.l2)
     return one <= two if direction > 0 else one >= two
 
 

@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.contract import OutputFactors, RegionFactors, Search
+from gpustump.engines.contract import OutputFactors, RegionFactors
+from gpustump.engines.objective import Objective
 
 ROUNDINGS = 2.0**-40
 """The most that roundings of the weights move a share in a round: each is 2**-52 of a weight."""
@@ -66,7 +67,9 @@ UNKNOWN = Movement(
 """For one output: shares may move by any amount."""
 
 
-def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Search) -> Movement:
+def movement_of(
+    factors: RegionFactors, counts: Sequence[int] | None, objective: Objective
+) -> Movement:
     """What a step does to shares, computed with Python's numbers, as they are few.
 
     Parameters
@@ -75,9 +78,9 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
         Of samples with the label -1, and with the label +1; see `contract.Step`.
     counts : sequence (n_regions,) of int, or None
         How many samples lie in each region; None if that is not known.
-    search : Search
+    objective : Objective
     """
-    of_softmax, of_odds = search.loss == "softmax", search.loss == "logistic"
+    of_softmax, of_odds = objective.loss == "softmax", objective.loss == "logistic"
     is_known = counts is not None and not of_softmax
     taken = [own for r, own in enumerate(factors) if counts is None or counts[r] > 0]
     majority = (
@@ -85,10 +88,10 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
     )
     shares = _of_softmax(taken) if of_softmax else []
     numbers = []
-    for output in range(search.n_outputs):
+    for output in range(objective.n_outputs):
         for label in (0, 1):
             extremes = (
-                shares[output][label] if of_softmax else _extremes(taken, output, label, search)
+                shares[output][label] if of_softmax else _extremes(taken, output, label, objective)
             )
             most = _moved(*extremes)
             of_majority, is_one_way = most, False
@@ -96,19 +99,19 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
             if is_known:
                 own, others = majority[output][label], [each[output][label] for each in taken]
                 is_one_way = own in (min(others), max(others))
-                low, high = _extremes([majority], output, label, search)
+                low, high = _extremes([majority], output, label, objective)
                 of_majority = _moved(low, high) if of_odds else 0.0
             numbers.append((most, of_majority, is_one_way, low, high))
-    by_field = np.asarray(numbers, dtype=np.float64).T.reshape(-1, search.n_outputs, 2)
+    by_field = np.asarray(numbers, dtype=np.float64).T.reshape(-1, objective.n_outputs, 2)
     return Movement(*by_field)._replace(is_one_way=by_field[2] > 0.0)
 
 
 def _extremes(
-    taken: Sequence[OutputFactors], output: int, label: int, search: Search
+    taken: Sequence[OutputFactors], output: int, label: int, objective: Objective
 ) -> tuple[float, float]:
     """The least and the largest factor of first integers, in regions with these factors."""
     own = [region[output][label] for region in taken]
-    if search.loss in ("exponential", "poisson", "gamma"):
+    if objective.loss in ("exponential", "poisson", "gamma"):
         return min(own), max(own)
     return min(1.0, *own), max(1.0, *own)  # u / (1 + u) changes by less than u does
 

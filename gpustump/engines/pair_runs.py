@@ -12,9 +12,10 @@ import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.engines.ahead import VoteRule
-from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes, Search
+from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.engine import KERNELS
 from gpustump.engines.integer_weights import in_units
+from gpustump.engines.objective import Objective
 from gpustump.engines.prediction import cpu_kernels_take
 from gpustump.engines.quadrants import Pair, PairRun, Place, Turn
 from gpustump.engines.reference.pairs import ArrayPairRun
@@ -37,7 +38,7 @@ def pair_run(
     n_bins: tuple[int, ...],
     labels: np.ndarray,
     sample_weight: np.ndarray,
-    search: Search,
+    objective: Objective,
     beginning: Beginning,
     n_steps: int,
 ) -> PairRun:
@@ -51,23 +52,23 @@ def pair_run(
         How many bins there are, that of missing values included.
     labels, sample_weight : ndarray (n_samples,)
         As for `contract.Engine.start`.
-    search : Search
+    objective : Objective
         For Newton votes.
     beginning : Beginning
     n_steps : int
         About how many steps of pairs it makes, or how many pairs it scores.
     """
-    units = in_units(sample_weight, search.n_copies)
+    units = in_units(sample_weight, objective.n_copies)
     seconds = n_steps * (_STEP_SECONDS + len(labels) * _SAMPLE_SECONDS)
 
     def by_kernels() -> PairRun:
         from gpustump.engines.cpu.pairs import KernelPairRun
 
-        return KernelPairRun(bins, n_bins, labels, units, search.loss, beginning)
+        return KernelPairRun(bins, n_bins, labels, units, objective.loss, beginning)
 
     if cpu_kernels_take(bins, seconds, _STAGE):
         return by_kernels()
-    run = ArrayPairRun(bins, n_bins, loss_of(labels, units, search, beginning))
+    run = ArrayPairRun(bins, n_bins, loss_of(labels, units, objective, beginning))
     return HandoverPairRun(run, by_kernels) if KERNELS.are_coming(_STAGE) else run
 
 

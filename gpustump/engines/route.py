@@ -37,12 +37,13 @@ from gpustump.arrays.moving import moved_to_device, moved_to_device_of
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
-from gpustump.engines.contract import Engine, Resources, Search, Task, Trainer
+from gpustump.engines.contract import Engine, Resources, Task, Trainer
 from gpustump.engines.cpu.engine import CODED, KERNELS, PREDICTION, SORTED, SPARSE, START_SECONDS
 from gpustump.engines.cpu.runtime.kernel_folder import are_compiled
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.handover import handing_over
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.engine import REFERENCE
 
 CHOICES = ("auto", "reference", "sorted", "coded", "cuda")
@@ -211,7 +212,7 @@ def _check_sparse(task: Task, device: str | None) -> None:
             f"sparse tables are trained on the host, not on {device!r}. Take device='cpu', or pass "
             "a dense table: X.toarray()."
         )
-    if task.search.learner == "interval":
+    if task.objective.learner == "interval":
         raise ValueError(
             "weak_learner='interval' needs a dense table. Take weak_learner='stump', or pass "
             "X.toarray()."
@@ -264,15 +265,15 @@ def gains_from_gpu(task: Task) -> bool:
 
     Sending and preparing the table takes time there; in return each round is faster.
     """
-    rounds, n_layers = _rounds(task), task.search.n_layers
+    rounds, n_layers = _rounds(task), task.objective.n_layers
     on_gpu = _GPU_ELEMENT + rounds * n_layers * _GPU_ELEMENT_ROUND
     on_host = _HOST_ELEMENT + rounds * n_layers * _HOST_ELEMENT_ROUND
     return task.n_elements * (on_host - on_gpu) > _GPU_START + rounds * _GPU_ROUND
 
 
-def least_elements(search: Search | None = None) -> int:
+def least_elements(objective: Objective | None = None) -> int:
     """How many elements a table needs to gain from a GPU in the usual number of rounds."""
-    task = Task(np.broadcast_to(np.float32(0), (1, 1)), 1, search or Search())
+    task = Task(np.broadcast_to(np.float32(0), (1, 1)), 1, objective or Objective())
     low, high = 0, 2**40
     while high - low > 1:
         middle = (low + high) // 2
@@ -425,8 +426,8 @@ def _of_kernels(task: Task) -> tuple[Engine, str]:
     """The engine whose kernels are the fastest, and why."""
     if is_sparse(task.X):
         return SPARSE, "the table is sparse"
-    n_additions = task.n_elements * task.search.n_outputs
-    most = SCANNED_ELEMENTS if task.search.learner == "interval" else SORTED_ELEMENTS
+    n_additions = task.n_elements * task.objective.n_outputs
+    most = SCANNED_ELEMENTS if task.objective.learner == "interval" else SORTED_ELEMENTS
     is_small = task.n_elements <= most and n_additions <= SORTED_ADDITIONS
     if is_small or task.n_samples <= SORTED_SAMPLES:
         return SORTED, "the table is small"

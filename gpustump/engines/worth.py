@@ -32,7 +32,7 @@ from typing import NamedTuple
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.libraries import square_root
-from gpustump.engines.contract import Search
+from gpustump.engines.objective import Objective
 
 
 class Sums(NamedTuple):
@@ -46,13 +46,13 @@ Worth = Callable[[Sums, Sums, Sums], Array]
 """Computes one output's part of the score from its sums over left, right and missing."""
 
 
-def worth_of(search: Search) -> Worth:
+def worth_of(objective: Objective) -> Worth:
     """The function that computes one output's part of a score; see `score_of_outputs`."""
-    if search.votes == "discrete":
+    if objective.gain == "discrete":
         return _agreement
-    if search.votes == "real":
+    if objective.gain == "real":
         return _minus_half_normaliser
-    return _NewtonGain(search.l2)
+    return _NewtonGain(objective.l2)
 
 
 def score_of_outputs(worth: Worth, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:

@@ -14,30 +14,31 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpustump.engines.contract import RegionSums, Search
+from gpustump.engines.contract import RegionSums
+from gpustump.engines.objective import Objective
 
 _Pairs = Sequence[tuple[int, int]]
 """An output's sums over left, right and missing."""
 
 
-def score_of(sums: RegionSums, search: Search) -> float:
+def score_of(sums: RegionSums, objective: Objective) -> float:
     """What a split with these sums is worth, as a float."""
-    return float(exact_score_of(sums, search))
+    return float(exact_score_of(sums, objective))
 
 
-def exact_score_of(sums: RegionSums, search: Search) -> float:
+def exact_score_of(sums: RegionSums, objective: Objective) -> float:
     """What a split with these sums is worth, in the search's type: an int for discrete votes."""
-    worth = _worth_of(search)
+    worth = _worth_of(objective)
     # Not `sum`, which starts from 0 and would turn -0.0 into 0.0.
     return functools.reduce(operator.add, map(worth, zip(*sums, strict=True)))
 
 
-def _worth_of(search: Search) -> Callable[[Any], float]:
-    if search.votes == "discrete":
+def _worth_of(objective: Objective) -> Callable[[Any], float]:
+    if objective.gain == "discrete":
         return _agreement
-    if search.votes == "real":
+    if objective.gain == "real":
         return _minus_half_normaliser
-    return functools.partial(_newton_gain, search.l2)
+    return functools.partial(_newton_gain, objective.l2)
 
 
 def _agreement(regions: _Pairs) -> int:

@@ -291,7 +291,7 @@ class AdaBoostClassifier(BoostedClassifier):
 
     def _by_round(self, values: Callable[[Member], Sequence[float]], fill: float) -> np.ndarray:
         check_is_fitted(self)
-        if not self._search.has_signs:
+        if not self._objective.has_signs:
             raise AttributeError(
                 "with these votes a stump has no single vote and no error, as its regions vote "
                 "numbers of their own; see rounds_ and model_.members"

@@ -25,7 +25,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_bags
-from gpustump.boosting.rounds.batches import in_unit_of_target, link_of
+from gpustump.boosting.rounds.batches import in_unit_of_target
 from gpustump.boosting.rounds.training import Samples, Settings, Trained
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
@@ -510,7 +510,7 @@ def _attributes(learner: StumpEstimator, learnt: Learnt, settings: Settings) -> 
             "route_": trained[0].route,
             "model_": model,
             "_runs": tuple(run for bag in trained for run in bag.runs),
-            "_search": trained[0].search,
+            "_objective": trained[0].objective,
             "_target": target,
             "_splits": splits,
             "n_estimators_": settings.n_rounds_of(target.n_classes),
@@ -546,7 +546,7 @@ def model_of(
         classes=plain_labels(target.classes),
         feature_names=None if names is None else tuple(map(str, names)),
         missing_learnt=tuple((n_missing > 0).tolist()),
-        link=link_of(trained[0].search),
+        link=trained[0].objective.link,
         bags=bags,
         pairs=() if pairs is None else pairs.tables,
         moved=() if pairs is None else pairs.moved,

@@ -39,7 +39,7 @@ from gpustump.data.parameters import (
 )
 from gpustump.data.readable import caller_level
 from gpustump.data.weights import check_class_weight
-from gpustump.engines.contract import Search
+from gpustump.engines.objective import Objective
 from gpustump.estimators.base import Data, Learnt, StumpEstimator
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint
@@ -116,7 +116,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     smoothing_rounds: int = 0
     interactions: Any = 0
 
-    _search: Search
+    _objective: Objective
     _runs: tuple[Run, ...]
     _target: TargetDomain
     _splits: tuple[Split | None, ...]
@@ -170,10 +170,10 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
         """Refuse a warm start with another kind of votes, or for other outputs."""
         n_outputs = settings.n_outputs(earlier.target.n_classes)
-        asked, before = (settings.votes.kind, n_outputs), earlier.search
-        if asked != (before.votes, before.n_outputs):
+        asked, before = (settings.votes.kind, n_outputs), earlier.objective
+        if asked != (before.gain, before.n_outputs):
             n_classes = earlier.target.n_classes
-            found = _described(before.votes, before.n_outputs, n_classes)
+            found = _described(before.gain, before.n_outputs, n_classes)
             wanted = _described(*asked, n_classes)
             raise ValueError(
                 f"warm_start=True goes on from rounds of {found}, but now the parameters ask for "
@@ -191,7 +191,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
             )
         runs = list(zip(*[iter(self._runs)] * (len(self._runs) // n_bags), strict=True))
         return [
-            Earlier(own, self._target, split, self._search)
+            Earlier(own, self._target, split, self._objective)
             for own, split in zip(runs, self._splits, strict=True)
         ]
 
@@ -281,7 +281,7 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
                 f"weak_learner='stump', or leave {MONOTONE} out."
             )
         if earlier is not None:
-            _refuse_tighter(constraints, earlier[0].search.monotone)
+            _refuse_tighter(constraints, earlier[0].objective.monotone)
         return replace(settings, votes=replace(settings.votes, monotone=constraints))
 
     def _votes(self, learning_rate: float) -> VoteSettings:

@@ -177,7 +177,7 @@ def shares_kept(
 def outline_of(settings: Settings, n_classes: int, n_features: int, n_bags: int) -> Outline:
     """The form of the rounds in a fit's checkpoint."""
     return Outline(
-        settings.search(n_classes),
+        settings.objective(n_classes),
         n_features,
         n_bags,
         settings.n_runs(n_classes),

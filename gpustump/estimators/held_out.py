@@ -35,7 +35,7 @@ from gpustump.data.input_arrays import check_same_device
 from gpustump.data.parameters import Scoring, usual_bags
 from gpustump.data.readable import caller_level, counted, listed
 from gpustump.data.weights import check_weights
-from gpustump.engines.contract import Search
+from gpustump.engines.objective import Objective
 from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
 
 
@@ -160,7 +160,7 @@ class Earlier(NamedTuple):
     runs: tuple[Run, ...]
     target: TargetDomain
     split: Split | None
-    search: Search
+    objective: Objective
 
 
 @dataclass(frozen=True)

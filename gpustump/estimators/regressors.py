@@ -28,7 +28,7 @@ from gpustump.data.parameters import (
     check_real,
 )
 from gpustump.data.weights import check_weights
-from gpustump.engines.contract import QuantityLoss
+from gpustump.engines.objective import QuantityLoss
 from gpustump.estimators.base import Data, DeviceName
 from gpustump.estimators.boosters import BoostedEstimator, Curve
 from gpustump.estimators.callbacks import with_callbacks

@@ -352,21 +352,21 @@ def split_scores(
     labels, weights = arrays.to_host(y), arrays.to_host(weights)
     found = VoteSettings(kind, l2_regularization=l2).votes(weights)
     assert isinstance(found, SplitVotes)
-    search = found.search()
-    units = in_units(weights, search.n_copies)
-    (own,) = loss_of(labels, units, search).integers().outputs
+    objective = found.objective()
+    units = in_units(weights, objective.n_copies)
+    (own,) = loss_of(labels, units, objective).integers().outputs
     return _scores(Cuts.of(values), Sums(own.first, second_of(own)), found)
 
 
 def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
     """The scores of a feature's cuts, and the best of them, in the order of ties of training."""
-    search = votes.search()
+    objective = votes.objective()
     left = Sums(*map(cuts.sums_left, integers))
     right = Sums(*(part[-1] - part for part in left))
     missing = Sums(*(part[cuts.missing].sum(keepdims=True) for part in integers))
     nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
     total = Sums(*(part.sum(keepdims=True) for part in integers))
-    worth = worth_of(search)
+    worth = worth_of(objective)
     scores = np.asarray(worth(left, right, missing))
     constant = float(worth(total, nothing, nothing)[0])
     at = _place_of_best(scores, constant, has_missing=len(cuts.missing) > 0)
@@ -385,7 +385,7 @@ def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
         cuts.thresholds,
         np.asarray([votes.recorded(score, totals.weight) for score in scores.tolist()]),
         votes.recorded(constant, totals.weight),
-        search.votes,
+        objective.gain,
         best,
     )
 

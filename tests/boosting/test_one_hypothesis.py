@@ -49,7 +49,7 @@ def test_it_is_the_first_round_of_boosting_from_scores_of_0(votes, l2):
         weights = problem.weights.astype(np.float64)
         settings = VoteSettings(votes, l2_regularization=l2).votes(weights)
         assert isinstance(settings, SplitVotes)
-        task = Task(problem.X, len(weights), settings.search(), 1)
+        task = Task(problem.X, len(weights), settings.objective(), 1)
         table = prepared(task, None, Resources())[1]
         run = Boosting(
             table, problem.y.astype(np.float64), weights, votes=settings, constant=(0.0,)

@@ -25,7 +25,7 @@ from spread_tables import InOrder, Spread, SpreadTable
 
 from gpustump.engines.cluster import state
 from gpustump.engines.cluster.questions import Changes, narrowed
-from gpustump.engines.contract import Search, Step, Totals
+from gpustump.engines.contract import Step, Totals
 from gpustump.engines.cpu import coded
 from gpustump.engines.cpu.histogram import row_sums
 from gpustump.engines.cpu.histogram.estimates import Move, add_rounded, move_slots, round_to_fit
@@ -36,6 +36,7 @@ from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Outside, Slices
 from gpustump.engines.cpu.table import codes
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.monotone import smoothing_of
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
 from gpustump.learners.split import Split
 
@@ -51,9 +52,9 @@ def planes_of(terms: Any) -> np.ndarray:
     return np.concatenate(found)
 
 
-def as_in_bins(planes: np.ndarray, search: Search) -> np.ndarray:
+def as_in_bins(planes: np.ndarray, objective: Objective) -> np.ndarray:
     """Integers of samples in the planes that sums over bins have; see `amount_sums`."""
-    if search.quantity not in ("poisson", "gamma"):
+    if objective.loss not in ("poisson", "gamma"):
         return planes
     first, second = planes[0] - planes[1], planes[2] + planes[3]
     assert not ((first + second) & 1).any()
@@ -67,7 +68,7 @@ class Watched:
     """
 
     def __init__(self, case: Case, max_cuts: int, seed: int, where: str = "coded") -> None:
-        self.case, self.search = case, case.votes_of_run().search("stump")
+        self.case, self.objective = case, case.votes_of_run().objective("stump")
         if where == "cluster":
             self.table: Any = SpreadTable(
                 case.X, case.rows, Spread(("kernels",) * 3, max_cuts=max_cuts)
@@ -76,7 +77,7 @@ class Watched:
             self.table = codes.prepare(
                 case.X, None, Team(1), room=codes.Room(patience=0), max_cuts=max_cuts
             )
-        self.run = start(self.table, case.y, case.weights, self.search)
+        self.run = start(self.table, case.y, case.weights, self.objective)
         self.random = np.random.default_rng(seed)
         self.n_compared, self.n_estimated, self.looks_into_all = 0, 0, True
         self._bounds: list[tuple[Edges, np.ndarray, np.ndarray]] = []
@@ -161,10 +162,10 @@ class Watched:
 
     def _in_order(self, planes: np.ndarray) -> list[tuple[np.ndarray, ...]]:
         """What `cuts_of_feature` says of each feature."""
-        limit, found = limit_of_round(self.search, self.run.totals), []
+        limit, found = limit_of_round(self.objective, self.run.totals), []
         for feature, x in enumerate(self.case.X.T):
             own = None if limit is None else limit.of_features(slice(feature, feature + 1))
-            found.append(cuts_of_feature(x, planes, self.search, own))
+            found.append(cuts_of_feature(x, planes, self.objective, own))
         return found
 
     def _compare(
@@ -180,14 +181,14 @@ class Watched:
         slots = layout.slots(feature)
         if len(edges.slices.off):
             self.n_estimated += 1
-            check_sums(as_in_bins(missing, self.search), edges, slots.stop, self.search)
+            check_sums(as_in_bins(missing, self.objective), edges, slots.stop, self.objective)
         for slot in range(*slots.indices(len(bounds))):
             start, end = layout.offset[slot], layout.offset[slot + 1]
             cuts = np.flatnonzero(is_cut[start : end - 1])
             assert bool(layout.has_inner_split[slot]) == (len(cuts) > 0)
             if len(edges.slices.off):
-                in_bin = as_in_bins(own[:, start:end], self.search)
-                check_sums(in_bin.sum(axis=1), edges, slot, self.search)
+                in_bin = as_in_bins(own[:, start:end], self.objective)
+                check_sums(in_bin.sum(axis=1), edges, slot, self.objective)
                 if end < own.shape[1]:
                     assert scores[end - 1] <= edge[slot] <= bounds[slot]
             if len(cuts):
@@ -196,8 +197,8 @@ class Watched:
                 if len(edges.slices.spread):
                     check_spread(own[:, start:end], cuts, edges.slices.spread[slot])
                 if len(edges.slices.skew):
-                    in_bin = as_in_bins(own[:, start:end], self.search)
-                    check_shares(in_bin, cuts, edges.slices.skew[:, slot], self.search)
+                    in_bin = as_in_bins(own[:, start:end], self.objective)
+                    check_shares(in_bin, cuts, edges.slices.skew[:, slot], self.objective)
 
     def _compare_units(
         self, in_order: list[tuple[np.ndarray, ...]], slices: Slices, bounds: np.ndarray
@@ -222,15 +223,15 @@ def check_spread(inside: np.ndarray, cuts: np.ndarray, spread: float) -> None:
     assert apart <= Fraction(spread) * second[-1]
 
 
-def check_sums(sums: np.ndarray, edges: Edges, slot: int, search: Search) -> None:
+def check_sums(sums: np.ndarray, edges: Edges, slot: int, objective: Objective) -> None:
     """No estimate is off by more than is said."""
     estimates, off = edges.slices.sums[:, slot], edges.slices.off[:, slot]
     gaps = [int(a) - int(b) for a, b in zip(sums, estimates, strict=True)]
-    if search.quantity == "squared":  # see `residual_sums`
+    if objective.loss == "squared":  # see `residual_sums`
         p, n, second, other = gaps
         assert abs(p - n) <= off[0]
         assert second + other == 0
-    elif search.votes == "newton" and search.n_outputs > 1:  # see `row_sums`
+    elif objective.gain == "newton" and objective.n_outputs > 1:  # see `row_sums`
         for k in range(0, len(sums), 4):
             (p, n, *seconds), by = gaps[k : k + 4], off[k : k + 4].tolist()
             assert p <= 0
@@ -328,16 +329,16 @@ def test_estimates_hold_round_after_round_without_being_added_up_anew(kind):
 
 
 SEARCHES = {
-    "signs": Search(),
-    "rising signs": Search(monotone=(1,)),
-    "falling signs": Search(monotone=(-1,)),
-    "discrete": Search("stump", "discrete", 3),
-    "real": Search("stump", "real", 2),
-    "newton": Search("stump", "newton", 2, l2=0.5),
-    "newton without l2": Search("stump", "newton", 1),
-    "rising real": Search("stump", "real", monotone=(1,)),
-    "falling newton": Search("stump", "newton", l2=0.5, monotone=(-1,)),
-    "rising newton without l2": Search("stump", "newton", monotone=(1,)),
+    "signs": Objective(),
+    "rising signs": Objective(monotone=(1,)),
+    "falling signs": Objective(monotone=(-1,)),
+    "discrete": Objective.of("discrete", 3),
+    "real": Objective.of("real", 2),
+    "newton": Objective.of("newton", 2, l2=0.5),
+    "newton without l2": Objective.of("newton", 1),
+    "rising real": Objective.of("real", monotone=(1,)),
+    "falling newton": Objective.of("newton", l2=0.5, monotone=(-1,)),
+    "rising newton without l2": Objective.of("newton", monotone=(1,)),
 }
 
 
@@ -345,15 +346,15 @@ class Unit(NamedTuple):
     """A unit of some samples between others, and what is asked of its bound."""
 
     random: np.random.Generator
-    search: Search
+    objective: Objective
     planes: np.ndarray
     outside: np.ndarray
 
     @classmethod
     def drawn(cls, name: str, seed: int) -> Unit:
-        search, random = SEARCHES[name], np.random.default_rng(seed)
-        planes = drawn_planes(random, search)
-        return cls(random, search, planes, random.integers(0, 40, size=(len(planes), 3)))
+        objective, random = SEARCHES[name], np.random.default_rng(seed)
+        planes = drawn_planes(random, objective)
+        return cls(random, objective, planes, random.integers(0, 40, size=(len(planes), 3)))
 
     @property
     def total(self) -> np.ndarray:
@@ -368,14 +369,14 @@ class Unit(NamedTuple):
         """No cut inside is better than the bound; with `edge`, nor the one behind."""
         weight = int(self.planes.sum() + self.outside.sum())
         n_samples = int(self.random.integers(1, 20))
-        evaluator = Evaluator.of(self.search).smoothed(smoothing_of(weight, n_samples))
-        limit = limit_of_round(self.search, Totals(0, weight, 0, weight, n_samples))
+        evaluator = Evaluator.of(self.objective).smoothed(smoothing_of(weight, n_samples))
+        limit = limit_of_round(self.objective, Totals(0, weight, 0, weight, n_samples))
         edge = None if edge is None else edge.astype(evaluator.dtype)
         _, bounds = evaluator.evaluate(slices, outside, Team(1), edge=edge)
-        assert scores_of_cuts(self.planes, self.outside, self.search, limit).max() <= bounds[0]
+        assert scores_of_cuts(self.planes, self.outside, self.objective, limit).max() <= bounds[0]
         if edge is not None:
             whole = np.concatenate([self.total, np.zeros_like(self.total)], axis=1)
-            score = scores_of_cuts(whole, self.outside, self.search, limit)[0]
+            score = scores_of_cuts(whole, self.outside, self.objective, limit)[0]
             assert score <= edge[0] <= bounds[0]
 
 
@@ -385,11 +386,11 @@ class Unit(NamedTuple):
 def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, seed):
     unit = Unit.drawn(name, seed)
     planes, outside = unit.planes, unit.outside
-    stride = 4 if unit.search.votes == "newton" else 2
+    stride = 4 if unit.objective.gain == "newton" else 2
     outside[2::stride] += outside[::stride] if stride == 4 else 0
     left = np.cumsum(planes, axis=1)[:, :-1]
     ahead = []
-    for k in range(unit.search.n_outputs):
+    for k in range(unit.objective.n_outputs):
         lead = left[stride * k] / planes[stride * k].sum()
         lead = lead - left[stride * k + 1] / planes[stride * k + 1].sum()
         ahead += [max(0.0, lead.max()), max(0.0, (-lead).max())]
@@ -425,14 +426,14 @@ def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(nam
     """Units of a sample each. All sums of a plane are off in one direction, by as much as they may
     be, so their errors add up on both sides of a cut. Often both labels' first sums are off in
     opposite directions, and second sums are too large: then the true score is higher."""
-    search, random = SEARCHES[name], np.random.default_rng(seed)
-    planes = 50 * drawn_planes(random, search)
+    objective, random = SEARCHES[name], np.random.default_rng(seed)
+    planes = 50 * drawn_planes(random, objective)
     n_planes, n_units = planes.shape
     outside = random.integers(0, 40, size=(n_planes, 3))
     off = random.integers(0, 40, size=(n_planes, n_units + 3))
     way = random.choice([-1, 1], size=n_planes)
-    if random.random() < 0.5 and search.votes == "newton":
-        way = np.tile([*random.permutation([-1, 1]), 1, 1], search.n_outputs)
+    if random.random() < 0.5 and objective.gain == "newton":
+        way = np.tile([*random.permutation([-1, 1]), 1, 1], objective.n_outputs)
     errors = off * way[:, np.newaxis]
     before, behind, missing = np.split(outside + errors[:, :3], 3, axis=1)
     before_off, behind_off, missing_off = np.split(off[:, :3].astype(float), 3, axis=1)
@@ -445,22 +446,22 @@ def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(nam
     present = before + inside.sum(axis=1, keepdims=True) + behind
     sums = (before, present, missing, before_off, behind_off, missing_off)
     ground = Outside(*map(np.ascontiguousarray, sums))
-    evaluator = Evaluator.of(search)
+    evaluator = Evaluator.of(objective)
     edge = np.zeros(n_units, dtype=evaluator.dtype)
     _, bounds = evaluator.evaluate(slices, ground, Team(1), edge=edge)
-    assert (scores_of_cuts(planes, outside, search, None) <= edge[:-1]).all()
+    assert (scores_of_cuts(planes, outside, objective, None) <= edge[:-1]).all()
     assert (edge <= bounds).all()
 
 
-def drawn_planes(random: np.random.Generator, search: Search) -> np.ndarray:
+def drawn_planes(random: np.random.Generator, objective: Objective) -> np.ndarray:
     """The small integers of a few samples, both labels in every output."""
     n_samples = int(random.integers(2, 9))
-    sizes = random.integers(1, 4, size=(search.n_outputs, n_samples))
+    sizes = random.integers(1, 4, size=(objective.n_outputs, n_samples))
     is_positive = random.random(sizes.shape) < 0.5
     at = random.integers(n_samples)
     is_positive[:, at], is_positive[:, at - 1] = True, False
     planes = [np.where(is_positive, sizes, 0), np.where(is_positive, 0, sizes)]
-    if search.votes == "newton":
+    if objective.gain == "newton":
         second = random.integers(1, sizes + 1)
         planes += [np.where(is_positive, second, 0), np.where(is_positive, 0, second)]
     return np.stack(planes, axis=1).reshape(-1, n_samples)
@@ -487,8 +488,8 @@ class Shares:
     """The memory of one bin, under weights that are given."""
 
     def __init__(self, weights: np.ndarray, labels: np.ndarray) -> None:
-        self.weights, self.labels, self.search = weights, labels, Search("stump", "real")
-        self.skew = Skew(one_bin(len(labels)), self.search)
+        self.weights, self.labels, self.objective = weights, labels, Objective.of("real")
+        self.skew = Skew(one_bin(len(labels)), self.objective)
         self._expected = Expected(self._sums(), np.zeros((2, 2)))
 
     @property
@@ -509,7 +510,7 @@ class Shares:
         step = Step(Split(0, 0.0), votes, (pairs[0], pairs[1], pairs[1]))
         counts = np.asarray([np.count_nonzero(in_first), np.count_nonzero(~in_first), 0])
         sums, off = self._sums(), np.zeros((2, 2))
-        move = Move.of(step, counts, [[(0, 1)]] * 3, self.search) if tells else None
+        move = Move.of(step, counts, [[(0, 1)]] * 3, self.objective) if tells else None
         if move is not None:
             move_slots(sums, off, np.asarray([len(self.labels), 0]), move, np.zeros((2, 2)))
         self._expected = Expected(sums, off)
@@ -521,7 +522,7 @@ class Shares:
         sums = self._sums()
         ahead = self.skew.bounds(sums, np.zeros((2, 2)), self._expected)[:, 0]
         planes = self.planes
-        check_shares(planes, np.arange(planes.shape[1] - 1), ahead, self.search)
+        check_shares(planes, np.arange(planes.shape[1] - 1), ahead, self.objective)
         return float(ahead.min())
 
     def _sums(self) -> np.ndarray:

@@ -20,31 +20,34 @@ from worth_oracle import exact_score_of, score_of
 from gpustump.engines import category_search
 from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns
 from gpustump.engines.category_search import CategorySums, Groups, SetSearch, _orders
-from gpustump.engines.contract import Cut, Search
+from gpustump.engines.contract import Cut
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import by_region
 from gpustump.learners.kinds import OfCategories
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 ONE_OUTPUT = [
-    Search("stump", "discrete"),
-    Search("stump", "real"),
-    Search("stump", "newton", 1, 0.0),
-    Search("stump", "newton", 1, 1e6),
+    Objective.of("discrete"),
+    Objective.of("real"),
+    Objective.of("newton", l2=0.0),
+    Objective.of("newton", l2=1e6),
 ]
 
 RANDOM = st.integers(0, 2**32).map(np.random.default_rng)
 
 
-def drawn_sums(random: np.random.Generator, search: Search, most: int = 8) -> CategorySums:
+def drawn_sums(random: np.random.Generator, objective: Objective, most: int = 8) -> CategorySums:
     """Sums of a few categories, small and full of ties, or large; some have missing values."""
     n, top = random.integers(1, most + 1), int(random.choice([3, 40, 2**50]))
-    shape = (search.n_outputs, n + 1)
+    shape = (objective.n_outputs, n + 1)
     second = random.integers(1, top + 1, size=shape)
     first = random.integers(-second, second + 1)
-    if search.votes != "newton":  # both are sums of the same integers, so their parity is the same
+    if (
+        objective.gain != "newton"
+    ):  # both are sums of the same integers, so their parity is the same
         first, second = 2 * first, 2 * second
-    by_number = np.zeros((search.n_outputs, 2, 256), dtype=np.int64)
+    by_number = np.zeros((objective.n_outputs, 2, 256), dtype=np.int64)
     numbers = np.sort(random.choice(254, size=n, replace=False))
     by_number[:, 0, numbers], by_number[:, 1, numbers] = first[:, 1:], second[:, 1:]
     if random.random() < 0.5:
@@ -52,9 +55,9 @@ def drawn_sums(random: np.random.Generator, search: Search, most: int = 8) -> Ca
     return CategorySums(3, by_number)
 
 
-def best_set(sums: CategorySums, groups: Groups, search: Search) -> Cut | None:
+def best_set(sums: CategorySums, groups: Groups, objective: Objective) -> Cut | None:
     """The best cut of a single feature."""
-    return SetSearch({sums.feature: groups}, search).best(sums.by_number[np.newaxis])
+    return SetSearch({sums.feature: groups}, objective).best(sums.by_number[np.newaxis])
 
 
 def apart(sums: CategorySums) -> Groups:
@@ -80,22 +83,24 @@ def all_sides(numbers: list[int]) -> Iterator[tuple[list[int], list[int]]]:
             yield [lowest, *chosen], [other for other in others if other not in chosen]
 
 
-@pytest.mark.parametrize("search", ONE_OUTPUT, ids=str)
+@pytest.mark.parametrize("objective", ONE_OUTPUT, ids=str)
 @hypothesis_settings(max_examples=100)
 @given(random=RANDOM)
-def test_with_one_output_no_set_is_worth_more_than_the_best_prefix_and_a_constant(search, random):
-    sums = drawn_sums(random, search)
+def test_with_one_output_no_set_is_worth_more_than_the_best_prefix_and_a_constant(
+    objective, random
+):
+    sums = drawn_sums(random, objective)
     groups = apart(sums)
     numbers = [number for (number,) in groups.members]
-    exact = exact_score_of(search.votes, search.l2)
-    rounded = score_of(search.votes, search.l2)
+    exact = exact_score_of(objective.gain, objective.l2)
+    rounded = score_of(objective.gain, objective.l2)
     all_left = regions_of(sums, numbers, [])
     both = regions_of(sums, [*numbers, NO_CATEGORY], [])
     constant = [(left, (0, 0), (0, 0)) for left, *_ in both]
     candidates = [regions_of(sums, *sides) for sides in all_sides(numbers)]
     if rounded(all_left) > rounded(constant):  # only then it is a split
         candidates.append(all_left)
-    cut = best_set(sums, groups, search)
+    cut = best_set(sums, groups, objective)
     assert (cut is None) == (not candidates)
     if cut is None:
         return
@@ -104,13 +109,13 @@ def test_with_one_output_no_set_is_worth_more_than_the_best_prefix_and_a_constan
     assert min(left) < min(right, default=NO_CATEGORY)
     regions = regions_of(sums, left, right)
     assert cut.score == rounded(regions)
-    assert search.has_signs or (cut.polarity, cut.missing) == (0, 0)
-    if search.has_signs:
+    assert objective.has_signs or (cut.polarity, cut.missing) == (0, 0)
+    if objective.has_signs:
         ((one, other, missing),) = regions
         assert cut.polarity * (one[0] - other[0]) == abs(one[0] - other[0])
         assert cut.missing * missing[0] == abs(missing[0])
     own, best, level = (exact(max(one, key=exact)) for one in ([regions], candidates, [constant]))
-    if search.votes == "discrete":
+    if objective.gain == "discrete":
         assert own == best or level >= best
     else:  # but for the rounding of the scores that are compared
         least = Fraction(best) - abs(Fraction(best)) / 2**49
@@ -121,8 +126,8 @@ def test_with_one_output_no_set_is_worth_more_than_the_best_prefix_and_a_constan
 @hypothesis_settings(max_examples=40)
 @given(random=RANDOM)
 def test_with_several_outputs_it_is_the_best_prefix_of_their_own_orders(votes, random):
-    search = Search("stump", votes, 3, 0.5 if votes == "newton" else 0.0)
-    sums = drawn_sums(random, search)
+    objective = Objective.of(votes, 3, l2=0.5 if votes == "newton" else 0.0)
+    sums = drawn_sums(random, objective)
     sums.by_number[:, :, NO_CATEGORY] = 0
     numbers = [number for (number,) in apart(sums).members]
     assume(len(numbers) > 1)
@@ -130,9 +135,9 @@ def test_with_several_outputs_it_is_the_best_prefix_of_their_own_orders(votes, r
     for first, second in sums.by_number.tolist():
         order = sorted(numbers, key=lambda c, a=first, b=second: (Fraction(a[c], b[c]), c))
         candidates += [(order[:k], order[k:]) for k in range(1, len(order))]
-    score = score_of(votes, search.l2)
+    score = score_of(votes, objective.l2)
     best = max(candidates, key=lambda sides: score(regions_of(sums, *sides)))  # the first of equals
-    cut = best_set(sums, apart(sums), search)
+    cut = best_set(sums, apart(sums), objective)
     assert cut is not None
     assert cut.score == score(regions_of(sums, *best))
     assert set(cut.categories or ()) == {tuple(sorted(side)) for side in best}
@@ -147,22 +152,22 @@ def test_ratios_that_floats_cannot_tell_apart_are_in_their_exact_order(random):
     assert found.tolist() == sorted(range(n), key=ratios.__getitem__)
 
 
-@pytest.mark.parametrize("search", [*ONE_OUTPUT, Search("stump", "real", 3)], ids=str)
+@pytest.mark.parametrize("objective", [*ONE_OUTPUT, Objective.of("real", 3)], ids=str)
 @pytest.mark.parametrize("at_once", [1, 300, 2**18])
 @given(random=RANDOM)
 @hypothesis_settings(max_examples=20)
-def test_features_are_searched_together_as_each_by_itself(search, at_once, random):
-    sums = [drawn_sums(random, search) for _ in range(int(random.integers(1, 5)))]
+def test_features_are_searched_together_as_each_by_itself(objective, at_once, random):
+    sums = [drawn_sums(random, objective) for _ in range(int(random.integers(1, 5)))]
     sums = [*sums, sums[0]]  # equal scores
     groups = {3 + place: apart(own) for place, own in enumerate(sums)}
     alone = [
-        SetSearch({feature: own}, search).best(of_feature.by_number[np.newaxis])
+        SetSearch({feature: own}, objective).best(of_feature.by_number[np.newaxis])
         for (feature, own), of_feature in zip(groups.items(), sums, strict=True)
     ]
     best = max([cut for cut in alone if cut is not None], default=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(category_search, "_MOST_AT_ONCE", at_once)
-        together = SetSearch(groups, search)
+        together = SetSearch(groups, objective)
         found = together.best(np.stack([own.by_number for own in sums]))
     assert found == best
 

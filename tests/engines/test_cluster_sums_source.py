@@ -114,7 +114,7 @@ def most_bytes(
     case = Case.of(X, y, learning_rate=0.3).voting(kind, 1.0)
     votes = case.votes_of_run()
     table = SpreadTable(X, None, Spread(("kernels",) * 2, max_cuts=max_cuts))
-    state = start(table, case.y, case.weights, votes.search("stump"))
+    state = start(table, case.y, case.weights, votes.objective("stump"))
     found = 0
     for _ in range(4):
         made[0].n_bytes = 0

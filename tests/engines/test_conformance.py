@@ -287,7 +287,7 @@ def test_runs_that_share_a_table_do_not_disturb_each_other(engine, kind):
                     table,
                     engine.asarray(case.y),
                     engine.asarray(case.weights),
-                    case.votes_of_run().search(learner),
+                    case.votes_of_run().objective(learner),
                 )
                 for case in cases
             ]
@@ -349,9 +349,9 @@ def test_hypotheses_found_elsewhere_change_weights_and_scores_as_in_the_referenc
 
 def check_elsewhere(engine: EngineUnderTest, kind: str, case: Case) -> None:
     """Steps that no search has found have the same effect in every way."""
-    search = case.votes_of_run().search(learner_of(kind))
+    objective = case.votes_of_run().objective(learner_of(kind))
     own = as_routed(REFERENCE, case.X, None, None, case.categorical)
-    reference = case.with_sets(own).start(case.y, case.weights, search)
+    reference = case.with_sets(own).start(case.y, case.weights, objective)
     others = [Split(feature, np.inf) for feature in range(5)] if kind not in WITH_SIGNS else []
     expected = []
     for step in steps_elsewhere(case, kind, reference):
@@ -364,7 +364,7 @@ def check_elsewhere(engine: EngineUnderTest, kind: str, case: Case) -> None:
         y = engine.asarray(case.y)
         with arrays.computing_on(y):
             ready = case.with_sets(table)
-            state = ready.start(y, engine.asarray(case.weights), search)
+            state = ready.start(y, engine.asarray(case.weights), objective)
             for asked, sums, step, (totals, new, cut) in expected:
                 assert [state.region_sums(own).tolist() for own in asked] == sums, (name, step)
                 state.advance(step)

@@ -149,9 +149,9 @@ def test_many_rounds_on_many_samples_in_many_pieces(monkeypatch, kind):
         ("3 cuts", codes.prepare(X, None, Team(2), max_cuts=3)),
     ]
     case = voting(Case.of(X, y, n_rounds=12), kind)
-    search = case.votes_of_run().search(learner_of(kind))
+    objective = case.votes_of_run().objective(learner_of(kind))
     for way in ways:
-        check_facts(facts_of(case, search.learner), way, (case.y, case.weights, search))
+        check_facts(facts_of(case, objective.learner), way, (case.y, case.weights, objective))
 
 
 def models_of(monkeypatch: pytest.MonkeyPatch, X: Any, y: np.ndarray, *weights: np.ndarray) -> set:

@@ -13,12 +13,13 @@ pytest.importorskip("numba")
 
 from rounds import KINDS, quantities, quantity_of
 
-from gpustump.engines.contract import RegionFactors, Search, Step
+from gpustump.engines.contract import RegionFactors, Step
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.margins import CHUNK
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import region_sums
 from gpustump.engines.integer_weights import in_units
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers, picked_numbers, second_of
 from gpustump.engines.reference.state import loss_of as reference_loss_of
 from gpustump.learners.hypothesis import N_REGIONS
@@ -27,32 +28,30 @@ from gpustump.learners.split import Split
 Pieces = list[tuple[int, int]]
 
 
-def rows_of(labels: np.ndarray, units: np.ndarray, search: Search) -> SoftmaxRowsLoss:
-    return SoftmaxRowsLoss(labels, units, search.n_outputs)
+def rows_of(labels: np.ndarray, units: np.ndarray, objective: Objective) -> SoftmaxRowsLoss:
+    return SoftmaxRowsLoss(labels, units, objective.n_outputs)
 
 
-SEARCHES = {
-    name: Search("stump", *kind, quantity=quantity_of(name)) for name, kind in KINDS.items()
-}
-LOSSES = [pytest.param(search, loss_of, id=name) for name, search in SEARCHES.items()] + [
-    pytest.param(Search("stump", "newton", n_outputs), rows_of, id=f"rows of {n_outputs}")
+SEARCHES = {name: Objective.of(*kind, quantity=quantity_of(name)) for name, kind in KINDS.items()}
+LOSSES = [pytest.param(objective, loss_of, id=name) for name, objective in SEARCHES.items()] + [
+    pytest.param(Objective.of("newton", n_outputs), rows_of, id=f"rows of {n_outputs}")
     for n_outputs in (2, 3, 4, 9)
 ]
-each_loss = pytest.mark.parametrize(("search", "started"), LOSSES)
+each_loss = pytest.mark.parametrize(("objective", "started"), LOSSES)
 each_size = pytest.mark.parametrize("n_samples", [2, 37, 2 * CHUNK + 5])
 
 
 def drawn_samples(
-    random: np.random.Generator, n_samples: int, search: Search
+    random: np.random.Generator, n_samples: int, objective: Objective
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels or targets, and weights: equal ones, or over 300 orders of magnitude."""
-    n_outputs = search.n_outputs
+    n_outputs = objective.n_outputs
     labels = random.integers(0, max(n_outputs, 2), size=n_samples)
     weights = 10.0 ** random.uniform(-150, 150, size=n_samples)
     if random.random() < 0.4:
         weights[:] = 3.0
-    if search.quantity is not None:
-        return quantities(random.uniform(-1.0, 1.0, size=n_samples), search.quantity), weights
+    if objective.is_of_quantity:
+        return quantities(random.uniform(-1.0, 1.0, size=n_samples), objective.loss), weights
     return (2.0 * labels - 1.0 if n_outputs == 1 else labels), weights
 
 
@@ -61,26 +60,26 @@ def pieces_of(random: np.random.Generator, n_samples: int) -> Pieces:
     return list(itertools.pairwise(ends))
 
 
-def drawn_step(random: np.random.Generator, search: Search) -> Step:
+def drawn_step(random: np.random.Generator, objective: Objective) -> Step:
     """Votes, and factors of any size that the loss allows."""
-    shape = (N_REGIONS, search.n_outputs)
+    shape = (N_REGIONS, objective.n_outputs)
     exponents = random.normal(size=(*shape, 2)) * random.choice([0.0, 1.0, 300.0])
-    if search.votes != "newton":
+    if objective.gain != "newton":
         exponents = -np.abs(exponents)  # integers must stay below 2**62
-    elif search.n_outputs > 1:  # of a region's probabilities, one has the largest factor, 1
+    elif objective.n_outputs > 1:  # of a region's probabilities, one has the largest factor, 1
         exponents[..., 0] -= exponents[..., 0].max(axis=1, keepdims=True)
         exponents[..., 1] = exponents[..., 0]
     factors = np.exp(np.clip(exponents, -690.0, 690.0)).tolist()
     votes = (np.round(random.normal(size=shape) * 4) / 4).tolist()  # many scores are equal
     left, right, missing = (tuple(map(tuple, own)) for own in factors)
     by_region: RegionFactors = (left, right, missing)
-    if search.quantity is not None:
+    if objective.is_of_quantity:
         votes = (np.asarray(votes) / 16).tolist()
         small = np.exp(random.choice([0.0, 0.5]) * random.normal(size=N_REGIONS)).tolist()
         # Only one amount moves. Sums stay below 2**62.
-        of_poisson = search.quantity == "poisson"
+        of_poisson = objective.loss == "poisson"
         by_region = tuple(((own, 1.0) if of_poisson else (1.0, own),) for own in small)
-    if search.loss == "squared":
+    if objective.loss == "squared":
         by_region = ()
     return Step(Split(0, 0.0), tuple(map(tuple, votes)), by_region)
 
@@ -111,22 +110,22 @@ def sums_of(regions: np.ndarray, integers: Integers) -> list[list[list[int]]]:
 @each_loss
 @each_size
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_every_number_is_the_references_in_every_round(search, started, n_samples):
+def test_every_number_is_the_references_in_every_round(objective, started, n_samples):
     for seed in range(3):
         random = np.random.default_rng([seed, n_samples])
-        labels, weights = drawn_samples(random, n_samples, search)
+        labels, weights = drawn_samples(random, n_samples, objective)
         pieces = pieces_of(random, n_samples)
-        units = in_units(weights, search.n_copies)
-        loss = started(labels, units, search)
-        reference = reference_loss_of(labels, units, search)
-        scores = np.zeros((search.n_outputs, n_samples))
+        units = in_units(weights, objective.n_copies)
+        loss = started(labels, units, objective)
+        reference = reference_loss_of(labels, units, objective)
+        scores = np.zeros((objective.n_outputs, n_samples))
         assert loss.first_weight == reference.first_weights.sum()
         found = [loss.begin(*piece) for piece in pieces]
         for number in range(5):
             sums, integers = functools.reduce(operator.add, found), reference.integers()
             checked_terms(loss.terms, integers)
             assert sums.totals.tolist() == [list(own) for own in integers.totals]
-            if search.quantity is not None:
+            if objective.is_of_quantity:
                 assert sums.error == reference.error(), number
             else:
                 wrong = reference.first_weights[is_wrong(scores, labels)]
@@ -134,7 +133,7 @@ def test_every_number_is_the_references_in_every_round(search, started, n_sample
             assert np.array_equal(loss.weights, reference.weights)
             least = min(int(second_of(own).min()) for own in integers.outputs)
             assert loss.smallest_weight() == least
-            step = drawn_step(random, search)
+            step = drawn_step(random, objective)
             regions = random.integers(0, N_REGIONS, size=n_samples).astype(np.uint8)
             in_regions = sum(region_sums(loss.terms, regions, *piece) for piece in pieces)
             assert in_regions.tolist() == sums_of(regions, integers)

@@ -97,11 +97,11 @@ def test_what_a_run_holds_is_what_is_planned(kind):
     X = np.random.default_rng(0).normal(size=(20_000, 7)).astype(np.float32)
     y = signs(X[:, 0], np.random.default_rng(1))
     case = voting(Case.of(X, y, X[:, 1] ** 2 + 1), kind)
-    search = case.votes_of_run().search(learner_of(kind))
-    made = columns.prepare(X, None, OnCpu(), search=search)
-    run = start(made, case.y, case.weights, search)
+    objective = case.votes_of_run().objective(learner_of(kind))
+    made = columns.prepare(X, None, OnCpu(), objective=objective)
+    run = start(made, case.y, case.weights, objective)
     held = [run._sweep, run._sweep._steps, run._sweep.histograms, run._search]
-    held += [run._sweep._first_weights if search.has_signs else run._sweep._units]
+    held += [run._sweep._first_weights if objective.has_signs else run._sweep._units]
     held += [made, made.codes, made.orders]
     arrays = {
         id(value): value.nbytes
@@ -110,9 +110,9 @@ def test_what_a_run_holds_is_what_is_planned(kind):
         if isinstance(value, np.ndarray)
     }
     n_bytes = sum(arrays.values()) + sum(order.nbytes for order in made.orders._held.values())
-    without_codes = device_memory._without_codes(*X.shape, search)
+    without_codes = device_memory._without_codes(*X.shape, objective)
     planned = without_codes + device_memory._of_codes(*X.shape) + 4 * 20_000 * 6
-    assert n_bytes > 20_000 * 8 * (2 + search.n_layers)
+    assert n_bytes > 20_000 * 8 * (2 + objective.n_layers)
     assert n_bytes <= planned - device_memory._SORTING_BYTES * 20_000
 
 
@@ -128,7 +128,7 @@ def test_a_round_is_one_transfer_and_few_launches(kind, n_launches):
     case = Case.of(X, signs(X[:, 0], random), n_rounds=6, learning_rate=0.5)
     case = voting(case, kind)
     facts = facts_of(case, learner)
-    run = (case.y, case.weights, case.votes_of_run().search(learner))
+    run = (case.y, case.weights, case.votes_of_run().objective(learner))
     check_facts(facts[:1], ("", made), run)  # sorts what rounds need
     device.launched.clear()
     device.n_transfers = 0
@@ -186,8 +186,8 @@ def test_rounds_of_sets_take_one_copy_each_and_read_no_values(monkeypatch, kind,
     assert sum(isinstance(fact.hypothesis, OfCategories) for fact in facts) >= 2
     device = OnCpu()
     table = case.with_sets(columns.prepare(X, None, device, categorical=(0,)))
-    search = case.votes_of_run().search(learner)
-    state, first = start(table, case.y, case.weights, search), facts[0].step
+    objective = case.votes_of_run().objective(learner)
+    state, first = start(table, case.y, case.weights, objective), facts[0].step
     assert first is not None
     state.advance(first)  # of Newton votes it is one of a constant
 

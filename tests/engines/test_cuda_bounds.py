@@ -25,13 +25,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, quantity_of, signs, start
 
-from gpustump.engines.contract import Cut, Search, Step, discrete_step, hypothesis_at, split_at
+from gpustump.engines.contract import Cut, Step, discrete_step, hypothesis_at, split_at
 from gpustump.engines.cuda import layout, sorting, split_state, stump_state
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE
 from gpustump.engines.cuda.split_search import SplitSearch
 from gpustump.engines.movement import ROUNDINGS, Movement, movement_of
+from gpustump.engines.objective import Objective
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -105,7 +106,7 @@ class Round:
     ----------
     X : ndarray (n_samples, n_features)
     bins : ndarray (n_slots,) of layout.BIN
-    search : Search
+    objective : Objective
     planes : ndarray (n_planes, n_samples) of int64
         See `all_cuts`.
     of_bins, of_pieces, noted
@@ -114,7 +115,7 @@ class Round:
 
     X: np.ndarray
     bins: np.ndarray
-    search: Search
+    objective: Objective
     planes: np.ndarray
     of_bins: np.ndarray
     of_pieces: list[tuple[int, int, int]]
@@ -125,7 +126,7 @@ class Round:
         """Of each feature its samples' planes in their order, the keys of cuts, and which are."""
         found = []
         for x in self.X.T:
-            own, scores, is_cut, _ = cuts_of_feature(x, self.planes, self.search)
+            own, scores, is_cut, _ = cuts_of_feature(x, self.planes, self.objective)
             found.append((own, keys_of(scores), is_cut))
         return found
 
@@ -136,7 +137,7 @@ class Round:
 
     def units_of_shares(self, slot: int, inside: np.ndarray) -> np.ndarray:
         """What `_noted` lacks of how far shares may be ahead, (n_outputs,): what rounding does."""
-        n_outputs, stride = self.search.n_outputs, len(inside) // self.search.n_outputs
+        n_outputs, stride = self.objective.n_outputs, len(inside) // self.objective.n_outputs
         n_units = 4 * int(self.bins["n_inside"][slot]) + 1024 * (n_outputs + 4)
         sums = inside.sum(axis=1).reshape(n_outputs, stride)[:, :2]
         with np.errstate(divide="ignore"):
@@ -146,7 +147,7 @@ class Round:
 def planes_of(run: Any) -> np.ndarray:
     """The integers of each sample in a run's round."""
     terms = run._sweep.histograms.terms[:, : run._table.n_samples]
-    step = 2 if run._wanted.votes == "newton" else 1
+    step = 2 if run._objective.gain == "newton" else 1
     is_positive = terms[::step] < 0
     of_outputs = [
         np.where(chosen, terms[layer::step] & (2**63 - 1), 0)
@@ -176,17 +177,17 @@ def hard_case(kind: str, seed: int, how: str, n_samples: int) -> Case:
 def rounds_of(case: Case, n_bins: int, n_rounds: int) -> Iterator[Round]:
     """Boost on a table of so many bins a feature."""
     votes = case.votes_of_run()
-    search = votes.search("stump")
+    objective = votes.objective("stump")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "MOST_BINS", n_bins)
         patch.setattr(split_state, "SplitSearch", Seen)
         table = columns.prepare(case.X, None, Interrupted(threads=1))
-        run: Any = start(table, case.y, case.weights, search)
+        run: Any = start(table, case.y, case.weights, objective)
     for _ in range(n_rounds):
         taken = votes.found(table, run)
         seen = run._search
         yield Round(
-            case.X, table.bins.records, search, planes_of(run), seen.of_bins, seen.of_pieces,
+            case.X, table.bins.records, objective, planes_of(run), seen.of_bins, seen.of_pieces,
             seen.noted,
         )  # fmt: skip
         if isinstance(taken, str) or votes.is_perfect(taken):
@@ -227,7 +228,7 @@ def check_noted(one: Round) -> dict[int, float]:
             cuts = np.flatnonzero(is_cut[begin : begin + n_inside - 1])
             inside = own[:, begin : begin + n_inside]
             ahead = one.noted[:, :, slot] + one.units_of_shares(slot, inside)
-            check_shares(inside, cuts, ahead.T.ravel(), one.search)
+            check_shares(inside, cuts, ahead.T.ravel(), one.objective)
             known[slot] = float(ahead.min())
     return known
 
@@ -270,21 +271,21 @@ class Driven:
     Parameters
     ----------
     X, y, weights : ndarray
-    search : Search
+    objective : Objective
     n_bins : int
         Of a feature.
     """
 
     def __init__(
-        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, search: Search, n_bins: int
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, objective: Objective, n_bins: int
     ) -> None:
-        self._X, self._search = X.astype(np.float32), search
+        self._X, self._objective = X.astype(np.float32), objective
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sorting, "MOST_BINS", n_bins)
             patch.setattr(split_state, "SplitSearch", Seen)
             patch.setattr(Seen, "share_looked_into", 1.0)
             self.table = columns.prepare(self._X, None, Interrupted(threads=1))
-            self.run: Any = start(self.table, y, weights, search)
+            self.run: Any = start(self.table, y, weights, objective)
             self.check()
 
     def check(self) -> None:
@@ -293,7 +294,7 @@ class Driven:
         seen.share_looked_into = 1.0
         seen.found()
         self.now = Round(
-            self._X, self.table.bins.records, self._search, planes_of(self.run), seen.of_bins,
+            self._X, self.table.bins.records, self._objective, planes_of(self.run), seen.of_bins,
             seen.of_pieces, seen.noted,
         )  # fmt: skip
         check_bins(self.now)
@@ -308,7 +309,7 @@ class Driven:
     def follow(self, cut: Cut, factors: np.ndarray, looks: bool = True) -> None:
         """A step with factors (3, n_outputs, 2) of the regions, for the labels -1 and +1."""
         self.run._search.share_looked_into = float(looks)
-        n_outputs = self._search.n_outputs
+        n_outputs = self._objective.n_outputs
         step = Step(
             split_at(self.table, cut),
             ((0.0,) * n_outputs,) * 3,
@@ -343,7 +344,7 @@ def test_bounds_and_notes_hold_after_steps_that_no_votes_would_take(kind, seed):
     weights[-1] = random.choice([1.0, 1e18, 2.0**61])
     y = y if n_outputs == 1 else (y > 0) + (np.arange(len(y)) > n_light // 2)
     n_bins = int(random.choice([1, 2]))
-    driven = Driven(X, y, weights, Search("stump", votes, n_outputs), n_bins)
+    driven = Driven(X, y, weights, Objective.of(votes, n_outputs), n_bins)
     reach = random.choice([1.0, 20.0, 990.0])
     for _ in range(4):
         cut = cut_after(1, n_light - 1) if random.random() < 0.6 else cut_after(0, None)
@@ -418,9 +419,9 @@ def test_shares_of_weights_move_no_further_than_is_said(loss, seed):
     region, counts, factors, random = drawn_step(seed, n_outputs)
     weights = 10.0 ** random.uniform(-3, 3, size=len(region))
     odds = 10.0 ** (random.uniform(-4, 4) + random.uniform(-2, 2, size=(n_outputs, len(region))))
-    search = Search("stump", "real" if loss == "exponential" else "newton", n_outputs)
+    objective = Objective.of("real" if loss == "exponential" else "newton", n_outputs)
     for known in (counts, None) if loss != "softmax" else (counts,):
-        movement = movement_of(factors, known, search)
+        movement = movement_of(factors, known, objective)
         for k, label in itertools.product(range(n_outputs), (0, 1)):
             moved = odds * factors[region, :, label].T
             if loss == "exponential":
@@ -441,9 +442,9 @@ def parts_of(odds: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 def test_two_shares_move_as_far_as_is_said():
     """From 1/3 to 2/3 if one sample gains four times as much as the other."""
     factors = np.asarray([[[1.0, 4.0]], [[1.0, 1.0]], [[1.0, 9.0]]])
-    search = Search("stump", "real")
+    objective = Objective.of("real")
     for counts in (np.asarray([1, 1, 0]), None):
-        movement = movement_of(factors[:2] if counts is None else factors, counts, search)
+        movement = movement_of(factors[:2] if counts is None else factors, counts, objective)
         assert movement.most[0] == pytest.approx([0.0, 1 / 3], abs=1e-11)
         assert furthest(movement, 0, 1, 3.0, 6.0) == pytest.approx(1 / 3)
 
@@ -481,7 +482,7 @@ def pairs_of_feature(x: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, ...]
 
 def test_no_pair_with_an_end_inside_a_bin_is_better_than_the_bins_bound():
     """A sample of nearly all the weight has no values: the other integers are a few units each."""
-    search, n_bounds, n_met = Search("interval"), 0, 0
+    objective, n_bounds, n_met = Objective(learner="interval"), 0, 0
     for seed, n_bins, n_samples in ((0, 12, 200), (1, 3, 120), (2, 1, 60), (3, 60, 200)):
         random = np.random.default_rng(seed)
         X = random.normal(size=(n_samples, 3)).astype(np.float32)
@@ -494,7 +495,7 @@ def test_no_pair_with_an_end_inside_a_bin_is_better_than_the_bins_bound():
             patch.setattr(sorting, "MOST_BINS", n_bins)
             patch.setattr(stump_state, "IntervalSearch", SeenIntervals)
             table = columns.prepare(X, None, Interrupted(threads=1))
-            run: Any = start(table, y, weights, search)
+            run: Any = start(table, y, weights, objective)
         for _ in range(8):
             cut = run.best_cut()
             signed = run._sweep.signed

@@ -21,7 +21,7 @@ from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.data.parameters import Learner
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
-from gpustump.engines.contract import Resources, Search, Task, discrete_step, hypothesis_at
+from gpustump.engines.contract import Resources, Task, discrete_step, hypothesis_at
 from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
@@ -30,6 +30,7 @@ from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.cuda.stump_search import StumpSearch
 from gpustump.engines.cuda.stump_state import StumpState
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.engine import REFERENCE
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
@@ -103,7 +104,7 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
     said: list[str] = []
     monkeypatch.setattr(announcements, "listeners", [lambda text, level: said.append(text)])
     monkeypatch.setattr(device_memory, "_LEAST_BUFFER", 1024)
-    least = device_memory.least_bytes(*X.shape, Search())
+    least = device_memory.least_bytes(*X.shape, Objective())
     classifier = AdaBoostClassifier(n_estimators=12, device="cuda", max_memory=least, verbose=1)
     found = classifier.fit(mapped(X), y)
     expected = AdaBoostClassifier(n_estimators=12, device="cpu").fit(X, y)
@@ -114,7 +115,7 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
 
 def test_too_little_memory_is_refused_with_what_is_needed(device, mapped):
     X, y = problem()
-    least = device_memory.least_bytes(*X.shape, Search())
+    least = device_memory.least_bytes(*X.shape, Objective())
     with pytest.raises(DeviceError) as error:
         AdaBoostClassifier(device="cuda", max_memory=least - 1).fit(mapped(X), y)
     assert str(error.value) == (
@@ -129,8 +130,8 @@ def test_what_is_kept_follows_from_the_free_memory(monkeypatch):
     monkeypatch.setattr(device_memory, "_LEAST_BUFFER", 1024)
     shape = X.shape
     kinds = {}
-    enough = device_memory._without_codes(*shape, Search()) + device_memory._of_codes(3000, 5)
-    for n_bytes in (10 * enough, enough, device_memory.least_bytes(*shape, Search())):
+    enough = device_memory._without_codes(*shape, Objective()) + device_memory._of_codes(3000, 5)
+    for n_bytes in (10 * enough, enough, device_memory.least_bytes(*shape, Objective())):
         made = columns.prepare(X, None, OnCpu(n_bytes=n_bytes * 10 // 9 + 2))
         kinds[n_bytes] = (type(made.codes), np.count_nonzero(made.orders.addresses))
     assert list(kinds.values()) == [(ResidentCodes, 5), (ResidentCodes, 1), (StreamedCodes, 1)]
@@ -143,10 +144,10 @@ def test_memory_that_runs_out_is_tried_with_less_before_it_is_refused(monkeypatc
     budget, sort = device_memory.device_budget, columns.sorted_feature
 
     def noted(
-        n_samples: int, n_features: int, search: Search, n_available: int, device: str
+        n_samples: int, n_features: int, objective: Objective, n_available: int, device: str
     ) -> device_memory.DeviceBudget:
         seen.append(n_available)
-        return budget(n_samples, n_features, search, n_available, device)
+        return budget(n_samples, n_features, objective, n_available, device)
 
     def fails_twice(column: np.ndarray) -> Any:
         if len(seen) < 3:
@@ -179,7 +180,7 @@ def as_on_device(monkeypatch: pytest.MonkeyPatch, library: str, device: OnCpu) -
 def test_arrays_of_other_libraries_train_by_the_reference_where_cupy_has_no_memory(monkeypatch):
     """JAX keeps most of a device's memory for itself."""
     X, _ = problem()
-    little = device_memory.least_bytes(*X.shape, Search()) // 2
+    little = device_memory.least_bytes(*X.shape, Objective()) // 2
     given = (("jax", None, REFERENCE), ("jax", little, None), ("cupy", None, None))
     for library, max_memory, fallback in given:
         resources = Resources(max_memory=max_memory)
@@ -253,7 +254,7 @@ def test_orders_are_given_up_where_memory_is_short_and_what_fails_leaves_none():
 
 
 def with_one_order(X: np.ndarray, device: OnCpu) -> columns.CudaTable:
-    budget = device_memory._without_codes(*X.shape, Search()) + device_memory._of_codes(*X.shape)
+    budget = device_memory._without_codes(*X.shape, Objective()) + device_memory._of_codes(*X.shape)
     return columns.prepare(X, None, device, Resources(max_memory=budget))
 
 
@@ -302,7 +303,7 @@ def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
     X, y = problem()
     signs = 2.0 * y - 1.0
     one, other = (
-        StumpState(with_one_order(X, OnCpu()), signs, np.ones(900), Search()) for _ in "ab"
+        StumpState(with_one_order(X, OnCpu()), signs, np.ones(900), Objective()) for _ in "ab"
     )
     for number in range(6):
         cut = one.best_cut()

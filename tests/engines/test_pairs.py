@@ -63,16 +63,16 @@ class Made:
         return Beginning(own, exponential_of(own[0] if self.loss == "poisson" else -own[0])[None])
 
     def kernels(self) -> KernelPairRun:
-        units = in_units(self.weights, self.rule.search().n_copies)
+        units = in_units(self.weights, self.rule.objective().n_copies)
         return KernelPairRun(self.bins, N_BINS, self.labels, units, self.loss, self.beginning())
 
     def reference(self, backend: Backend | None = None) -> ArrayPairRun:
         to = np.asarray if backend is None else backend.asarray
         start = self.beginning()
         start = Beginning(to(start.scores), to(start.numbers))
-        units = to(in_units(self.weights, self.rule.search().n_copies))
+        units = to(in_units(self.weights, self.rule.objective().n_copies))
         with arrays.computing_on(units):
-            loss = loss_of(to(self.labels), units, self.rule.search(), start)
+            loss = loss_of(to(self.labels), units, self.rule.objective(), start)
             return ArrayPairRun(to(self.bins), N_BINS, loss)
 
 
@@ -124,7 +124,7 @@ def test_every_library_makes_the_same_steps(loss: str, backend: Backend):
 def test_scores_of_pairs_are_those_of_their_best_cuts(loss: str):
     made = Made(loss)
     every = np.asarray([*itertools.combinations(range(4), 2)], dtype=np.int64)
-    l2 = made.rule.search().l2
+    l2 = made.rule.objective().l2
     wanted = [
         best_quadrants(made.reference().cells(tuple(own)), l2).score for own in every.tolist()
     ]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from oracle import threshold_between
 from rounds import start
 
-from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import TOP, SignedWeights, in_units, signed
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ELEMENT_BYTES, prepare, spans
 from gpustump.learners.thresholds import midpoint, midpoints
@@ -97,7 +97,7 @@ def test_temporaries_for_many_outputs_stay_within_the_budget(votes):
     random, block_bytes, n_outputs = np.random.default_rng(0), 2**20, 20
     classes = random.integers(0, n_outputs, 20_000)
     table = prepare(random.normal(size=(20_000, 2)), block_bytes=block_bytes)
-    state = start(table, classes, np.ones(20_000), Search("stump", votes, n_outputs, l2=1.0))
+    state = start(table, classes, np.ones(20_000), Objective.of(votes, n_outputs, l2=1.0))
     assert state.totals.n_samples == 20_000  # from here on, the integers are known
     tracemalloc.start()
     try:

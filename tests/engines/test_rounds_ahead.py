@@ -25,9 +25,9 @@ from inner_functions import callable_from_python
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.ahead import OfferedCuts
-from gpustump.engines.contract import Search
 from gpustump.engines.cpu.split import category_sets
 from gpustump.engines.cpu.table import sorted_table
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference
 from gpustump.engines.threads import Team
 from gpustump.engines.worth_of_split import exact_score_of
@@ -53,7 +53,7 @@ class Pair(NamedTuple):
         X[random.random(X.shape) < 0.15] = np.nan
         y = random.integers(0, n_outputs, 60) if n_outputs > 1 else random.choice([-1.0, 1.0], 60)
         votes = NewtonVotes(0.3, n_outputs, 0.5, 0, monotone=monotone)
-        run = y, random.random(60) + 0.1, votes.search("stump")
+        run = y, random.random(60) + 0.1, votes.objective("stump")
         table = sorted_table.prepare(X, None, Team(1))
         own, other = start(table, *run), start(reference.prepare(X), *run)
         return cls(own.looking_ahead(votes.plain, None), own, other, table, votes)
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
         for split in offer:
             sums = self.other.region_sums(split).tolist()
             if self._is_allowed(split, sums):
-                found.append((exact_score_of(sums, self.own.search), split))
+                found.append((exact_score_of(sums, self.own.objective), split))
         return max(found, key=lambda one: one[0], default=None)
 
     def _is_allowed(self, split: Split, sums: Any) -> bool:
@@ -146,7 +146,7 @@ def test_the_thresholds_of_a_whole_table_are_those_of_its_positions(name):
     X = made(name).X
     table = sorted_table.prepare(X, None, Team(1))
     if table.source.is_half:
-        state = start(table, made(name).y * 1.0, np.ones(len(X)), Search("stump", "newton"))
+        state = start(table, made(name).y * 1.0, np.ones(len(X)), Objective.of("newton"))
         assert state.looking_ahead(NewtonVotes(0.3, 1, 0.5, 0).plain, None) is None
         return
     for feature, own in enumerate(table.thresholds):

@@ -17,9 +17,10 @@ from gpustump import AdaBoostClassifier, DeviceError, boost
 from gpustump.arrays import devices
 from gpustump.arrays.devices import how_to_install
 from gpustump.engines import announcements, route
-from gpustump.engines.contract import Resources, Search, Task
+from gpustump.engines.contract import Resources, Task
 from gpustump.engines.cpu import engine as cpu_engine
 from gpustump.engines.cuda import device as cuda_device
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.table import HOST_BLOCK_BYTES
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -31,7 +32,7 @@ def table(n_samples: int = 50, n_features: int = 3) -> np.ndarray:
 
 
 def chosen(X, *, learner="stump", n_rounds=None, device=None, **resources) -> route.Route:
-    task = Task(X, X.shape[0], Search(learner), n_rounds)
+    task = Task(X, X.shape[0], Objective(learner=learner), n_rounds)
     return route.choose(task, Resources(**resources), device=device).route
 
 
@@ -68,14 +69,14 @@ def test_small_tables_are_sorted_and_others_go_through_histograms():
     assert engine_of(table(route.SORTED_ELEMENTS, 1)) == "sorted"
     assert engine_of(table(route.SORTED_ELEMENTS + 1, 1)) == "coded"
 
-    def engine(n_samples: int, search: Search) -> str:
-        return route.choose(Task(table(n_samples, 64), n_samples, search)).route.engine
+    def engine(n_samples: int, objective: Objective) -> str:
+        return route.choose(Task(table(n_samples, 64), n_samples, objective)).route.engine
 
     # More outputs, and pairs of cuts, make a table large earlier.
-    shared = Search(votes="newton", n_outputs=16)
+    shared = Objective.of(votes="newton", n_outputs=16)
     most = route.SORTED_ADDITIONS // 64 // 16
     assert (engine(most, shared), engine(most + 1, shared)) == ("sorted", "coded")
-    pairs, most = Search(learner="interval"), route.SCANNED_ELEMENTS // 64
+    pairs, most = Objective(learner="interval"), route.SCANNED_ELEMENTS // 64
     assert (engine(most, pairs), engine(most + 1, pairs)) == ("sorted", "coded")
 
 
@@ -84,13 +85,13 @@ def test_more_samples_than_positions_are_not_sorted_even_if_that_is_asked_for(mo
     monkeypatch.setenv("GPUSTUMP_KERNELS", "sorted")
     for n_samples, engine in ((2**31 - 1, "sorted"), (2**31, "coded")):
         X = np.broadcast_to(np.float32(0), (n_samples, 1))
-        assert route.choose(Task(X, n_samples, Search())).route.engine == engine
+        assert route.choose(Task(X, n_samples, Objective())).route.engine == engine
 
 
 @needs_numba
 def test_sorted_tables_that_gain_from_it_are_divided_into_bins():
-    def has_bins(n_samples: int, n_features: int, **search: Any) -> bool:
-        task = Task(table(n_samples, n_features), n_samples, Search(**search))
+    def has_bins(n_samples: int, n_features: int, **objective: Any) -> bool:
+        task = Task(table(n_samples, n_features), n_samples, Objective.of(**objective))
         return cpu_engine.SORTED.prepare(task, None, Resources()).has_bins
 
     fewest, with_signs = cpu_engine.BINNED_SAMPLES, cpu_engine.BINNED_SAMPLES_WITH_SIGNS
@@ -208,9 +209,9 @@ LARGE = np.broadcast_to(np.float32(0), (route.least_elements(), 1))
 @pytest.mark.parametrize("votes", ["discrete", "newton"])
 def test_auto_weighs_the_start_of_a_gpu_against_what_all_rounds_gain(a_gpu, votes):
     """A table is worth it in many rounds, or in few if it is large; and only then."""
-    search = Search(votes=votes)
+    objective = Objective.of(votes=votes)
     gains = {
-        (size, rounds): route.gains_from_gpu(Task(LARGE, size, search, rounds))
+        (size, rounds): route.gains_from_gpu(Task(LARGE, size, objective, rounds))
         for size in (10**4, 10**6, 10**8, 10**9)
         for rounds in (1, 10, 100, 10_000)
     }

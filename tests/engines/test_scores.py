@@ -41,9 +41,10 @@ from worth_oracle import (
 from gpustump import arrays
 from gpustump.boosting.votes.exponential import RealVotes
 from gpustump.boosting.votes.newton import NewtonVotes
-from gpustump.engines.contract import Cut, Search, Totals
+from gpustump.engines.contract import Cut, Totals
 from gpustump.engines.integer_weights import SignedWeights
 from gpustump.engines.monotone import limit_of
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.split_scan import best_split
@@ -52,7 +53,7 @@ from gpustump.engines.worth import Sums, worth_of
 from gpustump.engines.worth_of_split import score_of as score_of_split
 
 SEARCHES = [
-    Search("stump", votes, n_outputs, l2)
+    Objective.of(votes, n_outputs, l2=l2)
     for votes, l2 in (
         ("real", 0.0), ("newton", 0.0), ("newton", 0.7), ("newton", 1e15), ("discrete", 0.0),
     )
@@ -62,94 +63,96 @@ CONSTRAINED = [own for own in SEARCHES if own.n_outputs == 1 and own.l2 < 1e15]
 DIRECTIONS = st.lists(st.sampled_from([-1, 0, 1]), min_size=5, max_size=5)
 
 
-def order_of(search: Search, problem: Problem, *, exactly: bool = False) -> Order | None:
+def order_of(objective: Objective, problem: Problem, *, exactly: bool = False) -> Order | None:
     """What the contract says is allowed, by rounded numbers or by fractions."""
-    if search.monotone is None:
+    if objective.monotone is None:
         return None
-    if search.votes == "discrete":  # the heavier side votes +1
-        return Order(lambda pair: pair[0], search.monotone)
-    if search.votes == "real":
+    if objective.gain == "discrete":  # the heavier side votes +1
+        return Order(lambda pair: pair[0], objective.monotone)
+    if objective.gain == "real":
         level = exact_real_level(problem) if exactly else real_level(problem)
     else:
-        level = exact_newton_level(search.l2) if exactly else newton_level(search.l2)
-    return Order(level, search.monotone)
+        level = exact_newton_level(objective.l2) if exactly else newton_level(objective.l2)
+    return Order(level, objective.monotone)
 
 
-def found(problem: Problem, search: Search, block_bytes: int | None = None) -> Cut:
+def found(problem: Problem, objective: Objective, block_bytes: int | None = None) -> Cut:
     """What the reference finds, on NumPy."""
     table = reference_table.prepare(np.asarray(problem.rows), block_bytes=block_bytes)
     outputs = [
         Sums(*(np.asarray(part, dtype=np.int64) for part in zip(*own, strict=True)))
         for own in problem.outputs
     ]
-    if search.has_signs:
+    if objective.has_signs:
         first, second = outputs[0].first, outputs[0].second
         signed = SignedWeights(first, int(first.sum()), int(second.sum()))
-        return best_stump(table, signed, search.directions)
-    limit = limit_of(search, sum(int(own.second.sum()) for own in outputs), len(problem.rows))
-    return best_split(table, Integers.of(outputs), worth_of(search), limit)
+        return best_stump(table, signed, objective.directions)
+    limit = limit_of(objective, sum(int(own.second.sum()) for own in outputs), len(problem.rows))
+    return best_split(table, Integers.of(outputs), worth_of(objective), limit)
 
 
 @pytest.mark.parametrize(
-    ("search", "is_constrained"),
+    ("objective", "is_constrained"),
     [*((own, False) for own in SEARCHES), *((own, True) for own in CONSTRAINED)],
     ids=str,
 )
 @settings(max_examples=40)
 @given(draw=DRAWS, directions=DIRECTIONS, block_bytes=st.sampled_from([None, 1, 700]))
 def test_the_chosen_cut_is_the_best_allowed_one_by_the_defined_score(
-    search, is_constrained, draw, directions, block_bytes
+    objective, is_constrained, draw, directions, block_bytes
 ):
-    problem = problem_of(draw, search.votes, search.n_outputs)
+    problem = problem_of(draw, objective.gain, objective.n_outputs)
     if is_constrained:
-        search = replace(search, monotone=tuple(directions[: draw.n_features]))
-    score, expected = best(problem, score_of(search.votes, search.l2), order_of(search, problem))
-    cut = found(problem, search, block_bytes)
+        objective = replace(objective, monotone=tuple(directions[: draw.n_features]))
+    score, expected = best(
+        problem, score_of(objective.gain, objective.l2), order_of(objective, problem)
+    )
+    cut = found(problem, objective, block_bytes)
     assert (cut.feature, cut.position) == (expected.feature, expected.position)
     assert (cut.score, math.copysign(1.0, cut.score)) == (score, math.copysign(1.0, score))
-    assert type(cut.score) is (int if search.votes == "discrete" else float)
+    assert type(cut.score) is (int if objective.gain == "discrete" else float)
     if (
         is_constrained
-        and search.has_signs
+        and objective.has_signs
         and expected.regions[0][1][1]
         and cut.position is not None
     ):
         assert cut.polarity == -directions[cut.feature] or not directions[cut.feature]
 
 
-def largest_error(search: Search) -> Fraction:
+def largest_error(objective: Objective) -> Fraction:
     """Twice the relative rounding error of a score, to first order and a little more.
 
     Real: 1 for each conversion and 1 for the product, halved by the root, and 1 for the root.
     Newton: 3 for the square, 2 for the denominator, 1 for the quotient. Then 2 additions for the
     regions and 1 for each further output. All terms have one sign, so errors do not grow.
     """
-    if search.votes == "discrete":
+    if objective.gain == "discrete":
         return Fraction(0)
-    of_region = Fraction(5, 2) if search.votes == "real" else Fraction(6)
-    return 2 * (of_region + 2 + search.n_outputs - 1) * UNIT * (1 + Fraction(1, 10**6))
+    of_region = Fraction(5, 2) if objective.gain == "real" else Fraction(6)
+    return 2 * (of_region + 2 + objective.n_outputs - 1) * UNIT * (1 + Fraction(1, 10**6))
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@pytest.mark.parametrize("objective", SEARCHES, ids=str)
 @settings(max_examples=25)
 @given(draw=DRAWS)
-def test_the_exact_score_of_the_chosen_cut_is_within_rounding_of_the_exact_best(search, draw):
-    problem = problem_of(draw, search.votes, search.n_outputs)
-    exact, cut = exact_score_of(search.votes, search.l2), found(problem, search)
+def test_the_exact_score_of_the_chosen_cut_is_within_rounding_of_the_exact_best(objective, draw):
+    problem = problem_of(draw, objective.gain, objective.n_outputs)
+    exact, cut = exact_score_of(objective.gain, objective.l2), found(problem, objective)
     scores = {(c.feature, c.position): Fraction(exact(c.regions)) for c in candidates(problem)}
     largest = max(scores.values())
-    assert largest - scores[cut.feature, cut.position] <= largest_error(search) * abs(largest)
+    assert largest - scores[cut.feature, cut.position] <= largest_error(objective) * abs(largest)
 
 
-@pytest.mark.parametrize("search", CONSTRAINED, ids=str)
+@pytest.mark.parametrize("objective", CONSTRAINED, ids=str)
 @settings(max_examples=80)
 @given(draw=DRAWS, directions=DIRECTIONS)
 def test_rounding_decides_only_where_levels_differ_by_a_few_units_in_the_last_place(
-    search, draw, directions
+    objective, draw, directions
 ):
-    problem = problem_of(draw, search.votes)
-    search = replace(search, monotone=tuple(directions[: draw.n_features]))
-    rounded, exact = order_of(search, problem), order_of(search, problem, exactly=True)
+    problem = problem_of(draw, objective.gain)
+    objective = replace(objective, monotone=tuple(directions[: draw.n_features]))
+    rounded, exact = order_of(objective, problem), order_of(objective, problem, exactly=True)
     for one in candidates(problem):
         if rounded.allows(one) != exact.allows(one):
             ((left, right, _),) = one.regions
@@ -176,7 +179,7 @@ def test_the_drawn_problems_hold_scores_that_differ_in_the_last_bit(votes):
 
 def test_of_scores_that_differ_in_the_last_bits_the_larger_wins_whatever_the_order_of_features():
     """Two features with one cut each: sqrt(ab) + sqrt(cd) against sqrt(ad) + sqrt(cb)."""
-    search, score, n_found = Search("stump", "real", 1), score_of("real"), 0
+    objective, score, n_found = Objective.of("real", 1), score_of("real"), 0
     for offset in range(1, 100):
         a, b, c, d = 2**58, 2**58 + 3, 2**58 + (1 << 34) + 977 * offset, 2**58 + (1 << 33)
         pairs = [(a, a), (-b, b), (-d, d), (c, c)]
@@ -185,8 +188,8 @@ def test_of_scores_that_differ_in_the_last_bits_the_larger_wins_whatever_the_ord
         if one == other or abs(one - other) > 2 * math.ulp(one):
             continue
         n_found += 1
-        first = found(Problem(rows, [pairs]), search)
-        second = found(Problem([row[::-1] for row in rows], [pairs]), search)
+        first = found(Problem(rows, [pairs]), objective)
+        second = found(Problem([row[::-1] for row in rows], [pairs]), objective)
         assert first.score == second.score == max(one, other)
         assert first.feature == 1 - second.feature == (one < other)
     assert n_found > 10
@@ -245,7 +248,7 @@ def test_votes_that_only_rounding_would_put_in_order_are_those_of_both_sides_tog
 def test_places_behind_the_last_value_where_sums_are_negative_divide_by_no_zero(kind):
     """What lies right of a missing value is minus the missing ones; here it is minus s."""
     total = 2**20
-    limit = limit_of(Search(votes=kind, monotone=(1,)), total, 2)
+    limit = limit_of(Objective.of(votes=kind, monotone=(1,)), total, 2)
     left, right = (
         Sums(np.asarray([[first]]), np.asarray([[second]]))
         for first, second in ((0, total), (total // 4, -(total // 4)))
@@ -253,7 +256,7 @@ def test_places_behind_the_last_value_where_sums_are_negative_divide_by_no_zero(
     with np.errstate(all="raise"):
         limit.allows(left, right)
     with pytest.raises(ValueError, match="monotone constraints are for stumps with one output"):
-        Search("interval", monotone=(1, 0))
+        Objective(learner="interval", monotone=(1, 0))
     for rule in (RealVotes(), NewtonVotes(1.0, 1, 0.0, 0)):  # an empty side breaks no constraint
         state = Found((5, 9), (0, 0))
         free, limited = (replace(rule, monotone=own).best(state, state) for own in (None, (1,)))
@@ -262,7 +265,7 @@ def test_places_behind_the_last_value_where_sums_are_negative_divide_by_no_zero(
 
 N_RANDOM = 2000
 OF_THREE = [
-    Search("stump", votes, 3, l2)
+    Objective.of(votes, 3, l2=l2)
     for votes, l2 in (
         ("discrete", 0.0), ("real", 0.0), ("newton", 0.0), ("newton", 0.3), ("newton", 1e17),
     )
@@ -271,7 +274,7 @@ OF_THREE = [
 Outputs = list[tuple[Sums, Sums, Sums]]
 
 
-def drawn(search: Search) -> Outputs:
+def drawn(objective: Objective) -> Outputs:
     """For each output random sums over three regions, up to 2**61, many of them small or 0."""
     random = np.random.default_rng(0)
 
@@ -279,17 +282,17 @@ def drawn(search: Search) -> Outputs:
         second = random.integers(0, 2**61, N_RANDOM) >> random.integers(0, 60, N_RANDOM)
         share = np.where(random.random(N_RANDOM) < 0.2, 1.0, random.uniform(-1, 1, N_RANDOM))
         first = np.clip((second * share).astype(np.int64), -second, second)
-        if search.votes != "newton":  # both are sums of the same weights
+        if objective.gain != "newton":  # both are sums of the same weights
             first -= np.sign(first) * ((first ^ second) & 1)
             first = np.where((first ^ second) & 1, second, first)
         return Sums(first, second)
 
-    return [(region(), region(), region()) for _ in range(search.n_outputs)]
+    return [(region(), region(), region()) for _ in range(objective.n_outputs)]
 
 
-def added(outputs: Outputs, search: Search):
+def added(outputs: Outputs, objective: Objective):
     """As every engine adds the outputs' parts."""
-    first, *others = (worth_of(search)(*regions) for regions in outputs)
+    first, *others = (worth_of(objective)(*regions) for regions in outputs)
     for part in others:
         first = first + part
     return first
@@ -307,39 +310,39 @@ def regions_at(outputs: Outputs, number: int) -> Regions:
     return [(pair(left), pair(right), pair(missing)) for left, right, missing in outputs]
 
 
-@pytest.mark.parametrize("search", OF_THREE, ids=str)
-def test_scores_have_the_bits_of_pythons_own_floats_in_every_library(search, backend: Backend):
-    outputs = drawn(search)
+@pytest.mark.parametrize("objective", OF_THREE, ids=str)
+def test_scores_have_the_bits_of_pythons_own_floats_in_every_library(objective, backend: Backend):
+    outputs = drawn(objective)
     here = [
         tuple(Sums(*(backend.asarray(part) for part in own)) for own in regions)
         for regions in outputs
     ]
     with arrays.computing_on(here[0][0].first):
-        found = backend.to_numpy(added(here, search))
-    assert found.dtype == (np.int64 if search.votes == "discrete" else np.float64)
-    own = score_of(search.votes, search.l2)
+        found = backend.to_numpy(added(here, objective))
+    assert found.dtype == (np.int64 if objective.gain == "discrete" else np.float64)
+    own = score_of(objective.gain, objective.l2)
     expected = [own(regions_at(outputs, number)) for number in range(N_RANDOM)]
     assert bits(found) == bits(np.asarray(expected, dtype=found.dtype))
-    if search.votes != "discrete":  # conversions round, and scores are not whole numbers
+    if objective.gain != "discrete":  # conversions round, and scores are not whole numbers
         seconds = np.concatenate([own.second for regions in outputs for own in regions])
         assert (seconds > 2**53).sum() > 0.1 * N_RANDOM
         assert (seconds == 0).sum() > 10
         assert len(set(found.tolist())) > 0.99 * N_RANDOM
 
 
-@pytest.mark.parametrize("search", OF_THREE, ids=str)
-def test_scores_have_these_bits_for_one_split_and_where_jax_compiles_one_function(search):
-    outputs = drawn(search)
-    expected = bits(np.asarray(added(outputs, search), dtype=np.float64))
+@pytest.mark.parametrize("objective", OF_THREE, ids=str)
+def test_scores_have_these_bits_for_one_split_and_where_jax_compiles_one_function(objective):
+    outputs = drawn(objective)
+    expected = bits(np.asarray(added(outputs, objective), dtype=np.float64))
     for number in range(0, N_RANDOM, 4):
         sums = list(zip(*regions_at(outputs, number), strict=True))
-        assert bits([score_of_split(sums, search)]) == [expected[number]]
+        assert bits([score_of_split(sums, objective)]) == [expected[number]]
     jax = pytest.importorskip("jax")
     with jax.enable_x64(True):
         given = [[[jax.numpy.asarray(x) for x in own] for own in regions] for regions in outputs]
 
         def compiled(given):
-            return added([tuple(Sums(*own) for own in regions) for regions in given], search)
+            return added([tuple(Sums(*own) for own in regions) for regions in given], objective)
 
         found = np.asarray(jax.jit(compiled)(given))
-    assert bits(found) == bits(added(outputs, search))
+    assert bits(found) == bits(added(outputs, objective))

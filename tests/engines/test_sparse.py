@@ -23,7 +23,7 @@ from gpustump import (
 )
 from gpustump.arrays import SparseTable
 from gpustump.data.tables import check_table
-from gpustump.engines.contract import Search
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.sparse_scan import SparseCells, best_split
 from gpustump.engines.sparse_order import sorted_columns
@@ -115,7 +115,7 @@ def test_the_scan_finds_the_same_cut_on_every_library(backend: Backend, votes):
     table = sorted_columns(check_table(words(60, 8)), None, Team(1))
     first = random.integers(-(2**40), 2**40, size=(2, 60))
     second = np.abs(first) if votes != "newton" else random.integers(1, 2**40, size=(2, 60))
-    worth = worth_of(Search(votes=votes, n_outputs=2, l2=5.0))
+    worth = worth_of(Objective.of(votes=votes, n_outputs=2, l2=5.0))
 
     def found(asarray: Callable[[np.ndarray], object]) -> object:
         own = [Sums(asarray(a), asarray(b)) for a, b in zip(first, second, strict=True)]
@@ -137,7 +137,7 @@ def searches(X: object, y: np.ndarray, estimator: object) -> Iterator[tuple[obje
             before = self._bounds.seen.copy()
             cut = super().best_cut(terms, totals)
             n_read = int((self._bounds.seen != before).sum())
-            fresh = sparse_splits.SparseSearch(self._table, self._search)
+            fresh = sparse_splits.SparseSearch(self._table, self._objective)
             best = fresh.best_cut(terms, totals)
             seen.append((cut, best, self._bounds.roots.copy(), fresh._bounds.roots, n_read))
             return cut
@@ -187,8 +187,8 @@ def test_a_search_after_an_interrupted_one_finds_the_best_cut():
     from gpustump.engines.cpu.table.sparse_table import prepare
 
     table = prepare(check_table(words(300, 20)), None, Team(1))
-    search = Search(votes="newton", l2=5.0)
-    own, random = sparse_splits.SparseSearch(table, search), np.random.default_rng(0)
+    objective = Objective.of(votes="newton", l2=5.0)
+    own, random = sparse_splits.SparseSearch(table, objective), np.random.default_rng(0)
     for _ in range(4):
         for is_interrupted in (False, True, False):
             if is_interrupted or not own._is_searching:
@@ -201,7 +201,7 @@ def test_a_search_after_an_interrupted_one_finds_the_best_cut():
                     with pytest.raises(KeyboardInterrupt):
                         own.best_cut(terms, totals)
                     continue
-            fresh = sparse_splits.SparseSearch(table, search)
+            fresh = sparse_splits.SparseSearch(table, objective)
             assert own.best_cut(terms, totals) == fresh.best_cut(terms, totals)
 
 

@@ -48,7 +48,7 @@ def boosting(X, y, offset=None, constant=None, n_rounds=6):
     n_outputs = 1 if y.dtype == np.float64 else int(y.max()) + 1
     weights, votes = np.ones(len(y)), VoteSettings("newton", 0.5, 1.0)
     found = votes.votes(weights, n_outputs)
-    task = Task(X, len(y), found.search("stump"), n_rounds)
+    task = Task(X, len(y), found.objective("stump"), n_rounds)
     trainer = prepared(task, None, Resources())[1]
     return Boosting(
         trainer, y, weights, votes=found, n_rounds=n_rounds, constant=constant, offset=offset

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from rounds import signs
 
-from gpustump.engines.contract import Search, Totals
+from gpustump.engines.contract import Totals
 from gpustump.engines.monotone import Limit, limit_of
+from gpustump.engines.objective import Objective
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 
 
@@ -32,15 +33,17 @@ _ROUNDING = 1e-11
 """Of a share, in the oracle."""
 
 
-def limit_of_round(search: Search, totals: Totals) -> Limit | None:
+def limit_of_round(objective: Objective, totals: Totals) -> Limit | None:
     """What the constraints of a search with one output allow in a round, whatever the votes."""
-    if search.monotone is None or not search.has_signs:
-        return limit_of(search, totals.weight, totals.n_samples)
-    return Limit(lambda sums: sums.first, np.asarray(search.monotone))  # the heavier side votes +1
+    if objective.monotone is None or not objective.has_signs:
+        return limit_of(objective, totals.weight, totals.n_samples)
+    return Limit(
+        lambda sums: sums.first, np.asarray(objective.monotone)
+    )  # the heavier side votes +1
 
 
 def scores_of_cuts(
-    planes: np.ndarray, outside: np.ndarray, search: Search, limit: Limit | None = None
+    planes: np.ndarray, outside: np.ndarray, objective: Objective, limit: Limit | None = None
 ) -> np.ndarray:
     """What the cuts behind all but the last sample of an order are worth.
 
@@ -49,7 +52,7 @@ def scores_of_cuts(
     planes : ndarray (n_planes, n_samples) of int64
     outside : ndarray (n_planes, 3) of int64
         Sums over what lies before the samples, behind them, and over what is missing.
-    search : Search
+    objective : Objective
     limit : Limit, optional
         Of one feature.
     """
@@ -57,8 +60,8 @@ def scores_of_cuts(
     left = np.cumsum(planes, axis=1)[:, :-1]
     right = total[:, np.newaxis] - left + outside[:, 1:2]
     regions = (left + outside[:, :1], right, np.broadcast_to(outside[:, 2:], left.shape))
-    each = [_sums(part, search) for part in regions]
-    scores = np.asarray(score_of_outputs(worth_of(search), zip(*each, strict=True)))
+    each = [_sums(part, objective) for part in regions]
+    scores = np.asarray(score_of_outputs(worth_of(objective), zip(*each, strict=True)))
     if limit is None:
         return scores
     (before,), (behind,) = each[:2]
@@ -66,8 +69,8 @@ def scores_of_cuts(
     return np.where(limit.allows(before, behind)[0], scores, nothing)
 
 
-def _sums(planes: np.ndarray, search: Search) -> list[Sums]:
-    if search.votes == "newton":
+def _sums(planes: np.ndarray, objective: Objective) -> list[Sums]:
+    if objective.gain == "newton":
         quads = range(0, len(planes), 4)
         return [Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3]) for k in quads]
     pairs = range(0, len(planes), 2)
@@ -75,7 +78,7 @@ def _sums(planes: np.ndarray, search: Search) -> list[Sums]:
 
 
 def cuts_of_feature(
-    x: np.ndarray, planes: np.ndarray, search: Search, limit: Limit | None = None
+    x: np.ndarray, planes: np.ndarray, objective: Objective, limit: Limit | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """A feature's samples in their order.
 
@@ -84,7 +87,7 @@ def cuts_of_feature(
     x : ndarray (n_samples,)
         The feature's values.
     planes : ndarray (n_planes, n_samples) of int64
-    search : Search
+    objective : Objective
     limit : Limit, optional
         Of this feature.
 
@@ -104,11 +107,13 @@ def cuts_of_feature(
     missing = planes.sum(axis=1) - own.sum(axis=1)
     nothing = np.zeros_like(missing)
     outside = np.stack([nothing, nothing, missing], axis=1)
-    scores = scores_of_cuts(own, outside, search, limit)
+    scores = scores_of_cuts(own, outside, objective, limit)
     return own, scores, x[1:] != x[:-1], missing
 
 
-def check_shares(planes: np.ndarray, cuts: np.ndarray, ahead: np.ndarray, search: Search) -> None:
+def check_shares(
+    planes: np.ndarray, cuts: np.ndarray, ahead: np.ndarray, objective: Objective
+) -> None:
     """At no cut is the share of the positive or negative sum further ahead than `ahead` allows.
 
     Parameters
@@ -120,10 +125,10 @@ def check_shares(planes: np.ndarray, cuts: np.ndarray, ahead: np.ndarray, search
     ahead : ndarray (2 * n_outputs,) of float64
         For each output, how far the share of the positive sum may be ahead, and that of the
         negative one.
-    search : Search
+    objective : Objective
     """
-    stride = 4 if search.votes == "newton" else 2
-    for k in range(search.n_outputs):
+    stride = 4 if objective.gain == "newton" else 2
+    for k in range(objective.n_outputs):
         with np.errstate(invalid="ignore"):
             positive, negative = (
                 np.cumsum(own)[cuts] / own.sum() for own in planes[stride * k : stride * k + 2]

@@ -25,7 +25,8 @@ from spread_tables import Spread, SpreadTable
 
 from gpustump import arrays
 from gpustump.data.parameters import Learner
-from gpustump.engines.contract import Engine, PreparedTable, Resources, Search, Task
+from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.engine import REFERENCE
 
 FIRST_WAY_ONLY = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
@@ -111,12 +112,12 @@ class EngineUnderTest:
             n_ways = self.n_ways_of_intervals
         facts = facts_of(case, learner)
         y, weights = self.asarray(case.y), self.asarray(case.weights)
-        search = case.votes_of_run().search(learner)
+        objective = case.votes_of_run().objective(learner)
         first, step = (0, 1) if third is None or not self.has_many_ways else (third % 3, 3)
         ways = self.ways(case.X, case.rows, case.categorical)
         for name, table in itertools.islice(ways, first, n_ways, step):
             with arrays.computing_on(y):
-                run = (y, weights, search, case.beginning(self.asarray))
+                run = (y, weights, objective, case.beginning(self.asarray))
                 check_facts(facts, (name, case.with_sets(table)), run, self.to_numpy)
 
     def skip_if_unusable(self, dtype: str = "float64") -> None:
@@ -245,7 +246,7 @@ def cuda_budget(n_samples: int, n_features: int, n_orders: int) -> int:
     codes_and_orders = device_memory._of_codes(n_samples, n_features) + 4 * n_samples * (
         n_orders - 1
     )
-    return device_memory._without_codes(n_samples, n_features, Search()) + codes_and_orders
+    return device_memory._without_codes(n_samples, n_features, Objective()) + codes_and_orders
 
 
 def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
@@ -281,7 +282,7 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
     yield way("host table, one order at a time", OnCpu(), host, max_memory=one)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device_memory, "_LEAST_BUFFER", 1024)
-        least = device_memory.least_bytes(*shape, Search())
+        least = device_memory.least_bytes(*shape, Objective())
         yield way("streamed", OnCpu(), host, max_memory=least)
         patch.setattr(device_memory, "_MOST_BUFFER", 1024)
         yield way("streamed in blocks", OnCpu(), host, max_memory=least)
@@ -304,7 +305,7 @@ def cuda_on_gpu(
     shape = (len(X) if rows is None else len(rows), X.shape[1])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device_memory, "_LEAST_BUFFER", 1024)
-        least = Resources(max_memory=device_memory.least_bytes(*shape, Search()))
+        least = Resources(max_memory=device_memory.least_bytes(*shape, Objective()))
         yield "streamed", table.prepare(X, rows, device, least, categorical=categorical)
 
 

@@ -26,9 +26,7 @@ from gpustump.engines.contract import (
     Beginning,
     Cut,
     PreparedTable,
-    QuantityLoss,
     RegionSums,
-    Search,
     State,
     Step,
     Totals,
@@ -40,6 +38,7 @@ from gpustump.engines.contract import (
 from gpustump.engines.cpu.engine import CODED, SORTED, SPARSE
 from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.integer_weights import TOP
+from gpustump.engines.objective import Objective, QuantityLoss
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.reference.engine import REFERENCE
 from gpustump.engines.worth_of_split import score_of
@@ -85,9 +84,11 @@ def trainer(table: Any) -> Trainer:
     return Trainer(table, CudaEngine(table.device).start if kind == "CudaTable" else _STARTS[kind])
 
 
-def start(table: Any, labels: Any, sample_weight: Any, search: Search, *beginning: Any) -> Any:
+def start(
+    table: Any, labels: Any, sample_weight: Any, objective: Objective, *beginning: Any
+) -> Any:
     """Begin a run on a table."""
-    return trainer(table).start(labels, sample_weight, search, *beginning)
+    return trainer(table).start(labels, sample_weight, objective, *beginning)
 
 
 def quantity_of(kind: str) -> QuantityLoss | None:
@@ -237,20 +238,22 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
     how = {"rows": case.rows, "categorical": case.categorical}
     ready, votes = case.with_sets(reference_table.prepare(case.X, **how)), case.votes_of_run()
     table = ready.table
-    search = votes.search(learner)
-    state = ready.start(case.y, case.weights, search, case.beginning())
+    objective = votes.objective(learner)
+    state = ready.start(case.y, case.weights, objective, case.beginning())
     found: list[Facts] = []
     step = first_step(case, votes, state)
     while len(found) < case.n_rounds:
         cut, totals = state.best_cut(), state.totals
-        hypothesis = hypothesis_of(search, table, cut, totals)
+        hypothesis = hypothesis_of(objective, table, cut, totals)
         in_regions = state.region_sums(hypothesis).tolist()
-        _check_score(search, cut, hypothesis, in_regions)
+        _check_score(objective, cut, hypothesis, in_regions)
         assert sum(second for own in in_regions for _, second in own) == totals.weight < TOP
         step = step or _next_step(votes, table, state)
         smallest, weights = state.smallest_weight(), np.array(state.weights)
         assert smallest >= 1
-        is_asked = not search.has_signs and len(found) % 2 == 0  # every other round: it takes time
+        is_asked = (
+            not objective.has_signs and len(found) % 2 == 0
+        )  # every other round: it takes time
         offered = _offered(case, state, len(found)) if is_asked else {}
         found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, offered, step))
         if step is None:
@@ -276,25 +279,25 @@ def _offered(case: Case, state: State, number: int) -> dict[AnySplit, RegionSums
 
 
 def hypothesis_of(
-    search: Search, table: PreparedTable, cut: Cut, totals: Totals
+    objective: Objective, table: PreparedTable, cut: Cut, totals: Totals
 ) -> AnyStump | AnySplit:
     """What a cut stands for."""
-    return hypothesis_at(table, cut, totals) if search.has_signs else split_at(table, cut)
+    return hypothesis_at(table, cut, totals) if objective.has_signs else split_at(table, cut)
 
 
 def _check_score(
-    search: Search, cut: Cut, hypothesis: AnyStump | AnySplit, sums: RegionSums
+    objective: Objective, cut: Cut, hypothesis: AnyStump | AnySplit, sums: RegionSums
 ) -> None:
     """The search's score is that of the sums over the regions, to the last bit."""
     if not isinstance(hypothesis, AnySplit):
         assert agreement(sums, signs_of(hypothesis)) == cut.agreement
         return
     weighed = together(sums) if cut.position is None else sums
-    if search.votes == "discrete":  # a whole number, perhaps beyond 2**53
+    if objective.gain == "discrete":  # a whole number, perhaps beyond 2**53
         agreed = [abs(a[0] - b[0]) + abs(c[0]) for a, b, c in zip(*weighed, strict=True)]
         assert sum(agreed) == cut.score
         assert isinstance(cut.score, int)
-    assert bits_of(score_of(weighed, search)) == bits_of(float(cut.score))
+    assert bits_of(score_of(weighed, objective)) == bits_of(float(cut.score))
 
 
 def bits_of(score: float) -> tuple[float, str]:
@@ -326,12 +329,12 @@ def _next_step(votes: Votes, table: PreparedTable, state: State) -> Step | None:
 def check_facts(
     facts: Sequence[Facts],
     way: Way,
-    run: tuple[Any, Any, Search] | tuple[Any, Any, Search, Beginning | None],
+    run: tuple[Any, Any, Objective] | tuple[Any, Any, Objective, Beginning | None],
     to_numpy: Callable[[Any], np.ndarray] = np.asarray,
 ) -> None:
     """A run, started with labels, weights, a search and where it begins, must know these facts."""
     name, ready = way[0], trainer(way[1])
-    table, state, search = ready.table, ready.start(*run), run[2]
+    table, state, objective = ready.table, ready.start(*run), run[2]
     for number, fact in enumerate(facts):
         where = f"{name}, round {number}"
         cut = state.best_cut()
@@ -343,7 +346,7 @@ def check_facts(
         assert state.sums_over_each(list(fact.offered)).tolist() == list(fact.offered.values()), (
             where
         )
-        found = hypothesis_of(search, table, fact.cut, fact.totals)
+        found = hypothesis_of(objective, table, fact.cut, fact.totals)
         assert found == fact.hypothesis, where
         assert state.region_sums(fact.hypothesis).tolist() == fact.region_sums, where
         if fact.step is not None:
@@ -362,9 +365,9 @@ def check_level(
     """Boost by the reference; every way must be level with it after every step."""
     case = Case.of(X, y, weights, **how)
     facts = facts_of(case, learner)
-    search = case.votes_of_run().search(learner)
+    objective = case.votes_of_run().objective(learner)
     for way in ways:
-        check_facts(facts, way, (case.y, case.weights, search))
+        check_facts(facts, way, (case.y, case.weights, objective))
 
 
 def signs(score: np.ndarray, random: np.random.Generator, noise: float = 1.0) -> np.ndarray:

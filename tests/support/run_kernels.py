@@ -59,9 +59,11 @@ def check_every_kind(X: np.ndarray, y: np.ndarray, table: columns.CudaTable, **h
     ]
     for kind, learner in runs:
         case = Case.of(X, y, **how).voting(kind)
-        search = case.votes_of_run().search(learner)
+        objective = case.votes_of_run().objective(learner)
         check_facts(
-            facts_of(case, learner), (kind, case.with_sets(table)), (case.y, case.weights, search)
+            facts_of(case, learner),
+            (kind, case.with_sets(table)),
+            (case.y, case.weights, objective),
         )
 
 

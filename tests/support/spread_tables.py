@@ -18,8 +18,9 @@ from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import Together, shard_of
 from gpustump.engines.cluster.state import ClusterState, start
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
-from gpustump.engines.contract import Cut, Search, Step, Totals
+from gpustump.engines.contract import Cut, Step, Totals
 from gpustump.engines.cpu.table.cuts import codable
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 
 Rows = np.ndarray | None
@@ -86,12 +87,16 @@ class SpreadTable:
         self.n_missing = np.isnan(self._values).sum(axis=0)
 
     def start(
-        self, labels: np.ndarray, sample_weight: np.ndarray, search: Search, beginning: None = None
+        self,
+        labels: np.ndarray,
+        sample_weight: np.ndarray,
+        objective: Objective,
+        beginning: None = None,
     ) -> InOrder:
         """Begin a run on new shards, which take no known scores."""
         spread = self.spread
         classes = labels
-        if search.n_outputs == 1 and search.quantity is None:
+        if objective.n_outputs == 1 and not objective.is_of_quantity:
             classes = (labels > 0).astype(np.int64)
         parts = [own for own in spread.rows(self.n_samples) if len(own)]
         kinds = [
@@ -105,9 +110,9 @@ class SpreadTable:
         ]
         how = {"max_cuts": spread.max_cuts, "categorical": self._categorical}
         self.table = ClusterTable.prepared(
-            self.X, Together(shards), self._types, search, self.n_samples, **how
+            self.X, Together(shards), self._types, objective, self.n_samples, **how
         )
-        return InOrder(self.table, start(self.table, 1, None, search), np.concatenate(parts))
+        return InOrder(self.table, start(self.table, 1, None, objective), np.concatenate(parts))
 
     def samples(self, rows: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Samples:
         """Some of the rows, in arrays that cannot be written to, like those of a message."""

@@ -76,7 +76,7 @@ def boosting(
     with arrays.computing_on(X):
         votes = settings.votes(weights, samples.n_outputs)
         if by_route:
-            task = Task(X, len(samples.y), votes.search("stump"), n_rounds)
+            task = Task(X, len(samples.y), votes.objective("stump"), n_rounds)
             table: Any = prepared(task, None, Resources(block_bytes=block_bytes))[1]
         else:
             table = reference_table.prepare(X, block_bytes=block_bytes)

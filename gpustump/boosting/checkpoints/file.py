@@ -24,7 +24,7 @@ from gpustump.boosting.rounds.batches import Terms, member_of
 from gpustump.boosting.rounds.logs import LoggedRound, RunLog
 from gpustump.boosting.votes.votes import Vote
 from gpustump.data.readable import shown
-from gpustump.engines.contract import Search
+from gpustump.engines.objective import Objective
 from gpustump.model import model_file
 from gpustump.model.members import AnyMember, Member, RegionMember
 from gpustump.model.model_file import canonical
@@ -90,7 +90,7 @@ class Outline(NamedTuple):
 
     Attributes
     ----------
-    search : Search
+    objective : Objective
     n_features : int
     n_bags, n_runs : int
         How many bags there are, and how many runs in each.
@@ -100,7 +100,7 @@ class Outline(NamedTuple):
         Whether samples are watched.
     """
 
-    search: Search
+    objective: Objective
     n_features: int
     n_bags: int
     n_runs: int
@@ -110,7 +110,7 @@ class Outline(NamedTuple):
     @property
     def row_fields(self) -> list[str]:
         """The columns of a row of a model file."""
-        return _row_fields(self.search)
+        return _row_fields(self.objective)
 
     @property
     def fields(self) -> list[str]:
@@ -136,11 +136,11 @@ class RunText:
     Parameters
     ----------
     log : RunLog
-    search : Search
+    objective : Objective
     """
 
-    def __init__(self, log: RunLog, search: Search) -> None:
-        self._log, self._search = log, search
+    def __init__(self, log: RunLog, objective: Objective) -> None:
+        self._log, self._objective = log, objective
         self._known = (0, b"")  # how many rounds have their text, and their rows
 
     def canonical(self) -> bytes:
@@ -148,7 +148,7 @@ class RunText:
         rounds, stop_reason = self._log.so_far()
         n_known, rows = self._known
         if new := rounds[n_known:]:
-            text = canonical(_rows_of(new, self._log.constant, self._search))[1:-1]
+            text = canonical(_rows_of(new, self._log.constant, self._objective))[1:-1]
             rows = rows + b"," + text if rows else text
             self._known = (len(rounds), rows)  # in one step: an interruption leaves both or neither
         pieces = {
@@ -159,19 +159,21 @@ class RunText:
         return model_file.canonical_object(pieces)
 
 
-def _rows_of(rounds: Sequence[LoggedRound], constant: Sequence[float], search: Search) -> list[Row]:
+def _rows_of(
+    rounds: Sequence[LoggedRound], constant: Sequence[float], objective: Objective
+) -> list[Row]:
     """The rows of some rounds."""
     terms = Terms([one.hypothesis for one in rounds], [one.vote for one in rounds])
-    rows = rows_of(member_of(terms, constant, search), _row_fields(search))
+    rows = rows_of(member_of(terms, constant, objective), _row_fields(objective))
     for row, one in zip(rows, rounds, strict=True):
         row += [None, None] if one.judged is None else [as_text(float(own)) for own in one.judged]
     return rows
 
 
-def _row_fields(search: Search) -> list[str]:
+def _row_fields(objective: Objective) -> list[str]:
     """The columns of a row of a model file."""
-    outputs = None if search.has_signs else search.n_outputs
-    return fields_of(outputs, low=search.has_signs, sets=True)
+    outputs = None if objective.has_signs else objective.n_outputs
+    return fields_of(outputs, low=objective.has_signs, sets=True)
 
 
 def write(
@@ -376,7 +378,7 @@ def _run_of(run: Any, outline: Outline) -> RunLog:
 
 def _member_of(rows: list[Row], constant: Any, outline: Outline) -> Member | RegionMember:
     fields, n_features = outline.row_fields, outline.n_features
-    if not outline.search.has_signs:
+    if not outline.objective.has_signs:
         return checked_region_member(rows, constant, fields, n_features)
     if constant != [0.0]:
         raise ValueError(f"its constant must be [0.0]; got {shown(constant)}")

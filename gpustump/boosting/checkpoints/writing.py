@@ -139,7 +139,7 @@ class CheckpointWriter:
         self._path = _from_anywhere(checkpoint.name)
         self._logs: list[RunLog] = [run for bag in bags for run in bag.runs]
         self._texts = [
-            (bag.seed, [RunText(run, outline.search) for run in bag.runs]) for bag in bags
+            (bag.seed, [RunText(run, outline.objective) for run in bag.runs]) for bag in bags
         ]
         self._is_new = is_new
         self._lock = threading.Lock()  # bags that are trained side by side share the file

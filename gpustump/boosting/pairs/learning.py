@@ -29,7 +29,6 @@ from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
 from gpustump.boosting.pairs.turns import PairOffers, TurnLimits, Turns, added_up
 from gpustump.boosting.rounds.bags import Share
-from gpustump.boosting.rounds.batches import link_of
 from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.rounds.smoothing import mixed
 from gpustump.boosting.rounds.training import Samples, Settings, Target, Trained
@@ -247,7 +246,7 @@ class _Learning:
         rule = replace(votes, learning_rate=min(PAIR_RATE, votes.learning_rate), monotone=None)
         beginning = _beginning(labels, scores, rule)
         bins = self.bins if samples.rows is None else self.bins[:, samples.rows]
-        given = bins, self.n_bins, labels, weights, rule.search(), beginning, n_steps
+        given = bins, self.n_bins, labels, weights, rule.objective(), beginning, n_steps
         return pair_run(*given), rule
 
     def offers(self, pairs: np.ndarray, bag: int, target: Target) -> PairOffers:
@@ -283,13 +282,13 @@ class _Learning:
             n_taken = min(n_samples, max(_LEAST_ROWS, most))
             index = np.arange(n_taken, dtype=np.int64) * n_samples // n_taken
             run, rule = self.run(samples.taken(index), scores[index], target, len(every))
-            gains += run.scores(every, rule.search().l2, team)
+            gains += run.scores(every, rule.objective().l2, team)
         return every[np.argsort(-gains, kind="stable")[:number]]
 
 
 def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beginning:
     """Where a run starts from scores (n_samples, n_outputs)."""
-    loss = rule.search().loss
+    loss = rule.objective().loss
     if loss in ("logistic", "softmax"):
         return beginning_of(labels, scores[:, 0] if loss == "logistic" else scores)
     own = scores.reshape(1, -1)
@@ -394,7 +393,7 @@ class _BagRun:
         samples = own.samples.changed(arrays.to_host)
         bins = learning.bins if own.X is None else arrays.to_host(bins_of(X, learning.axes))
         taken = bins if samples.rows is None else bins[:, samples.rows]
-        watched, link = self.target.watched(samples, 1), link_of(self.target.votes.search("stump"))
+        watched, link = self.target.watched(samples, 1), self.target.votes.objective("stump").link
         return _HeldOut(
             np.ascontiguousarray(taken),
             _scores(model, X, samples, self.target),

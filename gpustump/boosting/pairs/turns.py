@@ -145,7 +145,7 @@ class Turns:
     def _step(self, steps: Turn, offered: np.ndarray, at: int) -> None:
         """Make the step of one pair, with as many digits as it takes."""
         j, k = self.pairs[at].tolist()
-        found = best_quadrants(self.run.cells((j, k)), self.rule.search().l2, offered)
+        found = best_quadrants(self.run.cells((j, k)), self.rule.objective().l2, offered)
         votes = self.rule.votes_of(found.sums.tolist(), NO_TOTALS)
         if any(vote for own in votes for vote in own):
             self.run.advance((j, k), found.place, votes, self.rule.factors(votes))

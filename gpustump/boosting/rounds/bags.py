@@ -190,7 +190,7 @@ def _go_side_by_side(
     if not (is_free and is_plain and asked_for() != "cuda"):
         return False
     n_rounds = settings.n_rounds_of(n_classes)
-    task = Task(X, X.shape[0], settings.search(n_classes), n_rounds, settings.categorical)
+    task = Task(X, X.shape[0], settings.objective(n_classes), n_rounds, settings.categorical)
     n_elements = task.n_elements
     if n_elements < (_SMALL if _are_made_ahead(task) else _MEDIUM):
         return False
@@ -203,8 +203,8 @@ def _go_side_by_side(
 
 def _are_made_ahead(task: Task) -> bool:
     """Whether the rounds of a small table are made ahead, with little Python."""
-    is_possible = task.search.votes == "newton" or not task.categorical
-    is_possible &= task.search.learner == "stump" and asked_for() != "coded"
+    is_possible = task.objective.gain == "newton" or not task.categorical
+    is_possible &= task.objective.learner == "stump" and asked_for() != "coded"
     is_possible &= not arrays.is_sparse(task.X)
     return is_possible and kernels_will_train(task)
 

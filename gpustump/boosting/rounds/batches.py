@@ -22,9 +22,9 @@ from gpustump.boosting.votes.ratio import RatioScale
 from gpustump.boosting.votes.settings import Votes
 from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.boosting.votes.votes import AnyRound, RegionRound, Round, Vote
-from gpustump.data.parameters import Link
 from gpustump.engines.ahead import MadeRounds
-from gpustump.engines.contract import RegionVotes, Search, Totals
+from gpustump.engines.contract import RegionVotes, Totals
+from gpustump.engines.objective import Objective
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.kinds import AnySplit
@@ -383,9 +383,11 @@ def _of_regions(votes: list[list[float]]) -> RegionVotes:
     return tuple(left), tuple(right), tuple(missing)
 
 
-def member_of(terms: Terms, constant: Sequence[float], search: Search) -> Member | RegionMember:
+def member_of(
+    terms: Terms, constant: Sequence[float], objective: Objective
+) -> Member | RegionMember:
     """The member that a run's terms make, with the scores from which the run started."""
-    if search.has_signs:
+    if objective.has_signs:
         return Member(tuple(terms.hypotheses), tuple(map(float, terms.votes)))
     shape = (len(terms.hypotheses), N_REGIONS, len(constant))
     votes = np.asarray(terms.votes, dtype=np.float64).reshape(shape)
@@ -408,10 +410,3 @@ def in_unit_of_target(
         return found, None
     constants = tuple(tuple(map(constant, of_member)) for of_member in bags.constants)
     return found, replace(bags, constants=constants)
-
-
-def link_of(search: Search) -> Link:
-    """What the scores of a model mean."""
-    if search.quantity is not None:
-        return "identity" if search.quantity == "squared" else "log"
-    return "softmax" if search.loss == "softmax" else "logistic"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.rounds.batches import Batch, Terms, joined, link_of, member_of
+from gpustump.boosting.rounds.batches import Batch, Terms, joined, member_of
 from gpustump.boosting.rounds.known_scores import beginning_of
 from gpustump.boosting.rounds.looking_ahead import LookingAhead, Standing
 from gpustump.boosting.rounds.smoothing import Offers
@@ -37,7 +37,8 @@ from gpustump.data.parameters import (
 )
 from gpustump.data.tables import check_table
 from gpustump.data.weights import WeightedSigns, check_weighted_signs
-from gpustump.engines.contract import Cut, Resources, Search, Task, Trainer
+from gpustump.engines.contract import Cut, Resources, Task, Trainer
+from gpustump.engines.objective import Objective
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.kinds import AnySplit, AnyStump
@@ -138,7 +139,7 @@ def boost(
     with arrays.computing_on(X):
         samples = check_weighted_signs(y, sample_weight, X)
         found = settings.votes(samples.weights)
-        trainer = trainer_of(X, samples, found.search(learner), limit, resources)
+        trainer = trainer_of(X, samples, found.objective(learner), limit, resources)
     return Boosting(
         trainer, samples.labels, samples.weights, votes=found, n_rounds=limit, learner=learner,
         callback=callback,
@@ -218,7 +219,7 @@ class Boosting(Iterator[Any]):
         self.stop_reason: str | None = None
         self._table, self._labels = trainer.table, labels
         self._votes: Votes = (votes or DiscreteVotes()).on(labels, sample_weight)
-        self._search = self._votes.search(learner)
+        self._objective = self._votes.objective(learner)
         self._n_rounds = n_rounds
         self._callback = callback
         self._offers = offers
@@ -228,7 +229,7 @@ class Boosting(Iterator[Any]):
         self._begin_ahead: Callable[[], LookingAhead | None] | None = None
         with arrays.computing_on(labels):
             beginning = None if offset is None else beginning_of(labels, offset)
-            self._state = trainer.start(labels, sample_weight, self._search, beginning)
+            self._state = trainer.start(labels, sample_weight, self._objective, beginning)
             self.constant = constant or self._usual_constant(labels, sample_weight, offset)
             largest = 0.0
             if offset is not None:
@@ -270,16 +271,16 @@ class Boosting(Iterator[Any]):
         labels = (-1, 1) if n_outputs == 1 else tuple(range(n_outputs))
         terms = joined([own.terms if isinstance(own, Batch) else own for own in self._model])
         return StumpEnsemble(
-            (member_of(terms, self.constant, self._search),),
+            (member_of(terms, self.constant, self._objective),),
             self._table.n_features,
-            labels if self._search.quantity is None else (),
+            labels if not self._objective.is_of_quantity else (),
             link=self.link,
         )
 
     @property
     def link(self) -> Link:
         """How the model's scores become probabilities."""
-        return link_of(self._search)
+        return self._objective.link
 
     def __next__(self) -> Any:
         made = self.take()
@@ -502,8 +503,12 @@ def checked_resources(
 
 
 def trainer_of(
-    X: Array, samples: WeightedSigns, search: Search, n_rounds: int | None, resources: Resources
+    X: Array,
+    samples: WeightedSigns,
+    objective: Objective,
+    n_rounds: int | None,
+    resources: Resources,
 ) -> Trainer:
     """Some rows of a checked table, prepared by the engine that the route chooses."""
-    task = Task(X, int(samples.labels.shape[0]), search, n_rounds)
+    task = Task(X, int(samples.labels.shape[0]), objective, n_rounds)
     return prepared(task, samples.rows, resources)[1]

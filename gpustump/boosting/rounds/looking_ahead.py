@@ -80,7 +80,7 @@ class LookingAhead:
         self._sums_before: list[float] = []  # what counts towards the limit before these rounds
         self._n_taken = 0  # of the rounds in _made
         self._n_rounds = _FIRST_ROUNDS
-        n_outputs = votes.search("stump").n_outputs
+        n_outputs = votes.objective("stump").n_outputs
         n_elements = table.n_samples * table.n_features * n_outputs
         self._most_rounds = max(1, min(_MOST_ROUNDS, _MOST_ELEMENTS // max(1, n_elements)))
         self._n_ordinary, self._pause = 0, 1

@@ -12,7 +12,8 @@ from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.data.parameters import Learner, VoteKind
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weighted_signs
-from gpustump.engines.contract import Resources, Search, hypothesis_at
+from gpustump.engines.contract import Resources, hypothesis_at
+from gpustump.engines.objective import Objective
 from gpustump.learners.interval import Interval
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
@@ -151,8 +152,8 @@ def fit_stump(
         samples = check_weighted_signs(y, sample_weight, X)
         found = settings.votes(samples.weights)
         assert isinstance(found, SplitVotes)
-        trainer = trainer_of(X, samples, found.search(), 1, resources)
-        state = trainer.start(samples.labels, samples.weights, found.search())
+        trainer = trainer_of(X, samples, found.objective(), 1, resources)
+        state = trainer.start(samples.labels, samples.weights, found.objective())
         taken = found.best(trainer.table, state)
     assert isinstance(taken.hypothesis, Split)
     (left,), (right,), (missing,) = taken.region_votes
@@ -202,10 +203,10 @@ def _with_signs(
 ) -> Stump | Interval:
     """The hypothesis that a weak learner with signs finds."""
     with arrays.computing_on(X):
-        search = Search(learner)
+        objective = Objective(learner=learner)
         samples = check_weighted_signs(y, sample_weight, X)
-        trainer = trainer_of(X, samples, search, 1, resources)
-        state = trainer.start(samples.labels, samples.weights, search)
+        trainer = trainer_of(X, samples, objective, 1, resources)
+        state = trainer.start(samples.labels, samples.weights, objective)
         found = hypothesis_at(trainer.table, state.best_cut(), state.totals)
         assert isinstance(found, Stump | Interval)  # no feature is categorical here
         return found

@@ -38,9 +38,10 @@ from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.data.readable import caller_level
 from gpustump.engines.announcements import announce
 from gpustump.engines.category_table import CategoryTable
-from gpustump.engines.contract import PreparedTable, Resources, Search, Task, Trainer
+from gpustump.engines.contract import PreparedTable, Resources, Task, Trainer
 from gpustump.engines.held_out import watched_table
 from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.engines.objective import Objective
 from gpustump.engines.route import Route, prepared
 
 SoFar = Callable[[], "Trained"]
@@ -195,11 +196,11 @@ class Settings:
         """One for each class against the rest; otherwise one."""
         return 1 if n_classes <= 2 or self.n_outputs(n_classes) > 1 else n_classes
 
-    def search(self, n_classes: int) -> Search:
+    def objective(self, n_classes: int) -> Objective:
         """What the rounds of a run look for, as far as it follows from the parameters alone."""
         votes = self.votes
         n_outputs = self.n_outputs(n_classes)
-        return Search(self.learner, votes.kind, n_outputs, quantity=votes.quantity)
+        return Objective.of(votes.kind, n_outputs, votes.quantity, learner=self.learner)
 
     def refuse_constrained_classes(self, n_classes: int) -> None:
         """Refuse monotone constraints for more than two classes.
@@ -275,7 +276,7 @@ class Trained(NamedTuple):
     ----------
     runs : tuple of Run
         One for two classes or if all classes share the stumps, otherwise one for each class.
-    search : Search
+    objective : Objective
         What the rounds of each run looked for.
     route : Route
         Where and by which engine they were made.
@@ -284,7 +285,7 @@ class Trained(NamedTuple):
     """
 
     runs: tuple[Run, ...]
-    search: Search
+    objective: Objective
     route: Route
     n_missing: np.ndarray
 
@@ -292,7 +293,7 @@ class Trained(NamedTuple):
     def members(self) -> tuple[Any, ...]:
         """The members of the model that was learnt, a `Member` or a `RegionMember` for each run."""
         return tuple(
-            member_of(terms_of(run.rounds), run.constant, self.search) for run in self.runs
+            member_of(terms_of(run.rounds), run.constant, self.objective) for run in self.runs
         )
 
 
@@ -346,9 +347,9 @@ def train(
     def trained_on(device: str, settings: Settings, gpu_problem: str | None = None) -> Trained:
         n_samples, n_outputs = int(samples.classes.shape[0]), settings.n_outputs(n_classes)
         votes = settings.votes.votes(samples.weights, n_outputs)  # the same for all runs
-        search = votes.search(settings.learner)
+        objective = votes.objective(settings.learner)
         n_rounds = settings.n_rounds_of(n_classes) * settings.n_runs(n_classes)
-        task = Task(X, n_samples, search, n_rounds, settings.categorical)
+        task = Task(X, n_samples, objective, n_rounds, settings.categorical)
         given = task, samples.rows, settings.resources, device
         route, trainer = prepared(*given, gpu_problem=gpu_problem)
         table = trainer.table
@@ -357,7 +358,7 @@ def train(
             watched = None if held_out is None else held_out.beside(table.X)
             ground = LocalGround(route, trainer, here, watched)
             runs = run_all(ground, votes, settings, n_classes, earlier, logs)
-        return Trained(runs, search, route, table.n_missing)
+        return Trained(runs, objective, route, table.n_missing)
 
     if device != "auto" or arrays.device_name(X) != "cpu":
         return trained_on(device, settings)
@@ -423,8 +424,8 @@ def run_all(
         found = (
             replace(run, rounds=tuple(run.rounds), constant=run.constant or zeros) for run in runs
         )
-        search = votes.search(settings.learner)
-        return Trained(tuple(found), search, route, ground.table.n_missing)
+        objective = votes.objective(settings.learner)
+        return Trained(tuple(found), objective, route, ground.table.n_missing)
 
     observer = settings.observer or Observer()
     observer.training_begins([own - done for own, done in zip(n_rounds, n_done, strict=True)])

@@ -31,7 +31,6 @@ from gpustump.data.parameters import Learner
 from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, VoteRule
 from gpustump.engines.contract import (
     PreparedTable,
-    Search,
     State,
     Totals,
     agreement,
@@ -39,6 +38,7 @@ from gpustump.engines.contract import (
     hypothesis_at,
 )
 from gpustump.engines.integer_weights import grown_factor
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.step_table import VOTE_UNIT
@@ -53,7 +53,7 @@ class DiscreteVotes:
     learning_rate : float
         Shrinks every vote; above 0.
     monotone : tuple (n_features,) of int, or None
-        See `Search`.
+        See `Objective`.
     """
 
     learning_rate: float = 1.0
@@ -69,9 +69,9 @@ class DiscreteVotes:
         """With larger votes no round is made ahead."""
         return float(LARGEST)
 
-    def search(self, learner: Learner = "stump") -> Search:
+    def objective(self, learner: Learner = "stump") -> Objective:
         """Stumps or intervals, with signs."""
-        return Search(learner, monotone=self.monotone)
+        return Objective(monotone=self.monotone, learner=learner)
 
     def on(self, labels: Array, sample_weight: Array) -> DiscreteVotes:
         """The votes of a run on these samples: the same for all."""

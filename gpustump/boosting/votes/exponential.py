@@ -30,13 +30,7 @@ from gpustump.boosting.votes.exact_numbers import (
 from gpustump.boosting.votes.splits import SplitVotes, weighed
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, REAL, VoteRule
-from gpustump.engines.contract import (
-    RegionSums,
-    RegionVotes,
-    Step,
-    Totals,
-    sign_of,
-)
+from gpustump.engines.contract import RegionSums, RegionVotes, Step, Totals, sign_of
 from gpustump.engines.integer_weights import halvings_of
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.step_table import VOTE_UNIT

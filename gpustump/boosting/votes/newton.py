@@ -36,16 +36,9 @@ from gpustump.boosting.votes.exact_numbers import (
 from gpustump.boosting.votes.splits import SplitVotes, together
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.ahead import CLASSES, NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
-from gpustump.engines.contract import (
-    QuantityLoss,
-    RegionFactors,
-    RegionSums,
-    RegionVotes,
-    Search,
-    Step,
-    Totals,
-)
+from gpustump.engines.contract import RegionFactors, RegionSums, RegionVotes, Step, Totals
 from gpustump.engines.integer_weights import IntegerWeights, in_units
+from gpustump.engines.objective import Objective, QuantityLoss
 from gpustump.learners.hypothesis import FIRST
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -110,9 +103,9 @@ class NewtonVotes(SplitVotes):
         return 4 * self.learning_rate + VOTE_UNIT
 
     @functools.cached_property
-    def _search(self) -> Search:
-        return Search(
-            "stump", self.kind, self.n_outputs, self._lambda, self.monotone, self.quantity
+    def _objective(self) -> Objective:
+        return Objective.of(
+            self.kind, self.n_outputs, self.quantity, l2=self._lambda, monotone=self.monotone
         )
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
@@ -228,13 +221,13 @@ class SquaredVotes(NewtonVotes):
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The weighted mean of the targets."""
-        total, weight = exact_totals(sample_weight, self.search().n_copies, labels)
+        total, weight = exact_totals(sample_weight, self.objective().n_copies, labels)
         return (newton_vote(total, weight, 0.0, 1.0),)
 
     @staticmethod
     def variance(targets: Array, sample_weight: Array) -> float:
         """The weighted mean squared distance of targets from their mean, the same everywhere."""
-        n_copies = SquaredVotes().search().n_copies
+        n_copies = SquaredVotes().objective().n_copies
         with arrays.computing_on(targets):
             given = targets, targets * targets
             first, squares, weight = exact_totals(sample_weight, n_copies, *given)

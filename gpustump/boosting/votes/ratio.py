@@ -30,8 +30,9 @@ from gpustump.boosting.votes.exact_numbers import vote_of
 from gpustump.boosting.votes.newton import NewtonVotes, exact_totals, factors_of
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.ahead import GAMMA, POISSON
-from gpustump.engines.contract import QuantityLoss, RegionFactors, RegionVotes
+from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import TOP, in_units
+from gpustump.engines.objective import QuantityLoss
 from gpustump.learners.step_table import VOTE_UNIT
 
 _LN_2 = 0.6931471805599453
@@ -195,7 +196,7 @@ class RatioVotes(NewtonVotes):
         """The votes of a run on these samples."""
         with arrays.computing_on(labels):
             xp = arrays.namespace_of(labels)
-            units = in_units(sample_weight, self.search().n_copies)
+            units = in_units(sample_weight, self.objective().n_copies)
             if not float(xp.sum(units * labels)) < TOP / 2**7:
                 raise ValueError(
                     "y, with these weights or exposures, cannot be learnt exactly: of the samples "
@@ -206,7 +207,7 @@ class RatioVotes(NewtonVotes):
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The logarithm of the weighted mean target."""
-        total, weight = exact_totals(sample_weight, self.search().n_copies, labels)
+        total, weight = exact_totals(sample_weight, self.objective().n_copies, labels)
         return (vote_of(weight, weight + max(total, 1), 2.0),)  # ln(total / weight)
 
     def change(self, taken: Taken) -> Change:

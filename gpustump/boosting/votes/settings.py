@@ -22,8 +22,8 @@ from gpustump.data.parameters import (
     check_vote_kind,
 )
 from gpustump.data.readable import caller_level
-from gpustump.engines.contract import QuantityLoss, Search
 from gpustump.engines.integer_weights import unit_exponent
+from gpustump.engines.objective import Objective, QuantityLoss
 
 Votes = DiscreteVotes | SplitVotes
 """What a cut is worth and what follows from it."""
@@ -43,7 +43,7 @@ class VoteSettings:
         For Newton votes: lambda, on the scale of the sample weights; not negative. None for a value
         that depends on the number of outputs.
     monotone : tuple (n_features,) of int, or None
-        Each feature's constraint; see `Search`.
+        Each feature's constraint; see `Objective`.
     quantity : str or None
         The loss of a target that is a quantity, with Newton votes; None for classes.
     """
@@ -113,8 +113,8 @@ class VoteSettings:
         def exponent() -> int:
             with arrays.computing_on(sample_weight):
                 if self.quantity is not None:
-                    search = Search("stump", "newton", quantity=self.quantity)
-                    return unit_exponent(sample_weight, search.n_copies)
+                    objective = Objective.of("newton", 1, self.quantity)
+                    return unit_exponent(sample_weight, objective.n_copies)
                 return unit_exponent(sample_weight)
 
         return self.votes_in_units(exponent, n_outputs)

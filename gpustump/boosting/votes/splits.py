@@ -25,12 +25,12 @@ from gpustump.engines.contract import (
     PreparedTable,
     RegionSums,
     RegionVotes,
-    Search,
     State,
     Totals,
     split_at,
 )
 from gpustump.engines.monotone import is_allowed
+from gpustump.engines.objective import Objective
 from gpustump.engines.worth_of_split import exact_score_of, score_of
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.kinds import AnySplit
@@ -47,7 +47,7 @@ class SplitVotes:
     n_outputs : int
         1 for two classes.
     monotone : tuple (n_features,) of int, or None
-        See `Search`.
+        See `Objective`.
     """
 
     learning_rate: float = 1.0
@@ -57,10 +57,10 @@ class SplitVotes:
     kind: ClassVar[VoteKind]
 
     @functools.cached_property
-    def _search(self) -> Search:
-        return Search("stump", self.kind, self.n_outputs, monotone=self.monotone)
+    def _objective(self) -> Objective:
+        return Objective.of(self.kind, self.n_outputs, monotone=self.monotone)
 
-    def search(self, learner: Learner = "stump") -> Search:
+    def objective(self, learner: Learner = "stump") -> Objective:
         """What the engine is to look for: splits only.
 
         Raises
@@ -74,7 +74,7 @@ class SplitVotes:
                 f"weak_learner={learner!r} is for discrete votes of one class against the rest; "
                 f"with {found}, weak_learner must be 'stump'."
             )
-        return self._search
+        return self._objective
 
     @property
     def plain(self) -> VoteRule:
@@ -140,12 +140,12 @@ class SplitVotes:
         allowed, or if the best one votes 0."""
         if not offered:
             return None
-        totals, search = state.totals, self.search()
+        totals, objective = state.totals, self.objective()
         pairs = zip(offered, state.sums_over_each(offered).tolist(), strict=True)
-        allowed = [own for own in pairs if is_allowed(own[0].feature, own[1], totals, search)]
+        allowed = [own for own in pairs if is_allowed(own[0].feature, own[1], totals, objective)]
         if not allowed:
             return None
-        split, sums = max(allowed, key=lambda own: exact_score_of(own[1], search))
+        split, sums = max(allowed, key=lambda own: exact_score_of(own[1], objective))
         votes = self._of_split(split.feature, sums, totals)
         if not any(vote for own in votes for vote in own):
             return None
@@ -178,7 +178,7 @@ class SplitVotes:
 
     def score(self, taken: Taken) -> float:
         """What the split is worth; see `RegionRound`."""
-        return self.recorded(score_of(weighed(taken), self._search), taken.totals.weight)
+        return self.recorded(score_of(weighed(taken), self._objective), taken.totals.weight)
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
         """Votes and score, and the bound on the training error."""

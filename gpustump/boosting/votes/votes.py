@@ -9,13 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gpustump.engines.contract import (
-    Cut,
-    RegionSums,
-    RegionVotes,
-    Step,
-    Totals,
-)
+from gpustump.engines.contract import Cut, RegionSums, RegionVotes, Step, Totals
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories
 

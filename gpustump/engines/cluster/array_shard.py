@@ -31,8 +31,9 @@ from gpustump.engines.cluster.questions import (
     no_sums_by_category,
 )
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import Step
 from gpustump.engines.integer_weights import scaled
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference
 from gpustump.engines.reference.integers import picked_numbers, second_of
 from gpustump.engines.reference.state import ArrayState
@@ -58,7 +59,7 @@ class ArrayShard:
     _table: ArrayTable
     _columns: CategoryColumns | None
     _state: ArrayState
-    _search: Search
+    _objective: Objective
 
     def __init__(self, samples: Samples, xp: Any = np) -> None:
         self.samples, self._xp = samples, xp
@@ -97,13 +98,13 @@ class ArrayShard:
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
-        labels = self.samples.labels(run.search, run.positive)
+        labels = self.samples.labels(run.objective, run.positive)
         units = scaled(self.samples.weights, run.exponent)
         with arrays.computing_on(self._table.X):
             self._state = ArrayState(
-                self._table, self._as_array(labels), self._as_array(units), run.search
+                self._table, self._as_array(labels), self._as_array(units), run.objective
             )
-            self._search = run.search
+            self._objective = run.objective
             return self._tally(self._sums_of(range(len(self._edges))))
 
     def advance(self, step: Step, majority: Majority | None = None) -> Tally:
@@ -152,14 +153,14 @@ class ArrayShard:
         totals = self._state.integers().totals
         numbers = [part for own in totals for part in own]
         numbers.append(self._state.totals.error)
-        by_category = no_sums_by_category(self._search)
+        by_category = no_sums_by_category(self._objective)
         if self._columns is not None:
             by_category = self._state.category_sums(self._columns)
         return Tally(np.asarray(numbers, dtype=np.int64), bins, by_category)
 
     def _sums_of(self, features: Sequence[int]) -> np.ndarray:
         """The sums over the bins of some features."""
-        by_label = bin_planes_of(self._search) == 4
+        by_label = bin_planes_of(self._objective) == 4
         bins = [
             self._sums_at(j, self._edges[j], lambda pick: self._planes(pick, by_label=by_label))
             for j in features

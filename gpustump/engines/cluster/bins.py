@@ -11,10 +11,10 @@ import numpy as np
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.questions import Coded, planes_of
 from gpustump.engines.cluster.shards import Shards
-from gpustump.engines.contract import Search
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.codes import useful_cuts
 from gpustump.engines.cpu.table.cuts import cuts_by_sample
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
 
 _DRAWN = 2**14
@@ -111,7 +111,7 @@ def _layout(feature: np.ndarray, size: np.ndarray, is_open: np.ndarray) -> BinLa
 def code_all(
     shards: Shards,
     n_samples: int,
-    search: Search,
+    objective: Objective,
     *,
     categorical: Sequence[int] = (),
     max_cuts: int | None = None,
@@ -123,7 +123,7 @@ def code_all(
     shards : Shards
     n_samples : int
         How many samples they hold together.
-    search : Search
+    objective : Objective
         The first search on the table: it decides how many sums a bin has.
     categorical : sequence of int
         As for `contract.Task`.
@@ -134,7 +134,7 @@ def code_all(
     -------
     CommonBins
     """
-    by_traffic = _FEATURE_BYTES * search.n_outputs // (8 * planes_of(search)) - 2
+    by_traffic = _FEATURE_BYTES * objective.n_outputs // (8 * planes_of(objective)) - 2
     limit = min(useful_cuts(n_samples), by_traffic, max_cuts or by_traffic)
     share = min(1.0, max(_DRAWN, 16 * limit) / n_samples)
     drawn = shards.ask("drawn_keys", share, categorical)

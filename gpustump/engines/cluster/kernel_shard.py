@@ -25,7 +25,7 @@ from gpustump.engines.cluster.questions import (
     no_sums_by_category,
 )
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.histogram.estimates import Move, round_to_fit
@@ -37,6 +37,7 @@ from gpustump.engines.cpu.table.codes import CodedTable, prepare_by_cuts
 from gpustump.engines.cpu.table.cuts import Cuts
 from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.integer_weights import scaled
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import FIRST, Partition
 
@@ -55,7 +56,7 @@ class KernelShard:
     _bins: KnownBins
     _columns: CategoryColumns | None
     _rows: _Rows
-    _search: Search
+    _objective: Objective
 
     def __init__(self, samples: Samples, n_threads: int = 1) -> None:
         self.samples, self._team = samples, Team(n_threads)
@@ -81,9 +82,12 @@ class KernelShard:
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
-        labels = self.samples.labels(run.search, run.positive)
+        labels = self.samples.labels(run.objective, run.positive)
         units = scaled(self.samples.weights, run.exponent)
-        self._rows, self._search = _Rows(self._table, labels, units, run.search), run.search
+        self._rows, self._objective = (
+            _Rows(self._table, labels, units, run.objective),
+            run.objective,
+        )
         return self._tally(self._rows.bin_sums())
 
     def advance(self, step: Step, majority: Majority | None = None) -> Tally:
@@ -125,7 +129,7 @@ class KernelShard:
         return self._rows.weights()
 
     def _tally(self, bins: np.ndarray | Changes) -> Tally:
-        by_category = no_sums_by_category(self._search)
+        by_category = no_sums_by_category(self._objective)
         if self._columns is not None:
             by_category = category_sums(self._columns, self._rows.terms, self._team)
         return Tally(self._rows.numbers, bins, by_category)
@@ -146,12 +150,12 @@ class _Rows:
     """
 
     def __init__(
-        self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
+        self, table: CodedTable, labels: np.ndarray, units: np.ndarray, objective: Objective
     ) -> None:
         self._n_samples, self._first = table.n_samples, table.layout.first
-        self._is_folded = search.loss == "softmax" or search.quantity is not None
-        self._has_signs, self._loss = search.has_signs, loss_of(labels, units, search)
-        self._bins = BinSums(table, self._loss.terms, search)
+        self._is_folded = objective.loss == "softmax" or objective.is_of_quantity
+        self._has_signs, self._loss = objective.has_signs, loss_of(labels, units, objective)
+        self._bins = BinSums(table, self._loss.terms, objective)
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._take(self._loss.begin)
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import Step
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 
 BY_VALUE = -1
@@ -156,34 +157,34 @@ class Run:
 
     Attributes
     ----------
-    search : Search
+    objective : Objective
     positive : int
         With one output, the class whose label is +1; the others have -1.
     exponent : int
         The integers are sample weights times 2**exponent, rounded up.
     """
 
-    search: Search
+    objective: Objective
     positive: int
     exponent: int
 
 
-def planes_of(search: Search) -> int:
+def planes_of(objective: Objective) -> int:
     """How many sums a unit has.
 
     For each output, in this order: the sum of the positive first integers, the sum of the absolute
     values of the negative ones and, for Newton votes only, the sum of the second integers.
     """
-    return search.n_outputs * (3 if search.has_second else 2)
+    return objective.n_outputs * (3 if objective.has_hessians else 2)
 
 
-def bin_planes_of(search: Search) -> int:
+def bin_planes_of(objective: Objective) -> int:
     """How many sums a bin has.
 
     The same, but that under Newton votes of one output the second integers of positive and of
     negative samples are told apart: what a step does to the first ones follows from them.
     """
-    return 4 if search.loss == "logistic" else planes_of(search)
+    return 4 if objective.loss == "logistic" else planes_of(objective)
 
 
 def narrowed(changes: np.ndarray, first: np.ndarray) -> Changes:
@@ -196,9 +197,9 @@ def narrowed(changes: np.ndarray, first: np.ndarray) -> Changes:
     return Changes(rounded.astype(np.int32), shift.astype(np.uint8))
 
 
-def no_sums_by_category(search: Search) -> np.ndarray:
+def no_sums_by_category(objective: Objective) -> np.ndarray:
     """`Tally.categories` without categorical features."""
-    return np.empty((0, search.n_outputs, 2, N_NUMBERS), dtype=np.int64)
+    return np.empty((0, objective.n_outputs, 2, N_NUMBERS), dtype=np.int64)
 
 
 def counts_of(columns: CategoryColumns | None) -> np.ndarray:
@@ -206,15 +207,15 @@ def counts_of(columns: CategoryColumns | None) -> np.ndarray:
     return np.empty((0, N_NUMBERS), dtype=np.int64) if columns is None else columns.counts
 
 
-def unfolded(planes: np.ndarray, search: Search) -> np.ndarray:
+def unfolded(planes: np.ndarray, objective: Objective) -> np.ndarray:
     """The planes as the CPU engine's search takes them (`slices`), from those of shards.
 
     For Newton votes the search takes separate sums of second integers for samples labelled +1 and
     -1, and adds both. Here the first one holds the sum of both, and the second one is 0.
     """
-    if not search.has_second or len(planes) == 4 * search.n_outputs:
+    if not objective.has_hessians or len(planes) == 4 * objective.n_outputs:
         return planes
-    n_outputs, n = search.n_outputs, planes.shape[1]
+    n_outputs, n = objective.n_outputs, planes.shape[1]
     found = np.zeros((n_outputs, 4, n), dtype=np.int64)
     found[:, :3] = planes.reshape(n_outputs, 3, n)
     return found.reshape(4 * n_outputs, n)

@@ -13,8 +13,8 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import hidden
-from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import scaled, scaled_total
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import ranges
 
 _AT_ONCE = 2**13
@@ -74,9 +74,9 @@ class Samples:
             np.add.at(found, self.classes[low:high], units)
         return [int(own) for own in found]
 
-    def labels(self, search: Search, positive: int) -> np.ndarray:
+    def labels(self, objective: Objective, positive: int) -> np.ndarray:
         """The labels as `contract.Engine.start` takes them; see `questions.Run`."""
-        if search.n_outputs > 1 or search.quantity is not None:
+        if objective.n_outputs > 1 or objective.is_of_quantity:
             return self.classes
         signs: np.ndarray = np.where(self.classes == positive, 1.0, -1.0)
         return signs

@@ -21,9 +21,10 @@ from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.questions import Changes, Majority, Run, Tally, unfolded
 from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.cluster.table import ClusterTable
-from gpustump.engines.contract import Beginning, Cut, Search, Step, Totals, split_at
+from gpustump.engines.contract import Beginning, Cut, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, add_rounded, move_slots
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import N_REGIONS, Partition
 
@@ -41,7 +42,7 @@ def start(
     table: ClusterTable,
     labels: Any,
     sample_weight: Any,
-    search: Search,
+    objective: Objective,
     beginning: Beginning | None = None,
 ) -> ClusterState:
     """Begin a run.
@@ -54,13 +55,13 @@ def start(
         of a quantity.
     sample_weight : object
         The shards know the weights.
-    search : Search
+    objective : Objective
     beginning : Beginning, optional
         It is not for shards yet.
     """
     assert beginning is None
-    positive = 1 if search.quantity is not None else labels
-    return ClusterState(table, Run(search, positive, table.exponent(search.n_copies)))
+    positive = 1 if objective.is_of_quantity else labels
+    return ClusterState(table, Run(objective, positive, table.exponent(objective.n_copies)))
 
 
 class ClusterState:
@@ -75,10 +76,10 @@ class ClusterState:
     def __init__(self, table: ClusterTable, run: Run) -> None:
         self._table, self._run, self._shards = table, run, table.shards
         layout, team = table.bins.layout, Team(1)
-        self._source = ClusterSums(self._shards, table.bins, run.search)
+        self._source = ClusterSums(self._shards, table.bins, run.objective)
         self._bins = _Bins(table.bins, self._source)
         counts = Counts(table.n_samples, table.n_missing)
-        self._split = SplitSearch(layout, counts, run.search, team)
+        self._split = SplitSearch(layout, counts, run.objective, team)
         self._found: tuple[Partition, Cut] | None = None
         self._take(self._shards.ask("begin", run))
         self._first_weight = sum(self._shards.ask("scaled_total", run.exponent))
@@ -118,7 +119,7 @@ class ClusterState:
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, by one message."""
         if not hypotheses:
-            return np.zeros((0, N_REGIONS, self._run.search.n_outputs, 2), dtype=np.int64)
+            return np.zeros((0, N_REGIONS, self._run.objective.n_outputs, 2), dtype=np.int64)
         return self._added("sums_over_each", tuple(hypotheses))
 
     def _added(self, question: str, argument: object) -> np.ndarray:
@@ -149,7 +150,7 @@ class ClusterState:
         """Add up the shards' sums of a round."""
         numbers = np.sum([own.numbers for own in tallies], axis=0)
         self._codes_of_shard = self._table.n_samples * self._table.n_features // len(tallies)
-        self._bins.take([own.bins for own in tallies], self._run.search)
+        self._bins.take([own.bins for own in tallies], self._run.objective)
         self._by_category = functools.reduce(np.add, (own.categories for own in tallies))
         self._by_output, self._error = numbers[:-1].reshape(-1, 2), int(numbers[-1])
 
@@ -179,7 +180,7 @@ class _Bins:
         self._feature = layout.feature_of(np.arange(len(self._n_inside)))
         self._expected: Expected | None = None
 
-    def take(self, answers: Sequence[np.ndarray | Changes], search: Search) -> None:
+    def take(self, answers: Sequence[np.ndarray | Changes], objective: Objective) -> None:
         """Take the sums of a round from all shards, or their changes."""
         sums = [own for own in answers if not isinstance(own, Changes)]
         if not sums:
@@ -187,7 +188,7 @@ class _Bins:
             return
         self.is_exact = True
         total = np.take(functools.reduce(np.add, sums), self._common.kept, axis=1)
-        self.sums = unfolded(total, search)
+        self.sums = unfolded(total, objective)
         self.off = np.zeros(self.sums.shape)
 
     def look(self) -> Expected:

@@ -18,8 +18,8 @@ from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.key_ranges import merged
 from gpustump.engines.cluster.questions import BY_VALUE, Ranges, Units, unfolded
 from gpustump.engines.cluster.shards import Shards
-from gpustump.engines.contract import Search
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Slices
+from gpustump.engines.objective import Objective
 
 _UNIT_BITS = 7
 """A range is cut into at most 2**7 units, and at least half as many."""
@@ -74,13 +74,13 @@ class ClusterSums:
     ----------
     shards : Shards
     bins : CommonBins
-    search : Search
+    objective : Objective
     """
 
     bins_at_once = 256  # each question takes a round trip, and looking into bins takes longer
 
-    def __init__(self, shards: Shards, bins: CommonBins, search: Search) -> None:
-        self._shards, self._bins, self._search = shards, bins, search
+    def __init__(self, shards: Shards, bins: CommonBins, objective: Objective) -> None:
+        self._shards, self._bins, self._objective = shards, bins, objective
         self._seen: list[Answer] = []
         self._likely = _NO_SLOTS
         self._foreseen: Answer | None = None
@@ -106,7 +106,7 @@ class ClusterSums:
         if len(slots):
             self._foreseen = self._answer(slots, owners, about, list(units))
         sums = functools.reduce(np.add, bins)
-        return unfolded(np.take(sums, self._bins.kept_of(features), axis=1), self._search)
+        return unfolded(np.take(sums, self._bins.kept_of(features), axis=1), self._objective)
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
         """The sums over the parts of some bins."""
@@ -173,7 +173,7 @@ class ClusterSums:
         end = np.cumsum(units.size)
         before = (end - units.size)[first]  # of each stretch
         last = end - 1 + np.repeat(position - before, n_units)
-        sums = unfolded(units.sums, self._search)
+        sums = unfolded(units.sums, self._objective)
         slices = Slices(
             features, first, n_units, sums, EXACT, UNKNOWN, last,
             (units.low < units.high).astype(np.uint8),

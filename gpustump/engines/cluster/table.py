@@ -11,8 +11,8 @@ import numpy as np
 from gpustump.engines.cluster.bins import CommonBins, code_all, values_of
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.cluster.sums_source import ClusterSums
-from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import fitting_exponent, safe_exponent
+from gpustump.engines.objective import Objective
 from gpustump.learners.thresholds import midpoint
 
 
@@ -56,13 +56,19 @@ class ClusterTable:
 
     @classmethod
     def prepared(
-        cls, X: Any, shards: Shards, types: ValueTypes, search: Search, n_samples: int, **how: Any
+        cls,
+        X: Any,
+        shards: Shards,
+        types: ValueTypes,
+        objective: Objective,
+        n_samples: int,
+        **how: Any,
     ) -> ClusterTable:
         """Have the shards code their rows, `n_samples` in all.
 
         `how` are the arguments categorical and max_cuts of `bins.code_all`.
         """
-        return cls(X, shards, code_all(shards, n_samples, search, **how), types)
+        return cls(X, shards, code_all(shards, n_samples, objective, **how), types)
 
     @property
     def n_samples(self) -> int:
@@ -128,7 +134,7 @@ class ClusterTable:
 
         A position between two samples of equal value is no cut; both keys are that value's.
         """
-        source = ClusterSums(self.shards, self.bins, Search())
+        source = ClusterSums(self.shards, self.bins, Objective())
         (answer,) = source.parts(np.asarray([slot]), np.asarray([feature]))
         while (found := source.keys_around(slot, position)) is None:
             unit = int(np.searchsorted(answer.slices.last, position))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Beginning, Cut, Search, Step, Totals, split_at
+from gpustump.engines.contract import Beginning, Cut, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.amount_sums import AmountSums
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
@@ -34,6 +34,7 @@ from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import in_units
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 
 
@@ -47,7 +48,7 @@ class CodedState:
         -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
     sample_weight : ndarray (n_samples,) of float64
         Positive.
-    search : Search
+    objective : Objective
     beginning : Beginning, optional
         In NumPy arrays.
     """
@@ -57,42 +58,42 @@ class CodedState:
         table: CodedTable,
         labels: np.ndarray,
         sample_weight: np.ndarray,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> None:
-        self._table, self._search = table, search
-        units = in_units(sample_weight, search.n_copies)
+        self._table, self._objective = table, objective
+        units = in_units(sample_weight, objective.n_copies)
         self._loss: Loss
         self._bins: BinSums | AmountSums | RowSums
-        if search.loss == "softmax":
-            loss = self._loss = SoftmaxRowsLoss(labels, units, search.n_outputs)
+        if objective.loss == "softmax":
+            loss = self._loss = SoftmaxRowsLoss(labels, units, objective.n_outputs)
             self._source = CodedSums.of_rows(table, loss.rows)
-            self._bins = RowSums(table, loss.rows, search)
-        elif search.loss in ("poisson", "gamma"):
-            amounts = loss_of(labels, units, search)
+            self._bins = RowSums(table, loss.rows, objective)
+        elif objective.loss in ("poisson", "gamma"):
+            amounts = loss_of(labels, units, objective)
             assert isinstance(amounts, RatioLoss)
             self._loss, self._bins = amounts, AmountSums(table, amounts)
             self._source = CodedSums.of_terms(table, amounts.terms)
-        elif search.loss == "squared":
-            self._loss = loss_of(labels, units, search)
-            self._bins = ResidualSums(table, self._loss, search)
+        elif objective.loss == "squared":
+            self._loss = loss_of(labels, units, objective)
+            self._bins = ResidualSums(table, self._loss, objective)
             self._source = CodedSums.of_terms(table, self._loss.terms)
             if len(self._loss.units) == 1:
                 unit = int(self._loss.units[0])
                 self._source = CodedSums.of_residuals(table, self._loss.terms, unit)
         else:
-            self._loss = loss_of(labels, units, search)
+            self._loss = loss_of(labels, units, objective)
             self._source = CodedSums.of_terms(table, self._loss.terms)
-            self._bins = BinSums(table, self._loss.terms, search)
+            self._bins = BinSums(table, self._loss.terms, objective)
         if beginning is not None:
             self._loss.start_from(beginning)
         self._regions = CodedRegions(table)
-        least = int(units.min()) if search.loss == "squared" else 1
+        least = int(units.min()) if objective.loss == "squared" else 1
         has_amounts = isinstance(self._bins, AmountSums)
         counts = Counts(table.n_samples, table.n_missing, least, are_amounts=has_amounts)
-        self._finder = SplitSearch(table.layout, counts, search, table.team)
+        self._finder = SplitSearch(table.layout, counts, objective, table.team)
         self._pairs: IntervalSearch | None = None
-        if search.learner == "interval":
+        if objective.learner == "interval":
             self._pairs = IntervalSearch(table, self._source, self._loss.terms)
         self._found: tuple[Partition, Cut] | None = None
         self._is_behind = False  # whether the sums over bins wait for the next search
@@ -168,7 +169,7 @@ class CodedState:
             self._bins.expect(move, follows=follows)
             if follows:
                 follow = functools.partial(self._bins.follow, regions=regions, move=move)
-        if self._search.has_signs and step.halvings == 0 and not was_behind:
+        if self._objective.has_signs and step.halvings == 0 and not was_behind:
             assert isinstance(self._bins, BinSums)
             assert isinstance(self._loss, LossByOutput)
             found = self._bins.update(self._loss, step, regions)

@@ -23,11 +23,12 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import how_to_install
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce_anywhere
-from gpustump.engines.contract import Beginning, PreparedTable, Resources, Search, State, Task
+from gpustump.engines.contract import Beginning, PreparedTable, Resources, State, Task
 from gpustump.engines.cpu.runtime import host_memory
 from gpustump.engines.cpu.runtime.building import Builders, wait_for
 from gpustump.engines.cpu.runtime.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.cpu.runtime.kernel_folder import STAGES, are_compiled
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team, threads_of
 
 if TYPE_CHECKING:
@@ -261,21 +262,21 @@ class SortedEngine:
         table: SortedTable,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.sorted import SortedState
 
         samples = arrays.to_host(labels), arrays.to_host(sample_weight)
-        return SortedState(table, *samples, search, _on_host(beginning))
+        return SortedState(table, *samples, objective, _on_host(beginning))
 
 
 def gains_from_bins(task: Task) -> bool:
     """Whether a sorted table is faster with bins than scanned whole."""
-    fewest = BINNED_SAMPLES_WITH_SIGNS if task.search.has_signs else BINNED_SAMPLES
-    is_large = task.n_elements * task.search.n_outputs >= BINNED_ADDITIONS
-    return is_large and task.n_samples >= fewest and task.search.learner != "interval"
+    fewest = BINNED_SAMPLES_WITH_SIGNS if task.objective.has_signs else BINNED_SAMPLES
+    is_large = task.n_elements * task.objective.n_outputs >= BINNED_ADDITIONS
+    return is_large and task.n_samples >= fewest and task.objective.learner != "interval"
 
 
 class CodedEngine:
@@ -312,14 +313,14 @@ class CodedEngine:
         table: CodedTable,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.coded import CodedState
 
         samples = arrays.to_host(labels), arrays.to_host(sample_weight)
-        return CodedState(table, *samples, search, _on_host(beginning))
+        return CodedState(table, *samples, objective, _on_host(beginning))
 
 
 class SparseEngine:
@@ -351,17 +352,17 @@ class SparseEngine:
         table: SparseSorted,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.sparse import SparseState
 
-        return SparseState(table, labels, sample_weight, search, _on_host(beginning))
+        return SparseState(table, labels, sample_weight, objective, _on_host(beginning))
 
 
 def _size_of(task: Task) -> host_memory.Size:
-    return host_memory.Size(task.n_samples, task.n_features, task.search.n_outputs)
+    return host_memory.Size(task.n_samples, task.n_features, task.objective.n_outputs)
 
 
 def _on_host(beginning: Beginning | None) -> Beginning | None:

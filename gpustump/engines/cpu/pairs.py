@@ -15,12 +15,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.ahead import VoteRule
-from gpustump.engines.contract import Beginning, LossName, RegionFactors, RegionVotes
+from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
 from gpustump.engines.cpu.rounds.certain_votes import Whole, vote_of_region
 from gpustump.engines.cpu.rounds.exact_powers import powers
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
+from gpustump.engines.objective import LossName
 from gpustump.engines.quadrants import N_QUADRANTS, Pair, Place, Turn
 from gpustump.engines.threads import Team, ranges
 

@@ -22,7 +22,6 @@ from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import (
     Beginning,
     Cut,
-    Search,
     Step,
     Totals,
     constant_cut,
@@ -40,6 +39,7 @@ from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
 from gpustump.engines.cpu.split.sorted_splits import SortedSearch
 from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE
 from gpustump.engines.integer_weights import in_units
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition
 
@@ -61,7 +61,7 @@ class SortedState:
         Or one that does what is asked of it here, as a `SparseSorted`.
     labels, sample_weight : ndarray
         See `engines.contract.Engine`.
-    search : Search
+    objective : Objective
     beginning : Beginning, optional
         In NumPy arrays.
 
@@ -83,11 +83,11 @@ class SortedState:
         table: Any,
         labels: np.ndarray,
         sample_weight: np.ndarray,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> None:
-        self.table, self.search = table, search
-        self.loss = loss_of(labels, in_units(sample_weight, search.n_copies), search)
+        self.table, self.objective = table, objective
+        self.loss = loss_of(labels, in_units(sample_weight, objective.n_copies), objective)
         if beginning is not None:
             self.loss.start_from(beginning)
         self._finder = self._new_finder()
@@ -98,9 +98,9 @@ class SortedState:
         self._take(self.loss.begin)
 
     def _new_finder(self) -> SortedSearch | SortedIntervals:
-        if self.search.learner == "interval":
+        if self.objective.learner == "interval":
             return SortedIntervals(self.table)
-        return SortedSearch(self.table, self.search, self.loss.terms.first)
+        return SortedSearch(self.table, self.objective, self.loss.terms.first)
 
     @property
     def weights(self) -> np.ndarray:
@@ -115,10 +115,12 @@ class SortedState:
         """The largest cut."""
         cut = self._finder.best_cut(self.loss.terms, self.sums.totals)
         self._found = cut
-        if self.search.has_signs and self.search.learner == "stump":
+        if self.objective.has_signs and self.objective.learner == "stump":
             if cut.position is None:
                 return constant_cut(self.totals.signed)
-            self._found = with_signs(cut, self.region_sums(split_at(self.table, cut)), self.search)
+            self._found = with_signs(
+                cut, self.region_sums(split_at(self.table, cut)), self.objective
+            )
         return self._found
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
@@ -160,7 +162,7 @@ class SortedState:
             return None
         alone, table = self._finder.alone, self.table
         most = _MOST_AHEAD_IN_BINS if table.has_bins else _MOST_AHEAD
-        if table.source.is_half or table.order.size * self.search.n_outputs > most:
+        if table.source.is_half or table.order.size * self.objective.n_outputs > most:
             return None
         return None if alone is None else RoundsAhead(self, rule, watched, categories, alone)
 

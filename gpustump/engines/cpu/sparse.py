@@ -19,7 +19,7 @@ class SparseState(SortedState):
     """The state of one run; see `SortedState`. Its table is a `SparseSorted`."""
 
     def _new_finder(self) -> Any:
-        return SparseSearch(self.table, self.search)
+        return SparseSearch(self.table, self.objective)
 
     def _mark(self, cut: Cut) -> None:
         self.table.mark(cut, self.regions)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from gpustump.arrays.devices import DeviceError
 from gpustump.data.readable import readable_bytes
-from gpustump.engines.contract import Search
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.layout import groups_of, n_bytes, padded, table_bytes
+from gpustump.engines.objective import Objective
 
 _SORTING_BYTES = 64
 """Per sample: a column, its keys, their order, and what the array library needs to sort them."""
@@ -56,15 +56,15 @@ class DeviceBudget:
     staged_bytes: int
 
 
-def least_bytes(n_samples: int, n_features: int, search: Search) -> int:
+def least_bytes(n_samples: int, n_features: int, objective: Objective) -> int:
     """The least memory beside the table with which training is possible."""
     codes = _of_codes(n_samples, n_features)
     streamed = 2 * max(_LEAST_BUFFER, padded(n_samples))  # a buffer, and a column to be written
-    return _without_codes(n_samples, n_features, search) + min(codes, streamed)
+    return _without_codes(n_samples, n_features, objective) + min(codes, streamed)
 
 
 def device_budget(
-    n_samples: int, n_features: int, search: Search, n_available: int, device: str
+    n_samples: int, n_features: int, objective: Objective, n_available: int, device: str
 ) -> DeviceBudget:
     """What to keep in `n_available` bytes of a device's memory.
 
@@ -73,7 +73,7 @@ def device_budget(
     DeviceError
         If they are too few; the message says how many are needed.
     """
-    least = least_bytes(n_samples, n_features, search)
+    least = least_bytes(n_samples, n_features, objective)
     if n_available < least:
         raise DeviceError(
             f"{device} has too little memory: training on {n_samples} samples of {n_features} "
@@ -82,7 +82,7 @@ def device_budget(
         )
     of_order = _ORDER_BYTES * n_samples
     codes = _of_codes(n_samples, n_features)
-    free = n_available - _without_codes(n_samples, n_features, search)
+    free = n_available - _without_codes(n_samples, n_features, objective)
     if codes <= free:
         return _shared_out(free - codes, n_features, of_order, None)
     buffer = min(free // 2, _MOST_BUFFER)  # codes take as much again while they are written
@@ -95,49 +95,49 @@ def _shared_out(free: int, n_features: int, of_order: int, buffer: int | None) -
     return DeviceBudget(min(n_features, 1 + (free - staged) // of_order), buffer, staged)
 
 
-def _without_codes(n_samples: int, n_features: int, search: Search) -> int:
-    of_sample = _run_bytes(search) + _SORTING_BYTES + _ORDER_BYTES
-    of_feature = _histogram_bytes(search) + _SLOTS * _slot_bytes(search)
+def _without_codes(n_samples: int, n_features: int, objective: Objective) -> int:
+    of_sample = _run_bytes(objective) + _SORTING_BYTES + _ORDER_BYTES
+    of_feature = _histogram_bytes(objective) + _SLOTS * _slot_bytes(objective)
     n_pieces = _SLOTS + n_samples // layout.SPLIT_PIECE
-    if search.has_signs:
+    if objective.has_signs:
         n_pieces = min(_MANY_PIECES, _SLOTS + n_samples // layout.SIGNED_PIECE)
-    of_feature += _piece_bytes(search) * n_pieces
+    of_feature += _piece_bytes(objective) * n_pieces
     return n_samples * of_sample + n_features * of_feature + _FIXED_BYTES
 
 
-def _run_bytes(search: Search) -> int:
+def _run_bytes(objective: Objective) -> int:
     """Bytes of a sample: weights, odds or probabilities, scores and integers of each output.
 
     Marks, first weights, and temporary arrays are included.
     """
-    return 48 + 16 * search.n_outputs + 8 * search.n_layers
+    return 48 + 16 * objective.n_outputs + 8 * objective.n_layers
 
 
-def _histogram_bytes(search: Search) -> int:
+def _histogram_bytes(objective: Objective) -> int:
     """Bytes of a feature's histograms."""
-    return table_bytes(0) * search.n_layers
+    return table_bytes(0) * objective.n_layers
 
 
-def _slot_bytes(search: Search) -> int:
+def _slot_bytes(objective: Objective) -> int:
     """Bytes of a bin: its place, its bound, and what the search keeps of it.
 
     A categorical feature has no bins, and the sums over its categories take less than this.
     """
     fixed = layout.BIN.itemsize + layout.LISTED.itemsize + 8
-    if search.learner == "interval":
+    if objective.learner == "interval":
         return fixed + layout.PROFILE.itemsize + layout.SLOPES.itemsize
-    if search.has_signs:
+    if objective.has_signs:
         return fixed + layout.PROFILE.itemsize
-    return fixed + search.n_outputs * (layout.TRIPLE.itemsize + layout.AHEAD.itemsize)
+    return fixed + objective.n_outputs * (layout.TRIPLE.itemsize + layout.AHEAD.itemsize)
 
 
-def _piece_bytes(search: Search) -> int:
+def _piece_bytes(objective: Objective) -> int:
     """Bytes of a piece of a bin that is searched."""
-    if search.has_signs:
-        found = layout.SLOPES if search.learner == "interval" else layout.EXTREMES
+    if objective.has_signs:
+        found = layout.SLOPES if objective.learner == "interval" else layout.EXTREMES
         return layout.PIECE_OF_BIN.itemsize + found.itemsize
     of_output = 2 * layout.TRIPLE.itemsize + layout.AHEAD.itemsize
-    return layout.PIECE_OF_BIN.itemsize + layout.BEST.itemsize + 8 + search.n_outputs * of_output
+    return layout.PIECE_OF_BIN.itemsize + layout.BEST.itemsize + 8 + objective.n_outputs * of_output
 
 
 def _of_codes(n_samples: int, n_features: int) -> int:

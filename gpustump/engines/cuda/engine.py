@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Beginning, PreparedTable, Resources, Search, State, Task
+from gpustump.engines.contract import Beginning, PreparedTable, Resources, State, Task
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.device import CudaDevice
+from gpustump.engines.objective import Objective
 
 if TYPE_CHECKING:
     from gpustump.engines.cuda.table import CudaTable
@@ -40,30 +41,30 @@ class CudaEngine:
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The fewest bytes of the device's memory with which it can train this."""
-        return device_memory.least_bytes(task.n_samples, task.n_features, task.search)
+        return device_memory.least_bytes(task.n_samples, task.n_features, task.objective)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort and code every feature. A table on the host stays there."""
         from gpustump.engines.cuda import table
 
         X = task.X if self.device.takes(task.X) else arrays.to_host(task.X)
-        return table.prepare(X, rows, self.device, resources, task.search, task.categorical)
+        return table.prepare(X, rows, self.device, resources, task.objective, task.categorical)
 
     def start(
         self,
         table: CudaTable,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cuda.split_state import SplitState
         from gpustump.engines.cuda.stump_state import StumpState
 
-        if search.has_signs:
-            return StumpState(table, labels, sample_weight, search)
-        return SplitState(table, labels, sample_weight, search, beginning)
+        if objective.has_signs:
+            return StumpState(table, labels, sample_weight, objective)
+        return SplitState(table, labels, sample_weight, objective, beginning)
 
 
 def refusal_of_any(task: Task) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.contract import Beginning, RegionFactors, Search, Step
+from gpustump.engines.contract import Beginning, RegionFactors, Step
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, SUMS, record
@@ -20,6 +20,7 @@ from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.sweep import FirstWeights, no_sums
 from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.movement import UNKNOWN, Movement, movement_of
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
 
 _N_NUMBERS = 3 * N_REGIONS + 2 * len(Movement._fields)
@@ -37,7 +38,7 @@ class LossSweep:
         -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
     sample_weight : array (n_samples,) of float64
         Positive.
-    search : Search
+    objective : Objective
     beginning : Beginning, optional
 
     Attributes
@@ -58,27 +59,27 @@ class LossSweep:
         table: CudaTable,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> None:
-        device, n_outputs = table.device, search.n_outputs
+        device, n_outputs = table.device, objective.n_outputs
         xp = device.xp
-        self._table, self._device, self._search = table, device, search
+        self._table, self._device, self._objective = table, device, objective
         self._n_samples = table.n_samples
-        is_exponential = search.loss == "exponential"
-        units = FirstWeights(device.array(sample_weight), search.n_copies)
+        is_exponential = objective.loss == "exponential"
+        units = FirstWeights(device.array(sample_weight), objective.n_copies)
         labels = device.array(labels)
-        if search.quantity is not None or n_outputs == 1:
+        if objective.is_of_quantity or n_outputs == 1:
             signs = labels.reshape(1, -1)
         else:
             classes = xp.arange(n_outputs, dtype=np.int64).reshape(-1, 1)
             signs = xp.where(labels.reshape(1, -1) == classes, 1.0, -1.0)
         self._fixed: Array | None = None
-        if search.loss == "squared":
+        if objective.loss == "squared":
             self._numbers = signs + 0.0  # a copy: steps change it
-        elif search.quantity is not None:
+        elif objective.is_of_quantity:
             weights, weighted = units.as_floats + 0.0 * signs, units.as_floats * signs
-            is_poisson = search.loss == "poisson"
+            is_poisson = objective.loss == "poisson"
             self._fixed = xp.rint(weighted[0]) if is_poisson else weights[0]
             self._numbers = weights if is_poisson else weighted
         elif is_exponential:
@@ -93,7 +94,7 @@ class LossSweep:
         self._scores = xp.zeros((n_outputs, table.n_samples), dtype=np.float64)
         if beginning is not None:
             self._scores[:] = device.array(beginning.scores)
-        self.histograms = Histograms(table, search.n_layers)
+        self.histograms = Histograms(table, objective.n_layers)
         self.sums = no_sums(device)
         self._steps = Steps(table, _N_NUMBERS * n_outputs)
         self._numbers_of_step = self._steps.words.view(np.float64)
@@ -104,29 +105,29 @@ class LossSweep:
     def weights(self) -> Array:
         """See `engines.contract.State.weights`."""
         xp, numbers = self._device.xp, self._device.xp.abs(self._numbers)
-        if self._search.loss != "exponential":
+        if self._objective.loss != "exponential":
             units = self._units.equal if self._units.differing is None else self._units.differing
             # An integer that came from a float is that float again.
             units = xp.asarray(units, dtype=np.float64)
             if self._fixed is not None:
                 numbers = self._fixed + numbers
-            elif self._search.quantity is not None:
+            elif self._objective.is_of_quantity:
                 numbers = units + xp.zeros_like(numbers)
-            elif self._search.loss == "logistic":
+            elif self._objective.loss == "logistic":
                 below = numbers + 1.0
                 numbers = (units * (numbers / below)) * (1.0 / below)
             else:
                 numbers = (units * numbers) * (1.0 - numbers)
-        return numbers[0] if self._search.n_outputs == 1 else xp.ascontiguousarray(numbers.T)
+        return numbers[0] if self._objective.n_outputs == 1 else xp.ascontiguousarray(numbers.T)
 
     def queue_beginning(self) -> None:
         """Queue the first round's integers, and their sums."""
-        votes = np.zeros((N_REGIONS, self._search.n_outputs))
-        unchanged = ((1.0, 1.0),) * self._search.n_outputs
-        factors = () if self._search.loss == "squared" else (unchanged, unchanged, unchanged)
+        votes = np.zeros((N_REGIONS, self._objective.n_outputs))
+        unchanged = ((1.0, 1.0),) * self._objective.n_outputs
+        factors = () if self._objective.loss == "squared" else (unchanged, unchanged, unchanged)
         self._steps.write(None, clears=True)
         self._write_numbers(votes, factors, self._movement(factors, None))
-        if self._search.loss == "softmax":
+        if self._objective.loss == "softmax":
             self._queue_following("begin_softmax", self._motion)
         else:  # a factor of 1 changes nothing
             self.queue()
@@ -149,8 +150,8 @@ class LossSweep:
 
     def queue(self) -> None:
         """Queue everything that a step does to the samples and the histograms."""
-        several = "s" * (self._search.loss == "exponential" and self._search.n_outputs > 1)
-        loss = self._search.loss if self._fixed is None else "ratio"
+        several = "s" * (self._objective.loss == "exponential" and self._objective.n_outputs > 1)
+        loss = self._objective.loss if self._fixed is None else "ratio"
         self._queue_following(f"follow_{loss}{several}", self._motion)
 
     def _queue_following(self, kernel: str, *motion: np.ndarray) -> None:
@@ -166,9 +167,9 @@ class LossSweep:
     def _movement(self, factors: RegionFactors, counts: Sequence[int] | None) -> Movement:
         """What a step does to shares. Of a quantity's samples the signs of the first integers
         change, so nothing is known of their shares."""
-        if self._search.quantity is not None:
+        if self._objective.is_of_quantity:
             return UNKNOWN
-        return movement_of(factors, counts, self._search)
+        return movement_of(factors, counts, self._objective)
 
     def _write_numbers(self, votes: np.ndarray, factors: RegionFactors, movement: Movement) -> None:
         of_regions = np.asarray(factors) if factors else np.zeros(2 * votes.size)
@@ -188,13 +189,13 @@ class LossSweep:
             sums=address(self.sums),
             layers=self.histograms.layers[0],
             n_samples=self._n_samples,
-            n_outputs=self._search.n_outputs,
-            loss=LOSSES.index(self._search.loss),
+            n_outputs=self._objective.n_outputs,
+            loss=LOSSES.index(self._objective.loss),
         )
 
     def _records_of_step(self) -> tuple[np.ndarray, np.ndarray]:
         """The `Motion` of `losses.cu` and the `Movement` of `splits.cu`."""
-        begin, n_outputs = self._steps.words_at, self._search.n_outputs
+        begin, n_outputs = self._steps.words_at, self._objective.n_outputs
         votes, factors, first = 0, N_REGIONS * n_outputs, 3 * N_REGIONS * n_outputs
         motion = record(MOTION, votes=begin + 8 * votes, factors=begin + 8 * factors)
         places = {

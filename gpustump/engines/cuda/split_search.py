@@ -9,12 +9,12 @@ import numpy as np
 
 from gpustump.engines.category_columns import NO_CATEGORY
 from gpustump.engines.contract import Cut
-from gpustump.engines.contract import Search as Wanted
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.losses import LossSweep
 from gpustump.engines.cuda.search import NO_SCORE, Search, Sizes
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import FIRST, N_REGIONS
 
 _WEIGHING_BYTES = 256 * (2 * layout.TRIPLE.itemsize + 2 * 8)
@@ -37,11 +37,11 @@ class SplitSearch(Search):
     ----------
     table : CudaTable
     sweep : LossSweep
-    wanted : engines.contract.Search
+    objective : engines.objective.Objective
     """
 
-    def __init__(self, table: CudaTable, sweep: LossSweep, wanted: Wanted) -> None:
-        n_outputs = wanted.n_outputs
+    def __init__(self, table: CudaTable, sweep: LossSweep, objective: Objective) -> None:
+        n_outputs = objective.n_outputs
         n_more = N_REGIONS * n_outputs * 2
         super().__init__(
             table,
@@ -50,10 +50,10 @@ class SplitSearch(Search):
             n_outputs=n_outputs,
             n_more=n_more,
             pieces=Sizes(layout.SPLIT_PIECE, 0),
-            directions=wanted.directions,
+            directions=objective.directions,
         )
         device, n_slots, xp = table.device, len(table.bins), table.device.xp
-        self._votes, self._n_outputs = wanted.votes, n_outputs
+        self._votes, self._n_outputs = objective.gain, n_outputs
         self._sweep = sweep
         self._left = layout.zeros(device, n_outputs * n_slots, layout.TRIPLE)
         self._noted = xp.full((2, n_outputs, n_slots), np.inf)
@@ -77,9 +77,9 @@ class SplitSearch(Search):
             piece_best=device.address(self._best),
             least=device.address(self._least),
             regions=device.address(self._more),
-            has_second=wanted.has_second,
+            has_second=objective.has_hessians,
             most_pieces=n_pieces,
-            l2=wanted.l2,
+            l2=objective.l2,
         )
 
     def _queue_weighing(self) -> None:

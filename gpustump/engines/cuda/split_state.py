@@ -14,11 +14,12 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Beginning, Cut, Search, Step, Totals, split_at
+from gpustump.engines.contract import Beginning, Cut, Step, Totals, split_at
 from gpustump.engines.cuda.losses import LossSweep
 from gpustump.engines.cuda.search import NO_SCORE, Best, Found
 from gpustump.engines.cuda.split_search import SplitSearch
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.objective import Objective
 from gpustump.engines.worth_of_split import exact_score_of
 from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
 
@@ -33,7 +34,7 @@ class SplitState:
         -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
     sample_weight : array (n_samples,) of float64
         Positive.
-    search : Search
+    objective : Objective
     beginning : Beginning, optional
     """
 
@@ -42,14 +43,14 @@ class SplitState:
         table: CudaTable,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> None:
-        self._table, self._device, self._wanted = table, table.device, search
+        self._table, self._device, self._objective = table, table.device, objective
 
         def made() -> tuple[LossSweep, SplitSearch]:
-            sweep = LossSweep(table, labels, sample_weight, search, beginning)
-            return sweep, SplitSearch(table, sweep, search)
+            sweep = LossSweep(table, labels, sample_weight, objective, beginning)
+            return sweep, SplitSearch(table, sweep, objective)
 
         self._best: Cut | None = None
         with self._device.active():
@@ -129,11 +130,11 @@ class SplitState:
         """The best split, or the constant if that is better."""
         together = np.zeros_like(sums)
         together[0] = sums.sum(axis=0)
-        at_once = exact_score_of(together.tolist(), self._wanted)
+        at_once = exact_score_of(together.tolist(), self._objective)
         constant = Cut(0, None, 0, 0, at_once)
         if best.score == NO_SCORE:
             return constant
-        score = exact_score_of(sums.tolist(), self._wanted)
+        score = exact_score_of(sums.tolist(), self._objective)
         return max(Cut(best.feature, best.position, 0, 0, score), constant)
 
     def _regions(self, hypothesis: Partition) -> Array:
@@ -142,10 +143,10 @@ class SplitState:
 
     def _sums_over(self, region: Array) -> np.ndarray:
         terms = self._sweep.histograms.terms[:, : self._table.n_samples]
-        xp, n_outputs = self._device.xp, self._wanted.n_outputs
+        xp, n_outputs = self._device.xp, self._objective.n_outputs
         sizes, is_positive = terms & (2**63 - 1), terms < 0
         first, second = sizes, sizes
-        if self._wanted.has_second:
+        if self._objective.has_hessians:
             first, second, is_positive = sizes[::2], sizes[1::2], is_positive[::2]
         signed = xp.where(is_positive, first, -first)
         sums = [

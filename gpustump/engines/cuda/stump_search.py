@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gpustump.engines.contract import Search as Wanted
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.search import OF_SIGNS, Search
 from gpustump.engines.cuda.sweep import Sweep
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.objective import Objective
 
 _RUNNING_BYTES = 2 * 256 * 8
 """Bytes of shared memory for the running sums of `weigh`."""
@@ -20,16 +20,16 @@ class StumpSearch(Search):
     ----------
     table : CudaTable
     sweep : Sweep
-    wanted : engines.contract.Search
+    objective : engines.objective.Objective
     """
 
-    def __init__(self, table: CudaTable, sweep: Sweep, wanted: Wanted) -> None:
+    def __init__(self, table: CudaTable, sweep: Sweep, objective: Objective) -> None:
         super().__init__(
             table,
             sweep.sums,
             sweep.histograms,
             pieces=OF_SIGNS,
-            directions=wanted.directions,
+            directions=objective.directions,
         )
         self._sweep = sweep
         self._profiles = layout.zeros(table.device, len(table.bins), layout.PROFILE)

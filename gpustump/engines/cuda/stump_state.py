@@ -16,12 +16,13 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, Search, Step, Totals, constant_cut, sign_of
+from gpustump.engines.contract import Cut, Step, Totals, constant_cut, sign_of
 from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE, Found
 from gpustump.engines.cuda.stump_search import StumpSearch
 from gpustump.engines.cuda.sweep import FIRST, Change, Discrete, Sweep
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS, Partition, by_region, regions
 
 
@@ -35,20 +36,20 @@ class StumpState:
         -1.0 or 1.0.
     sample_weight : array (n_samples,) of float64
         Positive.
-    search : Search
+    objective : Objective
         With signs.
     """
 
     def __init__(
-        self, table: CudaTable, labels: Array, sample_weight: Array, search: Search
+        self, table: CudaTable, labels: Array, sample_weight: Array, objective: Objective
     ) -> None:
         self._table, self._device = table, table.device
 
         def made() -> tuple[Sweep, StumpSearch | IntervalSearch]:
             sweep = Sweep(table, labels, sample_weight)
-            if search.learner == "interval":
+            if objective.learner == "interval":
                 return sweep, IntervalSearch(table, sweep)
-            return sweep, StumpSearch(table, sweep, search)
+            return sweep, StumpSearch(table, sweep, objective)
 
         with self._device.active():
             self._sweep, self._search = table.orders.making_room(made)

@@ -21,7 +21,7 @@ from gpustump.arrays.libraries import Array
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
 from gpustump.engines.category_columns import N_NUMBERS, regions_of_numbers
-from gpustump.engines.contract import Cut, Resources, Search, Step
+from gpustump.engines.contract import Cut, Resources, Step
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.codes import (
     ResidentCodes,
@@ -51,6 +51,7 @@ from gpustump.engines.cuda.sorting import (
     sorted_feature,
 )
 from gpustump.engines.cuda.source_table import SourceTable
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS, Partition
 from gpustump.learners.kinds import OfCategories
 from gpustump.learners.thresholds import midpoint
@@ -298,7 +299,7 @@ def prepare(
     rows: Array | None,
     device: CudaDevice,
     resources: Resources = Resources(),  # noqa: B008, it is immutable
-    search: Search = Search(),  # noqa: B008
+    objective: Objective = Objective(),  # noqa: B008
     categorical: Sequence[int] = (),
 ) -> CudaTable:
     """Sort and code a table.
@@ -313,7 +314,7 @@ def prepare(
     resources : Resources, optional
         `max_memory` bytes of the device's memory may be used, nine tenths of the free memory by
         default; `n_jobs` threads gather the columns of a host table.
-    search : Search, optional
+    objective : Objective, optional
         The kind of search for which there must be memory.
     categorical : sequence of int, optional
         As for `contract.Task`.
@@ -329,7 +330,7 @@ def prepare(
     n_available = min(resources.max_memory or free, free - free // 10)
     while True:
         memory_use = device_memory.device_budget(
-            source.n_samples, source.n_features, search, n_available, device.name
+            source.n_samples, source.n_features, objective, n_available, device.name
         )
         try:
             with device.active():

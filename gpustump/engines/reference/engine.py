@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Beginning, Resources, Search, Task
+from gpustump.engines.contract import Beginning, Resources, Task
 from gpustump.engines.integer_weights import in_units
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.state import ArrayState
 from gpustump.engines.reference.table import (
     ELEMENT_BYTES,
@@ -52,14 +53,16 @@ class ReferenceEngine:
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """Bytes of the orders and cuts of all features, and of the temporaries of one feature."""
         if arrays.is_sparse(task.X):
-            n_listed, n_outputs = int(task.X.n_listed), task.search.n_outputs
+            n_listed, n_outputs = int(task.X.n_listed), task.objective.n_outputs
             of_samples = _SAMPLE_BYTES + n_outputs * _OUTPUT_BYTES
             return task.n_samples * of_samples + n_listed * (_LISTED_BYTES + n_outputs * 40)
         position_bytes = 4 if task.n_samples < 2**31 else 8
         order_bytes = task.n_features * (position_bytes + 1)
         sample_bytes = order_bytes + _SAMPLE_BYTES + ELEMENT_BYTES
-        if not task.search.has_signs:
-            sample_bytes += task.search.n_outputs * _OUTPUT_BYTES + task.n_features * _PLACE_BYTES
+        if not task.objective.has_signs:
+            sample_bytes += (
+                task.objective.n_outputs * _OUTPUT_BYTES + task.n_features * _PLACE_BYTES
+            )
         return task.n_samples * sample_bytes + task.category_bytes
 
     def prepare(
@@ -81,19 +84,19 @@ class ReferenceEngine:
         table: ArrayTable | SparseOrder,
         labels: Array,
         sample_weight: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> ArrayState:
         """Begin a run; see `engines.contract.Engine`."""
-        units = in_units(sample_weight, search.n_copies)
-        return ArrayState(table, labels, units, search, beginning)
+        units = in_units(sample_weight, objective.n_copies)
+        return ArrayState(table, labels, units, objective, beginning)
 
     def seconds(self, task: Task) -> float:
         """About how long the training takes; the task's number of rounds must be known."""
         assert task.n_rounds is not None
-        search = task.search
-        factor = 1.0 if search.has_signs else _OUTPUT_FACTOR * search.n_outputs
-        round_ns = _ROUND_NS * (_INTERVAL_FACTOR if search.learner == "interval" else factor)
+        objective = task.objective
+        factor = 1.0 if objective.has_signs else _OUTPUT_FACTOR * objective.n_outputs
+        round_ns = _ROUND_NS * (_INTERVAL_FACTOR if objective.learner == "interval" else factor)
         nanoseconds = task.n_elements * (_PREPARING_NS + task.n_rounds * round_ns)
         return nanoseconds * 1e-9 + task.n_rounds * _ROUND_SECONDS
 

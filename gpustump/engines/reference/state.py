@@ -16,7 +16,6 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import (
     Beginning,
     Cut,
-    Search,
     Step,
     Totals,
     constant_cut,
@@ -24,6 +23,7 @@ from gpustump.engines.contract import (
     with_signs,
 )
 from gpustump.engines.monotone import limit_of
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference import sparse_scan
 from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
@@ -53,7 +53,7 @@ class ArrayState:
         quantity the targets.
     units : array (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
-    search : Search
+    objective : Objective
     beginning : Beginning, optional
     """
 
@@ -62,17 +62,17 @@ class ArrayState:
         table: ArrayTable | SparseOrder,
         labels: Array,
         units: Array,
-        search: Search,
+        objective: Objective,
         beginning: Beginning | None = None,
     ) -> None:
-        self._table, self._labels, self._search = table, labels, search
+        self._table, self._labels, self._objective = table, labels, objective
         self._xp = arrays.namespace_of(labels)
-        self._loss = loss_of(labels, units, search, beginning)
+        self._loss = loss_of(labels, units, objective, beginning)
         self._integers: Integers | None = None  # computed when first needed in a round
         zeros = self._xp.zeros_like(units)
         self._scores = [
             zeros if beginning is None else beginning.scores[output, :]
-            for output in range(search.n_outputs)
+            for output in range(objective.n_outputs)
         ]
         self._first_weight = int(self._xp.sum(self._loss.first_weights))
         self._totals: Totals | None = None
@@ -108,25 +108,25 @@ class ArrayState:
         integers = self.integers()
         if isinstance(self._table, SparseOrder):
             return self._best_of_sparse(self._table, integers)
-        if self._search.has_signs:
-            if self._search.learner == "interval":
+        if self._objective.has_signs:
+            if self._objective.learner == "interval":
                 return best_interval(self._table, integers.signed)
-            return best_stump(self._table, integers.signed, self._search.directions)
+            return best_stump(self._table, integers.signed, self._objective.directions)
         ((_, weight), *_) = integers.totals
-        limit = limit_of(self._search, weight, self._table.n_samples)
-        return best_split(self._table, integers, worth_of(self._search), limit)
+        limit = limit_of(self._objective, weight, self._table.n_samples)
+        return best_split(self._table, integers, worth_of(self._objective), limit)
 
     def _best_of_sparse(self, table: SparseOrder, integers: Integers) -> Cut:
         if self._cells is None:
             self._cells = SparseCells.of_table(table, integers.outputs[0].first)
         ((total, weight), *_) = integers.totals
-        limit = limit_of(self._search, weight, table.n_samples)
-        cut = sparse_scan.best_split(self._cells, integers, worth_of(self._search), limit)
-        if not self._search.has_signs:
+        limit = limit_of(self._objective, weight, table.n_samples)
+        cut = sparse_scan.best_split(self._cells, integers, worth_of(self._objective), limit)
+        if not self._objective.has_signs:
             return cut
         if cut.position is None:
             return constant_cut(total)
-        return with_signs(cut, self.region_sums(split_at(table, cut)), self._search)
+        return with_signs(cut, self.region_sums(split_at(table, cut)), self._objective)
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """See `engines.contract.State`."""
@@ -190,17 +190,17 @@ class ArrayState:
 
 
 def loss_of(
-    labels: Array, units: Array, search: Search, beginning: Beginning | None = None
+    labels: Array, units: Array, objective: Objective, beginning: Beginning | None = None
 ) -> Loss:
     """The loss that a search's votes lower, for weights (n_samples,) in units of the integers."""
     numbers = None if beginning is None else beginning.numbers
-    if search.loss == "exponential":
-        return ExponentialLoss(labels, units, search.n_outputs)
-    if search.loss == "logistic":
+    if objective.loss == "exponential":
+        return ExponentialLoss(labels, units, objective.n_outputs)
+    if objective.loss == "logistic":
         return LogisticLoss(labels, units, numbers)
-    if search.loss == "squared":
+    if objective.loss == "squared":
         return SquaredLoss(labels, units, None if beginning is None else beginning.scores)
-    if search.loss in ("poisson", "gamma"):
-        is_poisson = search.loss == "poisson"
+    if objective.loss in ("poisson", "gamma"):
+        is_poisson = objective.loss == "poisson"
         return RatioLoss(labels, units, is_poisson=is_poisson, beginning=beginning)
-    return SoftmaxLoss(labels, units, search.n_outputs, numbers)
+    return SoftmaxLoss(labels, units, objective.n_outputs, numbers)

@@ -16,16 +16,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpustump.engines.contract import Search
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.estimates import Expected, Move
 from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.table.codes import CodedTable
+from gpustump.engines.objective import Objective
 
 _NO_SECOND = np.zeros((0, 0), dtype=np.int64)
-_AS_WEIGHTS = Search("stump", "real")
+_AS_WEIGHTS = Objective(gain="real")
 """The search whose sums are those of weights, here all of one label."""
 
 

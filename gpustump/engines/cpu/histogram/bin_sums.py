@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.changes import (
     Changes,
     add_changes,
@@ -31,6 +31,7 @@ from gpustump.engines.cpu.loss.loss import LossByOutput
 from gpustump.engines.cpu.loss.terms import PieceSums, Terms
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import Histograms
+from gpustump.engines.objective import Objective
 
 
 class HistogramSums(ABC):
@@ -39,7 +40,7 @@ class HistogramSums(ABC):
     Parameters
     ----------
     table : CodedTable
-    search : Search
+    objective : Objective
 
     Attributes
     ----------
@@ -51,9 +52,9 @@ class HistogramSums(ABC):
         Whether all sums are exact.
     """
 
-    def __init__(self, table: CodedTable, search: Search) -> None:
+    def __init__(self, table: CodedTable, objective: Objective) -> None:
         self._table = table
-        n_planes = (4 if search.has_second else 2) * search.n_outputs
+        n_planes = (4 if objective.has_hessians else 2) * objective.n_outputs
         bundles = table.bundles
         self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
         self.sums = np.zeros((n_planes, len(table.layout.offset)), dtype=np.int64)
@@ -107,18 +108,18 @@ class BinSums(HistogramSums):
     table : CodedTable
     terms : Terms
         The run's integers; the arrays are overwritten in every round.
-    search : Search
+    objective : Objective
     """
 
-    def __init__(self, table: CodedTable, terms: Terms, search: Search) -> None:
-        super().__init__(table, search)
+    def __init__(self, table: CodedTable, terms: Terms, objective: Objective) -> None:
+        super().__init__(table, objective)
         self._terms, self._n_inside = terms, samples_of_slots(table)
-        outputs = range(0, 2 * search.n_outputs, 2)
-        width = 2 if search.has_second else 1
+        outputs = range(0, 2 * objective.n_outputs, 2)
+        width = 2 if objective.has_hessians else 1
         # For each plane of `slices`, the histograms' plane, and which of the integers added there.
         planes = [(k + s, which) for k in outputs for which in range(width) for s in (0, 1)]
         self._planes = np.asarray(planes)
-        self._histograms = TeamHistograms(2 * search.n_outputs, width, table.columns, table.team)
+        self._histograms = TeamHistograms(2 * objective.n_outputs, width, table.columns, table.team)
         self._changes: list[Changes] = []
         self._into: Histograms | None = None
         self._unpacked: np.ndarray | None = None

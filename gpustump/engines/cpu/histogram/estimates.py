@@ -29,8 +29,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.contract import Cut, Search, Step
+from gpustump.engines.contract import Cut, Step
 from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
 _LARGEST_MINORITY, _LARGEST_MINORITY_IN_CACHE = 0.6, 0.45
@@ -98,7 +99,7 @@ class Move(NamedTuple):
 
     @classmethod
     def of(
-        cls, step: Step, counts: np.ndarray, sums: np.ndarray, search: Search
+        cls, step: Step, counts: np.ndarray, sums: np.ndarray, objective: Objective
     ) -> Move | None:  # fmt: skip
         """What a step does to its largest region; None if that cannot be estimated well.
 
@@ -109,7 +110,7 @@ class Move(NamedTuple):
             How many samples lie in each region.
         sums : ndarray (n_regions, n_outputs, 2) of int64
             The sums over the regions before the step.
-        search : Search
+        objective : Objective
         """
         majority = int(np.argmax(counts))
         factor = [
@@ -118,12 +119,12 @@ class Move(NamedTuple):
         if not all(0.0 < own < math.inf for own in factor):
             return None
         nothing = np.zeros(len(factor))
-        if search.loss in ("exponential", "poisson", "gamma"):
+        if objective.loss in ("exponential", "poisson", "gamma"):
             if max(factor) > _LARGEST_FACTOR:
                 return None
             return cls(majority, 0, np.asarray(factor), nothing, nothing)
         largest = max(abs(math.log(own)) for own in factor)
-        if search.loss == "softmax" or largest >= _LARGEST_LOGARITHM:
+        if objective.loss == "softmax" or largest >= _LARGEST_LOGARITHM:
             return None
         shift = _shift(step, majority, counts, sums)
         if shift is None:

@@ -29,7 +29,7 @@ import operator
 
 import numpy as np
 
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.changes import Changes, list_others
 from gpustump.engines.cpu.histogram.histograms import slot_sums
@@ -38,6 +38,7 @@ from gpustump.engines.cpu.loss.terms import PieceSums
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import TOP
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -65,7 +66,7 @@ class ResidualSums(BinSums):
     table : CodedTable
     loss : Loss
         The run's samples, of squared loss.
-    search : Search
+    objective : Objective
 
     Attributes
     ----------
@@ -73,8 +74,8 @@ class ResidualSums(BinSums):
         That of each bin.
     """
 
-    def __init__(self, table: CodedTable, loss: Loss, search: Search) -> None:
-        super().__init__(table, loss.terms, search)
+    def __init__(self, table: CodedTable, loss: Loss, objective: Objective) -> None:
+        super().__init__(table, loss.terms, objective)
         self._loss = loss
         unit = int(loss.units[0])
         self._stays_exact = len(loss.units) == 1 and unit % 2**_UNIT_BITS == 0

@@ -27,7 +27,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpustump.engines.contract import Search
 from gpustump.engines.cpu.histogram.bin_sums import HistogramSums, samples_of_slots
 from gpustump.engines.cpu.histogram.histograms import (
     FEW_ADDITIONS,
@@ -48,6 +47,7 @@ from gpustump.engines.cpu.loss.softmax_rows import (
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Histograms
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Shared
 
 _FEW = 0.2
@@ -77,11 +77,11 @@ class RowSums(HistogramSums):
     table : CodedTable
     rows : SoftmaxRows
         The run's samples; the probabilities are overwritten in every round.
-    search : Search
+    objective : Objective
     """
 
-    def __init__(self, table: CodedTable, rows: SoftmaxRows, search: Search) -> None:
-        super().__init__(table, search)
+    def __init__(self, table: CodedTable, rows: SoftmaxRows, objective: Objective) -> None:
+        super().__init__(table, objective)
         self._rows = rows
         outputs = range(rows.n_outputs)
         columns, team = table.columns, table.team

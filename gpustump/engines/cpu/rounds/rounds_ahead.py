@@ -30,7 +30,6 @@ from gpustump.engines.ahead import (
 )
 from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Categories
-from gpustump.engines.contract import Search
 from gpustump.engines.cpu.loss.exponential_loss import advance as advance_weights
 from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
 from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
@@ -58,6 +57,7 @@ from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.offered_cuts import best_offered, cuts_of
 from gpustump.engines.cpu.split.sorted_splits import Room, Round, Rows, best_split, pack
 from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
 
 Table = Annotated[np.ndarray, "int64[:, ::1]"]
@@ -157,7 +157,7 @@ class SortedRun(Protocol):
     """A run on a sorted table whose rounds are made ahead; see `sorted.SortedState`."""
 
     table: SortedTable
-    search: Search
+    objective: Objective
     loss: Loss
     sums: PieceSums
     regions: np.ndarray
@@ -191,10 +191,10 @@ class RoundsAhead:
         self._room = room
         self._run, self._rule, self._powers = run, rule, powers()
         table, self._shape = run.table, (0, 0)
-        self._features = Features(run.search.directions, table.thresholds)
+        self._features = Features(run.objective.directions, table.thresholds)
         self._sets = NO_SETS
         if categories is not None:
-            n_outputs = run.search.n_outputs
+            n_outputs = run.objective.n_outputs
             self._sets = sets_of(categories, table.n_features, n_outputs, watched)
         self._held_out = nothing_held_out()
         if watched is not None:

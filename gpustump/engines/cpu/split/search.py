@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.contract import Cut, Search
+from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.monotone_bounds import Rules
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
@@ -45,6 +45,7 @@ from gpustump.engines.cpu.split.unit_scores import (
     evaluate_real,
 )
 from gpustump.engines.cpu.table.bin_layout import BinLayout
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team, ranges
 
 _MOST_UNITS = 512
@@ -114,12 +115,12 @@ class Evaluator:
     rules: Rules
 
     @classmethod
-    def of(cls, search: Search, least: int = 1, *, are_amounts: bool = False) -> Evaluator:
+    def of(cls, objective: Objective, least: int = 1, *, are_amounts: bool = False) -> Evaluator:
         """For a search; `least` and `are_amounts` are those of `split_search.Counts`."""
-        rules = Rules(float(search.l2), 0.0, search.directions, least, are_amounts)
+        rules = Rules(float(objective.l2), 0.0, objective.directions, least, are_amounts)
         by_votes = {"discrete": evaluate_discrete, "real": evaluate_real, "newton": evaluate_newton}
-        dtype = np.dtype(np.int64 if search.votes == "discrete" else np.float64)
-        return cls(by_votes[search.votes], dtype, rules)
+        dtype = np.dtype(np.int64 if objective.gain == "discrete" else np.float64)
+        return cls(by_votes[objective.gain], dtype, rules)
 
     def smoothed(self, smoothing: float) -> Evaluator:
         """The same with the smoothing of a round's levels; see `monotone.smoothing_of`."""

@@ -30,12 +30,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.estimates import Expected
 from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, group, inner, kernel
 from gpustump.engines.cpu.split.slices import Slices
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.movement import ROUNDINGS, movement_of
+from gpustump.engines.objective import Objective
 
 NOT_NOTED = np.zeros((0, 0))
 """For the least weights: sums tell them."""
@@ -72,17 +73,17 @@ class Skew:
     Parameters
     ----------
     layout : BinLayout
-    search : Search
+    objective : Objective
     """
 
-    def __init__(self, layout: BinLayout, search: Search) -> None:
-        self._search = search
-        self._stride = 4 if search.has_second else 2
+    def __init__(self, layout: BinLayout, objective: Objective) -> None:
+        self._objective = objective
+        self._stride = 4 if objective.has_hessians else 2
         n_slots = len(layout.offset)
         n_inside = np.diff(layout.offset, append=0)
-        self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (search.n_outputs + 4)
-        self._noted = np.full((2 * search.n_outputs, n_slots), np.inf)
-        self._least = np.zeros_like(self._noted) if search.loss == "softmax" else NOT_NOTED
+        self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (objective.n_outputs + 4)
+        self._noted = np.full((2 * objective.n_outputs, n_slots), np.inf)
+        self._least = np.zeros_like(self._noted) if objective.loss == "softmax" else NOT_NOTED
         self._bounds = np.ones_like(self._noted)
         self._movement: Movement | None = None
 
@@ -107,7 +108,7 @@ class Skew:
 
     def learn(self, slots: np.ndarray, units: Slices) -> None:
         """Note the shares in some bins, from the sums of their units."""
-        are_amounts = self._search.quantity is not None
+        are_amounts = self._objective.is_of_quantity
         _note_skew(slots, units, self._stride, are_amounts, self._n_units, self._noted, self._least)
 
     def follow(self, step: Step, counts: np.ndarray | None) -> None:
@@ -122,7 +123,7 @@ class Skew:
         if self._movement is not None:  # no search has read the integers since the last step
             self._noted[:] = np.inf
         known_counts = None if counts is None else counts.tolist()
-        known = movement_of(step.factors, known_counts, self._search)
+        known = movement_of(step.factors, known_counts, self._objective)
         self._movement = Movement(
             _positive_first(known.most),
             _positive_first(known.of_majority),

@@ -26,7 +26,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.ahead import DISCRETE, NEWTON, REAL
-from gpustump.engines.contract import Cut, Search
+from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.cpu.split.cut_scores import (
@@ -61,6 +61,7 @@ from gpustump.engines.cpu.split.sample_rows import (
 from gpustump.engines.cpu.split.split_scores import gain, minus_root
 from gpustump.engines.cpu.table.columns import NARROW_BINS, aligned
 from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import ranges
 
 _ELEMENTS_AT_ONCE, _ADDITIONS_AT_ONCE = 2**19, 2**23
@@ -237,22 +238,23 @@ class SortedSearch:
     Parameters
     ----------
     table : SortedTable
-    search : Search
+    objective : Objective
     first : ndarray (n_outputs, n_samples) of int64
         First integers of the run's samples; only their signs are used.
     """
 
-    def __init__(self, table: SortedTable, search: Search, first: np.ndarray) -> None:
-        self._table, self._search = table, search
+    def __init__(self, table: SortedTable, objective: Objective, first: np.ndarray) -> None:
+        self._table, self._objective = table, objective
         self._rows = Rows.empty(first if table.has_bins else first[:1, :0])
         if table.has_bins:
             least = _ADDITIONS_AT_ONCE // len(self._rows.rows)
         else:
-            least = _ELEMENTS_AT_ONCE // (table.n_samples * search.n_outputs)
+            least = _ELEMENTS_AT_ONCE // (table.n_samples * objective.n_outputs)
         n_columns = len(table.columns.begin) - 1
         least = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
         self._rooms = {
-            part: Room.empty(table, search.n_outputs, part[0]) for part in ranges(n_columns, least)
+            part: Room.empty(table, objective.n_outputs, part[0])
+            for part in ranges(n_columns, least)
         }
 
     @property
@@ -265,8 +267,8 @@ class SortedSearch:
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
-        search, kind = self._search, KINDS[self._search.votes]
-        l2, directions = float(search.l2), search.directions
+        objective, kind = self._objective, KINDS[self._objective.gain]
+        l2, directions = float(objective.l2), objective.directions
         constant = constant_key(totals, kind, l2)
         round_ = Round(*terms, totals, constant, kind, l2, directions)
         if self._table.has_bins:

@@ -27,7 +27,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.ahead import DISCRETE, NEWTON
-from gpustump.engines.contract import Cut, Search
+from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.split.cut_scores import (
@@ -44,6 +44,7 @@ from gpustump.engines.cpu.split.cut_scores import (
 from gpustump.engines.cpu.split.cut_sums import position_of
 from gpustump.engines.cpu.split.sorted_splits import Best, Round, is_better
 from gpustump.engines.cpu.table.sparse_table import SparseSorted
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import ranges
 
 _SAMPLES_AT_ONCE, _ENTRIES_AT_ONCE = 2**15, 2**16
@@ -147,14 +148,14 @@ class SparseSearch:
     Parameters
     ----------
     table : SparseSorted
-    search : Search
+    objective : Objective
     """
 
-    def __init__(self, table: SparseSorted, search: Search) -> None:
-        self._table, self._search, self._kind = table, search, KINDS[search.votes]
+    def __init__(self, table: SparseSorted, objective: Objective) -> None:
+        self._table, self._objective, self._kind = table, objective, KINDS[objective.gain]
         n_listed, n_threads = table.n_listed, table.team.size
-        self._rows = np.zeros((search.n_outputs, table.n_samples, 2), dtype=np.int64)
-        self._totals = np.zeros((search.n_outputs, 2), dtype=np.int64)
+        self._rows = np.zeros((objective.n_outputs, table.n_samples, 2), dtype=np.int64)
+        self._totals = np.zeros((objective.n_outputs, 2), dtype=np.int64)
         self._features = np.flatnonzero(n_listed)  # others have no cut
         self._bounds = Bounds.empty(table, self._features, keeps=self._kind == NEWTON)
         self._found: int | None = None  # the feature of the last split
@@ -170,10 +171,10 @@ class SparseSearch:
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
-        search, kind, team = self._search, self._kind, self._table.team
-        l2 = float(search.l2)
+        objective, kind, team = self._objective, self._kind, self._table.team
+        l2 = float(objective.l2)
         constant = constant_key(totals, kind, l2)
-        round_ = Round(*terms, totals, constant, kind, l2, search.directions)
+        round_ = Round(*terms, totals, constant, kind, l2, objective.directions)
         if self._is_searching:
             self._bounds.roots[:] = np.inf  # some may not have followed the samples
         self._is_searching = True

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.contract import Cut, Search, Step, constant_cut, with_signs
+from gpustump.engines.contract import Cut, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
 from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
 from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Evaluator, SumsSource
@@ -21,6 +21,7 @@ from gpustump.engines.cpu.split.slices import NO_SPREAD, UNKNOWN, Slices
 from gpustump.engines.cpu.split.spread import note_spread
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.monotone import smoothing_of
+from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.engines.worth_of_split import exact_score_of
@@ -66,17 +67,17 @@ class SplitSearch:
     ----------
     layout : BinLayout
     counts : Counts
-    search : Search
+    objective : Objective
     team : Team
     """
 
-    def __init__(self, layout: BinLayout, counts: Counts, search: Search, team: Team) -> None:
-        self._layout, self._counts, self._search = layout, counts, search
+    def __init__(self, layout: BinLayout, counts: Counts, objective: Objective, team: Team) -> None:
+        self._layout, self._counts, self._objective = layout, counts, objective
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
-        has_shares = search.quantity is None or counts.are_amounts
-        self._skew = Skew(layout, search) if has_shares else None
-        self._evaluator = Evaluator.of(search, counts.least, are_amounts=counts.are_amounts)
+        has_shares = not objective.is_of_quantity or counts.are_amounts
+        self._skew = Skew(layout, objective) if has_shares else None
+        self._evaluator = Evaluator.of(objective, counts.least, are_amounts=counts.are_amounts)
         self._team = team
         self._found: tuple[Cut, np.ndarray] | None = None
 
@@ -99,7 +100,7 @@ class SplitSearch:
             skew, learn = self._skew.bounds(bins.sums, bins.off, expected), self._skew.learn
         constant = self._constant(totals.tolist())
         evaluator = self._evaluator
-        if self._search.monotone is not None:
+        if self._objective.monotone is not None:
             evaluator = evaluator.smoothed(smoothing_of(int(totals[0, 1]), self._counts.n_samples))
         found = BestSplit(source, evaluator, constant, self._team)
 
@@ -136,11 +137,11 @@ class SplitSearch:
         if self._skew is None:
             self._found = None
             return None
-        if self._search.has_signs:
+        if self._objective.has_signs:
             sums = None
         if step.cut is not None and sums is not None:
             counts = counts_of_regions(self._counts.n_samples, self._counts.n_missing, step.cut)
-            move = Move.of(step, counts, sums, self._search)
+            move = Move.of(step, counts, sums, self._objective)
             known = None if move is None else (counts, move)
         self._found = None
         self._skew.follow(step, None if known is None else known[0])
@@ -148,10 +149,10 @@ class SplitSearch:
 
     def _constant(self, totals: Sequence[Sequence[int]]) -> Cut:
         """The constant, which leaves all samples together."""
-        if self._search.has_signs:
+        if self._objective.has_signs:
             return constant_cut(totals[0][0])
         nothing = [(0, 0)] * len(totals)
-        return Cut(0, None, 0, 0, exact_score_of([totals, nothing, nothing], self._search))
+        return Cut(0, None, 0, 0, exact_score_of([totals, nothing, nothing], self._objective))
 
     def _offer_apart(self, found: BestSplit, edges: Edges, constant: float) -> None:
         """Offer the thresholds above all values, which separate all values from the missing ones.
@@ -168,7 +169,7 @@ class SplitSearch:
         nothing = np.zeros(len(both), dtype=np.int64)
         empty = Sums(nothing, nothing)
         outputs = zip(present, [empty] * len(present), missing, strict=True)
-        scores = score_of_outputs(worth_of(self._search), outputs)
+        scores = score_of_outputs(worth_of(self._objective), outputs)
         best = int(np.argmax(scores))
         if scores[best] > constant:
             feature = int(features[both[best]])
@@ -178,7 +179,7 @@ class SplitSearch:
 
     def _outputs(self, planes: Sequence[Any] | np.ndarray) -> list[Sums]:
         """For each output the sums of the first and of the second integers, from planes."""
-        if self._search.has_second:
+        if self._objective.has_hessians:
             return [
                 Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3])
                 for k in range(0, len(planes), 4)
@@ -198,7 +199,7 @@ class SplitSearch:
         on_left = left()
         parts = (on_left, present - on_left, missing)
         found = np.asarray([self._outputs(own) for own in parts])
-        return with_signs(cut, found, self._search) if self._search.has_signs else cut, found
+        return with_signs(cut, found, self._objective) if self._objective.has_signs else cut, found
 
 
 def _note_spread(spread: np.ndarray, slots: np.ndarray, units: Slices) -> None:
