@@ -360,7 +360,7 @@ class KernelPairRun:
     units : ndarray (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
     loss : str
-        As `Search.loss` names it.
+        As `Objective.loss` names it.
     beginning : Beginning
         As `reference.state.loss_of` takes it.
     """
