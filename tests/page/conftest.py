@@ -36,9 +36,10 @@ class Browser:
 
     def element(self, path: str) -> Any:
         """The first element that is shown; `path` is an XPath."""
-        found = [own for own in self.driver.find_elements("xpath", path) if own.is_displayed()]
-        assert found, path
-        return found[0]
+        for found in self.driver.find_elements("xpath", path):
+            if found.is_displayed():
+                return found
+        raise AssertionError(f"nothing is shown at {path}")
 
     def check(self) -> None:
         """Nothing was logged: no error of a script, and nothing that the policy refused."""

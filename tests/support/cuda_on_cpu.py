@@ -35,8 +35,7 @@ FLAGS = (
 
 PROBE = """
 #include <atomic>
-#include <barrier>
-extern "C" int probe() { int x = 0; std::barrier b(1); return std::atomic_ref(x).fetch_add(1); }
+extern "C" int probe() { int x = 0; return std::atomic_ref(x).fetch_add(1); }
 """
 
 MAIN = """
