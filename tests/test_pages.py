@@ -25,7 +25,11 @@ def python_blocks(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/start.md"])
+def test_the_readme_and_the_first_page_of_the_site_have_the_same_examples():
+    assert {*python_blocks(README)} == {*python_blocks(ROOT / "docs" / "index.md")}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
 def test_the_python_examples_run_in_order(tmp_path, monkeypatch, capsys, page):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -219,7 +219,7 @@ def test_an_overview_has_the_records_rounds_or_the_sizes_of_votes(fitted, name):
     assert ax.get_ylabel().startswith(what)
     assert ("half the range" in alone.get_ylabel()) is (name != "discrete")
     for one in (ax, alone):
-        one.figure.get_figure(root=True).canvas.draw()
+        one.figure.get_figure(root=True).draw_without_rendering()
         name, axes = one.yaxis.label.get_window_extent(), one.get_window_extent()
         assert name.height < 1.1 * axes.height
 

@@ -50,7 +50,7 @@ def saved(figure: Figure) -> bytes:
 def overlaps(figure: Figure, dpi: int = 150) -> list[tuple[str, str]]:
     """Pairs of upright or level texts that overlap: labels, ticks in view, notes."""
     figure.set_dpi(dpi)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     shown = [text for text in _texts(figure) if text.get_text() and text.get_rotation() % 90 == 0]
     boxes = [(text.get_text(), text.get_window_extent()) for text in shown]
     return [

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,13 @@ class EngineUnderTest:
         return backend is not None and backend.kernels == "reference" and backend.name != "numpy"
 
     @property
+    def lacks(self) -> Collection[str]:
+        """Dtypes that it does not take; SciPy has no sparse matrices of float16."""
+        if self.backend is not None:
+            return self.backend.lacks
+        return ("float16",) if self.name == "sparse" else ()
+
+    @property
     def has_many_ways(self) -> bool:
         return self.name in ("cluster", "coded", "cuda") and not FIRST_WAY_ONLY
 
@@ -123,8 +130,8 @@ class EngineUnderTest:
     def skip_if_unusable(self, dtype: str = "float64") -> None:
         if reason := self.reason():
             pytest.skip(reason)
-        if self.backend is not None and dtype in self.backend.lacks:
-            pytest.skip(f"{self.backend.name} has no {dtype}")
+        if dtype in self.lacks:
+            pytest.skip(f"{self.name} has no {dtype}")
 
     def __str__(self) -> str:
         return self.name
@@ -207,18 +214,13 @@ def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Itera
 
 
 def sparse(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
-    """The table as a sparse one, in few parts and in many; by the reference, too.
-
-    SciPy has no matrices of float16, and sparse tables have no categories.
-    """
+    """The table as a sparse one, in few parts and in many; by the reference, too."""
     import scipy.sparse
 
     from gpustump.data.tables import check_table
     from gpustump.engines.cpu.engine import SPARSE
     from gpustump.engines.cpu.split import sparse_splits
 
-    if X.dtype == np.float16 or categorical:
-        return
     table = check_table(scipy.sparse.csr_array(X))
     yield "sparse", as_routed(SPARSE, table, rows, 1)
     with pytest.MonkeyPatch.context() as patch:
