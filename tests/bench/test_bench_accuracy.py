@@ -7,7 +7,7 @@ from argparse import Namespace
 import numpy as np
 import pytest
 from fake_estimators import Slow
-from made_up import cells, report, scored
+from made_up import cells, report, scored, whole_runs
 from sklearn.metrics import brier_score_loss, log_loss, mean_gamma_deviance, mean_poisson_deviance
 from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -133,7 +133,11 @@ def test_contenders_stop_early_and_learn_by_the_loss_they_are_given(name):
         assert number_scores(model, table, table, loss)["error"] < 0.7, loss
 
 
-@pytest.mark.parametrize("name", TABLES)
+LARGE = {"flights", "lending_club", "mushroom", "splice"}
+"""Tables that take as long to read as all others together."""
+
+
+@pytest.mark.parametrize("name", [*map(whole_runs(*TABLES.keys() - LARGE), TABLES)])
 def test_every_table_is_of_its_kind_and_no_feature_tells_the_answer(name):
     source = TABLES[name]
     try:
