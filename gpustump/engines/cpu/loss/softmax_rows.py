@@ -209,7 +209,8 @@ def _multiply_rows(rows, regions, factors, start, totals):  # type: ignore[no-un
         total = 0.0  # adding to 0 changes no product
         for k in range(rows.n_outputs):
             total += own[np.uint64(t * width + k)]
-        totals[VECTOR * t : VECTOR * (t + 1)] = total
+        for k in range(VECTOR):  # an assignment to a slice takes longer
+            totals[np.uint64(VECTOR * t + k)] = total
     for t in range(len(regions)):
         for k in range(0, width, VECTOR):
             _divide(own, np.uint64(t * width + k), totals, np.uint64(VECTOR * t))
