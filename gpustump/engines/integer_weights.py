@@ -34,8 +34,11 @@ LEAST_PRODUCT = 2.0**-1000
 sum: a normal number, far below `FLOOR`. The largest product of a sample is at least `FLOOR`, since
 the largest factor of its region is 1."""
 
-_NEAR_A_POWER = 2.0**-48
+NEAR_A_POWER = 2.0**-48
 """More than the relative error of `halvings_if_certain`, with that of the bound it is given."""
+
+FEWEST_HALVINGS = 1 - TOP.bit_length()
+"""Weights that small all count as one unit."""
 
 
 @dataclass(frozen=True)
@@ -218,18 +221,18 @@ def halvings_if_certain(bound: float, n_integers: int) -> int | None:
     None if the results for these bounds may differ.
     """
     fraction, halvings = math.frexp(bound / (TOP - 2 * n_integers))
-    if not 0.5 + _NEAR_A_POWER < fraction < 1.0 - _NEAR_A_POWER:
+    if not 0.5 + NEAR_A_POWER < fraction < 1.0 - NEAR_A_POWER:
         return None
-    return max(halvings, -TOP.bit_length() + 1)
+    return max(halvings, FEWEST_HALVINGS)
 
 
 def _halvings(bound: int, scale: int, n_samples: int) -> int:
     """The least k for which weights of sum bound / scale, over 2**k, round up to a sum below 2**62.
 
-    It is never below -62: weights that small all count as one unit.
+    It is never below `FEWEST_HALVINGS`.
     """
     limit = (TOP - 2 * n_samples) * scale  # rounding adds less than 1 to each, the floor far less
-    halvings = max(bound.bit_length() - limit.bit_length() - 1, -TOP.bit_length() + 1)
+    halvings = max(bound.bit_length() - limit.bit_length() - 1, FEWEST_HALVINGS)
     while bound << max(0, -halvings) > limit << max(0, halvings):
         halvings += 1
     return halvings

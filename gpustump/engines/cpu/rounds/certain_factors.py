@@ -26,16 +26,11 @@ from gpustump.engines.cpu.rounds.exact_powers import (
     two_floats,
 )
 from gpustump.engines.cpu.runtime.compiling import inner
-from gpustump.engines.integer_weights import TOP
+from gpustump.engines.integer_weights import FEWEST_HALVINGS, NEAR_A_POWER, TOP
 from gpustump.learners.hypothesis import FIRST
 
 _DOUBT = 2.0**-72
 """More than the relative error of the sum of products in `_new_weight`, and of its quotient."""
-
-_NEAR_A_POWER = 2.0**-48
-"""As in `integer_weights.halvings_if_certain`."""
-
-_FEWEST_HALVINGS = 1 - TOP.bit_length()
 
 
 @inner("void(float64[:, ::1], Powers, float64[:, :, ::1])")
@@ -81,9 +76,9 @@ def _new_weight(sums, votes, tables):  # type: ignore[no-untyped-def]
 def _halvings(bound, n_integers):  # type: ignore[no-untyped-def]
     """What `integer_weights.halvings_if_certain` returns; a large number in place of None."""
     fraction, halvings = math.frexp(bound / float(TOP - 2 * n_integers))
-    if not 0.5 + _NEAR_A_POWER < fraction < 1.0 - _NEAR_A_POWER:
+    if not 0.5 + NEAR_A_POWER < fraction < 1.0 - NEAR_A_POWER:
         return TOP
-    return max(np.int64(halvings), _FEWEST_HALVINGS)
+    return max(np.int64(halvings), FEWEST_HALVINGS)
 
 
 @inner("float64(int64[:, :, ::1], float64[:, ::1], Whole, boolean, Powers, float64[:, :, ::1])")

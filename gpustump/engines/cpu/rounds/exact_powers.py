@@ -2,7 +2,10 @@
 
 The factor of a vote is defined as the float64 nearest to exp(x), where x is a whole multiple of
 `VOTE_UNIT`. `boosting.votes.newton.factors_of` computes it with Python's whole numbers; here it is
-computed as the sum of two floats, so that rounds ahead need no Python.
+computed as the sum of two floats, so that rounds ahead need no Python. Each has the form that is
+fast there: kernels have no integers of more than 64 bits, and to Python two floats are some sixty
+operations (exp(x) and exp(-x): 6.8 microseconds, and 2.0 in whole numbers). Both leave the last
+digits to 50 decimal digits if in doubt, so they give the same float64.
 
 x is i + k/256 + t with t from 0 to 1/256. exp(i) and exp(k/256) come from tables, which the host
 computes by decimal arithmetic. exp(t) is 1 + t + t**2 / 2, computed without loss, plus the rest of
