@@ -7,9 +7,6 @@ from collections.abc import Iterator
 import pytest
 from forked_runs import KERNELS, LOADED, Forked, forked
 
-NO_SPARE_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
-"""With these, the memory of larger arrays comes from the system, not from what was freed before."""
-
 
 @pytest.fixture(scope="session")
 def without_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
@@ -22,6 +19,5 @@ def without_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked
 def with_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
     """The kernels are loaded, too."""
     pytest.importorskip("numba")
-    streams, loads = tmp_path_factory.mktemp("streams"), f"{LOADED}\n{KERNELS}"
-    with forked(streams, loads, "coded", **NO_SPARE_MEMORY) as found:
+    with forked(tmp_path_factory.mktemp("streams"), f"{LOADED}\n{KERNELS}", "coded") as found:
         yield found

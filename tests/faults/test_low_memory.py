@@ -6,18 +6,22 @@ It is never a crash or a hang. The limit is the system's own, on a process's add
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fault_counts import count
-from forked_runs import COMMAND, Forked, forks
+from forked_runs import COMMAND, KERNELS, LOADED, Forked, forked, forks
 
 pytest.importorskip("numba")
 pytestmark = [
     forks,
     pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the limit does not bind"),
 ]
+
+NO_SPARE_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
+"""With these, the memory of larger arrays comes from the system, not from what was freed before."""
 
 LIMITED = """
 import os, resource, sys
@@ -57,9 +61,10 @@ print(first is not None)
 
 
 @pytest.fixture(scope="module")
-def expected(with_kernels: Forked, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What a fit prints that has all the memory it wants."""
-    return with_kernels.run(tmp_path_factory.mktemp("unlimited"), program=UNLIMITED).out
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
+    streams, loads = tmp_path_factory.mktemp("streams"), LOADED + "\n" + KERNELS
+    with forked(streams, loads, "coded", **NO_SPARE_MEMORY) as found:
+        yield found
 
 
 def with_room(folder: Path, megabytes: float) -> Path:
@@ -69,8 +74,9 @@ def with_room(folder: Path, megabytes: float) -> Path:
     return room
 
 
-def fits_at(runs: Forked, folder: Path, limits: list[float], expected: str) -> list[bool]:
+def fits_at(runs: Forked, folder: Path, limits: list[float]) -> list[bool]:
     """Which limits are enough for a fit; each fit, and the one after it, is right or refused."""
+    expected = runs.run(folder, program=UNLIMITED).out
     found = []
     for megabytes in limits:
         ended = runs.run(with_room(folder, megabytes), program=TWICE)
@@ -82,32 +88,30 @@ def fits_at(runs: Forked, folder: Path, limits: list[float], expected: str) -> l
     return found
 
 
-def test_a_fit_with_too_little_memory_is_a_memory_error_and_the_next_one_works(
-    with_kernels, expected, tmp_path
-):
+def test_a_fit_with_too_little_memory_is_a_memory_error_and_the_next_one_works(runs, tmp_path):
     limits = np.concatenate([[1], np.geomspace(2, 300, count(3, 40))]).tolist()
-    enough = fits_at(with_kernels, tmp_path, limits, expected)
+    enough = fits_at(runs, tmp_path, limits)
     assert (enough[0], enough[-1]) == (False, True)
 
 
-def test_where_the_kernels_have_no_room_the_reference_trains(without_kernels, expected, tmp_path):
+def test_where_the_kernels_have_no_room_the_reference_trains(without_kernels, tmp_path):
     limits = np.linspace(20, 900, count(2, 20)).tolist()
-    assert fits_at(without_kernels, tmp_path, limits, expected)[-1]
+    assert fits_at(without_kernels, tmp_path, limits)[-1]
 
 
-def test_a_command_with_too_little_memory_is_one_line(with_kernels, tmp_path):
+def test_a_command_with_too_little_memory_is_one_line(runs, tmp_path):
     draw = np.random.default_rng(0)
     X = draw.normal(size=(30_000, 12))
     table = tmp_path / "t.npz"
     np.savez(table, X=X, y=(X[:, 0] > 0).astype(int))
     train = ("train", table, "--target", "y", "--rounds", 5)
-    assert with_kernels.run(tmp_path, *train, "--quiet").code == 0
+    assert runs.run(tmp_path, *train, "--quiet").code == 0
     predict = ("predict", tmp_path / "model.json", table, "-o", "result.csv")
     codes = []
     for megabytes in np.geomspace(0.5, 200, count(3, 30)).tolist():
         folder = with_room(tmp_path, megabytes)
         for arguments, name in (((*train, "--quiet"), "model.json"), (predict, "result.csv")):
-            ended = with_kernels.run(folder, *arguments, program=LIMITED + COMMAND)
+            ended = runs.run(folder, *arguments, program=LIMITED + COMMAND)
             codes.append(ended.code)
             files = [path.name for path in folder.iterdir()]
             if ended.code == 0:
