@@ -42,7 +42,8 @@ class VoteRule(NamedTuple):
 
     In units of `VOTE_UNIT` a vote is the whole number nearest to
 
-    - scale * first / (second + l2) for Newton votes, with the quotient limited to +-largest_step;
+    - scale * gradient / (hessian + l2) for Newton votes, with the quotient limited to
+    +-largest_step;
       see `boosting.votes.newton`;
     - scale * ln(x / y) for other votes. For real ones x and y are the weights of both labels in a
       region, for discrete ones the weights that the regions' signs get right and wrong; see
@@ -193,7 +194,7 @@ class MadeRounds:
     sides : ndarray (n_rounds, N_NUMBERS) of uint8
         For sets of categories, as `OfferedCuts.sides`; (n_rounds, 0) if no feature is categorical.
     weights : ndarray (n_rounds,) of int64
-        The sum of the second integers of all samples and outputs before the round.
+        The sum of the Hessians of all samples and outputs before the round.
     normalisers : ndarray (n_rounds,) of float64
         Z, as in `boosting.votes.votes.RegionRound`; 1 for Newton votes.
     """

@@ -1,6 +1,6 @@
 """The best set of categories: which of them a split sends left, for every kind of votes.
 
-A round has exact integer sums for each category c and output: A_c of the first integers, B_c of the
+A round has exact integer sums for each category c and output: A_c of the gradients, B_c of the
 second ones. A split sends a set of categories left and the others right. The search returns the set
 whose split is worth most (`worth`).
 
@@ -139,7 +139,7 @@ class CategorySums(NamedTuple):
     ----------
     feature : int
     by_number : ndarray (n_outputs, 2, N_NUMBERS) of int64
-        For each output and category the sums of the first and of the second integers.
+        For each output and category the sums of the gradients and of the Hessians.
     """
 
     feature: int
@@ -324,30 +324,30 @@ def _orders(sums: np.ndarray, has_group: np.ndarray) -> np.ndarray:
     are in the order of the ratios if they are further apart than their roundings. In rows where
     some are not, the ratios are compared exactly.
     """
-    first, second = sums[:, 0], np.maximum(sums[:, 1], 1)
-    ratios = np.where(has_group, first / second, _BEHIND)
+    gradient, hessian = sums[:, 0], np.maximum(sums[:, 1], 1)
+    ratios = np.where(has_group, gradient / hessian, _BEHIND)
     orders = np.argsort(ratios, axis=1, kind="stable")
     ranked = ratios[np.arange(len(ratios))[:, np.newaxis], orders]
     size = np.maximum(np.abs(ranked[:, 1:]), np.abs(ranked[:, :-1]))
     is_near = (np.diff(ranked, axis=1) <= size * _ROUNDINGS) & (size > 0) & has_group[:, 1:]
     for row in np.flatnonzero(is_near.any(axis=1)).tolist():
         n_groups = int(has_group[row].sum())
-        own = (part[row, :n_groups].tolist() for part in (first, second))
+        own = (part[row, :n_groups].tolist() for part in (gradient, hessian))
         orders[row, :n_groups] = _exact_order(*own)
     return orders
 
 
-def _exact_order(first: list[int], second: list[int]) -> list[int]:
+def _exact_order(gradient: list[int], hessian: list[int]) -> list[int]:
     """The order of one row's groups, by exact ratios."""
-    ratios = [(a << _RATIO_BITS) // b for a, b in zip(first, second, strict=True)]
+    ratios = [(a << _RATIO_BITS) // b for a, b in zip(gradient, hessian, strict=True)]
     return sorted(range(len(ratios)), key=ratios.__getitem__)
 
 
 def _apart(present: np.ndarray, missing: np.ndarray, objective: Objective) -> np.ndarray:
     """The score of the split of all categories from missing values, for each feature.
 
-    Below all scores if no value is missing, or if a constant is as good. Each sample's second
-    integer is at least 1, so the sums tell which regions are empty.
+    Below all scores if no value is missing, or if a constant is as good. Each sample's Hessian
+    is at least 1, so the sums tell which regions are empty.
     """
     nothing = np.zeros_like(present)
 

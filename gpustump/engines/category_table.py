@@ -39,7 +39,7 @@ class SummingState(State, Protocol):
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """This round's sums over each category: (n_columns, n_outputs, 2, N_NUMBERS) of int64.
 
-        The third axis holds the sums of the first and of the second integers. On the last axis,
+        The third axis holds the sums of the gradients and of the Hessians. On the last axis,
         place `NO_CATEGORY` has the sums over the samples without a category.
         """
 
@@ -153,7 +153,7 @@ class CategoryState:
         return self._inner.weights
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
         return self._inner.smallest_weight()
 
     def best_cut(self) -> Cut:

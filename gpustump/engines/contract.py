@@ -140,10 +140,10 @@ class Totals(NamedTuple):
     Attributes
     ----------
     signed : int
-        The sum of the first integers of all outputs. For discrete and real votes they are the
+        The sum of the gradients of all outputs. For discrete and real votes they are the
         weights, each with its label's sign.
     weight : int
-        The sum of the second integers of all outputs. For discrete and real votes they are the
+        The sum of the Hessians of all outputs. For discrete and real votes they are the
         weights.
     error : int
         The weight, in the first round's integers, of the samples that the score gets wrong. For a
@@ -249,7 +249,7 @@ class Beginning(NamedTuple):
 
 
 RegionSums = Sequence[Sequence[Sequence[int]]]
-"""For each region and output the sums of the first and of the second integers of its samples, as
+"""For each region and output the sums of the gradients and of the Hessians of its samples, as
 Python's own numbers, whose products do not overflow: what `tolist` makes of an engine's sums."""
 
 
@@ -264,11 +264,11 @@ class State(Protocol):
     def weights(self) -> Array:
         """Float64 weights (n_samples,), or (n_samples, n_outputs) for more outputs than one.
 
-        The second integers are these, rounded up.
+        The Hessians are these, rounded up.
         """
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
 
     def best_cut(self) -> Cut:
         """The largest cut of this round's integers, in the order of `Cut`."""
@@ -276,7 +276,7 @@ class State(Protocol):
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis, found here or elsewhere.
 
-        (n_regions, n_outputs, 2) of int64: the sums of the first and of the second integers.
+        (n_regions, n_outputs, 2) of int64: the sums of the gradients and of the Hessians.
         """
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:

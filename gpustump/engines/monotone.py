@@ -7,11 +7,11 @@ for missing values is not constrained. Nor are cuts with an empty right region: 
 threshold above all values.
 
 With signs, the left region of a cut must have the sign -1 where the constraint is 1, and +1 where
-it is -1; where signs follow from sums, the sums of the first integers are in order. Other votes
+it is -1; where signs follow from sums, the sums of the gradients are in order. Other votes
 grow with a *level* of the region, a float64 number computed from its sums:
 
     real      (P + s) / (N + s), with the smoothing s = weight / (2 n_samples)
-    newton    first / (second + l2)
+    newton    gradient / (hessian + l2)
 
 where every operation is one of IEEE arithmetic, in this order: convert to float64, add, divide. So
 all engines allow the same cuts. A cut is allowed if the levels of left and right are in order, or
@@ -77,14 +77,14 @@ def limit_of(objective: Objective, weight: int, n_samples: int) -> Limit | None:
     ----------
     objective : Objective
     weight : int
-        The sum of all second integers.
+        The sum of all Hessians.
     n_samples : int
     """
     if objective.monotone is None:
         return None
     directions = np.asarray(objective.monotone, dtype=np.int8)
     if objective.gain == "discrete":
-        return Limit(lambda sums: sums.first, directions)
+        return Limit(lambda sums: sums.gradient, directions)
     if objective.gain == "real":
         return Limit(_Odds(smoothing_of(weight, n_samples)), directions)
     return Limit(_NewtonStep(objective.l2), directions)
@@ -114,14 +114,16 @@ def is_allowed(feature: int, sums: RegionSums, totals: Totals, objective: Object
 
 def _odds_of(sums: Sequence[int], smoothing: float) -> float:
     """The level of real votes, from Python's own numbers."""
-    first, second = sums
-    return (float((second + first) >> 1) + smoothing) / (float((second - first) >> 1) + smoothing)
+    gradient, hessian = sums
+    return (float((hessian + gradient) >> 1) + smoothing) / (
+        float((hessian - gradient) >> 1) + smoothing
+    )
 
 
 def _newton_step_of(sums: Sequence[int], l2: float) -> float:
     """The level of Newton votes, from Python's own numbers."""
-    first, second = sums
-    return float(first) / max(float(second) + l2, 1.0)
+    gradient, hessian = sums
+    return float(gradient) / max(float(hessian) + l2, 1.0)
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,10 @@ class _Odds:
     smoothing: float
 
     def __call__(self, sums: Sums) -> Array:
-        positive, negative = (sums.second + sums.first) >> 1, (sums.second - sums.first) >> 1
+        positive, negative = (
+            (sums.hessian + sums.gradient) >> 1,
+            (sums.hessian - sums.gradient) >> 1,
+        )
         below = _float(negative) + self.smoothing
         # Sums below 0 occur after a feature's last value only, where there is no cut.
         below = arrays.namespace_of(below).maximum(below, arrays.scalar(self.smoothing, below))
@@ -145,9 +150,9 @@ class _NewtonStep:
     l2: float
 
     def __call__(self, sums: Sums) -> Array:
-        xp, below = arrays.namespace_of(sums.first), _float(sums.second) + self.l2
-        # Only an empty region has a second sum below 1; its first sum is 0.
-        return _float(sums.first) / xp.maximum(below, arrays.scalar(1.0, below))
+        xp, below = arrays.namespace_of(sums.gradient), _float(sums.hessian) + self.l2
+        # Only an empty region has a Hessian below 1; its first sum is 0.
+        return _float(sums.gradient) / xp.maximum(below, arrays.scalar(1.0, below))
 
 
 def _float(x: Array) -> Array:

@@ -49,7 +49,7 @@ class Movement(NamedTuple):
         Whether the samples of other regions all gain weight relative to the majority, or all lose
         it. If not, or if that is not known, only the bound `most` holds.
     low, high : ndarray of float64
-        The least and the largest factor by which a sum of first integers changes if all samples are
+        The least and the largest factor by which a sum of gradients changes if all samples are
         of the majority; under a softmax, whatever the samples are. Both are 0 if that is not known.
     """
 
@@ -109,7 +109,7 @@ def movement_of(
 def _extremes(
     taken: Sequence[OutputFactors], output: int, label: int, objective: Objective
 ) -> tuple[float, float]:
-    """The least and the largest factor of first integers, in regions with these factors."""
+    """The least and the largest factor of gradients, in regions with these factors."""
     own = [region[output][label] for region in taken]
     if objective.loss in ("exponential", "poisson", "gamma"):
         return min(own), max(own)

@@ -5,7 +5,7 @@ combination of the features' bins. A cut (a, b) parts the samples into four regi
 first feature's bin is below a, and whether the second one's is below b. Running sums along both
 axes give the sums over the regions of every cut at once, as they do along one axis for a stump.
 
-A cut's score is that of Newton votes, first**2 / (second + l2), over four regions in place of
+A cut's score is that of Newton votes, gradient**2 / (hessian + l2), over four regions in place of
 three. The parts of opposite regions are added, then both sums, then output after output; so a score
 does not depend on which feature is called the first. It is a float64 number, defined operation by
 operation, so every engine finds the same cut. Of equally good cuts the one with the lowest a is
@@ -56,7 +56,7 @@ def best_quadrants(cells: np.ndarray, l2: float, offered: np.ndarray | None = No
     Parameters
     ----------
     cells : ndarray (n_outputs, 2, k, m) of int64
-        The sums of the first and of the second integers over the pair's cells; k and m are 2 or
+        The sums of the gradients and of the Hessians over the pair's cells; k and m are 2 or
         more.
     l2 : float
         Lambda, in units of the integers.
@@ -67,7 +67,7 @@ def best_quadrants(cells: np.ndarray, l2: float, offered: np.ndarray | None = No
     first, second = below[:, :, :-1, -1:], below[:, :, -1:, :-1]
     both, total = below[:, :, :-1, :-1], below[:, :, -1:, -1:]
     regions = np.stack([both, first - both, second - both, total - first - second + both])
-    # An empty region's second sum is 0, and so is its first one. All others have 1 or more.
+    # An empty region's Hessian is 0, and so is its first one. All others have 1 or more.
     divisors = np.maximum(regions[:, :, 1].astype(np.float64) + l2, 1.0)
     gains = regions[:, :, 0].astype(np.float64) ** 2 / divisors
     of_outputs = (gains[0] + gains[3]) + (gains[1] + gains[2])

@@ -1,21 +1,22 @@
 """What a cut is worth: the scores, defined operation by operation.
 
-A run adds up two integers for each sample and output: `first`, signed, the first-order term, and
-`second`, not negative, the second-order term. A cut divides the samples into three regions: left,
+A run adds up two integers for each sample and output: `gradient`, signed, the first-order term, and
+`hessian`, not negative, the second-order term. A cut divides the samples into three regions: left,
 right and missing values. The score of a cut follows from the sums over its regions:
 
     discrete    sum over outputs of |first_left - first_right| + |first_missing|
                 the weight that the best signs get right less the weight that they get wrong
                 [Freund and Schapire 1997; for several outputs Kegl 2013]
     real        minus the sum over outputs and regions of sqrt(P * N), that is -Z/2, where
-                P = (second + first) / 2 is the weight of the samples with the label +1 and
-                N = (second - first) / 2 that of the others [Schapire and Singer 1999, section 4.1]
-    newton      sum over outputs and regions of first**2 / (second + l2): twice the decrease of the
+                P = (hessian + gradient) / 2 is the weight of the samples with the label +1 and
+                N = (hessian - gradient) / 2 that of the others [Schapire and Singer 1999, section
+                4.1]
+    newton      sum over outputs and regions of gradient**2 / (hessian + l2): twice the decrease of the
                 loss in a Newton step [Friedman, Hastie and Tibshirani 2000; Chen and Guestrin 2016]
 
 The discrete score is an integer. The other two are float64 numbers, defined by the order of their
 operations. First the sums are converted to float64. Then each region's part is computed: for real
-votes the root of a product, for Newton votes a square divided by second + l2. Then the parts of
+votes the root of a product, for Newton votes a square divided by hessian + l2. Then the parts of
 left and right are added, then that of missing, then output after output. No product is added to
 anything, so no compiler can contract two operations into one, and every library and device gets the
 same bits. Every engine computes these scores, or bounds of them; `worth_of_split` computes them for
@@ -38,8 +39,8 @@ from gpustump.engines.objective import Objective
 class Sums(NamedTuple):
     """Sums over a region, for one output: int64 arrays that broadcast against each other."""
 
-    first: Array
-    second: Array
+    gradient: Array
+    hessian: Array
 
 
 Worth = Callable[[Sums, Sums, Sums], Array]
@@ -69,8 +70,8 @@ def score_of_outputs(worth: Worth, outputs: Iterable[tuple[Sums, Sums, Sums]]) -
 
 
 def _agreement(left: Sums, right: Sums, missing: Sums) -> Array:
-    xp = arrays.namespace_of(left.first)
-    return xp.abs(left.first - right.first) + xp.abs(missing.first)
+    xp = arrays.namespace_of(left.gradient)
+    return xp.abs(left.gradient - right.gradient) + xp.abs(missing.gradient)
 
 
 def _minus_half_normaliser(left: Sums, right: Sums, missing: Sums) -> Array:
@@ -79,7 +80,7 @@ def _minus_half_normaliser(left: Sums, right: Sums, missing: Sums) -> Array:
 
 
 def _root_of_product(sums: Sums) -> Array:
-    positive, negative = (sums.second + sums.first) >> 1, (sums.second - sums.first) >> 1
+    positive, negative = (sums.hessian + sums.gradient) >> 1, (sums.hessian - sums.gradient) >> 1
     return square_root(_float(positive) * _float(negative))
 
 
@@ -93,10 +94,10 @@ class _NewtonGain:
         return (self._of_region(left) + self._of_region(right)) + self._of_region(missing)
 
     def _of_region(self, sums: Sums) -> Array:
-        xp, first = arrays.namespace_of(sums.first), _float(sums.first)
-        denominator = _float(sums.second) + self._l2
-        # Only an empty region has a second sum below 1; its first sum is 0.
-        return (first * first) / xp.maximum(denominator, arrays.scalar(1.0, denominator))
+        xp, gradient = arrays.namespace_of(sums.gradient), _float(sums.gradient)
+        denominator = _float(sums.hessian) + self._l2
+        # Only an empty region has a Hessian below 1; its first sum is 0.
+        return (gradient * gradient) / xp.maximum(denominator, arrays.scalar(1.0, denominator))
 
 
 def _float(x: Array) -> Array:

@@ -48,14 +48,15 @@ def _agreement(regions: _Pairs) -> int:
 
 def _minus_half_normaliser(regions: _Pairs) -> float:
     left, right, missing = (
-        math.sqrt(float((second + first) >> 1) * float((second - first) >> 1))
-        for first, second in regions
+        math.sqrt(float((hessian + gradient) >> 1) * float((hessian - gradient) >> 1))
+        for gradient, hessian in regions
     )
     return -((left + right) + missing)
 
 
 def _newton_gain(l2: float, regions: _Pairs) -> float:
     left, right, missing = (
-        float(first) * float(first) / max(float(second) + l2, 1.0) for first, second in regions
+        float(gradient) * float(gradient) / max(float(hessian) + l2, 1.0)
+        for gradient, hessian in regions
     )
     return (left + right) + missing

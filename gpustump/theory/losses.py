@@ -29,7 +29,7 @@ from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import RegionSums, Totals, sign_of
 from gpustump.engines.integer_weights import IntegerWeights, in_units, signed
-from gpustump.engines.reference.integers import second_of
+from gpustump.engines.reference.integers import hessian_of
 from gpustump.engines.reference.state import loss_of
 from gpustump.engines.worth import Sums, worth_of
 from gpustump.learners.hypothesis import regions
@@ -355,7 +355,7 @@ def split_scores(
     objective = found.objective()
     units = in_units(weights, objective.n_copies)
     (own,) = loss_of(labels, units, objective).integers().outputs
-    return _scores(Cuts.of(values), Sums(own.first, second_of(own)), found)
+    return _scores(Cuts.of(values), Sums(own.gradient, hessian_of(own)), found)
 
 
 def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
@@ -371,13 +371,13 @@ def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
     constant = float(worth(total, nothing, nothing)[0])
     at = _place_of_best(scores, constant, has_missing=len(cuts.missing) > 0)
     sums = _region_sums(left, right, missing, len(scores) - 1 if at is None else at)
-    totals = Totals(int(total.first[0]), int(total.second[0]), 0, 1, len(integers.first))
+    totals = Totals(int(total.gradient[0]), int(total.hessian[0]), 0, 1, len(integers.gradient))
     regions = votes.votes_of(together(sums) if at is None else sums, totals)
-    (first,), (second,), (of_missing,) = regions
+    (gradient,), (hessian,), (of_missing,) = regions
     best = VotedCut(
         math.inf if at is None else float(cuts.thresholds[at]),
         votes.recorded(constant if at is None else float(scores[at]), totals.weight),
-        (first, first, first) if at is None else (first, second, of_missing),
+        (gradient, gradient, gradient) if at is None else (gradient, hessian, of_missing),
         at is None,
     )
     return SplitScores(
@@ -407,7 +407,7 @@ def _place_of_best(scores: np.ndarray, constant: float, *, has_missing: bool) ->
 def _region_sums(left: Sums, right: Sums, missing: Sums, at: int) -> RegionSums:
     """The sums over the three regions of a cut, as Python's integers."""
     regions = [(left, at), (right, at), (missing, 0)]
-    return [[(int(sums.first[place]), int(sums.second[place]))] for sums, place in regions]
+    return [[(int(sums.gradient[place]), int(sums.hessian[place]))] for sums, place in regions]
 
 
 @dataclass(frozen=True)

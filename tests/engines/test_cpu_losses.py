@@ -20,7 +20,7 @@ from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import region_sums
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
-from gpustump.engines.reference.integers import Integers, picked_numbers, second_of
+from gpustump.engines.reference.integers import Integers, hessian_of, picked_numbers
 from gpustump.engines.reference.state import loss_of as reference_loss_of
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.split import Split
@@ -93,16 +93,16 @@ def is_wrong(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def checked_terms(terms, integers: Integers) -> None:
     for output, own in enumerate(integers.outputs):
-        assert np.array_equal(terms.first[output], own.first)
-        assert len(terms.second) == (0 if own.second is None else len(terms.first))
-        if own.second is not None:
-            assert np.array_equal(terms.second[output], own.second)
+        assert np.array_equal(terms.gradient[output], own.gradient)
+        assert len(terms.hessian) == (0 if own.hessian is None else len(terms.gradient))
+        if own.hessian is not None:
+            assert np.array_equal(terms.hessian[output], own.hessian)
 
 
 def sums_of(regions: np.ndarray, integers: Integers) -> list[list[list[int]]]:
     inside = [regions == number for number in range(N_REGIONS)]
     return [
-        [[int(x[own].sum()) for x in (of.first, second_of(of))] for of in integers.outputs]
+        [[int(x[own].sum()) for x in (of.gradient, hessian_of(of))] for of in integers.outputs]
         for own in inside
     ]
 
@@ -131,7 +131,7 @@ def test_every_number_is_the_references_in_every_round(objective, started, n_sam
                 wrong = reference.first_weights[is_wrong(scores, labels)]
                 assert sums.error == wrong.sum(), number
             assert np.array_equal(loss.weights, reference.weights)
-            least = min(int(second_of(own).min()) for own in integers.outputs)
+            least = min(int(hessian_of(own).min()) for own in integers.outputs)
             assert loss.smallest_weight() == least
             step = drawn_step(random, objective)
             regions = random.integers(0, N_REGIONS, size=n_samples).astype(np.uint8)

@@ -192,7 +192,7 @@ def test_integers_of_the_softmax_loss_stay_below_2_to_62_for_each_output():
                 region = np.zeros(n_samples, dtype=np.int64)
                 loss.advance(region, step.votes, step.factors)
                 for number, own in enumerate(loss.integers().outputs):
-                    assert (own.first * np.where(y == number, 1, -1) >= 1).all()
-                    assert own.second.min() >= 1
-                    assert int(np.abs(own.first).astype(object).sum()) < TOP
-                    assert int(own.second.astype(object).sum()) < TOP
+                    assert (own.gradient * np.where(y == number, 1, -1) >= 1).all()
+                    assert own.hessian.min() >= 1
+                    assert int(np.abs(own.gradient).astype(object).sum()) < TOP
+                    assert int(own.hessian.astype(object).sum()) < TOP

@@ -84,10 +84,10 @@ def found(problem: Problem, objective: Objective, block_bytes: int | None = None
         for own in problem.outputs
     ]
     if objective.has_signs:
-        first, second = outputs[0].first, outputs[0].second
+        first, second = outputs[0].gradient, outputs[0].hessian
         signed = SignedWeights(first, int(first.sum()), int(second.sum()))
         return best_stump(table, signed, objective.directions)
-    limit = limit_of(objective, sum(int(own.second.sum()) for own in outputs), len(problem.rows))
+    limit = limit_of(objective, sum(int(own.hessian.sum()) for own in outputs), len(problem.rows))
     return best_split(table, Integers.of(outputs), worth_of(objective), limit)
 
 
@@ -305,7 +305,7 @@ def bits(scores) -> list[int]:
 
 def regions_at(outputs: Outputs, number: int) -> Regions:
     def pair(own: Sums) -> Pair:
-        return int(own.first[number]), int(own.second[number])
+        return int(own.gradient[number]), int(own.hessian[number])
 
     return [(pair(left), pair(right), pair(missing)) for left, right, missing in outputs]
 
@@ -317,14 +317,14 @@ def test_scores_have_the_bits_of_pythons_own_floats_in_every_library(objective, 
         tuple(Sums(*(backend.asarray(part) for part in own)) for own in regions)
         for regions in outputs
     ]
-    with arrays.computing_on(here[0][0].first):
+    with arrays.computing_on(here[0][0].gradient):
         found = backend.to_numpy(added(here, objective))
     assert found.dtype == (np.int64 if objective.gain == "discrete" else np.float64)
     own = score_of(objective.gain, objective.l2)
     expected = [own(regions_at(outputs, number)) for number in range(N_RANDOM)]
     assert bits(found) == bits(np.asarray(expected, dtype=found.dtype))
     if objective.gain != "discrete":  # conversions round, and scores are not whole numbers
-        seconds = np.concatenate([own.second for regions in outputs for own in regions])
+        seconds = np.concatenate([own.hessian for regions in outputs for own in regions])
         assert (seconds > 2**53).sum() > 0.1 * N_RANDOM
         assert (seconds == 0).sum() > 10
         assert len(set(found.tolist())) > 0.99 * N_RANDOM

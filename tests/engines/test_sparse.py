@@ -119,9 +119,9 @@ def test_the_scan_finds_the_same_cut_on_every_library(backend: Backend, votes):
 
     def found(asarray: Callable[[np.ndarray], object]) -> object:
         own = [Sums(asarray(a), asarray(b)) for a, b in zip(first, second, strict=True)]
-        with arrays.computing_on(own[0].first):
+        with arrays.computing_on(own[0].gradient):
             integers = Integers.of(own)
-            return best_split(SparseCells.of_table(table, own[0].first), integers, worth)
+            return best_split(SparseCells.of_table(table, own[0].gradient), integers, worth)
 
     assert found(backend.asarray) == found(np.asarray)
 

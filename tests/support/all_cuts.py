@@ -38,7 +38,7 @@ def limit_of_round(objective: Objective, totals: Totals) -> Limit | None:
     if objective.monotone is None or not objective.has_signs:
         return limit_of(objective, totals.weight, totals.n_samples)
     return Limit(
-        lambda sums: sums.first, np.asarray(objective.monotone)
+        lambda sums: sums.gradient, np.asarray(objective.monotone)
     )  # the heavier side votes +1
 
 

@@ -77,7 +77,9 @@ def nearest_vote(exactly: Fraction) -> float:
     return round(exactly / Fraction(VOTE_UNIT)) * VOTE_UNIT
 
 
-def newton_vote(first: int, second: int, l2: float, rate: float, most: float = math.inf) -> float:
+def newton_vote(
+    gradient: int, hessian: int, l2: float, rate: float, most: float = math.inf
+) -> float:
     """The multiple of `VOTE_UNIT` nearest to rate * A / (B + lambda); 0 in an empty region.
 
     The quotient is bounded by -most and most. It is computed in float64, with five roundings, and
@@ -85,25 +87,25 @@ def newton_vote(first: int, second: int, l2: float, rate: float, most: float = m
 
     Parameters
     ----------
-    first, second : int
-        A and B, a region's sums of first and of second integers.
+    gradient, hessian : int
+        A and B, a region's sums of gradients and of Hessians.
     l2 : float
         Lambda, in units of the integers.
     rate, most : float
     """
-    if second == 0:
+    if hessian == 0:
         return 0.0
-    units = max(-most, min(most, first / (second + l2))) * (rate / VOTE_UNIT)
+    units = max(-most, min(most, gradient / (hessian + l2))) * (rate / VOTE_UNIT)
     if abs(units) < 2.0**40:
         nearest = round(units)
         if abs(units - nearest) + abs(units) * NEWTON_DOUBT < 0.5:
             return nearest * VOTE_UNIT
-    return exact_newton_vote(first, second, l2, rate, most)
+    return exact_newton_vote(gradient, hessian, l2, rate, most)
 
 
-def exact_newton_vote(first: int, second: int, l2: float, rate: float, most: float) -> float:
+def exact_newton_vote(gradient: int, hessian: int, l2: float, rate: float, most: float) -> float:
     """The vote of `newton_vote` in a region that is not empty, computed with fractions."""
-    step = first / (second + Fraction(l2))
+    step = gradient / (hessian + Fraction(l2))
     if math.isfinite(most):
         step = max(Fraction(-most), min(Fraction(most), step))
     return nearest_vote(Fraction(rate) * step)

@@ -81,21 +81,22 @@ class RealVotes(ExponentialVotes):
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of each region, for each output."""
         left, right, missing = (
-            tuple(self._vote(first, second, totals) for first, second in own) for own in sums
+            tuple(self._vote(gradient, hessian, totals) for gradient, hessian in own)
+            for own in sums
         )
         return left, right, missing
 
     def is_perfect(self, taken: Taken) -> bool:
         """Whether every region holds one label only, for every output."""
-        return all(abs(first) == second for own in weighed(taken) for first, second in own)
+        return all(abs(gradient) == hessian for own in weighed(taken) for gradient, hessian in own)
 
-    def _vote(self, first: int, second: int, totals: Totals) -> float:
-        if second == 0:  # an empty region
+    def _vote(self, gradient: int, hessian: int, totals: Totals) -> float:
+        if hessian == 0:  # an empty region
             return 0.0
-        # Both sides times 2 n K: twice P is second + first.
+        # Both sides times 2 n K: twice P is hessian + gradient.
         scale, smoothing = totals.n_samples * self.n_outputs, totals.weight
-        positive = (second + first) * scale + smoothing
-        negative = (second - first) * scale + smoothing
+        positive = (hessian + gradient) * scale + smoothing
+        negative = (hessian - gradient) * scale + smoothing
         return vote_of(negative, positive + negative, self.learning_rate)
 
 
@@ -112,8 +113,8 @@ class SharedDiscreteVotes(ExponentialVotes):
         share = (wrong, totals.weight) if wrong else (1, 2 * totals.n_samples * self.n_outputs)
         alpha = vote_of(*share, self.learning_rate)
         left = tuple(
-            alpha * sign_of(first[0] - second[0])
-            for first, second in zip(sums[FIRST], sums[SECOND], strict=True)
+            alpha * sign_of(gradient[0] - hessian[0])
+            for gradient, hessian in zip(sums[FIRST], sums[SECOND], strict=True)
         )
         missing = tuple(
             alpha * sign_of(own[0] or sum(region[output][0] for region in sums))
@@ -128,7 +129,7 @@ class SharedDiscreteVotes(ExponentialVotes):
         a class that neither of them holds.
         """
         sums = weighed(taken)
-        return _agreed(sums) == sum(second for own in sums for _, second in own)
+        return _agreed(sums) == sum(hessian for own in sums for _, hessian in own)
 
 
 def _agreed(sums: RegionSums) -> int:
@@ -149,10 +150,10 @@ def growth_of(taken: Taken) -> Growth:
     try:
         growth, total = [], 0  # region after region, output after output
         for own, numbers in zip(taken.sums, votes, strict=True):
-            for (first, second), vote in zip(own, numbers, strict=True):
+            for (gradient, hessian), vote in zip(own, numbers, strict=True):
                 pair = grown, shrunk = exponentials(vote)
                 growth.append(pair)
-                total += (second - first) // 2 * grown + (second + first) // 2 * shrunk
+                total += (hessian - gradient) // 2 * grown + (hessian + gradient) // 2 * shrunk
         n_outputs = len(votes[FIRST])
         halvings = certain_halvings(total, totals.n_samples * n_outputs)
         normaliser = certain_quotient(total, totals.weight << BITS)
@@ -172,8 +173,8 @@ def exact_growth_of(taken: Taken) -> Growth:
         growth = [[exponential(vote) for vote in own] for own in taken.region_votes]
         total = Decimal(0)
         for own, grown in zip(taken.sums, growth, strict=True):
-            for (first, second), by in zip(own, grown, strict=True):
-                total += (second - first) // 2 * by + (second + first) // 2 / by
+            for (gradient, hessian), by in zip(own, grown, strict=True):
+                total += (hessian - gradient) // 2 * by + (hessian + gradient) // 2 / by
         n_integers = taken.totals.n_samples * len(growth[0])
         halvings = halvings_of(Fraction(total), n_integers)
         kept = Decimal(2) ** -halvings

@@ -166,9 +166,9 @@ class NewtonVotes(SplitVotes):
         except OverflowError:
             return math.inf
 
-    def _vote(self, first: int, second: int) -> float:
+    def _vote(self, gradient: int, hessian: int) -> float:
         """The multiple of `VOTE_UNIT` nearest to what a region votes."""
-        return newton_vote(first, second, self._lambda, self._rate, self.largest_step)
+        return newton_vote(gradient, hessian, self._lambda, self._rate, self.largest_step)
 
 
 def factors_of(exponent: float) -> tuple[float, float]:
@@ -230,8 +230,8 @@ class SquaredVotes(NewtonVotes):
         n_copies = SquaredVotes().objective().n_copies
         with arrays.computing_on(targets):
             given = targets, targets * targets
-            first, squares, weight = exact_totals(sample_weight, n_copies, *given)
-        return max(0.0, float((squares - Fraction(first * first, weight)) / weight))
+            gradient, squares, weight = exact_totals(sample_weight, n_copies, *given)
+        return max(0.0, float((squares - Fraction(gradient * gradient, weight)) / weight))
 
     def factors(self, votes: RegionVotes) -> RegionFactors:
         """None: residuals lose the votes."""

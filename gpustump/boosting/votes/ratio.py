@@ -1,7 +1,7 @@
 """Newton votes under Poisson and gamma loss of a quantity that is not negative.
 
 A region votes learning_rate * A / (B + lambda), where A is what is observed in it less what is
-expected, and B the mean of both: see `engines.reference.ratio_loss`, whose second integers are
+expected, and B the mean of both: see `engines.reference.ratio_loss`, whose Hessians are
 twice as large. Boosting starts from the logarithm of the mean target. Lambda is on the scale of the
 sample weights, for Poisson loss times the targets.
 
@@ -220,7 +220,7 @@ class RatioVotes(NewtonVotes):
         """
         found = super().change(taken)
         sign, which = (1, 0) if self.loss == "poisson" else (-1, 1)
-        moving = [(second - sign * first) // 2 for ((first, second),) in taken.sums]
+        moving = [(hessian - sign * gradient) // 2 for ((gradient, hessian),) in taken.sums]
         factors = [own[which] for (own,) in found.step.factors]
         if sum(own * by for own, by in zip(moving, factors, strict=True)) > TOP / 4:
             raise ValueError(

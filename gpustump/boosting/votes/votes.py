@@ -77,8 +77,8 @@ class RegionRound:
     score : float
         What the cut is worth. Discrete votes: the share of the weight that the signs get right less
         the share that they get wrong, which is twice the edge. Real votes: -Z/2 before smoothing
-        and the learning rate. Newton votes: the sum of first**2 / (second + lambda), in the units
-        of the sample weights; infinite if it is beyond float64, as with very large weights.
+        and the learning rate. Newton votes: the sum of gradient**2 / (hessian + lambda), in the
+        units of the sample weights; infinite if it is beyond float64, as with very large weights.
     normaliser : float or None
         Z_t, the sum of the new weights before they are normalised [Schapire and Singer 1999]; None
         for Newton votes.

@@ -35,7 +35,7 @@ from gpustump.engines.contract import Step
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference
-from gpustump.engines.reference.integers import picked_numbers, second_of
+from gpustump.engines.reference.integers import hessian_of, picked_numbers
 from gpustump.engines.reference.state import ArrayState
 from gpustump.engines.reference.table import ArrayTable
 from gpustump.engines.worth import Sums
@@ -138,7 +138,7 @@ class ArrayShard:
         return np.stack([self.region_sums(own) for own in hypotheses])
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
         return self._state.smallest_weight()
 
     def weights(self) -> np.ndarray:
@@ -184,23 +184,26 @@ class ArrayShard:
             for j, edges in enumerate(self._edges)
         ]
         n_slots = [len(edges) - 1 for edges in self._edges]
-        first = np.cumsum([0, *n_slots[:-1]])
-        return narrowed(np.concatenate(bins, axis=1), first)
+        gradient = np.cumsum([0, *n_slots[:-1]])
+        return narrowed(np.concatenate(bins, axis=1), gradient)
 
     def _changed(self, old: Sums, new: Sums, is_minority: Array, majority: Majority) -> list[Array]:
         """The changes of an output's integers, in planes."""
         xp = self._xp
-        is_positive = old.first > 0
+        is_positive = old.gradient > 0
         label = xp.astype(~is_positive, xp.int64)  # positive first
         by = picked_numbers(majority.factor, label)
-        size = xp.astype(xp.abs(old.first), xp.float64)
+        size = xp.astype(xp.abs(old.gradient), xp.float64)
         expected = [size * by]
-        if old.second is not None:
-            more, second = picked_numbers(majority.slope, label), xp.astype(old.second, xp.float64)
-            spread = second - second * second / size
-            expected[0] = expected[0] + second * more
-            expected.append(second + (second - 2.0 * spread) * more)
-        now = [xp.abs(new.first), *([] if new.second is None else [new.second])]
+        if old.hessian is not None:
+            more, hessian = (
+                picked_numbers(majority.slope, label),
+                xp.astype(old.hessian, xp.float64),
+            )
+            spread = hessian - hessian * hessian / size
+            expected[0] = expected[0] + hessian * more
+            expected.append(hessian + (hessian - 2.0 * spread) * more)
+        now = [xp.abs(new.gradient), *([] if new.hessian is None else [new.hessian])]
         planes = []
         for own, ought in zip(now, expected, strict=True):
             change = xp.where(is_minority, own - xp.astype(xp.round(ought), xp.int64), 0)
@@ -211,13 +214,16 @@ class ArrayShard:
         """The integers of some samples, in planes."""
         xp, planes = self._xp, list[Array]()
         for own in self._state.integers().outputs:
-            first = pick(own.first)
-            nothing = xp.zeros_like(first)
-            planes += [xp.where(first > 0, first, nothing), xp.where(first < 0, -first, nothing)]
-            if own.second is not None:
-                second = pick(second_of(own))
-                of_both = [xp.where(first > 0, second, 0), xp.where(first < 0, second, 0)]
-                planes += of_both if by_label else [second]
+            gradient = pick(own.gradient)
+            nothing = xp.zeros_like(gradient)
+            planes += [
+                xp.where(gradient > 0, gradient, nothing),
+                xp.where(gradient < 0, -gradient, nothing),
+            ]
+            if own.hessian is not None:
+                hessian = pick(hessian_of(own))
+                of_both = [xp.where(gradient > 0, hessian, 0), xp.where(gradient < 0, hessian, 0)]
+                planes += of_both if by_label else [hessian]
         return planes
 
     def _sums_at(

@@ -121,7 +121,7 @@ class KernelShard:
         return np.stack([self.region_sums(own) for own in hypotheses])
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
         return self._rows.smallest_weight()
 
     def weights(self) -> np.ndarray:

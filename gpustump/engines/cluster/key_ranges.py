@@ -91,7 +91,7 @@ class Grouped(NamedTuple):
 
 def units_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Grouped:
     """The units of ranges, with the sums of integers."""
-    n_planes = len(terms.first) * (3 if len(terms.second) > 0 else 2)
+    n_planes = len(terms.gradient) * (3 if len(terms.hessian) > 0 else 2)
     return _grouped(members, about, n_planes, functools.partial(_add_terms, terms))
 
 
@@ -244,21 +244,21 @@ def _count(members, about, inside):  # type: ignore[no-untyped-def]
     "void(int64[:, ::1], int64[:, ::1], POSITION[::1], int64[::1], int64[:, ::1])",
     POSITION=POSITIONS,
 )
-def _add_here(first, second, samples, place, sums):  # type: ignore[no-untyped-def]
+def _add_here(gradient, hessian, samples, place, sums):  # type: ignore[no-untyped-def]
     """Add the sizes of positive integers to one plane, those of negative ones to the next.
 
     Signs are not asked for: a processor cannot guess them.
     """
-    has_second = len(second) > 0
-    width = 3 if has_second else 2
-    for output in range(len(first)):
-        own, plane = first[output], width * output
+    has_hessians = len(hessian) > 0
+    width = 3 if has_hessians else 2
+    for output in range(len(gradient)):
+        own, plane = gradient[output], width * output
         for i in range(len(samples)):
             if place[i] >= 0:
                 amount = own[samples[i]]
                 sums[plane + np.int64(amount < 0), place[i]] += abs(amount)
-        if has_second:
-            own, into = second[output], sums[plane + 2]
+        if has_hessians:
+            own, into = hessian[output], sums[plane + 2]
             for i in range(len(samples)):
                 if place[i] >= 0:
                     into[place[i]] += own[samples[i]]
@@ -278,4 +278,4 @@ def _add_terms(terms, members, about, places, sums):  # type: ignore[no-untyped-
             high = min(low + _AT_ONCE, stop)
             place = found[: high - low]
             _place(members.keys[low:high], about, t, places, place)
-            _add_here(terms.first, terms.second, members.samples[low:high], place, sums)
+            _add_here(terms.gradient, terms.hessian, members.samples[low:high], place, sums)

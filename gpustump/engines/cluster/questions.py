@@ -138,7 +138,7 @@ class Tally(NamedTuple):
     Attributes
     ----------
     numbers : ndarray (2 * n_outputs + 1,) of int64
-        For each output the sums of the first and of the second integers; then the sum of the first
+        For each output the sums of the gradients and of the Hessians; then the sum of the first
         round's weights of the samples that the scores get wrong.
     bins : ndarray (n_planes, n_slots) of int64, or Changes
         The sums over the bins, in the planes of `bin_planes_of`; or how they have changed.
@@ -172,8 +172,8 @@ class Run:
 def planes_of(objective: Objective) -> int:
     """How many sums a unit has.
 
-    For each output, in this order: the sum of the positive first integers, the sum of the absolute
-    values of the negative ones and, for Newton votes only, the sum of the second integers.
+    For each output, in this order: the sum of the positive gradients, the sum of the absolute
+    values of the negative ones and, for Newton votes only, the sum of the Hessians.
     """
     return objective.n_outputs * (3 if objective.has_hessians else 2)
 
@@ -181,14 +181,14 @@ def planes_of(objective: Objective) -> int:
 def bin_planes_of(objective: Objective) -> int:
     """How many sums a bin has.
 
-    The same, but that under Newton votes of one output the second integers of positive and of
+    The same, but that under Newton votes of one output the Hessians of positive and of
     negative samples are told apart: what a step does to the first ones follows from them.
     """
     return 4 if objective.loss == "logistic" else planes_of(objective)
 
 
 def narrowed(changes: np.ndarray, first: np.ndarray) -> Changes:
-    """Changes (n_planes, n_slots) of int64 in four bytes; features begin at the slots `first`."""
+    """Changes (n_planes, n_slots) of int64 in four bytes; features begin at the slots `gradient`."""
     most = np.maximum.reduceat(np.abs(changes), first, axis=1)
     _, n_bits = np.frexp(most.astype(np.float64))
     shift = np.maximum(n_bits - 30, 0)
@@ -210,7 +210,7 @@ def counts_of(columns: CategoryColumns | None) -> np.ndarray:
 def unfolded(planes: np.ndarray, objective: Objective) -> np.ndarray:
     """The planes as the CPU engine's search takes them (`slices`), from those of shards.
 
-    For Newton votes the search takes separate sums of second integers for samples labelled +1 and
+    For Newton votes the search takes separate sums of Hessians for samples labelled +1 and
     -1, and adds both. Here the first one holds the sum of both, and the second one is 0.
     """
     if not objective.has_hessians or len(planes) == 4 * objective.n_outputs:
@@ -266,7 +266,7 @@ class Shard(Protocol):
         """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
 
     def weights(self) -> np.ndarray:
         """See `contract.State.weights`."""

@@ -87,8 +87,8 @@ class ClusterState:
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
-        first, second = (int(own) for own in self._by_output.sum(axis=0))
-        return Totals(first, second, self._error, self._first_weight, self._table.n_samples)
+        gradient, hessian = (int(own) for own in self._by_output.sum(axis=0))
+        return Totals(gradient, hessian, self._error, self._first_weight, self._table.n_samples)
 
     @property
     def weights(self) -> Any:
@@ -96,7 +96,7 @@ class ClusterState:
         return np.concatenate(self._shards.ask("weights"))
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
         return int(min(self._shards.ask("smallest_weight")))
 
     def best_cut(self) -> Cut:

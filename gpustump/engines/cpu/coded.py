@@ -102,9 +102,9 @@ class CodedState:
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
-        first, second = self._sums.totals.sum(axis=0).tolist()
+        gradient, hessian = self._sums.totals.sum(axis=0).tolist()
         error, n_samples = self._sums.error, self._table.n_samples
-        return Totals(first, second, error, self._loss.first_weight, n_samples)
+        return Totals(gradient, hessian, error, self._loss.first_weight, n_samples)
 
     @property
     def weights(self) -> np.ndarray:
@@ -112,7 +112,7 @@ class CodedState:
         return self._loss.weights
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
         return self._loss.smallest_weight()
 
     def best_cut(self) -> Cut:

@@ -212,10 +212,10 @@ def _run_up(cells, n_rows, n_columns):  # type: ignore[no-untyped-def]
 
 
 @inner("float64(int64, int64, float64)")
-def _gain(first, second, l2):  # type: ignore[no-untyped-def]
+def _gain(gradient, hessian, l2):  # type: ignore[no-untyped-def]
     """A region's part of a score."""
-    divisor = np.float64(second) + l2
-    gradient = np.float64(first)
+    divisor = np.float64(hessian) + l2
+    gradient = np.float64(gradient)
     return (gradient * gradient) / (divisor if divisor > 1.0 else 1.0)
 
 

@@ -100,7 +100,7 @@ class SortedState:
     def _new_finder(self) -> SortedSearch | SortedIntervals:
         if self.objective.learner == "interval":
             return SortedIntervals(self.table)
-        return SortedSearch(self.table, self.objective, self.loss.terms.first)
+        return SortedSearch(self.table, self.objective, self.loss.terms.gradient)
 
     @property
     def weights(self) -> np.ndarray:
@@ -108,7 +108,7 @@ class SortedState:
         return self.loss.weights
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
         return self.loss.smallest_weight()
 
     def best_cut(self) -> Cut:

@@ -26,7 +26,7 @@ class SparseState(SortedState):
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several splits; only listed samples are read."""
-        samples, n_outputs = self.table.samples, len(self.loss.terms.first)
+        samples, n_outputs = self.table.samples, len(self.loss.terms.gradient)
         found = np.zeros((len(hypotheses), N_REGIONS, n_outputs, 2), dtype=np.int64)
         for sums, split in zip(found, hypotheses, strict=True):
             rows, values = samples.listed(split.feature)
@@ -42,9 +42,9 @@ class SparseState(SortedState):
 
     def _sum_of(self, samples: np.ndarray) -> np.ndarray:
         """The sums of both integers of some samples, (n_outputs, 2)."""
-        first, second = self.loss.terms
-        own = first[:, samples]
-        other = second[:, samples] if len(second) else np.abs(own)
+        gradient, hessian = self.loss.terms
+        own = gradient[:, samples]
+        other = hessian[:, samples] if len(hessian) else np.abs(own)
         return np.stack([own.sum(axis=1), other.sum(axis=1)], axis=1)
 
     def looking_ahead(self, *rule: object) -> None:

@@ -8,19 +8,19 @@
 // Write the sums of both integers over some codes, (n_outputs, 2, n_places).
 //
 // places      (n_places) where the sums of a feature and code are, counted from a layer's first sum
-// has_second  whether an output has a layer of its own for its second integers
+// has_hessians  whether an output has a layer of its own for its Hessians
 KERNEL gather_categories(const Layers layers, const int64* places, int64 n_places,
-                         int64 has_second, int64* found) {
-  const int64 layer = layers.n_features * SLOTS, n_each = has_second ? 2 : 1;
+                         int64 has_hessians, int64* found) {
+  const int64 layer = layers.n_features * SLOTS, n_each = has_hessians ? 2 : 1;
   FOR_GRID(p, 0, n_places) {
-    const int64* first = layers.histograms + places[p];
+    const int64* gradient = layers.histograms + places[p];
     int64* to = found + p;
 #pragma unroll 1
     for (int64 done = 0; done < layers.n_layers; done += n_each) {
-      const int64* second = has_second ? first + layer : first;
-      to[0] = first[SLOTS / 2] - first[0];
-      to[n_places] = second[SLOTS / 2] + second[0];
-      first += n_each * layer;
+      const int64* hessian = has_hessians ? gradient + layer : gradient;
+      to[0] = gradient[SLOTS / 2] - gradient[0];
+      to[n_places] = hessian[SLOTS / 2] + hessian[0];
+      gradient += n_each * layer;
       to += 2 * n_places;
     }
   }

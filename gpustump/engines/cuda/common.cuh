@@ -138,10 +138,10 @@ __device__ inline void add_to(int64* sum, int64 by) {
 
 // Sums over all samples and outputs, in the units of the current integers.
 struct Sums {
-  int64 signed_weight;  // the first integers, each with the sign of its label
-  int64 weight;         // the second ones: the same without the sign, except for Newton votes
+  int64 signed_weight;  // the gradients, each with the sign of its label
+  int64 weight;         // the Hessians: the same without the sign, except for Newton votes
   int64 error;          // see `contract.Totals`
-  int64 smallest;       // the smallest second integer
+  int64 smallest;       // the smallest Hessian
   __device__ void append(const Sums& other) {
     signed_weight += other.signed_weight;
     weight += other.weight;

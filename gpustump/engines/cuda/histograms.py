@@ -1,7 +1,7 @@
 """The integers that a round adds up, and their histograms, by `add` of `sweep.cu`.
 
 A *layer* has one integer for each sample, and the histograms of all features for it. There is one
-layer for each output; with Newton votes there are two, since the second integers are not the
+layer for each output; with Newton votes there are two, since the Hessians are not the
 absolute values of the first ones.
 """
 

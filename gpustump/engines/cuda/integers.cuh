@@ -26,10 +26,10 @@ __device__ inline int64 weight_of(const LossSamples& samples, int64 i) {
   return samples.first_weights ? samples.first_weights[i] : samples.equal_weight;
 }
 
-// The first one without its sign, which is that of the label. With the exponential loss both are
+// The gradient without its sign, which is that of the label. With the exponential loss both are
 // equal.
 struct Integers {
-  int64 first, second;
+  int64 gradient, hessian;
   bool is_positive;
 };
 
@@ -58,8 +58,8 @@ __device__ inline Integers of_residual(double residual, double weight) {
 // Of Poisson and gamma loss, from the amount that moves and the one that stays.
 __device__ inline Integers of_amounts(double moving, double fixed, int64 loss) {
   int64 whole = int64(ceil(moving)), stays = int64(fixed);
-  int64 first = loss == POISSON ? stays - whole : whole - stays;
-  return {first > 0 ? first : -first, stays + whole, first > 0};
+  int64 gradient = loss == POISSON ? stays - whole : whole - stays;
+  return {gradient > 0 ? gradient : -gradient, stays + whole, gradient > 0};
 }
 
 __device__ inline Integers integers_of(const LossSamples& samples, int64 k, int64 i) {

@@ -120,12 +120,12 @@ LOSS_SAMPLES = _record(
 MOTION = _record("votes", "factors")
 
 # Of `splits.cu`.
-TRIPLE = _record("positive", "negative", "second")
+TRIPLE = _record("positive", "negative", "hessian")
 AHEAD = _record(("positive", np.float64), ("negative", np.float64))
 MOVEMENT = _record("most", "of_majority", "is_one_way", "low", "high")
 SPLITS = _record(
     ("samples", LOSS_SAMPLES), "left", "noted", ("movement", MOVEMENT), "piece_sums",
-    "piece_before", "piece_ahead", "piece_bounds", "piece_best", "least", "regions", "has_second",
+    "piece_before", "piece_ahead", "piece_bounds", "piece_best", "least", "regions", "has_hessians",
     "most_pieces", ("l2", np.float64),
 )  # fmt: skip
 

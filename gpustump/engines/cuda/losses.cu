@@ -56,12 +56,12 @@ __device__ int64 vote(const LossSamples& samples, const Motion& motion, int regi
 __device__ inline Sums write(const LossSamples& samples, int64 k, int64 i, const Integers& own) {
   const Layers& layers = samples.layers;
   if (samples.loss == EXPONENTIAL) {
-    layers.change[k * layers.n_padded + i] = labelled(own.first, own.is_positive);
+    layers.change[k * layers.n_padded + i] = labelled(own.gradient, own.is_positive);
   } else {
-    layers.change[2 * k * layers.n_padded + i] = labelled(own.first, own.is_positive);
-    layers.change[(2 * k + 1) * layers.n_padded + i] = labelled(own.second, own.is_positive);
+    layers.change[2 * k * layers.n_padded + i] = labelled(own.gradient, own.is_positive);
+    layers.change[(2 * k + 1) * layers.n_padded + i] = labelled(own.hessian, own.is_positive);
   }
-  return {own.is_positive ? own.first : -own.first, own.second, 0, own.second};
+  return {own.is_positive ? own.gradient : -own.gradient, own.hessian, 0, own.hessian};
 }
 
 // Losses of classes: the error is the weight of the samples that the scores get wrong.

@@ -165,7 +165,7 @@ class LossSweep:
         self.histograms.queue_adding()
 
     def _movement(self, factors: RegionFactors, counts: Sequence[int] | None) -> Movement:
-        """What a step does to shares. Of a quantity's samples the signs of the first integers
+        """What a step does to shares. Of a quantity's samples the signs of the gradients
         change, so nothing is known of their shares."""
         if self._objective.is_of_quantity:
             return UNKNOWN

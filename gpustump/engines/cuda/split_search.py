@@ -77,7 +77,7 @@ class SplitSearch(Search):
             piece_best=device.address(self._best),
             least=device.address(self._least),
             regions=device.address(self._more),
-            has_second=objective.has_hessians,
+            has_hessians=objective.has_hessians,
             most_pieces=n_pieces,
             l2=objective.l2,
         )

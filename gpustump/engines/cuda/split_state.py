@@ -72,7 +72,7 @@ class SplitState:
             return self._sweep.weights
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
         return self._found().sums.smallest
 
     def best_cut(self) -> Cut:
@@ -145,15 +145,15 @@ class SplitState:
         terms = self._sweep.histograms.terms[:, : self._table.n_samples]
         xp, n_outputs = self._device.xp, self._objective.n_outputs
         sizes, is_positive = terms & (2**63 - 1), terms < 0
-        first, second = sizes, sizes
+        gradient, hessian = sizes, sizes
         if self._objective.has_hessians:
-            first, second, is_positive = sizes[::2], sizes[1::2], is_positive[::2]
-        signed = xp.where(is_positive, first, -first)
+            gradient, hessian, is_positive = sizes[::2], sizes[1::2], is_positive[::2]
+        signed = xp.where(is_positive, gradient, -gradient)
         sums = [
             xp.sum(xp.where(region == number, part[k], 0))
             for number in range(N_REGIONS)
             for k in range(n_outputs)
-            for part in (signed, second)
+            for part in (signed, hessian)
         ]
         found = np.asarray(arrays.integers(xp.stack(sums)))
         return found.reshape(N_REGIONS, n_outputs, 2)

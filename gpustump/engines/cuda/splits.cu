@@ -19,23 +19,23 @@ constexpr int64 SPLIT_PIECE = 512;  // samples of a piece of a bin; the last one
 constexpr double OUTWARDS = 0x1p-40;  // by what share a bound is widened
 constexpr double FORGOTTEN = 1e300;   // instead of what is noted of a bin
 
-// Sums over some samples, for one output: of the first integers by label and without their signs,
-// and of the second ones if they differ from these.
+// Sums over some samples, for one output: of the gradients by label and without their signs,
+// and of the Hessians if they differ from these.
 struct Triple {
-  int64 positive, negative, second;
+  int64 positive, negative, hessian;
   __device__ void append(const Triple& other) {
     positive += other.positive;
     negative += other.negative;
-    second += other.second;
+    hessian += other.hessian;
   }
-  __device__ int64 first() const { return positive - negative; }
+  __device__ int64 gradient() const { return positive - negative; }
 };
 
 constexpr Triple NOTHING = {0, 0, 0};
 
 __device__ inline Triple less(const Triple& whole, const Triple& part) {
   return {whole.positive - part.positive, whole.negative - part.negative,
-          whole.second - part.second};
+          whole.hessian - part.hessian};
 }
 
 // How far a step may have moved the shares of a bin's sums, by output and label: see
@@ -62,24 +62,24 @@ struct Splits {
   int64* piece_bounds;   // (most_pieces)
   Best* piece_best;      // (most_pieces)
   int64* least;          // the best score at the end of a piece; lower bounds need no scan
-  int64* regions;        // (3, n_outputs, 2) of the best cut: first and second integers
-  int64 has_second, most_pieces;
+  int64* regions;        // (3, n_outputs, 2) of the best cut: gradients and Hessians
+  int64 has_hessians, most_pieces;
   double l2;
 };
 
 __device__ inline Triple term_of(const Splits& splits, int64 k, int64 sample) {
   Integers own = integers_of(splits.samples, k, sample);
-  return {own.is_positive ? own.first : 0, own.is_positive ? 0 : own.first,
-          splits.has_second ? own.second : 0};
+  return {own.is_positive ? own.gradient : 0, own.is_positive ? 0 : own.gradient,
+          splits.has_hessians ? own.hessian : 0};
 }
 
 __device__ inline Triple sums_at(const Splits& splits, int64 n_features, int64 k, int64 j,
                                  int64 code) {
-  int64 layer = splits.has_second ? 2 * k : k;
+  int64 layer = splits.has_hessians ? 2 * k : k;
   const int64* own = splits.samples.layers.histograms + (layer * n_features + j) * SLOTS;
   const int64* next = own + n_features * SLOTS;
-  int64 second = splits.has_second ? next[code] + next[256 + code] : 0;
-  return {own[256 + code], own[code], second};
+  int64 hessian = splits.has_hessians ? next[code] + next[256 + code] : 0;
+  return {own[256 + code], own[code], hessian};
 }
 
 // Integers that compare as the scores do. 0.0 and -0.0 are equal.
@@ -115,7 +115,7 @@ __device__ inline int64 rounded_up(double share, int64 whole) {
   return smaller(whole, int64(share * double(whole) * (1.0 + OUTWARDS)) + 1);
 }
 
-// How far the sum of signed first integers may be above its value at the left edge, and below it.
+// How far the sum of signed gradients may be above its value at the left edge, and below it.
 struct Reach {
   int64 up, down;
 };
@@ -186,14 +186,14 @@ struct SharedVotes {
   static __device__ bool may_allow(const Inside&, const Triple&, const Limit&) { return true; }
   static __device__ Score worth(const Triple& left, const Triple& right, const Triple& missing,
                                 double) {
-    return absolute(left.first() - right.first()) + absolute(missing.first());
+    return absolute(left.gradient() - right.gradient()) + absolute(missing.gradient());
   }
   static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
                                double) {
     Reach reach = reach_of(inside);
-    int64 left = inside.low.first(), all = present.first();
+    int64 left = inside.low.gradient(), all = present.gradient();
     return larger(2 * (left + reach.up) - all, all - 2 * (left - reach.down)) +
-           absolute(missing.first());
+           absolute(missing.gradient());
   }
 };
 
@@ -249,45 +249,45 @@ struct RealVotes {
 struct NewtonVotes {
   using Score = double;
   static constexpr Score NOT_ALLOWED = FORBIDDEN;
-  static __device__ double gain(int64 first, int64 second, double l2) {
-    double x = double(first), below = double(second) + l2;
-    return (x * x) / (below > 1.0 ? below : 1.0);  // the second sum of an empty region is 0
+  static __device__ double gain(int64 gradient, int64 hessian, double l2) {
+    double x = double(gradient), below = double(hessian) + l2;
+    return (x * x) / (below > 1.0 ? below : 1.0);  // the Hessian of an empty region is 0
   }
   static __device__ double of(const Triple& sums, double l2) {
-    return gain(sums.first(), sums.second, l2);
+    return gain(sums.gradient(), sums.hessian, l2);
   }
   static __device__ Score worth(const Triple& left, const Triple& right, const Triple& missing,
                                 double l2) {
     return (of(left, l2) + of(right, l2)) + of(missing, l2);
   }
-  static __device__ double at(const Triple& present, int64 first, int64 second, double l2) {
-    return gain(first, second, l2) + gain(present.first() - first, present.second - second, l2);
+  static __device__ double at(const Triple& present, int64 gradient, int64 hessian, double l2) {
+    return gain(gradient, hessian, l2) + gain(present.gradient() - gradient, present.hessian - hessian, l2);
   }
   static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
                                double l2) {
     Reach reach = reach_of(inside);
-    int64 high = inside.low.first() + reach.up, low = inside.low.first() - reach.down;
-    // A cut inside leaves a sample on either side, whose second integer is above 0.
-    int64 few = inside.low.second + 1, many = inside.high.second - 1;
+    int64 high = inside.low.gradient() + reach.up, low = inside.low.gradient() - reach.down;
+    // A cut inside leaves a sample on either side, whose Hessian is above 0.
+    int64 few = inside.low.hessian + 1, many = inside.high.hessian - 1;
     double most = fmax(at(present, high, few, l2), at(present, high, many, l2));
     most = fmax(most, fmax(at(present, low, few, l2), at(present, low, many, l2)));
     return most + of(missing, l2);
   }
   static __device__ double level(const Triple& sums, const Limit& limit) {
-    double below = double(sums.second) + limit.l2;
-    return double(sums.first()) / (below > 1.0 ? below : 1.0);
+    double below = double(sums.hessian) + limit.l2;
+    return double(sums.gradient()) / (below > 1.0 ? below : 1.0);
   }
   static __device__ bool may_allow(const Inside& inside, const Triple& present,
                                    const Limit& limit) {
     double size = double(present.positive + present.negative);
-    double below = double(present.second) + 2.0 * limit.l2;
-    double slope = double(present.first()) / (below > 1.0 ? below : 1.0);
-    auto beyond = [&](int64 first, int64 second) {
-      return double(limit.direction) * (double(first) - slope * (double(second) + limit.l2));
+    double below = double(present.hessian) + 2.0 * limit.l2;
+    double slope = double(present.gradient()) / (below > 1.0 ? below : 1.0);
+    auto beyond = [&](int64 gradient, int64 hessian) {
+      return double(limit.direction) * (double(gradient) - slope * (double(hessian) + limit.l2));
     };
     Reach reach = reach_of(inside);
-    int64 high = inside.low.first() + reach.up, low = inside.low.first() - reach.down;
-    int64 few = inside.low.second + 1, many = inside.high.second - 1;
+    int64 high = inside.low.gradient() + reach.up, low = inside.low.gradient() - reach.down;
+    int64 few = inside.low.hessian + 1, many = inside.high.hessian - 1;
     double least = fmin(beyond(high, few), beyond(high, many));
     least = fmin(least, fmin(beyond(low, few), beyond(low, many)));
     return least <= size * ROUNDINGS;
@@ -588,13 +588,13 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
   }
 }
 
-// Write an output's sums over a region of a cut: of the first and of the second integers.
+// Write an output's sums over a region of a cut: of the gradients and of the Hessians.
 // `regions` (3, n_outputs, 2) has those of all regions.
 __device__ inline void write_region(const Splits& splits, int region, int64 k,
                                     const Triple& sums, int64* regions) {
   int64* to = regions + (region * splits.samples.n_outputs + k) * 2;
-  to[0] = sums.first();
-  to[1] = splits.has_second ? sums.second : sums.positive + sums.negative;
+  to[0] = sums.gradient();
+  to[1] = splits.has_hessians ? sums.hessian : sums.positive + sums.negative;
 }
 
 // Note how far shares are ahead in the bins that have been searched, and rule the bins out.

@@ -11,7 +11,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
-from gpustump.engines.reference.integers import Integers, second_of
+from gpustump.engines.reference.integers import Integers, hessian_of
 
 
 class SumsByCategory:
@@ -34,7 +34,7 @@ class SumsByCategory:
 
     def __call__(self, integers: Integers) -> np.ndarray:
         """The sums, (n_columns, n_outputs, 2, N_NUMBERS) of int64, on the host."""
-        parts = [part for own in integers.outputs for part in (own.first, second_of(own))]
+        parts = [part for own in integers.outputs for part in (own.gradient, hessian_of(own))]
         xp = arrays.namespace_of(parts[0])
         running = [
             xp.take(

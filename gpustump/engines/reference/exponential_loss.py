@@ -1,7 +1,7 @@
 """The exponential loss: AdaBoost's weights, and the integers of discrete and of real votes.
 
 For each output a sample's weight is its sample weight times exp(-y * F), up to a common factor. The
-first integer is the weight, rounded up, with the sign of the label; the second one is the same
+gradient is the weight, rounded up, with the sign of the label; the Hessian is the same
 without the sign.
 """
 

@@ -20,10 +20,10 @@ class Integers:
     Attributes
     ----------
     outputs : sequence of Sums
-        For each output the first and the second integer of each sample, (n_samples,) of int64. The
-        second ones are None if they are the absolute values of the first ones.
+        For each output the gradient and the Hessian of each sample, (n_samples,) of int64. The
+        Hessians are None if they are the absolute values of the gradients.
     totals : sequence of (int, int)
-        For each output the sums of its first and of its second integers.
+        For each output the sums of its gradients and of its Hessians.
     """
 
     outputs: Sequence[Sums]
@@ -32,21 +32,23 @@ class Integers:
     @classmethod
     def of(cls, outputs: Sequence[Sums]) -> Integers:
         """From the integers of each output; the totals take one transfer from the device."""
-        xp = arrays.namespace_of(outputs[0].first)
-        sums = [xp.sum(part) for own in outputs for part in (own.first, second_of(own))]
+        xp = arrays.namespace_of(outputs[0].gradient)
+        sums = [xp.sum(part) for own in outputs for part in (own.gradient, hessian_of(own))]
         found = arrays.integers(xp.stack(sums))
         return cls(outputs, list(zip(found[::2], found[1::2], strict=True)))
 
     @property
     def signed(self) -> SignedWeights:
-        """The integers of a run with one output and no second ones."""
+        """The integers of a run with one output and no Hessians of their own."""
         ((total, weight),) = self.totals
-        return SignedWeights(self.outputs[0].first, total, weight)
+        return SignedWeights(self.outputs[0].gradient, total, weight)
 
 
-def second_of(own: Sums) -> Array:
-    """The second integers of an output, (n_samples,)."""
-    return arrays.namespace_of(own.first).abs(own.first) if own.second is None else own.second
+def hessian_of(own: Sums) -> Array:
+    """The Hessians of an output, (n_samples,)."""
+    return (
+        arrays.namespace_of(own.gradient).abs(own.gradient) if own.hessian is None else own.hessian
+    )
 
 
 class Loss(Protocol):

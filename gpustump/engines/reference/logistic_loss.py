@@ -1,7 +1,7 @@
 """The logistic loss of two classes: odds, and the integers of Newton votes.
 
 The odds of the wrong label are u = exp(-2 y F), so the model gives that label the probability
-w = u / (1 + u). The first integer is weight * w with the sign of the label, the second one
+w = u / (1 + u). The gradient is weight * w with the sign of the label, the Hessian
 weight * w * (1 - w). They are minus half of the gradient, and a quarter of the Hessian, of
 weight * ln(1 + exp(-2 y F)) [Friedman, Hastie and Tibshirani 2000, section 4.3]. Each step
 multiplies the odds by a factor from the host, so no exponential is computed on a device.
@@ -45,9 +45,9 @@ class LogisticLoss:
     def integers(self) -> Integers:
         """Both terms, rounded up."""
         xp = self._xp
-        first, second = map(xp.ceil, self._terms())
+        gradient, hessian = map(xp.ceil, self._terms())
         return Integers.of(
-            [Sums(*(xp.astype(x, xp.int64) for x in (first * self._labels, second)))]
+            [Sums(*(xp.astype(x, xp.int64) for x in (gradient * self._labels, hessian)))]
         )
 
     def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
@@ -64,5 +64,5 @@ class LogisticLoss:
         # The odds, which are a product, have been stored: no compiler can contract the product and
         # this addition into one operation.
         below = self._odds + 1.0
-        first = self._units * (self._odds / below)
-        return first, first * (1.0 / below)
+        gradient = self._units * (self._odds / below)
+        return gradient, gradient * (1.0 / below)

@@ -13,7 +13,7 @@ from gpustump.arrays import Array
 from gpustump.engines.ahead import VoteRule
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.quadrants import Pair, Place, Turn, best_quadrants, quadrants_of
-from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
+from gpustump.engines.reference.integers import Integers, Loss, hessian_of, picked_numbers
 from gpustump.engines.threads import Team
 
 
@@ -40,7 +40,7 @@ class ArrayPairRun:
         if self._integers is None:
             self._integers = self._loss.integers()
         xp, (order, ends) = self._xp, self._order(pair)
-        parts = [part for own in self._integers.outputs for part in (own.first, second_of(own))]
+        parts = [part for own in self._integers.outputs for part in (own.gradient, hessian_of(own))]
         upto = [
             xp.take(
                 xp.cumulative_sum(xp.take(part, order, axis=0), include_initial=True), ends, axis=0

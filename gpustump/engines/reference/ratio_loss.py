@@ -6,12 +6,12 @@ multiplied by a factor from the host in each step:
     Poisson    stays: weight * target        moves: weight * exp(F)
     gamma      stays: weight                 moves: weight * target / exp(F)
 
-The first integer is the gradient, negated: what is observed less what is expected, so the amount
+The gradient is the gradient, negated: what is observed less what is expected, so the amount
 that stays less the one that moves, and for gamma the other way round. The loss's own Hessian is the
-amount that moves. Once a step has balanced a region's amounts, it is the one that stays. The second
-integer is the sum of the amounts, twice the mean of these Hessians. So a Newton step, twice the
+amount that moves. Once a step has balanced a region's amounts, it is the one that stays. The
+Hessian is the sum of the amounts, twice the mean of these Hessians. So a Newton step, twice the
 first sum over the second, lies between -2 and 2, and never beyond the minimum of the loss: there
-the step is ln(observed / expected) = 2 artanh(first / second).
+the step is ln(observed / expected) = 2 artanh(gradient / hessian).
 
 A sample's loss is weight * (exp(F) - target * F) for Poisson and weight * (target / exp(F) + F) for
 gamma: half of the deviance, but for what does not depend on F [McCullagh and Nelder 1989].

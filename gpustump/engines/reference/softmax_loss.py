@@ -1,8 +1,8 @@
 """The softmax loss of several classes: probabilities, and the integers of Newton votes.
 
 The model gives class l the probability p_l = exp(2 F_l) / sum over m of exp(2 F_m). Let w_l be the
-probability given to the wrong side: 1 - p_l for the sample's class, p_l for the others. The first
-integer is weight * w_l, positive for the sample's class and negative for others; the second one is
+probability given to the wrong side: 1 - p_l for the sample's class, p_l for the others. The
+gradient is weight * w_l, positive for the sample's class and negative for others; the second one is
 weight * p_l * (1 - p_l). They are minus half of the gradient, and a quarter of the Hessian's
 diagonal [Friedman, Hastie and Tibshirani 2000, section 5].
 
@@ -79,9 +79,9 @@ class SoftmaxLoss:
 
     def _rounded(self, output: int) -> Sums:
         xp, one = self._xp, arrays.scalar(1.0, self._units)
-        first, second = (xp.maximum(xp.ceil(x), one) for x in self._terms(output))
-        first = xp.where(self._labels == output, first, -first)
-        return Sums(xp.astype(first, xp.int64), xp.astype(second, xp.int64))
+        gradient, hessian = (xp.maximum(xp.ceil(x), one) for x in self._terms(output))
+        gradient = xp.where(self._labels == output, gradient, -gradient)
+        return Sums(xp.astype(gradient, xp.int64), xp.astype(hessian, xp.int64))
 
     def _terms(self, output: int) -> tuple[Array, Array]:
         """weight * w and weight * p * (1 - p) of an output."""

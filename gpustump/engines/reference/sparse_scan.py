@@ -20,7 +20,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Cut
 from gpustump.engines.monotone import Limit
-from gpustump.engines.reference.integers import Integers, second_of
+from gpustump.engines.reference.integers import Integers, hessian_of
 from gpustump.engines.reference.split_scan import below_all, constant_score
 from gpustump.engines.sparse_order import SparseOrder
 from gpustump.engines.worth import Sums, Worth, score_of_outputs
@@ -96,7 +96,7 @@ def best_split(
 ) -> Cut:
     """The largest allowed cut, in the order of `Cut`."""
     outputs = zip(integers.outputs, integers.totals, strict=True)
-    regions = [_regions(cells, (own.first, second_of(own)), totals) for own, totals in outputs]
+    regions = [_regions(cells, (own.gradient, hessian_of(own)), totals) for own, totals in outputs]
     constant = constant_score(integers, worth)
     if not len(cells.feature):
         return Cut(0, None, 0, 0, constant)

@@ -1,7 +1,7 @@
 """The scan for splits with any kind of votes: real, Newton, and discrete for several outputs.
 
 For every feature, with its samples in sorted order, and for every output, the cumulative sums of
-the first and of the second integers are the sums over the left region of each cut. The right region
+the gradients and of the Hessians are the sums over the left region of each cut. The right region
 has the rest of the samples whose value is present, and missing values are a region of their own.
 `worth` computes a score from these sums; the cut with the largest score is the best.
 
@@ -97,8 +97,8 @@ def _best_of_block(
     n_features, n_samples = block.order.shape
     missing = _missing_sums(block, integers, block_bytes)
     present = [
-        Sums(first - none.first, second - none.second)
-        for (first, second), none in zip(integers.totals, missing, strict=True)
+        Sums(gradient - none.gradient, hessian - none.hessian)
+        for (gradient, hessian), none in zip(integers.totals, missing, strict=True)
     ]
     groups = Groups(present, missing)
     # A block's places take time and memory when they are first needed.
@@ -151,14 +151,14 @@ def _regions(left: Iterable[Sums], groups: Groups) -> Iterator[tuple[Sums, Sums,
 def _missing_sums(block: Block, integers: Integers, block_bytes: int) -> list[Sums]:
     """For each output the sums over each feature's missing values, (b, 1)."""
     n_features, n_samples = block.order.shape
-    values = integers.outputs[0].first
+    values = integers.outputs[0].gradient
     xp, device = arrays.namespace_of(values), arrays.device_of(values)
     nothing = xp.zeros((n_features, 1), dtype=xp.int64, device=device)
     found = [Sums(nothing, nothing) for _ in integers.outputs]
-    first = int(block.n_present.min())
+    gradient = int(block.n_present.min())
     n_present = xp.asarray(block.n_present[:, np.newaxis], device=device)
-    for span in spans(n_samples - first, n_features * ELEMENT_BYTES, block_bytes):
-        samples = slice(first + span.start, first + span.stop)
+    for span in spans(n_samples - gradient, n_features * ELEMENT_BYTES, block_bytes):
+        samples = slice(gradient + span.start, gradient + span.stop)
         places = xp.arange(samples.start, samples.stop, dtype=xp.int64, device=device)
         is_missing = xp.reshape(places, (1, -1)) >= n_present
         order = block.order[:, samples]
@@ -175,31 +175,31 @@ def _gathered(values: Array, order: Array) -> Array:
 
 
 def _of_samples(integers: Sums, order: Array) -> Sums:
-    """The integers of samples in sorted order, (b, n); the second ones are computed if None."""
-    first = _gathered(integers.first, order)
-    if integers.second is None:
-        return Sums(first, arrays.namespace_of(first).abs(first))
-    return Sums(first, _gathered(integers.second, order))
+    """The integers of samples in sorted order, (b, n); Hessians are computed if None."""
+    gradient = _gathered(integers.gradient, order)
+    if integers.hessian is None:
+        return Sums(gradient, arrays.namespace_of(gradient).abs(gradient))
+    return Sums(gradient, _gathered(integers.hessian, order))
 
 
 def _running_sums(integers: Sums, order: Array) -> Sums:
     own = _of_samples(integers, order)
-    xp = arrays.namespace_of(own.first)
+    xp = arrays.namespace_of(own.gradient)
     return Sums(*(xp.cumulative_sum(part, axis=1) for part in own))
 
 
 def _summed(integers: Sums, order: Array, selected: Array) -> Sums:
     own = _of_samples(integers, order)
-    xp = arrays.namespace_of(own.first)
+    xp = arrays.namespace_of(own.gradient)
     return Sums(*(xp.sum(xp.where(selected, part, 0), axis=1, keepdims=True) for part in own))
 
 
 def _added(one: Sums, other: Sums) -> Sums:
-    return Sums(one.first + other.first, one.second + other.second)
+    return Sums(one.gradient + other.gradient, one.hessian + other.hessian)
 
 
 def _less(one: Sums, other: Sums) -> Sums:
-    return Sums(one.first - other.first, one.second - other.second)
+    return Sums(one.gradient - other.gradient, one.hessian - other.hessian)
 
 
 def _best_here(scores: Array, cuts: Array | None, samples: slice) -> Best:
@@ -231,7 +231,7 @@ def _missing_on_host(table: ArrayTable, blocks: Sequence[list[Sums]]) -> list[Su
     if not table.n_missing.any():
         nothing = np.zeros(table.n_features, dtype=np.int64)
         return [Sums(nothing, nothing)] * n_outputs
-    xp = arrays.namespace_of(blocks[0][0].first)
+    xp = arrays.namespace_of(blocks[0][0].gradient)
     parts = [xp.concat([part for sums in block for part in sums], axis=1) for block in blocks]
     columns = arrays.to_host(xp.concat(parts)).T
     return [Sums(*columns[2 * number : 2 * number + 2]) for number in range(n_outputs)]
@@ -277,8 +277,8 @@ def _scores_apart(
     score = score_of_outputs(
         worth,
         (
-            (Sums(first - none.first, second - none.second), empty, none)
-            for (first, second), none in zip(integers.totals, missing, strict=True)
+            (Sums(gradient - none.gradient, hessian - none.hessian), empty, none)
+            for (gradient, hessian), none in zip(integers.totals, missing, strict=True)
         ),
     )
     has_both = (table.n_missing > 0) & (table.n_present > 0)

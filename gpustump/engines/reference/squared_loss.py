@@ -1,10 +1,10 @@
 """The squared loss of a quantity: residuals, and the integers of Newton votes.
 
 A sample's residual is r = t - F, where the target t and the score F are whole multiples of
-`VOTE_UNIT`; so a step, which subtracts a vote, is exact. The first integer is weight * r, rounded,
-and the second one is the weight. They are minus the gradient, and the Hessian, of
+`VOTE_UNIT`; so a step, which subtracts a vote, is exact. The gradient is weight * r, rounded,
+and the Hessian is the weight. They are minus the gradient, and the Hessian, of
 weight * r**2 / 2 [Buehlmann and Yu 2003: L2Boost]. If all weights are one power of two, large
-enough, the first integers are exact, too.
+enough, the gradients are exact, too.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class SquaredLoss:
     def integers(self) -> Integers:
         """The rounded products of weights and residuals, and the weights."""
         xp = self._xp
-        first = xp.astype(xp.round(self.weights * self._residuals), xp.int64)
-        return Integers.of([Sums(first, self.first_weights)])
+        gradient = xp.astype(xp.round(self.weights * self._residuals), xp.int64)
+        return Integers.of([Sums(gradient, self.first_weights)])
 
     def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
         """Subtract the vote of each sample's region."""

@@ -27,7 +27,7 @@ from gpustump.engines.objective import Objective
 from gpustump.engines.reference import sparse_scan
 from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
-from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
+from gpustump.engines.reference.integers import Integers, Loss, hessian_of, picked_numbers
 from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.logistic_loss import LogisticLoss
 from gpustump.engines.reference.ratio_loss import RatioLoss
@@ -83,10 +83,10 @@ class ArrayState:
     def totals(self) -> Totals:
         """Sums over all samples."""
         if self._totals is None:
-            first, second = map(sum, zip(*self.integers().totals, strict=True))
+            gradient, hessian = map(sum, zip(*self.integers().totals, strict=True))
             self._totals = Totals(
-                signed=first,
-                weight=second,
+                signed=gradient,
+                weight=hessian,
                 error=self._error(),
                 first_weight=self._first_weight,
                 n_samples=self._table.n_samples,
@@ -99,9 +99,9 @@ class ArrayState:
         return self._loss.weights
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
+        """The smallest Hessian."""
         outputs = self.integers().outputs
-        return min(int(self._xp.min(second_of(own))) for own in outputs)
+        return min(int(self._xp.min(hessian_of(own))) for own in outputs)
 
     def best_cut(self) -> Cut:
         """The largest cut; see `best_stump`, `best_interval` and `best_split`."""
@@ -118,7 +118,7 @@ class ArrayState:
 
     def _best_of_sparse(self, table: SparseOrder, integers: Integers) -> Cut:
         if self._cells is None:
-            self._cells = SparseCells.of_table(table, integers.outputs[0].first)
+            self._cells = SparseCells.of_table(table, integers.outputs[0].gradient)
         ((total, weight), *_) = integers.totals
         limit = limit_of(self._objective, weight, table.n_samples)
         cut = sparse_scan.best_split(self._cells, integers, worth_of(self._objective), limit)
@@ -136,7 +136,7 @@ class ArrayState:
             xp.sum(xp.where(region == number, part, 0))
             for number in range(N_REGIONS)
             for own in integers
-            for part in (own.first, second_of(own))
+            for part in (own.gradient, hessian_of(own))
         ]
         found = np.asarray(arrays.integers(xp.stack(sums)))
         return found.reshape(N_REGIONS, len(integers), 2)

@@ -1,9 +1,9 @@
 """The sums over all bins in a run of Poisson or gamma loss, as sums of amounts.
 
-A search takes sums of first integers, positive and negative ones, and of second integers (see
+A search takes sums of gradients, positive and negative ones, and of Hessians (see
 `slices`). Here the first plane has the sums of what is observed, the second one those of what is
 expected, and the third and fourth ones are the same again: so the first two differ by the sum of
-the first integers, and the last two add up to that of the second ones.
+the gradients, and the last two add up to that of the Hessians.
 
 One of the amounts never changes. The other one is a weight which a step multiplies by a factor in
 each region, as under the exponential loss, so its sums are followed in the same way (`estimates`).
@@ -90,11 +90,11 @@ class AmountSums:
 
     def _making(self, make: Callable[[int, int], None]) -> Callable[[int, int], None]:
         """Make the terms of a piece of the samples, and then the amounts that move."""
-        first, second = self._loss.terms
+        gradient, hessian = self._loss.terms
 
         def made(low: int, high: int) -> None:
             make(low, high)
-            _set_moving(first, second, self._loss.sign, low, high, self._amounts)
+            _set_moving(gradient, hessian, self._loss.sign, low, high, self._amounts)
 
         return made
 
@@ -108,8 +108,8 @@ class AmountSums:
 
 
 @kernel("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64[:, ::1])")
-def _set_moving(first, second, sign, low, high, amounts):  # type: ignore[no-untyped-def]
+def _set_moving(gradient, hessian, sign, low, high, amounts):  # type: ignore[no-untyped-def]
     """Write the amounts that move, from the signed differences and the sums of both amounts."""
-    one, both, own = first[0, low:high], second[0, low:high], amounts[0, low:high]
+    one, both, own = gradient[0, low:high], hessian[0, low:high], amounts[0, low:high]
     for i in range(len(own)):
         own[i] = (both[i] - sign * one[i]) >> 1

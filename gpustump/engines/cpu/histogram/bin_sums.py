@@ -190,7 +190,7 @@ class BinSums(HistogramSums):
         self._add_listed(into)
         planes = [(plane, 0) for plane in range(len(into.wide))]
         words = slot_sums(into, np.asarray(planes), table.bundles, table.layout, table.team)
-        if len(self._terms.second) == 0:
+        if len(self._terms.hessian) == 0:
             return words
         self._unpacked = np.empty_like(self.sums) if self._unpacked is None else self._unpacked
         unpack_slots(words, move.shift, self._unpacked)
@@ -198,7 +198,7 @@ class BinSums(HistogramSums):
 
     def _words(self) -> Histograms:
         """Cleared histograms for changes, whose memory is used in every round."""
-        n_planes = 2 * len(self._terms.first)
+        n_planes = 2 * len(self._terms.gradient)
         into = self._into = self._into or Histograms.empty(n_planes, 1, self._table.columns)
         into.clear()
         return into
@@ -207,7 +207,7 @@ class BinSums(HistogramSums):
         """Have the terms made, and list what is to be added for the samples of the minority."""
         columns, terms, team = self._table.columns, self._terms, self._table.team
         if not self._changes:
-            self._changes = [Changes.empty(columns.n_samples, team) for _ in terms.first]
+            self._changes = [Changes.empty(columns.n_samples, team) for _ in terms.gradient]
         size = self._changes[0].segment
 
         def take(segment: int) -> None:

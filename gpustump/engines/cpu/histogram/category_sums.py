@@ -19,7 +19,7 @@ _SAMPLES_AT_ONCE = 2**17
 def category_sums(columns: CategoryColumns, terms: Terms, team: Team) -> np.ndarray:
     """The sums, (n_columns, n_outputs, 2, N_NUMBERS) of int64."""
     n_columns, n_samples = columns.numbers.shape
-    shape = (len(terms.first), 2, N_NUMBERS)
+    shape = (len(terms.gradient), 2, N_NUMBERS)
     parts: list[list[np.ndarray]] = [[] for _ in range(n_columns)]
 
     def add(piece: tuple[int, tuple[int, int]]) -> None:
@@ -34,16 +34,16 @@ def category_sums(columns: CategoryColumns, terms: Terms, team: Team) -> np.ndar
 
 
 @kernel("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, ::1])")
-def _add(numbers, first, second, low, high, sums):  # type: ignore[no-untyped-def]
-    """Add up samples `low` to `high`; if `second` is empty, absolute values of the first ones."""
-    for output in range(len(first)):
-        own, firsts, seconds = first[output], sums[output, 0], sums[output, 1]
-        if len(second) == 0:
+def _add(numbers, gradient, hessian, low, high, sums):  # type: ignore[no-untyped-def]
+    """Add up samples `low` to `high`; if `hessian` is empty, absolute values of the first ones."""
+    for output in range(len(gradient)):
+        own, gradients, hessians = gradient[output], sums[output, 0], sums[output, 1]
+        if len(hessian) == 0:
             for i in range(low, high):
-                firsts[numbers[i]] += own[i]
-                seconds[numbers[i]] += abs(own[i])
+                gradients[numbers[i]] += own[i]
+                hessians[numbers[i]] += abs(own[i])
         else:
-            other = second[output]
+            other = hessian[output]
             for i in range(low, high):
-                firsts[numbers[i]] += own[i]
-                seconds[numbers[i]] += other[i]
+                gradients[numbers[i]] += own[i]
+                hessians[numbers[i]] += other[i]

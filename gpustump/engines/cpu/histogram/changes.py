@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.histogram.estimates import ROUGHER, SECOND_BITS, spread
+from gpustump.engines.cpu.histogram.estimates import HESSIAN_BITS, ROUGHER, spread
 from gpustump.engines.cpu.histogram.histograms import (
     COLUMNS_AT_ONCE,
     FEW_ADDITIONS,
@@ -81,24 +81,24 @@ def add_changes(
 
 
 @inner("int64(int64, int64, int64)")
-def packed(first, second, shift):  # type: ignore[no-untyped-def]
-    """Two integers in one word, the second one rounded more, as scores depend less on it.
+def packed(gradient, hessian, shift):  # type: ignore[no-untyped-def]
+    """Two integers in one word, the Hessian rounded more, as scores depend less on it.
 
-    Words can be added up; intermediate overflow does no harm. In the end the sum of second integers
-    must fit into the lower bits, with its sign, and that of first integers into the upper bits.
+    Words can be added up; intermediate overflow does no harm. In the end the sum of Hessians
+    must fit into the lower bits, with its sign, and that of gradients into the upper bits.
     """
-    return ((first >> shift) << SECOND_BITS) + (second >> (shift + ROUGHER))
+    return ((gradient >> shift) << HESSIAN_BITS) + (hessian >> (shift + ROUGHER))
 
 
 @kernel("void(int64[:, ::1], int64, int64[:, ::1])")
 def unpack_slots(words, shift, found):  # type: ignore[no-untyped-def]
     """Both parts of words (2, n), in the planes of `slices`, (4, n)."""
     for plane in range(2):
-        own, first, second = words[plane], found[plane], found[plane + 2]
+        own, gradient, hessian = words[plane], found[plane], found[plane + 2]
         for k in range(len(own)):
-            low = (own[k] << (64 - SECOND_BITS)) >> (64 - SECOND_BITS)
-            first[k] = ((own[k] - low) >> SECOND_BITS) << shift
-            second[k] = low << (shift + ROUGHER)
+            low = (own[k] << (64 - HESSIAN_BITS)) >> (64 - HESSIAN_BITS)
+            gradient[k] = ((own[k] - low) >> HESSIAN_BITS) << shift
+            hessian[k] = low << (shift + ROUGHER)
 
 
 @inner("int64(uint8[::1], uint8, uint16[::1])")
@@ -134,30 +134,30 @@ def list_minority(terms, regions, move, output, segment, changes):  # type: igno
     changes : Changes
         The samples are listed here; their amounts are minus the integers after the majority's move.
     """
-    has_second = len(terms.second) > 0
+    has_hessians = len(terms.hessian) > 0
     negative_by, positive_by = move.factor[2 * output + 1], move.factor[2 * output]
     negative_more, positive_more = move.slope[2 * output + 1], move.slope[2 * output]
-    majority, first = np.uint8(move.majority), terms.first[output]
+    majority, gradient = np.uint8(move.majority), terms.gradient[output]
     begin = segment * changes.segment
-    stop = min(begin + changes.segment, len(first))
+    stop = min(begin + changes.segment, len(gradient))
     found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
     front, back = np.uint64(begin), np.uint64(stop - 1)
     for start in range(begin, stop, _AT_ONCE):
         for k in range(list_others(regions[start : min(start + _AT_ONCE, stop)], majority, found)):
             i = start + np.int64(found[k])
-            own = first[i]
+            own = gradient[i]
             is_positive = np.uint64(own > 0)
             place = front if own > 0 else back
             by = positive_by if own > 0 else negative_by
             expected = np.int64(np.rint(float(abs(own)) * by))
-            if has_second:
-                second = terms.second[output, i]
+            if has_hessians:
+                hessian = terms.hessian[output, i]
                 more = positive_more if own > 0 else negative_more
-                curve = float(second)
+                curve = float(hessian)
                 expected += np.int64(np.rint(curve * more))
                 curve -= 2.0 * spread(float(abs(own)), curve)
-                second += np.int64(np.rint(curve * more))
-                expected = packed(expected, second, move.shift)
+                hessian += np.int64(np.rint(curve * more))
+                expected = packed(expected, hessian, move.shift)
             changes.sample[place] = i - begin
             changes.amount[place] = -expected
             front += is_positive
@@ -169,18 +169,18 @@ def list_minority(terms, regions, move, output, segment, changes):  # type: igno
 @kernel("void(Terms, Move, int64, int64, Changes)")
 def list_changes(terms, move, output, segment, changes):  # type: ignore[no-untyped-def]
     """Add the integers after the step to the amounts, which then correct the moved sums."""
-    has_second = len(terms.second) > 0
-    first = terms.first[output]
+    has_hessians = len(terms.hessian) > 0
+    gradient = terms.gradient[output]
     begin = segment * changes.segment
-    stop = min(begin + changes.segment, len(first))
+    stop = min(begin + changes.segment, len(gradient))
     for part in range(2):
         low = begin if part == 0 else stop - changes.n_back[segment]
         high = begin + changes.n_front[segment] if part == 0 else stop
         for place in range(low, high):
             i = np.uint64(begin) + np.uint64(changes.sample[place])
-            now = abs(first[i])
-            if has_second:
-                now = packed(now, terms.second[output, i], move.shift)
+            now = abs(gradient[i])
+            if has_hessians:
+                now = packed(now, terms.hessian[output, i], move.shift)
             changes.amount[place] += now
 
 

@@ -10,8 +10,8 @@ which are w = u / (1 + u) and w (1 - w) times its weight, become
     w'          = w + e w (1 - w) - e**2 w**2 (1 - w) / (1 + e w)
     w' (1 - w') = (1 + e) w (1 - w) / (1 + e w)**2
 
-So the first integer grows by e times the second one, with an error of at most e**2 / min(1, f)
-times the second one. The second integer grows by e w (1 - w) (1 - 2 w), with an error of at most 4
+So the gradient grows by e times the Hessian, with an error of at most e**2 / min(1, f)
+times the Hessian. The Hessian grows by e w (1 - w) (1 - 2 w), with an error of at most 4
 times as much. For the majority, e is small: late in a run, a thousandth. The sum of w w (1 - w) is
 not known, but it lies between 0 and a bound (`spread`), so the middle is taken.
 
@@ -41,9 +41,9 @@ second share is for tables whose codes fit into the nearer caches, where adding 
 _CODES_IN_CACHE = 2**24
 """How many codes these caches hold, about."""
 
-SECOND_BITS, ROUGHER = 29, 6
-"""Both integers of a sample of the minority are added as one word. The first one is a multiple of
-2**shift. The second one takes the lower SECOND_BITS bits, and is a multiple of
+HESSIAN_BITS, ROUGHER = 29, 6
+"""Both integers of a sample of the minority are added as one word. The gradient is a multiple of
+2**shift. The Hessian takes the lower HESSIAN_BITS bits, and is a multiple of
 2**(shift + ROUGHER)."""
 
 _LARGEST_FACTOR = 1.9
@@ -78,8 +78,8 @@ class Expected(NamedTuple):
 class Move(NamedTuple):
     """What a step does to the majority's sums, for each plane of the histograms: output and label.
 
-    The sum of first integers becomes `factor` times itself plus `slope` times the sum of second
-    integers, with an error of at most `bend` times the latter. For the sum of second integers see
+    The sum of gradients becomes `factor` times itself plus `slope` times the sum of Hessians,
+    with an error of at most `bend` times the latter. For the sum of Hessians see
     above.
 
     Attributes
@@ -138,7 +138,7 @@ def _shift(step: Step, majority: int, counts: np.ndarray, sums: np.ndarray) -> i
     """The least shift with which the sums of the minority's changes fit into a word.
 
     If a region's odds are multiplied by f, an integer changes by at most max(f, 1 / f) - 1 times
-    the second integer, and by a unit or two by rounding. The change that the majority's move would
+    the Hessian, and by a unit or two by rounding. The change that the majority's move would
     make is subtracted. None if there are too many samples.
     """
     growth = [max(max(f, 1.0 / f) for f in factors[0]) - 1.0 for factors in step.factors]
@@ -147,11 +147,11 @@ def _shift(step: Step, majority: int, counts: np.ndarray, sums: np.ndarray) -> i
     for region, own in enumerate(sums.tolist()):
         if region != majority:
             most += (growth[region] + growth[majority]) * float(own[0][1]) * (1.0 + _ROUNDING)
-    free = (2.0 ** (62 - SECOND_BITS), 2.0 ** (SECOND_BITS - 2))
+    free = (2.0 ** (62 - HESSIAN_BITS), 2.0 ** (HESSIAN_BITS - 2))
     if 4 * n_minority > min(free):
         return None
-    first, second = (math.ceil(math.log2(most / (room - 2.0 * n_minority))) for room in free)
-    return max(0, first, second - ROUGHER)
+    gradient, hessian = (math.ceil(math.log2(most / (room - 2.0 * n_minority))) for room in free)
+    return max(0, gradient, hessian - ROUGHER)
 
 
 def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> np.ndarray:
@@ -218,28 +218,28 @@ def add_rounded(numbers, shift, place, feature, sums, off):  # type: ignore[no-u
 
 
 @inner("float64(float64, float64)")
-def spread(first, second):  # type: ignore[no-untyped-def]
+def spread(gradient, hessian):  # type: ignore[no-untyped-def]
     """The most that the sum of w w (1 - w) may be, given the sums A of w and B of w (1 - w).
 
     Let m = 1 - B / A, the mean of w weighted by w. The sum is at most A m (1 - m), since w (1 - w)
     is concave in w. For a single sample it equals that.
     """
-    return max(0.0, second * (1.0 - second / first)) if first > 0.0 else 0.0
+    return max(0.0, hessian * (1.0 - hessian / gradient)) if gradient > 0.0 else 0.0
 
 
 @kernel("void(int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1])")
 def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-def]
     """Update the sums over slots, in the planes of `slices`, and their largest errors.
 
-    `off_now` is set to the error of this move alone, for the first integers.
+    `off_now` is set to the error of this move alone, for the gradients.
     """
     n_planes = len(move.factor)
-    has_second = len(sums) > n_planes
+    has_hessians = len(sums) > n_planes
     unit = 2.0**move.shift
     rougher_unit = unit * 2.0**ROUGHER
     for plane in range(n_planes):
         by, more, bend = move.factor[plane], move.slope[plane], move.bend[plane]
-        if not has_second:
+        if not has_hessians:
             own, own_off = sums[plane], off[plane]
             for s in range(len(n_inside)):
                 before = abs(float(own[s])) + own_off[s]
@@ -248,23 +248,23 @@ def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-d
                 own_off[s] = (own_off[s] * by + each) * (1.0 + _ROUNDING)
                 own[s] = np.int64(np.rint(float(own[s]) * by))
             continue
-        # With one output: positive and negative first integers, then the second ones of both.
-        first, first_off = sums[plane], off[plane]
-        second, second_off = sums[plane + 2], off[plane + 2]
+        # With one output: positive and negative gradients, then the Hessians of both.
+        gradient, gradient_off = sums[plane], off[plane]
+        hessian, hessian_off = sums[plane + 2], off[plane + 2]
         size = abs(more)
         for s in range(len(n_inside)):
-            curve = abs(float(second[s])) + second_off[s]
-            before = abs(float(first[s])) + first_off[s] + curve
+            curve = abs(float(hessian[s])) + hessian_off[s]
+            before = abs(float(gradient[s])) + gradient_off[s] + curve
             each = n_inside[s] * (4.0 + unit) + before * _ROUNDING + _OF_SUM
             rough = n_inside[s] * rougher_unit
-            unknown = spread(float(first[s]), float(second[s]))
-            unknown += 2.0 * first_off[s] + 3.0 * second_off[s]
+            unknown = spread(float(gradient[s]), float(hessian[s]))
+            unknown += 2.0 * gradient_off[s] + 3.0 * hessian_off[s]
             off_now[plane, s] = (bend * curve + each) * (1.0 + _ROUNDING)
-            first_off[s] += (size * second_off[s] + bend * curve + each) * (1.0 + _ROUNDING)
-            second_off[s] += size * unknown + (4.0 * bend * curve + each + rough)
-            first_off[s] *= 1.0 + _ROUNDING
-            second_off[s] *= 1.0 + _ROUNDING
-            curve = float(second[s])
-            bent = curve - spread(float(first[s]), curve)
-            first[s] += np.int64(np.rint(curve * more))
-            second[s] += np.int64(np.rint(bent * more))
+            gradient_off[s] += (size * hessian_off[s] + bend * curve + each) * (1.0 + _ROUNDING)
+            hessian_off[s] += size * unknown + (4.0 * bend * curve + each + rough)
+            gradient_off[s] *= 1.0 + _ROUNDING
+            hessian_off[s] *= 1.0 + _ROUNDING
+            curve = float(hessian[s])
+            bent = curve - spread(float(gradient[s]), curve)
+            gradient[s] += np.int64(np.rint(curve * more))
+            hessian[s] += np.int64(np.rint(bent * more))

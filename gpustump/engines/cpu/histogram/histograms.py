@@ -142,7 +142,7 @@ class TeamHistograms:
         self._team.each(lambda part: make(*part), list(pieces))
         listed = Listed.empty(self._columns.n_samples, self.total.wide.shape[2] // WIDE_BINS)
         parts = parts_of_columns(self._columns, self._team)
-        for output in range(len(terms.first)):
+        for output in range(len(terms.gradient)):
             _list_output(terms, output, listed)
             self._team.each(functools.partial(self._add_part, 2 * output, listed), parts)
 
@@ -174,7 +174,7 @@ def add_some_columns(
         The numbers of columns; see `Columns`.
     """
     parts = [(0, columns.n_samples)]
-    if histograms.by_samples and terms.first.size * len(chosen) >= FEW_ADDITIONS:
+    if histograms.by_samples and terms.gradient.size * len(chosen) >= FEW_ADDITIONS:
         parts = pieces_of(columns.n_samples, team)
     pieces = Shared(parts)
 
@@ -278,13 +278,13 @@ def _add_pairs_to_two(codes, shift, histograms, column, start, index, amount):  
     c0, c1 = codes[column, start:], codes[column + 1, start:]
     h0, h1 = histograms[column], histograms[column + 1]
     for t in range(len(index)):
-        i, first, second = index[t], amount[t, 0], amount[t, 1]
+        i, gradient, hessian = index[t], amount[t, 0], amount[t, 1]
         at = (np.uint64(c0[i]) >> shift) << one
-        h0[at] += first
-        h0[at + one] += second
+        h0[at] += gradient
+        h0[at + one] += hessian
         at = (np.uint64(c1[i]) >> shift) << one
-        h1[at] += first
-        h1[at + one] += second
+        h1[at] += gradient
+        h1[at + one] += hessian
 
 
 @inner("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
@@ -345,42 +345,47 @@ def add(columns, histograms, plane, low, high, listed):  # type: ignore[no-untyp
 
 
 @inner("void(int64[::1], int64[::1], Listed, int64)")
-def list_terms(first, second, listed, chunk):  # type: ignore[no-untyped-def]
-    """List the integers of a chunk's samples: first ones without their signs, and second ones."""
+def list_terms(gradient, hessian, listed, chunk):  # type: ignore[no-untyped-def]
+    """List the integers of a chunk's samples: gradients without their signs, and Hessians."""
     here = chunk * CHUNK
-    end = here + len(first)
+    end = here + len(gradient)
     index, amount = listed.sample[here:end], listed.amount[here:end]
-    has_second = amount.shape[1] > 1
-    front, back = np.uint64(0), np.uint64(len(first) - 1)
-    for k in range(len(first)):
-        own = first[k]
+    has_hessians = amount.shape[1] > 1
+    front, back = np.uint64(0), np.uint64(len(gradient) - 1)
+    for k in range(len(gradient)):
+        own = gradient[k]
         is_positive = np.uint64(own > 0)
         size = abs(own)
         index[front] = k
         amount[front, 0] = size
         index[back] = k
         amount[back, 0] = size
-        if has_second:
-            amount[front, 1] = second[k]
-            amount[back, 1] = second[k]
+        if has_hessians:
+            amount[front, 1] = hessian[k]
+            amount[back, 1] = hessian[k]
         front += is_positive
         back -= np.uint64(1) - is_positive
     listed.n_front[chunk] = front
-    listed.n_back[chunk] = len(first) - np.int64(front)
+    listed.n_back[chunk] = len(gradient) - np.int64(front)
 
 
 @kernel("void(Columns, Terms, Histograms, int64, int64)")
 def add_terms(columns, terms, histograms, low, high):  # type: ignore[no-untyped-def]
     """Add up the terms of the samples from `low` to `high`, whole chunks, for every output."""
-    has_second = len(terms.second) > 0
-    sample, amount = np.empty(CHUNK, np.uint16), np.empty((CHUNK, 2 if has_second else 1), np.int64)
+    has_hessians = len(terms.hessian) > 0
+    sample, amount = (
+        np.empty(CHUNK, np.uint16),
+        np.empty((CHUNK, 2 if has_hessians else 1), np.int64),
+    )
     listed = Listed(sample, amount, np.zeros(1, np.int64), np.zeros(1, np.int64))
     n_columns = len(columns.wide) + len(columns.narrow)
     for start in range(low, high, CHUNK):
         end = min(start + CHUNK, high)
-        for k in range(len(terms.first)):
-            first = terms.first[k, start:end]
-            list_terms(first, terms.second[k, start:end] if has_second else first, listed, 0)
+        for k in range(len(terms.gradient)):
+            gradient = terms.gradient[k, start:end]
+            list_terms(
+                gradient, terms.hessian[k, start:end] if has_hessians else gradient, listed, 0
+            )
             add_chunk(columns, histograms, 2 * k, 0, n_columns, start, listed, 0)
 
 
@@ -388,11 +393,11 @@ def add_terms(columns, terms, histograms, low, high):  # type: ignore[no-untyped
     "void(CODE[::1], int64, int64[::1], int64[::1], int64[::1], int64, int64)",
     CODE=("uint8", "uint16"),
 )
-def _add_column(codes, shift, first, second, table, low, high):  # type: ignore[no-untyped-def]
+def _add_column(codes, shift, gradient, hessian, table, low, high):  # type: ignore[no-untyped-def]
     """Add up the terms of an output for one column; `table` holds one plane after the other."""
     shift, one = np.uint64(shift), np.uint64(1)
-    own, sizes, curves = codes[low:high], first[low:high], second[low:high]
-    if len(second) > 0:
+    own, sizes, curves = codes[low:high], gradient[low:high], hessian[low:high]
+    if len(hessian) > 0:
         of_negative = np.uint64(len(table) // 2)
         for i in range(len(own)):
             at = (np.uint64(own[i]) >> shift) << one
@@ -421,17 +426,17 @@ def add_terms_to(columns, terms, histograms, chosen, low, high):  # type: ignore
     sizes = (histograms.wide.shape[2], histograms.narrow.shape[2])
     tables = np.zeros((len(chosen), 2 * max(sizes)), dtype=np.int64)
     nothing = np.empty(0, dtype=np.int64)
-    for k in range(len(terms.first)):
-        first, second = terms.first[k], terms.second[k] if len(terms.second) else nothing
+    for k in range(len(terms.gradient)):
+        gradient, hessian = terms.gradient[k], terms.hessian[k] if len(terms.hessian) else nothing
         for start in range(low, high, CHUNK):
             end = min(start + CHUNK, high)
             for t, c in enumerate(chosen):
                 if c < n_wide:
                     own = tables[t, : 2 * sizes[0]]
-                    _add_column(columns.wide[c], PART_BITS, first, second, own, start, end)
+                    _add_column(columns.wide[c], PART_BITS, gradient, hessian, own, start, end)
                 else:
                     own = tables[t, : 2 * sizes[1]]
-                    _add_column(columns.narrow[c - n_wide], 0, first, second, own, start, end)
+                    _add_column(columns.narrow[c - n_wide], 0, gradient, hessian, own, start, end)
         for t, c in enumerate(chosen):
             size = sizes[0] if c < n_wide else sizes[1]
             for sign in range(2):
@@ -469,10 +474,10 @@ def _add_columns(histograms, others, chosen):  # type: ignore[no-untyped-def]
 @kernel("void(Terms, int64, Listed)")
 def _list_output(terms, output, listed):  # type: ignore[no-untyped-def]
     """List the terms of an output of all samples."""
-    second = terms.second[output] if len(terms.second) > 0 else terms.first[output]
-    for start in range(0, len(second), CHUNK):
-        end = min(start + CHUNK, len(second))
-        list_terms(terms.first[output, start:end], second[start:end], listed, start // CHUNK)
+    hessian = terms.hessian[output] if len(terms.hessian) > 0 else terms.gradient[output]
+    for start in range(0, len(hessian), CHUNK):
+        end = min(start + CHUNK, len(hessian))
+        list_terms(terms.gradient[output, start:end], hessian[start:end], listed, start // CHUNK)
 
 
 @kernel("void(Histograms, int64[:, ::1], Bundles, BinLayout, int64[::1], int64[:, ::1])")

@@ -1,14 +1,14 @@
 """The sums over all bins in a run of squared loss, updated by what each step changes.
 
-A step subtracts a vote from the residuals of each region. So it changes the sum G of a bin's first
-integers by minus the vote of the largest region, the *majority*, times the bin's sum H of weights,
+A step subtracts a vote from the residuals of each region. So it changes the sum G of a bin's
+gradients by minus the vote of the largest region, the *majority*, times the bin's sum H of weights,
 which never changes; and by the rest for each sample of the other regions, the *minority*, which are
 listed and added up. If all weights are one power of two that makes all products with residuals
-whole numbers, sums stay exact. Otherwise each sample's first integer is rounded, and the sums are
+whole numbers, sums stay exact. Otherwise each sample's gradient is rounded, and the sums are
 estimates that are off by a few units for each sample and step.
 
 A search also asks how far the sum at a cut inside a bin may be from those at the bin's edges. Let
-the cut have the sum A of first integers and the sum B of weights on its left in the bin. The
+the cut have the sum A of gradients and the sum B of weights on its left in the bin. The
 *spread* D of a bin bounds abs(A - B G / H). A step that moves all samples of a bin alike does not
 change A - B G / H, as A and G lose the same vote times B and H. What the minority adds to a bin
 changes it: let amounts of one sign add up to F, and none be more than m times its weight. Then a
@@ -52,7 +52,7 @@ _OUTWARDS = 2.0**-40
 """By what share bounds in floating point are widened."""
 
 _OF_SAMPLE, _OF_PRODUCT = 4.0, 2.0**-50
-"""More than the rounding of a sample's first integers before and after a step, in units; and than
+"""More than the rounding of a sample's gradients before and after a step, in units; and than
 the relative error of the products in them."""
 
 _PLANES = np.asarray([(0, 0), (1, 0)])
@@ -116,7 +116,7 @@ class ResidualSums(BinSums):
         self, step: Step, regions: np.ndarray, votes: np.ndarray, majority: int
     ) -> list[PieceSums]:
         """Update all samples, and list those of the minority with what they add besides."""
-        columns, team, (first,) = self._table.columns, self._table.team, self._terms.first
+        columns, team, (gradient,) = self._table.columns, self._table.team, self._terms.gradient
         if not self._changes:
             self._changes = [Changes.empty(columns.n_samples, team)]
         (changes,) = self._changes
@@ -124,10 +124,10 @@ class ResidualSums(BinSums):
         grows = (votes < votes[majority]).astype(np.uint8)
 
         def take(segment: int) -> None:
-            _list_before(first, regions, majority, grows, segment, changes)
+            _list_before(gradient, regions, majority, grows, segment, changes)
             low, high = segment * size, min((segment + 1) * size, columns.n_samples)
             found.append(self._loss.advance(step, regions, low, high))
-            _add_after(first, self._loss.units, votes[majority], segment, changes)
+            _add_after(gradient, self._loss.units, votes[majority], segment, changes)
 
         team.each(take, range(len(changes.n_front)))
         return found
@@ -161,13 +161,13 @@ def _count(regions, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1], uint8[::1], int64, uint8[::1], int64, Changes)")
-def _list_before(first, regions, majority, grows, segment, changes):  # type: ignore[no-untyped-def]
-    """List a segment's samples of the minority with minus their first integers before the step.
+def _list_before(gradient, regions, majority, grows, segment, changes):  # type: ignore[no-untyped-def]
+    """List a segment's samples of the minority with minus their gradients before the step.
 
     `grows` (n_regions,) says which regions' samples are listed at the front.
     """
     begin = segment * changes.segment
-    stop = min(begin + changes.segment, len(first))
+    stop = min(begin + changes.segment, len(gradient))
     found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
     front, back = np.uint64(begin), np.uint64(stop - 1)
     for start in range(begin, stop, _AT_ONCE):
@@ -177,7 +177,7 @@ def _list_before(first, regions, majority, grows, segment, changes):  # type: ig
             is_front = np.uint64(grows[regions[i]])
             place = front if is_front else back
             changes.sample[place] = i - begin
-            changes.amount[place] = -first[i]
+            changes.amount[place] = -gradient[i]
             front += is_front
             back -= np.uint64(1) - is_front
     changes.n_front[segment] = front - np.uint64(begin)
@@ -185,10 +185,10 @@ def _list_before(first, regions, majority, grows, segment, changes):  # type: ig
 
 
 @kernel("void(int64[::1], float64[::1], float64, int64, Changes)")
-def _add_after(first, units, vote, segment, changes):  # type: ignore[no-untyped-def]
+def _add_after(gradient, units, vote, segment, changes):  # type: ignore[no-untyped-def]
     """Make the amounts what a step adds besides the majority's vote."""
     begin = segment * changes.segment
-    stop = min(begin + changes.segment, len(first))
+    stop = min(begin + changes.segment, len(gradient))
     differ, by = len(units) > 1, np.int64(np.rint(units[0] * vote))
     for part in range(2):
         low = begin if part == 0 else stop - changes.n_back[segment]
@@ -196,13 +196,13 @@ def _add_after(first, units, vote, segment, changes):  # type: ignore[no-untyped
         for place in range(low, high):
             i = np.uint64(begin) + np.uint64(changes.sample[place])
             own = np.int64(np.rint(units[i] * vote)) if differ else by
-            changes.amount[place] += first[i] + own
+            changes.amount[place] += gradient[i] + own
 
 
 @inner("float64(float64, float64, int64)")
-def _most_of(second, squares, n_inside):  # type: ignore[no-untyped-def]
-    """The most that the absolute first integers of a bin may add up to."""
-    return np.sqrt(second * squares) * (1.0 + _OUTWARDS) + n_inside + 1.0
+def _most_of(hessian, squares, n_inside):  # type: ignore[no-untyped-def]
+    """The most that the absolute gradients of a bin may add up to."""
+    return np.sqrt(hessian * squares) * (1.0 + _OUTWARDS) + n_inside + 1.0
 
 
 @kernel(
@@ -215,7 +215,7 @@ def _move(sums, off, spread, words, n_inside, vote, most_apart, stays_exact, squ
     Parameters
     ----------
     sums : ndarray (n_planes, n_slots) of int64
-        The planes of `slices`. The first two differ by the sum of the first integers, and bound how
+        The planes of `slices`. The first two differ by the sum of the gradients, and bound how
         far the sum at a cut may be above that at the left edge, and below it.
     off, spread : ndarray (n_slots,) of float64
     words : ndarray (2, n_slots) of int64
@@ -231,16 +231,16 @@ def _move(sums, off, spread, words, n_inside, vote, most_apart, stays_exact, squ
     """
     units = np.int64(vote / VOTE_UNIT)
     for s in range(sums.shape[1]):
-        second = sums[2, s]
+        hessian = sums[2, s]
         grown, fallen = abs(float(words[0, s])), abs(float(words[1, s]))
-        room = most_apart * float(second) + 1.0
+        room = most_apart * float(hessian) + 1.0
         moved = grown * max(0.0, 1.0 - grown / room) + fallen * max(0.0, 1.0 - fallen / room)
-        most = _most_of(float(second), squares, n_inside[s])
+        most = _most_of(float(hessian), squares, n_inside[s])
         if stays_exact:
-            lost = (second >> _UNIT_BITS) * units
+            lost = (hessian >> _UNIT_BITS) * units
         else:
-            lost = np.int64(np.rint(float(second) * vote))
-            error = most + abs(vote) * float(second) + grown + fallen
+            lost = np.int64(np.rint(float(hessian) * vote))
+            error = most + abs(vote) * float(hessian) + grown + fallen
             error = error * _OF_PRODUCT + _OF_SAMPLE * (n_inside[s] + 1.0)
             off[s] = (off[s] + error) * (1.0 + _OUTWARDS)
             moved = moved * (1.0 + _OUTWARDS) + error

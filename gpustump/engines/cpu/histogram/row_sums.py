@@ -10,14 +10,14 @@ The words of a sample are a row, which is added to the sums of a bin in vectors 
 code is read once for all outputs, and one store writes four sums. The sums of a column take 100 kB
 with ten outputs, which fit into the second cache but not into the nearest one.
 
-A search also asks for the sums of positive and of negative first integers, P and N, but only as an
+A search also asks for the sums of positive and of negative gradients, P and N, but only as an
 upper bound of how far a sum may be from its value at an edge (see `unit_scores`). Adding them up
 would take half as long again. Instead P is the weight of the samples of the output's class, which
-no sum of their first integers exceeds, and N is P less the signed sum. So P - N is exact, or an
+no sum of their gradients exceeds, and N is P less the signed sum. So P - N is exact, or an
 estimate like the others, while P and N alone are upper bounds.
 
-The weights of a run sum to less than 2**62 units of the integers. A first integer is at most the
-weight, a second one at most a quarter of it, both rounded up. So the sums fit into the bits that
+The weights of a run sum to less than 2**62 units of the integers. A gradient is at most the
+weight, a Hessian at most a quarter of it, both rounded up. So the sums fit into the bits that
 they have, for fewer than 2**27 samples.
 """
 
@@ -55,14 +55,14 @@ _FEW = 0.2
 
 _MOST_SAMPLES = 2**27 - 1
 
-_FIRST_SHIFT, _SECOND_SHIFT = 28, 33
+_GRADIENT_SHIFT, _HESSIAN_SHIFT = 28, 33
 """Integers are rounded to multiples of 2**28 and of 2**33."""
 
-_SECOND_BITS = 28
-"""How many lower bits of a word belong to the second integer, which has no sign."""
+_HESSIAN_BITS = 28
+"""How many lower bits of a word belong to the Hessian, which has no sign."""
 
-HALF_UNITS = (2.0 ** (_FIRST_SHIFT - 1), 2.0 ** (_SECOND_SHIFT - 1))
-"""How far a rounded first or second integer may be off."""
+HALF_UNITS = (2.0 ** (_GRADIENT_SHIFT - 1), 2.0 ** (_HESSIAN_SHIFT - 1))
+"""How far a rounded gradient or Hessian may be off."""
 
 _WORDS_AT_ONCE = 3 * 2**13
 """About how many words are made before they are added: with the sums of a column they stay in the
@@ -91,7 +91,7 @@ class RowSums(HistogramSums):
         self._exact_planes = np.asarray([(0, k + s) for s in (0, rows.width) for k in outputs])
         self._both = np.empty((2 * rows.n_outputs, self.sums.shape[1]), dtype=np.int64)
         self._most = self._weights_of_classes()
-        # An output's first plane says how far P - N may be off, its third one all second integers.
+        # An output's first plane says how far P - N may be off, its third one all Hessians.
         by_plane = (HALF_UNITS[0], 0.0, HALF_UNITS[1], 0.0)
         self._off_of_words = np.multiply.outer(by_plane, samples_of_slots(table))
         self._renewed: set[int] = set()
@@ -207,22 +207,22 @@ class RowSums(HistogramSums):
 
 
 @inner("void(int64[::1], int64[::1], int64[::1])")
-def _set_words(first, second, words):  # type: ignore[no-untyped-def]
-    half, half_of_second = 1 << (_FIRST_SHIFT - 1), 1 << (_SECOND_SHIFT - 1)
+def _set_words(gradient, hessian, words):  # type: ignore[no-untyped-def]
+    half, half_of_hessian = 1 << (_GRADIENT_SHIFT - 1), 1 << (_HESSIAN_SHIFT - 1)
     for i in range(len(words)):
-        upper = ((first[i] + half) >> _FIRST_SHIFT) << _SECOND_BITS
-        words[i] = upper + ((second[i] + half_of_second) >> _SECOND_SHIFT)
+        upper = ((gradient[i] + half) >> _GRADIENT_SHIFT) << _HESSIAN_BITS
+        words[i] = upper + ((hessian[i] + half_of_hessian) >> _HESSIAN_SHIFT)
 
 
 @kernel("void(int64[::1], int64[::1], int64[:, ::1])")
 def _unpack(words, most, sums):  # type: ignore[no-untyped-def]
     """Write the four planes of an output."""
-    mask = (1 << _SECOND_BITS) - 1
-    positive, negative, second, nothing = sums[0], sums[1], sums[2], sums[3]
+    mask = (1 << _HESSIAN_BITS) - 1
+    positive, negative, hessian, nothing = sums[0], sums[1], sums[2], sums[3]
     for s in range(len(words)):
         positive[s] = most[s]
-        negative[s] = most[s] - ((words[s] >> _SECOND_BITS) << _FIRST_SHIFT)
-        second[s] = (words[s] & mask) << _SECOND_SHIFT
+        negative[s] = most[s] - ((words[s] >> _HESSIAN_BITS) << _GRADIENT_SHIFT)
+        hessian[s] = (words[s] & mask) << _HESSIAN_SHIFT
         nothing[s] = 0
 
 
@@ -245,7 +245,7 @@ def _add_words(columns, rows, sums, low, high, begin, end):  # type: ignore[no-u
             n = min(s + TILE, stop) - s
             set_integers(rows, s, s + n, tile)
             here = words[(s - start) * width : (s - start + n) * width]
-            _set_words(tile.first, tile.second, here)
+            _set_words(tile.gradient, tile.hessian, here)
         for c in range(low, min(high, n_wide)):
             _add_rows(columns.wide[c, start:stop], PART_BITS, words, width, sums.wide[0, c])
         for c in range(max(low - n_wide, 0), high - n_wide):
@@ -257,8 +257,8 @@ def _add_tile(codes, shift, tile, width, sums):  # type: ignore[no-untyped-def]
     """Add the integers of a tile of samples to a column's sums."""
     for t in range(len(codes)):
         at = (np.int64(codes[t]) >> shift) * (2 * width)
-        add_row(sums, at, tile.first, t * width, width)
-        add_row(sums, at + width, tile.second, t * width, width)
+        add_row(sums, at, tile.gradient, t * width, width)
+        add_row(sums, at + width, tile.hessian, t * width, width)
 
 
 @kernel("void(Columns, SoftmaxRows, Histograms, int64[::1], int64, int64)")

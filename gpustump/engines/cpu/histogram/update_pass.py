@@ -52,7 +52,7 @@ def update(
         The sums over the pieces of the samples.
     """
     votes, factors = np.array(step.votes), np.array(step.factors)
-    samples = (loss.numbers, loss.scores, loss.terms.first, loss.units, regions, votes, factors)
+    samples = (loss.numbers, loss.scores, loss.terms.gradient, loss.units, regions, votes, factors)
     pieces, found = Shared(pieces_of(columns.n_samples, team)), list[PieceSums]()
 
     def take(own: Histograms) -> None:
@@ -95,7 +95,7 @@ def _list_changed(growth, kind, listed):  # type: ignore[no-untyped-def]
     " float64[:, ::1], float64[:, :, ::1], Columns, Histograms, int64, int64, int64[::1])"
 )
 def _update(  # type: ignore[no-untyped-def]
-    weights, scores, first, units, regions, votes, factors, columns, histograms, low, high, sums
+    weights, scores, gradient, units, regions, votes, factors, columns, histograms, low, high, sums
 ):
     """Update samples `low` to `high`, whole chunks; positive ones are added to the first plane."""
     listed = Listed(
@@ -107,10 +107,10 @@ def _update(  # type: ignore[no-untyped-def]
     n_columns = len(columns.wide) + len(columns.narrow)
     for start in range(low, high, CHUNK):
         end = min(start + CHUNK, high)
-        now = first[0][start:end]
+        now = gradient[0][start:end]
         for k in range(len(now)):
             before[k] = now[k]
-        advance(weights, scores, first, units, regions[start:end], votes, factors, start, sums)
+        advance(weights, scores, gradient, units, regions[start:end], votes, factors, start, sums)
         _compare(before, now, growth, kind)
         _list_changed(growth, kind[: len(now)], listed)
         add_chunk(columns, histograms, 0, 0, n_columns, start, listed, 0)

@@ -46,7 +46,7 @@ def coded_sums(
     parts: list[np.ndarray] = []
 
     def add(piece: tuple[int, int]) -> None:
-        sums = np.zeros((len(splits), N_REGIONS, len(terms.first), 2), dtype=np.int64)
+        sums = np.zeros((len(splits), N_REGIONS, len(terms.gradient), 2), dtype=np.int64)
         _add(*about, *terms, *piece, sums)
         parts.append(sums)
 
@@ -77,7 +77,7 @@ def _ask(bits, rows, feature, end, lowest, start, region):  # type: ignore[no-un
 )
 def _add(  # type: ignore[no-untyped-def]
     bits, rows, features, ends, lowest, wide, narrow, columns, is_wide, by_code,
-    first, second, low, high, sums,
+    gradient, hessian, low, high, sums,
 ):  # fmt: skip
     """Add up the left and the missing samples from `low` to `high` of each split."""
     all_regions = np.empty(BLOCK, dtype=np.uint8)
@@ -105,4 +105,4 @@ def _add(  # type: ignore[no-untyped-def]
                 n_missing += is_missing
                 missing[i] = -is_missing
                 left[i] = -np.int64(region[i] == FIRST)
-            add_masked(first, second, left[:n], missing[:n], n_missing, start, sums[split])
+            add_masked(gradient, hessian, left[:n], missing[:n], n_missing, start, sums[split])

@@ -23,7 +23,7 @@ class ExponentialLoss(LossByOutput):
     """
 
     def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
-        super().__init__(labels, units, n_outputs, has_second=False)
+        super().__init__(labels, units, n_outputs, has_hessians=False)
         self._weights = np.tile(units, (n_outputs, 1))
 
     @property
@@ -37,11 +37,11 @@ class ExponentialLoss(LossByOutput):
         return by_sample(self._weights)
 
     def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no weight
-        advance(self._weights, self.scores, self.terms.first, self.units, *piece)
+        advance(self._weights, self.scores, self.terms.gradient, self.units, *piece)
 
 
 @inner("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")
-def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
+def _reweight(weights, gradient, regions, factors):  # type: ignore[no-untyped-def]
     """Compute the next weights and integers of an output.
 
     Returns the sum of the integers, and the sum of their absolute values.
@@ -50,7 +50,7 @@ def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
     positive_0, positive_1, positive_2 = factors[0, 1], factors[1, 1], factors[2, 1]
     total, size = 0, 0
     for i in range(len(weights)):
-        region, positive = regions[i], first[i] > 0
+        region, positive = regions[i], gradient[i] > 0
         by_0 = positive_0 if positive else negative_0
         by_1 = positive_1 if positive else negative_1
         by_2 = positive_2 if positive else negative_2
@@ -59,7 +59,7 @@ def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
         weights[i] = weight
         whole = np.int64(np.ceil(weight))
         signed = whole if positive else -whole
-        first[i] = signed
+        gradient[i] = signed
         total += signed
         size += whole
     return total, size
@@ -70,7 +70,7 @@ def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
 def advance(  # type: ignore[no-untyped-def]
-    weights, scores, first, units, regions, votes, factors, low, sums
+    weights, scores, gradient, units, regions, votes, factors, low, sums
 ):
     """Update a piece of the samples; see `Loss._take`.
 
@@ -82,9 +82,9 @@ def advance(  # type: ignore[no-untyped-def]
         start, end = low + at, low + at + len(here)
         for output in range(len(weights)):
             total, size = _reweight(
-                weights[output][start:end], first[output][start:end], here, factors[:, output]
+                weights[output][start:end], gradient[output][start:end], here, factors[:, output]
             )
             sums[2 * output] += total
             sums[2 * output + 1] += size
         of_chunk = units_of_chunk(units, room, start, end)
-        sums[-1] += add_votes(scores, first, here, votes, of_chunk, start, end)
+        sums[-1] += add_votes(scores, gradient, here, votes, of_chunk, start, end)

@@ -25,7 +25,7 @@ class LogisticLoss(LossByOutput):
     """
 
     def __init__(self, labels: np.ndarray, units: np.ndarray) -> None:
-        super().__init__(labels, units, 1, has_second=True)
+        super().__init__(labels, units, 1, has_hessians=True)
         self._odds = np.ones(len(labels))
 
     @property
@@ -45,12 +45,12 @@ class LogisticLoss(LossByOutput):
 
 
 @inner("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
-def _multiply(odds, first, regions, factors):  # type: ignore[no-untyped-def]
+def _multiply(odds, gradient, regions, factors):  # type: ignore[no-untyped-def]
     """Compute the next odds, between `FLOOR` and `_CEILING`: no library flushes these to zero."""
     negative_0, negative_1, negative_2 = factors[0, 0], factors[1, 0], factors[2, 0]
     positive_0, positive_1, positive_2 = factors[0, 1], factors[1, 1], factors[2, 1]
     for i in range(len(odds)):
-        region, positive = regions[i], first[i] > 0
+        region, positive = regions[i], gradient[i] > 0
         by_0 = positive_0 if positive else negative_0
         by_1 = positive_1 if positive else negative_1
         by_2 = positive_2 if positive else negative_2
@@ -60,7 +60,7 @@ def _multiply(odds, first, regions, factors):  # type: ignore[no-untyped-def]
 
 
 @inner("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
-def _round_up(odds, units, first, second):  # type: ignore[no-untyped-def]
+def _round_up(odds, units, gradient, hessian):  # type: ignore[no-untyped-def]
     """Compute the integers that follow from the odds; returns the sums of both."""
     total, size = 0, 0
     for i in range(len(odds)):
@@ -68,9 +68,9 @@ def _round_up(odds, units, first, second):  # type: ignore[no-untyped-def]
         slope = units[i] * (odds[i] / below)
         whole = np.int64(np.ceil(slope))
         curve = np.int64(np.ceil(slope * (1.0 / below)))
-        signed = whole if first[i] > 0 else -whole
-        first[i] = signed
-        second[i] = curve
+        signed = whole if gradient[i] > 0 else -whole
+        gradient[i] = signed
+        hessian[i] = curve
         total += signed
         size += curve
     return total, size
@@ -81,7 +81,7 @@ def _round_up(odds, units, first, second):  # type: ignore[no-untyped-def]
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
 def advance(  # type: ignore[no-untyped-def]
-    odds, scores, first, second, units, regions, votes, factors, low, sums
+    odds, scores, gradient, hessian, units, regions, votes, factors, low, sums
 ):
     """Update a piece of the samples; see `Loss._take`.
 
@@ -92,10 +92,10 @@ def advance(  # type: ignore[no-untyped-def]
         here = regions[at : at + CHUNK]
         start, end = low + at, low + at + len(here)
         of_chunk = units_of_chunk(units, room, start, end)
-        _multiply(odds[start:end], first[0][start:end], here, factors[:, 0])
+        _multiply(odds[start:end], gradient[0][start:end], here, factors[:, 0])
         total, size = _round_up(
-            odds[start:end], of_chunk, first[0][start:end], second[0][start:end]
+            odds[start:end], of_chunk, gradient[0][start:end], hessian[0][start:end]
         )
         sums[0] += total
         sums[1] += size
-        sums[2] += add_votes(scores, first, here, votes, of_chunk, start, end)
+        sums[2] += add_votes(scores, gradient, here, votes, of_chunk, start, end)

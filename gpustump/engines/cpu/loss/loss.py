@@ -5,7 +5,7 @@ two integers that follow from its numbers. A step multiplies the numbers and add
 numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
 operation on the same operands. Scores are stored output by output, (n_outputs, n_samples), so that
 kernels read memory in order. So are the numbers and integers of a `LossByOutput`, which stores no
-label: a first integer is never 0, and its sign is that of the label.
+label: a gradient is never 0, and its sign is that of the label.
 
 Several threads may update disjoint pieces of the samples at the same time.
 """
@@ -89,9 +89,9 @@ class Loss(ABC):
         self.numbers[:] = beginning.numbers
 
     def smallest_weight(self) -> int:
-        """The smallest second integer."""
-        first, second = self.terms
-        return int((second if len(second) else np.abs(first)).min())
+        """The smallest Hessian."""
+        gradient, hessian = self.terms
+        return int((hessian if len(hessian) else np.abs(gradient)).min())
 
     def begin(self, low: int, high: int) -> PieceSums:
         """Compute the terms of samples `low` to `high` before the first round."""
@@ -135,19 +135,19 @@ class LossByOutput(Loss):
     units : ndarray (n_samples,) of float64
         As for `Loss`.
     n_outputs : int
-    has_second : bool
-        Whether the second integers differ from the absolute first ones.
+    has_hessians : bool
+        Whether the Hessians differ from the absolute first ones.
     """
 
     def __init__(
-        self, labels: np.ndarray, units: np.ndarray, n_outputs: int, *, has_second: bool
+        self, labels: np.ndarray, units: np.ndarray, n_outputs: int, *, has_hessians: bool
     ) -> None:
         super().__init__(units, n_outputs)
-        first = np.empty((n_outputs, len(labels)), dtype=np.int64)
-        for output, own in enumerate(first):
+        gradient = np.empty((n_outputs, len(labels)), dtype=np.int64)
+        for output, own in enumerate(gradient):
             own[:] = labels if n_outputs == 1 else np.where(labels == output, 1, -1)
-        second_shape = first.shape if has_second else (0, 0)
-        self._terms = Terms(first, np.empty(second_shape, dtype=np.int64))
+        hessian_shape = gradient.shape if has_hessians else (0, 0)
+        self._terms = Terms(gradient, np.empty(hessian_shape, dtype=np.int64))
 
     @property
     def terms(self) -> Terms:

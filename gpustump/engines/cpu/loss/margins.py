@@ -32,7 +32,7 @@ def units_of_chunk(units, room, start, end):  # type: ignore[no-untyped-def]
 
 
 @inner("int64(float64[::1], int64[::1], uint8[::1], float64[:], float64[::1])")
-def _add_and_count(scores, first, regions, votes, units):  # type: ignore[no-untyped-def]
+def _add_and_count(scores, gradient, regions, votes, units):  # type: ignore[no-untyped-def]
     """Add the votes of one output; returns the sum of the units of misclassified samples.
 
     A positive score predicts the label +1.
@@ -44,7 +44,7 @@ def _add_and_count(scores, first, regions, votes, units):  # type: ignore[no-unt
         vote = on_first if region == 0 else (on_second if region == 1 else on_missing)
         score = scores[i] + vote
         scores[i] = score
-        misclassified += np.int64(units[i]) if (score > 0.0) != (first[i] > 0) else 0
+        misclassified += np.int64(units[i]) if (score > 0.0) != (gradient[i] > 0) else 0
     return misclassified
 
 
@@ -57,11 +57,11 @@ def _add(scores, regions, votes):  # type: ignore[no-untyped-def]
 
 
 @inner("void(float64[::1], int64[::1], float64[::1], uint8[::1])")
-def _lead(scores, first, best, right):  # type: ignore[no-untyped-def]
+def _lead(scores, gradient, best, right):  # type: ignore[no-untyped-def]
     """Update the largest score of the classes so far, and whether its class is the sample's."""
     for i in range(len(scores)):
         leads = scores[i] > best[i]
-        right[i] = np.uint8(first[i] > 0) if leads else right[i]
+        right[i] = np.uint8(gradient[i] > 0) if leads else right[i]
         best[i] = scores[i] if leads else best[i]
 
 
@@ -76,14 +76,14 @@ def _wrong(right, units):  # type: ignore[no-untyped-def]
 @inner(
     "int64(float64[:, ::1], int64[:, ::1], uint8[::1], float64[:, ::1], float64[::1], int64, int64)"
 )
-def add_votes(scores, first, regions, votes, units, start, end):  # type: ignore[no-untyped-def]
+def add_votes(scores, gradient, regions, votes, units, start, end):  # type: ignore[no-untyped-def]
     """Add votes (n_regions, n_outputs) to the scores of samples `start` to `end`.
 
-    Regions and units are those of these samples only. The sign of `first` tells the labels. Returns
-    the sum of the units of the samples that are misclassified.
+    Regions and units are those of these samples only. The sign of `gradient` tells the labels.
+    Returns the sum of the units of the samples that are misclassified.
     """
     own = scores[0][start:end]
-    positive = first[0][start:end]
+    positive = gradient[0][start:end]
     if len(scores) == 1:
         return _add_and_count(own, positive, regions, votes[:, 0], units)
     best = np.empty(end - start)
@@ -93,7 +93,7 @@ def add_votes(scores, first, regions, votes, units, start, end):  # type: ignore
     for output in range(len(scores)):
         own = scores[output][start:end]
         _add(own, regions, votes[:, output])
-        _lead(own, first[output][start:end], best, right)
+        _lead(own, gradient[output][start:end], best, right)
     return _wrong(right, units)
 
 

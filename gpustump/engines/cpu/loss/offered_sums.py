@@ -43,7 +43,7 @@ def offered_sums(
         The sums over all samples.
     team : Team
     """
-    shape = (len(splits), N_REGIONS, len(terms.first), 2)
+    shape = (len(splits), N_REGIONS, len(terms.gradient), 2)
     if not splits:
         return np.zeros(shape, dtype=np.int64)
     values, rows, columns = _values_of(source, [split.feature for split in splits])
@@ -86,32 +86,32 @@ def with_rest(found: np.ndarray, totals: np.ndarray) -> np.ndarray:
 
 
 @inner("UniTuple(int64, 2)(int64[::1], int64[::1], int64[::1])")
-def _masked(first, second, mask):  # type: ignore[no-untyped-def]
+def _masked(gradient, hessian, mask):  # type: ignore[no-untyped-def]
     """The sums of both integers where the mask has all bits set.
 
-    If there are no second integers, the absolute values of the first ones are added up.
+    If there are no Hessians, the absolute values of the first ones are added up.
     """
     a, b = 0, 0
-    if len(second) == 0:
+    if len(hessian) == 0:
         for i in range(len(mask)):
-            own = first[i] & mask[i]
+            own = gradient[i] & mask[i]
             a += own
             b += abs(own)
     else:
         for i in range(len(mask)):
-            a += first[i] & mask[i]
-            b += second[i] & mask[i]
+            a += gradient[i] & mask[i]
+            b += hessian[i] & mask[i]
     return a, b
 
 
 @inner("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[:, :, ::1])")
-def add_masked(first, second, left, missing, n_missing, start, sums):  # type: ignore[no-untyped-def]
+def add_masked(gradient, hessian, left, missing, n_missing, start, sums):  # type: ignore[no-untyped-def]
     """Add up a block of samples from `start` on, given masks of the left and the missing ones."""
     none = np.empty(0, dtype=np.int64)
     end = start + len(left)
-    for output in range(len(first)):
-        here = first[output, start:end]
-        there = second[output, start:end] if len(second) > 0 else none
+    for output in range(len(gradient)):
+        here = gradient[output, start:end]
+        there = hessian[output, start:end] if len(hessian) > 0 else none
         a, b = _masked(here, there, left)
         sums[0, output, 0] += a
         sums[0, output, 1] += b
@@ -127,7 +127,7 @@ def add_masked(first, second, left, missing, n_missing, start, sums):  # type: i
     BITS=("int32", "int64"),
 )
 def _add(  # type: ignore[no-untyped-def]
-    bits, rows, columns, ends, lowest, infinity, first, second, low, high, sums
+    bits, rows, columns, ends, lowest, infinity, gradient, hessian, low, high, sums
 ):
     """Add up the left and the missing samples from `low` to `high` of each split.
 
@@ -154,4 +154,4 @@ def _add(  # type: ignore[no-untyped-def]
                 n_missing += is_missing
                 missing[i] = -is_missing
                 left[i] = -(np.int64(key <= end) & (1 - is_missing))
-            add_masked(first, second, left[:n], missing[:n], n_missing, start, sums[split])
+            add_masked(gradient, hessian, left[:n], missing[:n], n_missing, start, sums[split])

@@ -35,8 +35,8 @@ class RatioLoss(Loss):
         weighted = units * targets
         amounts = (units, np.rint(weighted)) if is_poisson else (weighted, units)
         self._amounts = np.stack(amounts)
-        first, second = np.empty((2, 1, len(units)), dtype=np.int64)
-        self._terms = Terms(first, second)
+        gradient, hessian = np.empty((2, 1, len(units)), dtype=np.int64)
+        self._terms = Terms(gradient, hessian)
 
     @property
     def terms(self) -> Terms:
@@ -63,7 +63,7 @@ class RatioLoss(Loss):
     "UniTuple(int64, 3)(float64[::1], float64[::1], float64[::1], int64[::1], int64[::1], int64,"
     " uint8[::1], float64[:], float64[:])"
 )
-def _multiply(moving, fixed, scores, first, second, sign, regions, votes, factors):  # type: ignore[no-untyped-def]
+def _multiply(moving, fixed, scores, gradient, hessian, sign, regions, votes, factors):  # type: ignore[no-untyped-def]
     """Compute the next amounts, scores and integers.
 
     Returns the sums of both integers, and that of the losses.
@@ -81,7 +81,7 @@ def _multiply(moving, fixed, scores, first, second, sign, regions, votes, factor
         scores[i] = score
         whole, stays = np.int64(np.ceil(own)), np.int64(fixed[i])
         signed = sign * (stays - whole)
-        first[i], second[i] = signed, stays + whole
+        gradient[i], hessian[i] = signed, stays + whole
         total += signed
         size += stays + whole
         error += whole - sign * np.int64(np.rint(fixed[i] * score))
@@ -93,7 +93,7 @@ def _multiply(moving, fixed, scores, first, second, sign, regions, votes, factor
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
 def advance(  # type: ignore[no-untyped-def]
-    amounts, scores, first, second, sign, regions, votes, factors, low, sums
+    amounts, scores, gradient, hessian, sign, regions, votes, factors, low, sums
 ):
     """Update a piece of the samples; see `Loss._take`."""
     own = factors[:, 0, 0 if sign > 0 else 1]
@@ -102,7 +102,7 @@ def advance(  # type: ignore[no-untyped-def]
         start, end = low + at, low + at + len(here)
         found = _multiply(
             amounts[0, start:end], amounts[1, start:end], scores[0, start:end],
-            first[0, start:end], second[0, start:end], sign, here, votes[:, 0], own,
+            gradient[0, start:end], hessian[0, start:end], sign, here, votes[:, 0], own,
         )  # fmt: skip
         for k in range(3):
             sums[k] += found[k]

@@ -23,7 +23,7 @@ class SoftmaxLoss(LossByOutput):
     """
 
     def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
-        super().__init__(labels, units, n_outputs, has_second=True)
+        super().__init__(labels, units, n_outputs, has_hessians=True)
         self._probabilities = np.full((n_outputs, len(labels)), 1.0 / n_outputs)
 
     @property
@@ -70,19 +70,19 @@ def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-u
 
 
 @inner("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
-def _round_up(probabilities, units, first, second):  # type: ignore[no-untyped-def]
+def _round_up(probabilities, units, gradient, hessian):  # type: ignore[no-untyped-def]
     """Compute a class's integers, at least 1, from its probabilities; returns the sums of both."""
     total, size = 0, 0
     for i in range(len(probabilities)):
-        own, positive = probabilities[i], first[i] > 0
+        own, positive = probabilities[i], gradient[i] > 0
         rest = 1.0 - own
         slope = np.ceil(units[i] * (rest if positive else own))
         curve = np.ceil((units[i] * own) * rest)
         whole = np.int64(slope if slope > 1.0 else 1.0)
         below = np.int64(curve if curve > 1.0 else 1.0)
         signed = whole if positive else -whole
-        first[i] = signed
-        second[i] = below
+        gradient[i] = signed
+        hessian[i] = below
         total += signed
         size += below
     return total, size
@@ -93,7 +93,7 @@ def _round_up(probabilities, units, first, second):  # type: ignore[no-untyped-d
     " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[::1], boolean)"
 )
 def advance(  # type: ignore[no-untyped-def]
-    probabilities, scores, first, second, units, regions, votes, factors, low, sums, moves
+    probabilities, scores, gradient, hessian, units, regions, votes, factors, low, sums, moves
 ):
     """Update a piece of the samples; see `Loss._take`.
 
@@ -110,9 +110,9 @@ def advance(  # type: ignore[no-untyped-def]
             total, size = _round_up(
                 probabilities[output][start:end],
                 of_chunk,
-                first[output][start:end],
-                second[output][start:end],
+                gradient[output][start:end],
+                hessian[output][start:end],
             )
             sums[2 * output] += total
             sums[2 * output + 1] += size
-        sums[-1] += add_votes(scores, first, here, votes, of_chunk, start, end)
+        sums[-1] += add_votes(scores, gradient, here, votes, of_chunk, start, end)

@@ -64,12 +64,12 @@ class Tile(NamedTuple):
     ----------
     units : ndarray (TILE * width,) of float64
         Each sample's unit, as often as it has outputs.
-    first, second : ndarray (TILE * width,) of int64
+    gradient, hessian : ndarray (TILE * width,) of int64
     """
 
     units: Floats
-    first: Annotated[np.ndarray, "int64[::1]"]
-    second: Annotated[np.ndarray, "int64[::1]"]
+    gradient: Annotated[np.ndarray, "int64[::1]"]
+    hessian: Annotated[np.ndarray, "int64[::1]"]
 
 
 class SoftmaxRowsLoss(Loss):
@@ -134,22 +134,22 @@ def new_tile(rows):  # type: ignore[no-untyped-def]
 
 
 @inner("void(float64[::1], float64[::1], int64[::1], int64[::1])")
-def round_up(probabilities, units, first, second):  # type: ignore[no-untyped-def]
+def round_up(probabilities, units, gradient, hessian):  # type: ignore[no-untyped-def]
     """Compute both integers of samples that are not of the output's class."""
     for i in range(len(probabilities)):
         own, unit = probabilities[i], units[i]
         slope = np.ceil(unit * own)
         curve = np.ceil((unit * own) * (1.0 - own))
-        first[i] = -np.int64(slope if slope > 1.0 else 1.0)
-        second[i] = np.int64(curve if curve > 1.0 else 1.0)
+        gradient[i] = -np.int64(slope if slope > 1.0 else 1.0)
+        hessian[i] = np.int64(curve if curve > 1.0 else 1.0)
 
 
 @inner("void(float64[::1], SoftmaxRows, int64, int64, Tile)")
 def set_integer(probabilities, rows, sample, t, tile):  # type: ignore[no-untyped-def]
-    """Correct the first integer of a sample's class; the sample is the `t`-th of the tile."""
+    """Correct the gradient of a sample's class; the sample is the `t`-th of the tile."""
     place = np.uint64(t * rows.width) + np.uint64(rows.classes[np.uint64(sample)])
     slope = np.ceil(tile.units[place] * (1.0 - probabilities[place]))
-    tile.first[place] = np.int64(slope if slope > 1.0 else 1.0)
+    tile.gradient[place] = np.int64(slope if slope > 1.0 else 1.0)
 
 
 @inner("void(SoftmaxRows, int64, int64, Tile)")
@@ -161,13 +161,13 @@ def set_integers(rows, start, end, tile):  # type: ignore[no-untyped-def]
             tile.units[t * width : (t + 1) * width] = rows.units[start + t]
     own = rows.probabilities[start * width : end * width]
     size = n * width
-    round_up(own, tile.units[:size], tile.first[:size], tile.second[:size])
+    round_up(own, tile.units[:size], tile.gradient[:size], tile.hessian[:size])
     for t in range(n):
         set_integer(own, rows, start + t, t, tile)
 
 
 @kernel("void(SoftmaxRows, int64[:, ::1], int64[:, ::1])")
-def _write_terms(rows, first, second):  # type: ignore[no-untyped-def]
+def _write_terms(rows, gradient, hessian):  # type: ignore[no-untyped-def]
     """Write the integers of all samples output by output."""
     tile, n_samples = new_tile(rows), len(rows.classes)
     for start in range(0, n_samples, TILE):
@@ -176,8 +176,8 @@ def _write_terms(rows, first, second):  # type: ignore[no-untyped-def]
         for k in range(rows.n_outputs):
             for t in range(end - start):
                 place = np.uint64(t * rows.width + k)
-                first[k, start + t] = tile.first[place]
-                second[k, start + t] = tile.second[place]
+                gradient[k, start + t] = tile.gradient[place]
+                hessian[k, start + t] = tile.hessian[place]
 
 
 @inner("void(int64[::1], int64, int64[::1], int64, int64)")
@@ -224,7 +224,7 @@ def _advance(rows, scores, regions, votes, factors, low, sums, moves):  # type: 
     """Update a piece of the samples; see `Loss._take`. `factors` holds a row for each region."""
     n_outputs, width = rows.n_outputs, rows.width
     tile, totals = new_tile(rows), np.empty(VECTOR * TILE)
-    first, second = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)
+    gradient, hessian = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)
     for at in range(0, len(regions), TILE):
         here = regions[at : at + TILE]
         start, end = low + at, low + at + len(here)
@@ -232,11 +232,11 @@ def _advance(rows, scores, regions, votes, factors, low, sums, moves):  # type: 
             _multiply_rows(rows, here, factors, start, totals)
         set_integers(rows, start, end, tile)
         for t in range(len(here)):
-            add_row(first, 0, tile.first, t * width, width)
-            add_row(second, 0, tile.second, t * width, width)
+            add_row(gradient, 0, tile.gradient, t * width, width)
+            add_row(hessian, 0, tile.hessian, t * width, width)
     for k in range(n_outputs):
-        sums[2 * k] += first[k]
-        sums[2 * k + 1] += second[k]
+        sums[2 * k] += gradient[k]
+        sums[2 * k + 1] += hessian[k]
     room = repeated(rows.units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]

@@ -24,12 +24,12 @@ class SquaredLoss(Loss):
     def __init__(self, targets: np.ndarray, units: np.ndarray) -> None:
         super().__init__(units, 1)
         self._residuals = np.array(targets, dtype=np.float64)
-        second = units.astype(np.int64).reshape(1, -1)
-        self._terms = Terms(np.empty_like(second), second)
+        hessian = units.astype(np.int64).reshape(1, -1)
+        self._terms = Terms(np.empty_like(hessian), hessian)
 
     @property
     def terms(self) -> Terms:
-        """See `Loss`; the second integers are the weights, in all rounds."""
+        """See `Loss`; the Hessians are the weights, in all rounds."""
         return self._terms
 
     @property
@@ -40,7 +40,7 @@ class SquaredLoss(Loss):
     @property
     def weights(self) -> np.ndarray:
         """The weights in units of the integers, (n_samples,)."""
-        found: np.ndarray = self._terms.second[0].astype(np.float64)
+        found: np.ndarray = self._terms.hessian[0].astype(np.float64)
         return found
 
     def _take(self, piece: Piece, *, moves: bool) -> None:  # a vote of 0 moves no residual
@@ -49,8 +49,8 @@ class SquaredLoss(Loss):
 
 
 @inner("UniTuple(int64, 3)(float64[::1], float64[::1], uint8[::1], float64[:], int64[::1])")
-def _subtract(residuals, units, regions, votes, first):  # type: ignore[no-untyped-def]
-    """Compute the next residuals and first integers.
+def _subtract(residuals, units, regions, votes, gradient):  # type: ignore[no-untyped-def]
+    """Compute the next residuals and gradients.
 
     Returns the sums of both integers, and that of the weighted squares.
     """
@@ -62,7 +62,7 @@ def _subtract(residuals, units, regions, votes, first):  # type: ignore[no-untyp
         residual = residuals[i] - vote
         residuals[i] = residual
         whole = np.int64(np.rint(units[i] * residual))
-        first[i] = whole
+        gradient[i] = whole
         total += whole
         size += np.int64(units[i])
         error += np.int64(np.rint(units[i] * (residual * residual)))
@@ -73,13 +73,13 @@ def _subtract(residuals, units, regions, votes, first):  # type: ignore[no-untyp
     "void(float64[::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1], float64[:, ::1],"
     " int64, int64[::1])"
 )
-def advance(residuals, first, second, units, regions, votes, low, sums):  # type: ignore[no-untyped-def]
+def advance(residuals, gradient, hessian, units, regions, votes, low, sums):  # type: ignore[no-untyped-def]
     """Update a piece of the samples; see `Loss._take`."""
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]
         start, end = low + at, low + at + len(here)
         of_chunk = units_of_chunk(units, room, start, end)
-        found = _subtract(residuals[start:end], of_chunk, here, votes[:, 0], first[0, start:end])
+        found = _subtract(residuals[start:end], of_chunk, here, votes[:, 0], gradient[0, start:end])
         for k in range(3):
             sums[k] += found[k]

@@ -17,14 +17,14 @@ class Terms(NamedTuple):
 
     Attributes
     ----------
-    first : ndarray (n_outputs, n_samples) of int64
+    gradient : ndarray (n_outputs, n_samples) of int64
         Signed.
-    second : ndarray (n_outputs, n_samples) of int64
-        Of shape (0, 0) if the second integers are the absolute values of the first ones.
+    hessian : ndarray (n_outputs, n_samples) of int64
+        Of shape (0, 0) if the Hessians are the absolute values of the gradients.
     """
 
-    first: Annotated[np.ndarray, "int64[:, ::1]"]
-    second: Annotated[np.ndarray, "int64[:, ::1]"]
+    gradient: Annotated[np.ndarray, "int64[:, ::1]"]
+    hessian: Annotated[np.ndarray, "int64[:, ::1]"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PieceSums:
     Attributes
     ----------
     numbers : ndarray (2 * n_outputs + 1,) of int64
-        For each output the sums of the first and of the second integers; then the error, see
+        For each output the sums of the gradients and of the Hessians; then the error, see
         `contract.Totals`.
     """
 
@@ -42,7 +42,7 @@ class PieceSums:
 
     @property
     def totals(self) -> np.ndarray:
-        """The sums of the first and of the second integers, (n_outputs, 2) of int64."""
+        """The sums of the gradients and of the Hessians, (n_outputs, 2) of int64."""
         return self.numbers[:-1].reshape(-1, 2)
 
     @property
@@ -67,19 +67,19 @@ def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.nd
     Returns
     -------
     ndarray (n_regions, n_outputs, 2) of int64
-        The sums of the first and of the second integers.
+        The sums of the gradients and of the Hessians.
     """
-    sums = np.zeros((N_REGIONS, len(terms.first), 2), dtype=np.int64)
+    sums = np.zeros((N_REGIONS, len(terms.gradient), 2), dtype=np.int64)
     sum_regions(*terms, regions, low, high, sums)
     return sums
 
 
 @inner("UniTuple(int64, 6)(int64[::1], uint8[::1])")
-def _sums_of_one(first, regions):  # type: ignore[no-untyped-def]
+def _sums_of_one(gradient, regions):  # type: ignore[no-untyped-def]
     """For each region the sum of the integers, and that of their absolute values."""
     a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
-    for i in range(len(first)):
-        region, own = regions[i], first[i]
+    for i in range(len(gradient)):
+        region, own = regions[i], gradient[i]
         size = abs(own)
         a0 += own if region == 0 else 0
         b0 += size if region == 0 else 0
@@ -91,11 +91,11 @@ def _sums_of_one(first, regions):  # type: ignore[no-untyped-def]
 
 
 @inner("UniTuple(int64, 6)(int64[::1], int64[::1], uint8[::1])")
-def _sums_of_two(first, second, regions):  # type: ignore[no-untyped-def]
+def _sums_of_two(gradient, hessian, regions):  # type: ignore[no-untyped-def]
     """For each region the sums of both integers."""
     a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
-    for i in range(len(first)):
-        region, own, size = regions[i], first[i], second[i]
+    for i in range(len(gradient)):
+        region, own, size = regions[i], gradient[i], hessian[i]
         a0 += own if region == 0 else 0
         b0 += size if region == 0 else 0
         a1 += own if region == 1 else 0
@@ -106,12 +106,12 @@ def _sums_of_two(first, second, regions):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64, int64[:, :, ::1])")
-def sum_regions(first, second, regions, low, high, sums):  # type: ignore[no-untyped-def]
-    for output in range(len(first)):
-        own = first[output]
-        if len(second) == 0:
+def sum_regions(gradient, hessian, regions, low, high, sums):  # type: ignore[no-untyped-def]
+    for output in range(len(gradient)):
+        own = gradient[output]
+        if len(hessian) == 0:
             found = _sums_of_one(own[low:high], regions[low:high])
         else:
-            found = _sums_of_two(own[low:high], second[output][low:high], regions[low:high])
+            found = _sums_of_two(own[low:high], hessian[output][low:high], regions[low:high])
         for place in range(6):
             sums[place >> 1, output, place & 1] += found[place]

@@ -62,10 +62,10 @@ def _new_weight(sums, votes, tables):  # type: ignore[no-untyped-def]
     total, rest = 0.0, 0.0
     for region in range(len(votes)):
         for output in range(sums.shape[1]):
-            first, second = sums[region, output, 0], sums[region, output, 1]
+            gradient, hessian = sums[region, output, 0], sums[region, output, 1]
             units = np.int64(votes[region, output] * UNITS)
             for sign in (-1, 1):
-                of_label, of_label_rest = two_floats((second + sign * first) // 2)
+                of_label, of_label_rest = two_floats((hessian + sign * gradient) // 2)
                 by, by_rest = exponential_of(-sign * units, tables)
                 own, own_rest = product(of_label, of_label_rest, by, by_rest)
                 total, rest = sum_of(total, rest, own, own_rest)

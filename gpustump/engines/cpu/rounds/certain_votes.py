@@ -30,7 +30,7 @@ class Whole(NamedTuple):
     Attributes
     ----------
     weight : int
-        The sum of the second integers of all samples and outputs.
+        The sum of the Hessians of all samples and outputs.
     n_integers : int
         How many there are.
     """
@@ -55,17 +55,17 @@ def _vote_of_odds(one, other, rule):  # type: ignore[no-untyped-def]
 
 
 @inner("float64(int64, int64, VoteRule, Whole)")
-def vote_of_region(first, second, rule, whole):  # type: ignore[no-untyped-def]
+def vote_of_region(gradient, hessian, rule, whole):  # type: ignore[no-untyped-def]
     """The real or Newton vote of a region with these sums; NaN if it is in doubt."""
-    if second == 0:  # an empty region
+    if hessian == 0:  # an empty region
         return 0.0
     if rule.kind == NEWTON:
-        step = float(first) / (float(second) + rule.l2)
+        step = float(gradient) / (float(hessian) + rule.l2)
         units = min(max(step, -rule.largest_step), rule.largest_step) * rule.scale
         return _certain(units, abs(units) * rule.doubt)
     by, smoothing = float(whole.n_integers), float(whole.weight)
-    positive = float(second + first) * by + smoothing
-    return _vote_of_odds(positive, float(second - first) * by + smoothing, rule)
+    positive = float(hessian + gradient) * by + smoothing
+    return _vote_of_odds(positive, float(hessian - gradient) * by + smoothing, rule)
 
 
 @inner("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")

@@ -89,7 +89,7 @@ class Numbers(NamedTuple):
         Weights, odds, probabilities, or residuals; of Poisson and gamma loss the amounts that move,
         and in a second row those that stay.
     scores : ndarray (n_outputs, n_samples) of float64
-    first, second : ndarray (n_outputs, n_samples) of int64
+    gradient, hessian : ndarray (n_outputs, n_samples) of int64
         The integers of the present round; see `terms.Terms`.
     units : ndarray (n_samples,) or (1,) of float64
         As in `loss.Loss`.
@@ -98,8 +98,8 @@ class Numbers(NamedTuple):
 
     own: Annotated[np.ndarray, "float64[:, ::1]"]
     scores: Annotated[np.ndarray, "float64[:, ::1]"]
-    first: Table
-    second: Table
+    gradient: Table
+    hessian: Table
     units: Floats
     regions: Bytes
 
@@ -206,7 +206,7 @@ class RoundsAhead:
         run = self._run
         loss, sums = run.loss, run.sums.numbers
         assert isinstance(loss, LossByOutput | SquaredLoss | RatioLoss)
-        n_outputs = len(loss.terms.first)
+        n_outputs = len(loss.terms.gradient)
         n_classes, n_sums = self._shape
         made = Made(
             np.empty((n_rounds, 3), dtype=np.int64),
@@ -264,7 +264,7 @@ def _choose_offered(columns, features, sets, numbers, rule, totals, offered, num
     """Find the best cut that a round is offered; returns whether it is ordinary."""
     cuts, sides = offered.cuts[number], offered.sides[number]
     found, score = best_offered(
-        columns.order, columns.n_present, numbers.first, numbers.second, totals, rule.l2,
+        columns.order, columns.n_present, numbers.gradient, numbers.hessian, totals, rule.l2,
         features.directions, sets.columns, sets.numbers, cuts, sides,
     )  # fmt: skip
     cut = made.cuts[number]
@@ -283,18 +283,18 @@ def _choose_offered(columns, features, sets, numbers, rule, totals, offered, num
 )
 def _choose(columns, features, sets, rows, room, numbers, rule, totals, number, made):  # type: ignore[no-untyped-def]
     """Find the best cut of all, or the best set; returns whether it is ordinary."""
-    first, second, cut = numbers.first, numbers.second, made.cuts[number]
+    gradient, hessian, cut = numbers.gradient, numbers.hessian, made.cuts[number]
     constant = constant_key(totals, rule.kind, rule.l2)
     if len(columns.codes) > 0:
-        pack(first, second, totals, rows)
-    round_ = Round(first, second, totals, constant, rule.kind, rule.l2, features.directions)
+        pack(gradient, hessian, totals, rows)
+    round_ = Round(gradient, hessian, totals, constant, rule.kind, rule.l2, features.directions)
     key, feature, position = best_split(columns, rows, room, round_, 0, len(columns.begin) - 1)
     is_set = False
     if len(sets.features) > 0:
         # The cut's last number serves to take a key for its float, and a float for its bits.
         cut[2] = key_of(constant)
         least = cut[2:].view(np.float64)[0]
-        of_set, other = best_set(sets, first, second, rule.l2, least, made.sides[number])
+        of_set, other = best_set(sets, gradient, hessian, rule.l2, least, made.sides[number])
         cut[2:].view(np.float64)[0] = of_set
         of_set_key = key_of(cut[2])
         is_set = of_set_key > key or (of_set_key == key and 0 <= other < feature)
@@ -316,7 +316,7 @@ def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  #
     ordinary."""
     feature, position = cut[0], cut[1]
     sums[:] = 0
-    sum_regions(numbers.first, numbers.second, numbers.regions, 0, len(numbers.regions), sums)
+    sum_regions(numbers.gradient, numbers.hessian, numbers.regions, 0, len(numbers.regions), sums)
     direction = features.directions[feature] if len(features.directions) > 0 else 0
     if not set_votes(sums, rule, whole, direction, votes):
         return False
@@ -328,19 +328,19 @@ def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  #
 @inner("void(Numbers, VoteRule, float64[:, ::1], float64[:, :, ::1], int64[::1])")
 def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
     """Update all samples by a step, and add up the sums over them."""
-    own, scores, first, second, units, regions = numbers
+    own, scores, gradient, hessian, units, regions = numbers
     if rule.target == SQUARED:
-        advance_residuals(own[0], first, second, units, regions, votes, 0, sums)
+        advance_residuals(own[0], gradient, hessian, units, regions, votes, 0, sums)
     elif rule.target != CLASSES:
         sign = 1 if rule.target == POISSON else -1
-        advance_amounts(own, scores, first, second, sign, regions, votes, factors, 0, sums)
+        advance_amounts(own, scores, gradient, hessian, sign, regions, votes, factors, 0, sums)
     elif rule.kind != NEWTON:
-        advance_weights(own, scores, first, units, regions, votes, factors, 0, sums)
+        advance_weights(own, scores, gradient, units, regions, votes, factors, 0, sums)
     elif len(own) == 1:
-        advance_odds(own[0], scores, first, second, units, regions, votes, factors, 0, sums)
+        advance_odds(own[0], scores, gradient, hessian, units, regions, votes, factors, 0, sums)
     else:
         advance_probabilities(
-            own, scores, first, second, units, regions, votes, factors, 0, sums, True
+            own, scores, gradient, hessian, units, regions, votes, factors, 0, sums, True
         )
 
 
@@ -352,7 +352,7 @@ def _make(  # type: ignore[no-untyped-def]
     columns, features, sets, rows, room, numbers, rule, tables, held_out, losses, offered, made
 ):
     """Make rounds until all are made, or one is not ordinary; returns how many were made."""
-    n_outputs = len(numbers.first)
+    n_outputs = len(numbers.gradient)
     factors = np.empty((N_REGIONS, n_outputs, 2))
     regions = np.empty((N_REGIONS, n_outputs, 2), dtype=np.int64)
     n_offering = len(offered.cuts) if offered.cuts.shape[1] > 0 else 0
@@ -375,7 +375,7 @@ def _make(  # type: ignore[no-untyped-def]
         else:
             own, n_present = columns.order[feature], columns.n_present[feature]
             mark_by_position(own, n_present, STUMP, cut[1], numbers.regions)
-        whole = Whole(totals[:, 1].sum(), numbers.first.size)
+        whole = Whole(totals[:, 1].sum(), numbers.gradient.size)
         if not _vote(columns, features, numbers, rule, whole, cut, column >= 0, regions, votes):
             return number
         made.normalisers[number] = set_factors(regions, votes, rule, whole, tables, factors)

@@ -114,7 +114,7 @@ def column_of(columns, feature):  # type: ignore[no-untyped-def]
 
 
 @inner("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")
-def _add_up(numbers, first, second, sums):  # type: ignore[no-untyped-def]
+def _add_up(numbers, gradient, hessian, sums):  # type: ignore[no-untyped-def]
     """Sums of both integers over each number, (2, N_NUMBERS).
 
     Two halves of the samples have sums of their own, as one sum cannot be added to twice at once.
@@ -124,14 +124,14 @@ def _add_up(numbers, first, second, sums):  # type: ignore[no-untyped-def]
     half = len(numbers) // 2
     for i in range(half):
         one, two = numbers[i], numbers[half + i]
-        sums[0, one] += first[i]
-        sums[1, one] += second[i]
-        others[0, two] += first[half + i]
-        others[1, two] += second[half + i]
+        sums[0, one] += gradient[i]
+        sums[1, one] += hessian[i]
+        others[0, two] += gradient[half + i]
+        others[1, two] += hessian[half + i]
     if len(numbers) > 2 * half:
         last = len(numbers) - 1
-        sums[0, numbers[last]] += first[last]
-        sums[1, numbers[last]] += second[last]
+        sums[0, numbers[last]] += gradient[last]
+        sums[1, numbers[last]] += hessian[last]
     for which in range(2):
         for number in range(N_NUMBERS):
             sums[which, number] += others[which, number]
@@ -158,23 +158,23 @@ def _compared(a, b, c, d):  # type: ignore[no-untyped-def]
 
 
 @inner("boolean(int64, int64, float64[::1], int64[::1], int64[::1])")
-def _comes_before(one, other, ratios, first, second):  # type: ignore[no-untyped-def]
+def _comes_before(one, other, ratios, gradient, hessian):  # type: ignore[no-untyped-def]
     """Whether a group stands before another one: by their ratios, then by their numbers."""
     x, y = ratios[one], ratios[other]
     if abs(x - y) > max(abs(x), abs(y)) * _ROUNDINGS:
         return x < y
-    found = _compared(first[one], max(second[one], 1), first[other], max(second[other], 1))
+    found = _compared(gradient[one], max(hessian[one], 1), gradient[other], max(hessian[other], 1))
     return found < 0 or (found == 0 and one < other)
 
 
 @inner("void(int64[::1], int64[::1], int64[::1], float64[::1])")
-def _sort(order, first, second, ratios):  # type: ignore[no-untyped-def]
+def _sort(order, gradient, hessian, ratios):  # type: ignore[no-untyped-def]
     """Put groups into the order of the ratios of their sums, from whatever order they are in."""
     for own in range(len(order)):
-        ratios[own] = float(first[own]) / float(max(second[own], 1))
+        ratios[own] = float(gradient[own]) / float(max(hessian[own], 1))
     for place in range(1, len(order)):
         own, at = order[place], place
-        while at > 0 and _comes_before(own, order[at - 1], ratios, first, second):
+        while at > 0 and _comes_before(own, order[at - 1], ratios, gradient, hessian):
             order[at] = order[at - 1]
             at -= 1
         order[at] = own
@@ -185,12 +185,12 @@ def _score_prefixes(order, sums, present, missing, l2, scores):  # type: ignore[
     """What each prefix of an order is worth, but for the whole."""
     scores[:] = 0.0  # gains are not negative, so adding to 0 changes none
     for output in range(len(sums)):
-        first, second, a, b = sums[output, 0], sums[output, 1], 0, 0
+        gradient, hessian, a, b = sums[output, 0], sums[output, 1], 0, 0
         whole_a, whole_b = present[output, 0], present[output, 1]
         extra = gain(missing[output, 0], missing[output, 1], l2)
         for place in range(len(scores)):
-            a += first[order[place]]
-            b += second[order[place]]
+            a += gradient[order[place]]
+            b += hessian[order[place]]
             scores[place] += (gain(a, b, l2) + gain(whole_a - a, whole_b - b, l2)) + extra
 
 
@@ -210,14 +210,14 @@ def _apart(present, missing, l2, constant):  # type: ignore[no-untyped-def]
     "void(Sets, int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1],"
     " int64[:, ::1])"
 )
-def _sum_groups(sets, column, first, second, sums, present, missing):  # type: ignore[no-untyped-def]
+def _sum_groups(sets, column, gradient, hessian, sums, present, missing):  # type: ignore[no-untyped-def]
     """The sums over each group of a feature, over all of them, and over samples without one."""
     numbers, groups, used = sets.numbers[column], sets.groups[column], sets.used[column]
     by_number = np.empty((2, N_NUMBERS), dtype=np.int64)
     sums[:] = 0
     present[:] = 0
-    for output in range(len(first)):
-        _add_up(numbers, first[output], second[output], by_number)
+    for output in range(len(gradient)):
+        _add_up(numbers, gradient[output], hessian[output], by_number)
         for k in range(sets.n_used[column]):
             number = used[k]
             for which in range(2):
@@ -242,13 +242,13 @@ def _send(sets, column, order, n_left, sides):  # type: ignore[no-untyped-def]
 
 
 @inner("Tuple((float64, int64))(Sets, int64[:, ::1], int64[:, ::1], float64, float64, uint8[::1])")
-def best_set(sets, first, second, l2, constant, sides):  # type: ignore[no-untyped-def]
+def best_set(sets, gradient, hessian, l2, constant, sides):  # type: ignore[no-untyped-def]
     """The score of the best set, and its feature, -1 if there is none.
 
     `sides` (N_NUMBERS,) gets the region of each number of a category. `constant` is the score of
     all samples together.
     """
-    n_outputs, best, found = len(first), NO_SCORE, -1
+    n_outputs, best, found = len(gradient), NO_SCORE, -1
     at_column, at_output, n_left = 0, 0, 0
     sums = np.empty((n_outputs, 2, N_NUMBERS), dtype=np.int64)
     present = np.empty((n_outputs, 2), dtype=np.int64)
@@ -258,7 +258,7 @@ def best_set(sets, first, second, l2, constant, sides):  # type: ignore[no-untyp
         n_groups = sets.n_groups[column]
         if n_groups == 0:
             continue
-        _sum_groups(sets, column, first, second, sums, present, missing)
+        _sum_groups(sets, column, gradient, hessian, sums, present, missing)
         for output in range(n_outputs):
             order, scores = sets.orders[column, output, :n_groups], all_scores[: n_groups - 1]
             _sort(order, sums[output, 0], sums[output, 1], ratios)
@@ -277,11 +277,11 @@ def best_set(sets, first, second, l2, constant, sides):  # type: ignore[no-untyp
 
 
 @inner("float64(uint8[::1], uint8[::1], int64[:, ::1], int64[:, ::1], float64)")
-def score_of_set(numbers, sides, first, second, l2):  # type: ignore[no-untyped-def]
+def score_of_set(numbers, sides, gradient, hessian, l2):  # type: ignore[no-untyped-def]
     """What a set that a round is offered is worth, from each number's region."""
     score, sums = 0.0, np.empty((2, N_NUMBERS), dtype=np.int64)
-    for output in range(len(first)):
-        _add_up(numbers, first[output], second[output], sums)
+    for output in range(len(gradient)):
+        _add_up(numbers, gradient[output], hessian[output], sums)
         regions = np.zeros((3, 2), dtype=np.int64)
         for number in range(N_NUMBERS):
             regions[sides[number], 0] += sums[0, number]

@@ -47,11 +47,11 @@ def _add_agreements(left, present, missing, is_first, scores):  # type: ignore[n
 @inner(
     "void(int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), boolean, float64[::1])"
 )
-def _add_roots(first, second, present, missing, is_first, scores):  # type: ignore[no-untyped-def]
+def _add_roots(gradient, hessian, present, missing, is_first, scores):  # type: ignore[no-untyped-def]
     """Real votes."""
     extra = minus_root(missing[0], missing[1])
     for i in range(len(scores)):
-        a, b = first[i], second[i]
+        a, b = gradient[i], hessian[i]
         own = (minus_root(a, b) + minus_root(present[0] - a, present[1] - b)) + extra
         scores[i] = own if is_first else scores[i] + own
 
@@ -60,11 +60,11 @@ def _add_roots(first, second, present, missing, is_first, scores):  # type: igno
     "void(int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), float64, boolean,"
     " float64[::1])"
 )
-def _add_gains(first, second, present, missing, l2, is_first, scores):  # type: ignore[no-untyped-def]
+def _add_gains(gradient, hessian, present, missing, l2, is_first, scores):  # type: ignore[no-untyped-def]
     """Newton votes."""
     extra = gain(missing[0], missing[1], l2)
     for i in range(len(scores)):
-        a, b = first[i], second[i]
+        a, b = gradient[i], hessian[i]
         own = (gain(a, b, l2) + gain(present[0] - a, present[1] - b, l2)) + extra
         scores[i] = own if is_first else scores[i] + own
 
@@ -73,29 +73,29 @@ def _add_gains(first, second, present, missing, l2, is_first, scores):  # type: 
     "void(int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), int64, float64, boolean,"
     " int64[::1])"
 )
-def add_scores(first, second, present, missing, kind, l2, is_first, scores):  # type: ignore[no-untyped-def]
+def add_scores(gradient, hessian, present, missing, kind, l2, is_first, scores):  # type: ignore[no-untyped-def]
     """Add an output's part to the scores of some cuts; the first output's part replaces them.
 
-    `first` and `second` are the sums left of the cuts; for discrete votes only the first ones
+    `gradient` and `hessian` are the sums left of the cuts; for discrete votes only the first ones
     count. `present` and `missing` are both sums over the samples that have a value, and over the
     others.
     """
     if kind == DISCRETE:
-        _add_agreements(first, present[0], missing[0], is_first, scores)
+        _add_agreements(gradient, present[0], missing[0], is_first, scores)
     elif kind == REAL:
-        _add_roots(first, second, present, missing, is_first, scores.view(np.float64))
+        _add_roots(gradient, hessian, present, missing, is_first, scores.view(np.float64))
     else:
-        _add_gains(first, second, present, missing, l2, is_first, scores.view(np.float64))
+        _add_gains(gradient, hessian, present, missing, l2, is_first, scores.view(np.float64))
 
 
 @inner(
     "void(int64[::1], int64[::1], UniTuple(int64, 2), int64, int64, float64, float64, int64[::1])"
 )
-def forbid(first, second, present, direction, kind, l2, smoothing, scores):  # type: ignore[no-untyped-def]
+def forbid(gradient, hessian, present, direction, kind, l2, smoothing, scores):  # type: ignore[no-untyped-def]
     """Give the cuts that a constraint forbids a score below all others; there is one output."""
     lowest = NO_KEY if kind == DISCRETE else key_of(NO_KEY)
     for i in range(len(scores)):
-        a, b = first[i], second[i]
+        a, b = gradient[i], hessian[i]
         rest_a, rest_b = present[0] - a, present[1] - b
         if kind == DISCRETE:
             is_allowed = direction * (a - rest_a) <= 0

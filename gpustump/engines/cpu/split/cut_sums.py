@@ -47,16 +47,16 @@ def with_sizes_left_of_cuts(order, n, numbers, before, size_before, left, sizes)
 
 
 @inner("int64(int32[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])")
-def both_left_of_cuts(order, n, first, second, before, second_before, left, left_second):  # type: ignore[no-untyped-def]
+def both_left_of_cuts(order, n, gradient, hessian, before, hessian_before, left, left_hessian):  # type: ignore[no-untyped-def]
     """Write the sums of two numbers of each sample; returns how many cuts there are."""
-    reached, reached_second, n_cuts = before, second_before, np.uint64(0)
+    reached, reached_hessian, n_cuts = before, hessian_before, np.uint64(0)
     for k in range(n):
         marked = np.uint32(order[k])
         sample = marked & _SAMPLE
-        reached += first[sample]
-        reached_second += second[sample]
+        reached += gradient[sample]
+        reached_hessian += hessian[sample]
         left[n_cuts] = reached
-        left_second[n_cuts] = reached_second
+        left_hessian[n_cuts] = reached_hessian
         n_cuts += np.uint64(~marked >> _SIGN)
     return np.int64(n_cuts)
 

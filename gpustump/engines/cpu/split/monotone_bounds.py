@@ -62,10 +62,10 @@ class Rules(NamedTuple):
     directions : ndarray (n_features,) of int64
         The features' constraints; empty if there are none.
     least : int
-        The smallest second integer that a sample may have.
+        The smallest Hessian that a sample may have.
     are_amounts : bool
         Whether the first two planes of sums over bins are those of amounts, whose sum is that of
-        the second integers.
+        the Hessians.
     """
 
     l2: float
@@ -88,9 +88,9 @@ def odds(positive, negative, smoothing):  # type: ignore[no-untyped-def]
 
 
 @inner("float64(int64, int64, float64)")
-def newton_step(first, second, l2):  # type: ignore[no-untyped-def]
-    """The level of Newton votes: first / (second + l2)."""
-    return float(first) / max(float(second) + l2, 1.0)
+def newton_step(gradient, hessian, l2):  # type: ignore[no-untyped-def]
+    """The level of Newton votes: gradient / (hessian + l2)."""
+    return float(gradient) / max(float(hessian) + l2, 1.0)
 
 
 @inner("boolean(int64, float64, float64)")
@@ -144,11 +144,11 @@ def half_plane_of_odds(sign, positive, negative, smoothing):  # type: ignore[no-
 
 
 @inner("HalfPlane(int64, int64, int64, int64, float64)")
-def half_plane_of_steps(sign, first, sizes, second, l2):  # type: ignore[no-untyped-def]
-    """For Newton votes; `sizes` is the sum of the absolute values of the first integers."""
-    size = float(sizes) if min(sizes, second) >= 0 else np.inf
-    height = max(float(second) + 2.0 * l2, 1.0)
-    return HalfPlane(sign, 0.0, l2, float(first) / height, size, height)
+def half_plane_of_steps(sign, gradient, sizes, hessian, l2):  # type: ignore[no-untyped-def]
+    """For Newton votes; `sizes` is the sum of the absolute values of the gradients."""
+    size = float(sizes) if min(sizes, hessian) >= 0 else np.inf
+    height = max(float(hessian) + 2.0 * l2, 1.0)
+    return HalfPlane(sign, 0.0, l2, float(gradient) / height, size, height)
 
 
 @inner("float64(HalfPlane, float64, float64)")
@@ -220,7 +220,7 @@ class LimitedStretch(NamedTuple):
     missing : float
         What missing values add to each score.
     x, y : ndarray of int64
-        P and N, or the sums of the first and of the second integers, left of each edge of units.
+        P and N, or the sums of the gradients and of the Hessians, left of each edge of units.
     all_x, all_y : int
         The same over all samples that have a value.
     left_x, left_y, right_x, right_y : ndarray of float64
@@ -336,8 +336,8 @@ def _gains(sums, i, a, b, l2):  # type: ignore[no-untyped-def]
 
 
 @group
-class FirstIntegers(NamedTuple):
-    """Newton votes: sums of the absolute values of a stretch's first integers.
+class GradientSums(NamedTuple):
+    """Newton votes: sums of the absolute values of a stretch's gradients.
 
     Attributes
     ----------
@@ -352,7 +352,7 @@ class FirstIntegers(NamedTuple):
     present: int
 
 
-@inner("void(LimitedStretch, FirstIntegers, Rules, float64[::1], float64[::1])")
+@inner("void(LimitedStretch, GradientSums, Rules, float64[::1], float64[::1])")
 def limit_newton(sums, first, rules, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit a stretch of Newton votes; see `limit_real`."""
     l2, least = rules.l2, rules.least

@@ -64,27 +64,27 @@ def _set_positions(bits, rows, order, n_present, ends, lowest, cuts):  # type: i
 
 
 @inner("UniTuple(int64, 2)(int32[::1], int64, int64, int64[::1], int64[::1])")
-def _sums(order, low, high, first, second):  # type: ignore[no-untyped-def]
+def _sums(order, low, high, gradient, hessian):  # type: ignore[no-untyped-def]
     """The sums of both integers over the sorted positions from `low` to before `high`."""
     a, b = 0, 0
     for k in range(low, high):
         sample = np.uint32(order[k]) & _SAMPLE
-        a += first[sample]
-        b += second[sample]
+        a += gradient[sample]
+        b += hessian[sample]
     return a, b
 
 
 @inner("UniTuple(int64, 6)(int32[::1], int64, int64, int64[::1], int64[::1], UniTuple(int64, 2))")
-def _region_sums(order, n_present, position, first, second, totals):  # type: ignore[no-untyped-def]
+def _region_sums(order, n_present, position, gradient, hessian, totals):  # type: ignore[no-untyped-def]
     """The sums of both integers over left, right and missing; only the smaller side is added up."""
-    missing = _sums(order, n_present, len(order), first, second)
+    missing = _sums(order, n_present, len(order), gradient, hessian)
     present = (totals[0] - missing[0], totals[1] - missing[1])
     end = position + 1
     if end <= n_present - end:
-        left = _sums(order, 0, end, first, second)
+        left = _sums(order, 0, end, gradient, hessian)
         right = (present[0] - left[0], present[1] - left[1])
     else:
-        right = _sums(order, end, n_present, first, second)
+        right = _sums(order, end, n_present, gradient, hessian)
         left = (present[0] - right[0], present[1] - right[1])
     return left[0], left[1], right[0], right[1], missing[0], missing[1]
 
@@ -92,12 +92,12 @@ def _region_sums(order, n_present, position, first, second, totals):  # type: ig
 @inner(
     "float64(int32[::1], int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], float64, int64)"
 )
-def _score(order, n_present, position, first, second, totals, l2, direction):  # type: ignore[no-untyped-def]
+def _score(order, n_present, position, gradient, hessian, totals, l2, direction):  # type: ignore[no-untyped-def]
     """What a cut is worth, as `sorted_splits` computes it; -1 if a constraint forbids it."""
     score = 0.0  # gains are not negative, so adding to 0 changes none
-    for output in range(len(first)):
+    for output in range(len(gradient)):
         a, b, c, d, e, f = _region_sums(
-            order, n_present, position, first[output], second[output],
+            order, n_present, position, gradient[output], hessian[output],
             (totals[output, 0], totals[output, 1]),
         )  # fmt: skip
         score += (gain(a, b, l2) + gain(c, d, l2)) + gain(e, f, l2)
@@ -112,7 +112,7 @@ def _score(order, n_present, position, first, second, totals, l2, direction):  #
     " int64[:, ::1], float64, int64[::1], int64[::1], uint8[:, ::1], int64[:, ::1], uint8[:, ::1])"
 )
 def best_offered(  # type: ignore[no-untyped-def]
-    order, n_present, first, second, totals, l2, directions, columns, numbers, cuts, sides
+    order, n_present, gradient, hessian, totals, l2, directions, columns, numbers, cuts, sides
 ):
     """The index of the best of some cuts (k, 2), the first of equal ones, and its score.
 
@@ -124,10 +124,12 @@ def best_offered(  # type: ignore[no-untyped-def]
         j, position = cuts[number, 0], cuts[number, 1]
         column = column_of(columns, j)
         if column >= 0:
-            score = score_of_set(numbers[column], sides[number], first, second, l2)
+            score = score_of_set(numbers[column], sides[number], gradient, hessian, l2)
         else:
             direction = directions[j] if len(directions) > 0 else 0
-            score = _score(order[j], n_present[j], position, first, second, totals, l2, direction)
+            score = _score(
+                order[j], n_present[j], position, gradient, hessian, totals, l2, direction
+            )
         if found < 0 or score > best:
             found, best = number, score
     return found, best

@@ -10,7 +10,7 @@ If two successive samples have the same code, the second addition has to wait fo
 four independent additions are in progress at a time: with one output to four columns, otherwise of
 four samples that are far apart.
 
-Bounds also need the sums of the positive first integers. With several outputs these are added one
+Bounds also need the sums of the positive gradients. With several outputs these are added one
 number at a time, as a sample is positive for one output only.
 """
 
@@ -46,36 +46,36 @@ _add_row_of_one, _add_vector = adding(ONE_WIDTH), adding(VECTOR)
 
 
 @inner("int64(int64[::1], int64[::1], int64[::1])")
-def pack_one(first, second, rows):  # type: ignore[no-untyped-def]
-    """The rows of a single output; returns the sum of the positive first integers.
+def pack_one(gradient, hessian, rows):  # type: ignore[no-untyped-def]
+    """The rows of a single output; returns the sum of the positive gradients.
 
-    The second integers are the absolute values of `second`.
+    The Hessians are the absolute values of `hessian`.
     """
     all_positive = 0
-    for i in range(len(first)):
-        at, own = np.uint64(ONE_WIDTH * i), first[i]
+    for i in range(len(gradient)):
+        at, own = np.uint64(ONE_WIDTH * i), gradient[i]
         rows[at] = own
-        rows[at + np.uint64(1)] = abs(second[i])
+        rows[at + np.uint64(1)] = abs(hessian[i])
         rows[at + np.uint64(2)] = max(own, 0)
         all_positive += max(own, 0)
     return all_positive
 
 
 @inner("void(int64[:, ::1], int64[:, ::1], uint16[::1], int64, int64[::1], int64[::1])")
-def pack_several(first, second, classes, width, rows, positive):  # type: ignore[no-untyped-def]
-    """The rows of several outputs, and each sample's positive first integer.
+def pack_several(gradient, hessian, classes, width, rows, positive):  # type: ignore[no-untyped-def]
+    """The rows of several outputs, and each sample's positive gradient.
 
-    `second` may be empty, as in `Terms`.
+    `hessian` may be empty, as in `Terms`.
     """
-    n_samples = first.shape[1]
-    for k in range(len(first)):
-        own, into = first[k], rows[2 * k :]
-        other = second[k] if len(second) > 0 else own
+    n_samples = gradient.shape[1]
+    for k in range(len(gradient)):
+        own, into = gradient[k], rows[2 * k :]
+        other = hessian[k] if len(hessian) > 0 else own
         for i in range(n_samples):
             into[np.uint64(width * i)] = own[i]
             into[np.uint64(width * i + 1)] = abs(other[i])
     for i in range(n_samples):
-        positive[i] = first[np.uint64(classes[i]), np.uint64(i)]
+        positive[i] = gradient[np.uint64(classes[i]), np.uint64(i)]
 
 
 @inner("void(uint8[::1], int64[::1], int64[::1])")
@@ -164,7 +164,7 @@ def add_several(codes, rows, width, sums):  # type: ignore[no-untyped-def]
 
 @inner("void(uint8[::1], uint16[::1], int64[::1], int64, int64[::1])")
 def add_positive(codes, classes, positive, width, sums):  # type: ignore[no-untyped-def]
-    """Add each sample's positive first integer to its code's sum for its output."""
+    """Add each sample's positive gradient to its code's sum for its output."""
     for i in range(len(codes)):
         at = np.uint64(codes[i]) * np.uint64(width) + np.uint64(classes[i])
         sums[at] += positive[i]

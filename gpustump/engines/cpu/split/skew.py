@@ -192,8 +192,8 @@ def _skew_now(noted, least, sums, off, stride, n_units, found):  # type: ignore[
 def _set_amounts(planes):  # type: ignore[no-untyped-def]
     """Replace the first two planes of sums by those of amounts; see `histogram.amount_sums`."""
     for u in range(planes.shape[1]):
-        first, second = planes[0, u] - planes[1, u], planes[2, u] + planes[3, u]
-        planes[0, u], planes[1, u] = (second + first) >> 1, (second - first) >> 1
+        gradient, hessian = planes[0, u] - planes[1, u], planes[2, u] + planes[3, u]
+        planes[0, u], planes[1, u] = (hessian + gradient) >> 1, (hessian - gradient) >> 1
 
 
 @kernel("void(int64[::1], Slices, int64, boolean, float64[::1], float64[:, ::1], float64[:, ::1])")

@@ -37,8 +37,8 @@ class Slices(NamedTuple):
     """The units of some stretches.
 
     The sums are in planes. For the exponential loss each output has two: the weight of its positive
-    samples and that of its negative ones. For Newton votes each output has four: the positive first
-    integers, the absolute values of the negative ones, and the second integers of positive and of
+    samples and that of its negative ones. For Newton votes each output has four: the positive
+    gradients, the absolute values of the negative ones, and the Hessians of positive and of
     negative samples.
 
     Attributes
@@ -58,7 +58,7 @@ class Slices(NamedTuple):
     is_open : ndarray (n_units,) of uint8
         Whether there may be cuts inside the unit.
     spread : ndarray (n_units,) of float64
-        Of a quantity, how far the sum of first integers at a cut inside a unit may be from the line
+        Of a quantity, how far the sum of gradients at a cut inside a unit may be from the line
         between those at its edges; see `histogram.residual_sums`. `NO_SPREAD` if that is not known.
     """
 

@@ -40,7 +40,7 @@ class SortedIntervals:
         found = [constant_cut(signed)]
 
         def search(part: tuple[int, int]) -> None:
-            own = best_interval(table.order, table.n_present, terms.first[0], signed, *part)
+            own = best_interval(table.order, table.n_present, terms.gradient[0], signed, *part)
             found.append(as_cut(Found(*own)))
 
         table.team.each(search, self._parts)

@@ -97,11 +97,11 @@ class Rows(NamedTuple):
     total : ndarray (width,) of int64
         The sum of all rows.
     positive : ndarray (n_samples,) of int64
-        The positive first integer; empty with one output.
+        The positive gradient; empty with one output.
     all_positive : ndarray (positive_width,) of int64
-        The sum of the positive first integers of each output; empty with one output.
+        The sum of the positive gradients of each output; empty with one output.
     classes : ndarray (n_samples,) of uint16
-        The output whose first integer is positive; empty with one output.
+        The output whose gradient is positive; empty with one output.
     """
 
     rows: Integers
@@ -112,7 +112,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def empty(cls, first: np.ndarray) -> Rows:
-        """Room for rows, from the first round's first integers (n_outputs, n_samples)."""
+        """Room for rows, from the first round's gradients (n_outputs, n_samples)."""
         n_outputs, n_samples = first.shape
         if n_outputs == 1:
             first = first[:, :0]
@@ -200,7 +200,7 @@ class Round(NamedTuple):
 
     Attributes
     ----------
-    first, second : ndarray
+    gradient, hessian : ndarray
         See `terms.Terms`.
     totals : ndarray (n_outputs, 2) of int64
         The sums over all samples.
@@ -214,8 +214,8 @@ class Round(NamedTuple):
         The features' constraints; empty if there are none.
     """
 
-    first: Numbers
-    second: Numbers
+    gradient: Numbers
+    hessian: Numbers
     totals: Numbers
     constant: int
     kind: int
@@ -240,12 +240,12 @@ class SortedSearch:
     table : SortedTable
     objective : Objective
     first : ndarray (n_outputs, n_samples) of int64
-        First integers of the run's samples; only their signs are used.
+        Gradients of the run's samples; only their signs are used.
     """
 
-    def __init__(self, table: SortedTable, objective: Objective, first: np.ndarray) -> None:
+    def __init__(self, table: SortedTable, objective: Objective, gradient: np.ndarray) -> None:
         self._table, self._objective = table, objective
-        self._rows = Rows.empty(first if table.has_bins else first[:1, :0])
+        self._rows = Rows.empty(gradient if table.has_bins else gradient[:1, :0])
         if table.has_bins:
             least = _ADDITIONS_AT_ONCE // len(self._rows.rows)
         else:
@@ -287,16 +287,16 @@ class SortedSearch:
 
 
 @kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], Rows)")
-def pack(first, second, totals, rows):  # type: ignore[no-untyped-def]
+def pack(gradient, hessian, totals, rows):  # type: ignore[no-untyped-def]
     """Put a round's terms into rows; `totals` (n_outputs, 2) are their sums."""
-    n_outputs = len(first)
+    n_outputs = len(gradient)
     for k in range(n_outputs):
         rows.total[2 * k], rows.total[2 * k + 1] = totals[k]
     if n_outputs == 1:
-        other = second[0] if len(second) > 0 else first[0]
-        rows.total[2] = pack_one(first[0], other, rows.rows)
+        other = hessian[0] if len(hessian) > 0 else gradient[0]
+        rows.total[2] = pack_one(gradient[0], other, rows.rows)
         return
-    pack_several(first, second, rows.classes, len(rows.total), rows.rows, rows.positive)
+    pack_several(gradient, hessian, rows.classes, len(rows.total), rows.rows, rows.positive)
     rows.all_positive[:] = 0
     for i in range(len(rows.classes)):
         rows.all_positive[rows.classes[i]] += rows.positive[i]
@@ -421,7 +421,7 @@ def _bound_gains(a, b, positive, extra, l2, by_left, by_right, inside):  # type:
 @inner("void(Room, Rows, int64[::1], Round, int64, int64, int64)")
 def _bound_bins(room, own, sums, round_, first_code, majority, n_bins):  # type: ignore[no-untyped-def]
     """Write the keys of the most that a cut inside each bin of a feature may be worth."""
-    n_outputs, kind, bounds = len(round_.first), round_.kind, room.bounds[:n_bins]
+    n_outputs, kind, bounds = len(round_.gradient), round_.kind, room.bounds[:n_bins]
     bounds[:] = 0
     inside, positive = room.inside[:n_bins], room.of_bins[: n_bins + 1]
     inside[:] = 0.0
@@ -468,16 +468,18 @@ def is_better(best, key, feature, position):  # type: ignore[no-untyped-def]
 @inner(
     "int64(int32[::1], int64, int64[::1], int64[::1], int64, int64, int64, int64[::1], int64[::1])"
 )
-def _sum_at_cuts(order, n, first, second, before, second_before, kind, left, left_second):  # type: ignore[no-untyped-def]
+def _sum_at_cuts(order, n, gradient, hessian, before, hessian_before, kind, left, left_hessian):  # type: ignore[no-untyped-def]
     """Write an output's sums left of the cuts after the first `n` samples; returns how many cuts.
 
-    `second` may be empty, as in `Terms`.
+    `hessian` may be empty, as in `Terms`.
     """
-    if len(second) > 0:
-        return both_left_of_cuts(order, n, first, second, before, second_before, left, left_second)
+    if len(hessian) > 0:
+        return both_left_of_cuts(
+            order, n, gradient, hessian, before, hessian_before, left, left_hessian
+        )
     if kind == DISCRETE:
-        return left_of_cuts(order, n, first, before, left)
-    return with_sizes_left_of_cuts(order, n, first, before, second_before, left, left_second)
+        return left_of_cuts(order, n, gradient, before, left)
+    return with_sizes_left_of_cuts(order, n, gradient, before, hessian_before, left, left_hessian)
 
 
 @inner(
@@ -487,8 +489,8 @@ def _sum_at_cuts(order, n, first, second, before, second_before, kind, left, lef
 def _scan(  # type: ignore[no-untyped-def]
     order,
     n_present,
-    first,
-    second,
+    gradient,
+    hessian,
     totals,
     constant,
     kind,
@@ -506,32 +508,34 @@ def _scan(  # type: ignore[no-untyped-def]
     the scan of a feature.
     """
     best = Best(NO_KEY, -1, -1)
-    left, left_second, none = at_cuts[0], at_cuts[1], np.empty(0, dtype=np.int64)
-    is_plain = kind == DISCRETE and len(first) == 1
+    left, left_hessian, none = at_cuts[0], at_cuts[1], np.empty(0, dtype=np.int64)
+    is_plain = kind == DISCRETE and len(gradient) == 1
     for j in range(low, high):
         own, n = order[j], n_present[j]
         if n == 0:  # there is no cut, and the constant is worth as much as all values missing
             continue
         n_cuts, present = 0, (0, 0)
-        for k in range(len(first)):
-            of_first, of_second = first[k], second[k] if len(second) > 0 else none
-            missing, missing_second = missing_sums(own, n, of_first)
-            if len(of_second) > 0:
-                missing_second, _ = missing_sums(own, n, of_second)
-            present = (totals[k, 0] - missing, totals[k, 1] - missing_second)
-            n_cuts = _sum_at_cuts(own, n - 1, of_first, of_second, 0, 0, kind, left, left_second)
+        for k in range(len(gradient)):
+            of_gradient, of_hessian = gradient[k], hessian[k] if len(hessian) > 0 else none
+            missing, missing_hessian = missing_sums(own, n, of_gradient)
+            if len(of_hessian) > 0:
+                missing_hessian, _ = missing_sums(own, n, of_hessian)
+            present = (totals[k, 0] - missing, totals[k, 1] - missing_hessian)
+            n_cuts = _sum_at_cuts(
+                own, n - 1, of_gradient, of_hessian, 0, 0, kind, left, left_hessian
+            )
             # The last one is the threshold above all values.
-            left[n_cuts], left_second[n_cuts] = present
+            left[n_cuts], left_hessian[n_cuts] = present
             if is_plain and most_agreement(left[: n_cuts + 1], present[0], missing) <= best.key:
                 n_cuts = -1  # no score need be computed
                 break
-            lacking, scores = (missing, missing_second), all_scores[: n_cuts + 1]
-            add_scores(left, left_second, present, lacking, kind, l2, k == 0, scores)
+            lacking, scores = (missing, missing_hessian), all_scores[: n_cuts + 1]
+            add_scores(left, left_hessian, present, lacking, kind, l2, k == 0, scores)
         if n_cuts < 0:
             continue
         scores = all_scores[:n_cuts]
         if len(directions) > 0 and directions[j] != 0:
-            forbid(left, left_second, present, directions[j], kind, l2, smoothing, scores)
+            forbid(left, left_hessian, present, directions[j], kind, l2, smoothing, scores)
         key = largest_key(scores, n_cuts, kind)
         apart = all_scores[n_cuts] if kind == DISCRETE else key_of(all_scores[n_cuts])
         if apart > constant and apart > key:
@@ -548,8 +552,8 @@ def _scan(  # type: ignore[no-untyped-def]
 )
 def _look(  # type: ignore[no-untyped-def]
     order,
-    first,
-    second,
+    gradient,
+    hessian,
     left,
     bin_,
     n_bins,
@@ -570,10 +574,10 @@ def _look(  # type: ignore[no-untyped-def]
     """
     n_cuts = 0
     a, b, none = at_cuts[0], at_cuts[1], np.empty(0, dtype=np.int64)
-    for k in range(len(first)):
-        of_second = second[k] if len(second) > 0 else none
+    for k in range(len(gradient)):
+        of_hessian = hessian[k] if len(hessian) > 0 else none
         x, y = left[2 * k, bin_], left[2 * k + 1, bin_]
-        n_cuts = _sum_at_cuts(order, len(order), first[k], of_second, x, y, kind, a, b)
+        n_cuts = _sum_at_cuts(order, len(order), gradient[k], of_hessian, x, y, kind, a, b)
         present = (left[2 * k, n_bins], left[2 * k + 1, n_bins])
         lacking = (missing[2 * k], missing[2 * k + 1])
         add_scores(a, b, present, lacking, kind, l2, k == 0, all_scores[:n_cuts])
@@ -592,7 +596,12 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
     The column's sums are those of this number in `room`.
     """
     sums, missing, left, all_scores = room.sums[number], room.missing, room.left, room.scores
-    kind, l2, directions, n_outputs = round_.kind, round_.l2, round_.directions, len(round_.first)
+    kind, l2, directions, n_outputs = (
+        round_.kind,
+        round_.l2,
+        round_.directions,
+        len(round_.gradient),
+    )
     all_offset, all_n_bins, has_open = columns.offset, columns.n_bins, columns.has_open
     width, of_bins, total = room.width, room.of_bins, own.total
     for j in range(columns.begin[column], columns.begin[column + 1]):
@@ -634,7 +643,7 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
                 continue
             least = max(best.key, NO_KEY + 1)
             key, place = _look(
-                order[offset[b] : offset[b + 1] - 1], round_.first, round_.second, left, b, n_bins,
+                order[offset[b] : offset[b + 1] - 1], round_.gradient, round_.hessian, left, b, n_bins,
                 missing, kind, l2, direction, smoothing, room.at_cuts, room.scores, least,
             )  # fmt: skip
             if key >= least and is_better(best, key, j, offset[b] + place):
@@ -652,7 +661,7 @@ def best_split(columns, own, room, round_, low, high):  # type: ignore[no-untype
     smoothing = float(round_.totals[0, 1]) / float(2 * n_samples)
     if len(columns.codes) == 0:
         found = _scan(
-            columns.order, columns.n_present, round_.first, round_.second, round_.totals,
+            columns.order, columns.n_present, round_.gradient, round_.hessian, round_.totals,
             round_.constant, round_.kind, round_.l2, round_.directions, smoothing, room.at_cuts,
             room.scores, low, high,
         )  # fmt: skip

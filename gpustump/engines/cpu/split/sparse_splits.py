@@ -265,18 +265,18 @@ def _parts(cost: np.ndarray, least: int) -> list[tuple[int, int]]:
     "UniTuple(float64, 3)(int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int32[::1], Bounds,"
     " int64, boolean)"
 )
-def _pack_near(first, second, rows, samples, bounds, thread, told):  # type: ignore[no-untyped-def]
+def _pack_near(gradient, hessian, rows, samples, bounds, thread, told):  # type: ignore[no-untyped-def]
     """Put the terms of some samples side by side.
 
     Returns the sum of d**2 / h since they were packed last, and between what shares of what they
-    were the second integers are. If `told`, each feature that lists a sample learns its part.
+    were the Hessians are. If `told`, each feature that lists a sample learns its part.
     """
     total, least, most = 0.0, 1.0, 1.0
     for i in samples:
         move = 0.0
-        for k in range(len(first)):
-            a = first[k, i]
-            b = second[k, i] if len(second) > 0 else abs(a)
+        for k in range(len(gradient)):
+            a = gradient[k, i]
+            b = hessian[k, i] if len(hessian) > 0 else abs(a)
             change, before = float(a - rows[k, i, 0]), float(rows[k, i, 1])
             if before > 0.0:
                 share = float(b) / before
@@ -296,18 +296,18 @@ def _pack_near(first, second, rows, samples, bounds, thread, told):  # type: ign
     "UniTuple(float64, 2)(int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64, int64,"
     " float64[::1])"
 )
-def _pack(first, second, rows, low, high, steps):  # type: ignore[no-untyped-def]
+def _pack(gradient, hessian, rows, low, high, steps):  # type: ignore[no-untyped-def]
     """Put the terms of samples `low` to `high` side by side.
 
     Writes the largest abs(d) / h of each output since they were packed last, and returns the shares
     as `_pack_near`. Divisions are rare: they take longer than all else.
     """
     least, most = 1.0, 1.0
-    for k in range(len(first)):
-        own, of_first = rows[k], first[k]
-        of_second, step = second[k] if len(second) > 0 else of_first, 0.0
+    for k in range(len(gradient)):
+        own, of_gradient = rows[k], gradient[k]
+        of_hessian, step = hessian[k] if len(hessian) > 0 else of_gradient, 0.0
         for i in range(low, high):
-            a, b = of_first[i], abs(of_second[i])
+            a, b = of_gradient[i], abs(of_hessian[i])
             change, before, now = abs(float(a - own[i, 0])), float(own[i, 1]), float(b)
             if change > step * before:
                 step = change / before

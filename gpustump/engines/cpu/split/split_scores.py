@@ -19,13 +19,13 @@ def root(positive, negative):  # type: ignore[no-untyped-def]
 
 
 @inner("float64(int64, int64)")
-def minus_root(first, second):  # type: ignore[no-untyped-def]
-    """The same with the other sign, from the sums of the first and of the second integers."""
-    return -root((second + first) >> 1, (second - first) >> 1)
+def minus_root(gradient, hessian):  # type: ignore[no-untyped-def]
+    """The same with the other sign, from the sums of the gradients and of the Hessians."""
+    return -root((hessian + gradient) >> 1, (hessian - gradient) >> 1)
 
 
 @inner("float64(int64, int64, float64)")
-def gain(first, second, l2):  # type: ignore[no-untyped-def]
-    """Newton votes: first**2 / (second + l2)."""
-    x = float(first)
-    return (x * x) / max(float(second) + l2, 1.0)
+def gain(gradient, hessian, l2):  # type: ignore[no-untyped-def]
+    """Newton votes: gradient**2 / (hessian + l2)."""
+    x = float(gradient)
+    return (x * x) / max(float(hessian) + l2, 1.0)

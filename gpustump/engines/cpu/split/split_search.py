@@ -49,7 +49,7 @@ class Counts(NamedTuple):
     n_samples : int
     n_missing : ndarray (n_features,) of int64
     least : int
-        The smallest second integer that a sample may have.
+        The smallest Hessian that a sample may have.
     are_amounts : bool
         Whether sums over bins are those of amounts; see `histogram.amount_sums`.
     """
@@ -89,7 +89,7 @@ class SplitSearch:
         source : SumsSource
         bins : Bins
         totals : ndarray (n_outputs, 2) of int64
-            The sums of the first and of the second integers of all samples.
+            The sums of the gradients and of the Hessians of all samples.
         """
         layout = self._layout
         expected, skew, spread = bins.look(), UNKNOWN, NO_SPREAD
@@ -178,7 +178,7 @@ class SplitSearch:
             found.offer(cut, lambda: edges.outside.present[:, both[best]])
 
     def _outputs(self, planes: Sequence[Any] | np.ndarray) -> list[Sums]:
-        """For each output the sums of the first and of the second integers, from planes."""
+        """For each output the sums of the gradients and of the Hessians, from planes."""
         if self._objective.has_hessians:
             return [
                 Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3])

@@ -14,17 +14,17 @@ def note_spread(slots, units, spread):  # type: ignore[no-untyped-def]
     """Lower the spreads of some bins to what the exact sums over their units say.
 
     At an edge between units A - B G / H is known. Inside a unit A differs from that at its left
-    edge by no more than its positive or negative first integers add up to, and B by no more than
+    edge by no more than its positive or negative gradients add up to, and B by no more than
     its weights.
     """
     up, down, curve, other = units.sums[0], units.sums[1], units.sums[2], units.sums[3]
     for t in range(len(slots)):
         start, end = units.first[t], units.first[t] + units.n_units[t]
-        first, second = 0, 0
+        gradient, hessian = 0, 0
         for u in range(start, end):
-            first += up[u] - down[u]
-            second += curve[u] + other[u]
-        slope = float(first) / float(max(second, 1))
+            gradient += up[u] - down[u]
+            hessian += curve[u] + other[u]
+        slope = float(gradient) / float(max(hessian, 1))
         a, b, most = 0, 0, 0.0
         for u in range(start, end):
             apart, weight = abs(float(a) - slope * float(b)), curve[u] + other[u]
@@ -34,6 +34,6 @@ def note_spread(slots, units, spread):  # type: ignore[no-untyped-def]
             a += up[u] - down[u]
             b += weight
             most = max(most, abs(float(a) - slope * float(b)))
-        size = abs(float(first)) + 1.0  # for the roundings of the products
+        size = abs(float(gradient)) + 1.0  # for the roundings of the products
         found = most * (1.0 + _OUTWARDS) + size * _OUTWARDS
         spread[slots[t]] = min(spread[slots[t]], found)

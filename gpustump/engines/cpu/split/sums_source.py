@@ -101,14 +101,14 @@ class CodedSums:
         def add_up(order: np.ndarray, *rest: object) -> None:
             _add_up_terms(order, terms, *rest)
 
-        return cls(table, add_up, (4 if len(terms.second) else 2) * len(terms.first))
+        return cls(table, add_up, (4 if len(terms.hessian) else 2) * len(terms.gradient))
 
     @classmethod
     def of_residuals(cls, table: CodedTable, terms: Terms, unit: int) -> CodedSums:
-        """From first integers alone, as all second integers are `unit`."""
+        """From gradients alone, as all Hessians are `unit`."""
 
         def add_up(order: np.ndarray, *rest: object) -> None:
-            _add_up_residuals(order, terms.first[0], unit, *rest)
+            _add_up_residuals(order, terms.gradient[0], unit, *rest)
 
         return cls(table, add_up, 4)
 
@@ -376,24 +376,24 @@ def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-unt
 @kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
 def _add_up_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
     """Add up all terms over the units of stretches `low` to `high`."""
-    has_second = len(terms.second) > 0
+    has_hessians = len(terms.hessian) > 0
     for t in range(low, high):
         _find_units(order, stretches, t, units)
         start, u, sums = stretches.start[t], stretches.first[t], units.sums
         own = order[start : start + stretches.n_samples[t]]
-        for k in range(len(terms.first)):
-            first, plane = terms.first[k], 4 * k if has_second else 2 * k
-            _add_up(own, first, first, sums[plane, u:], sums[plane + 1, u:])
-            if has_second:
-                second = terms.second[k]
-                _add_up(own, first, second, sums[plane + 2, u:], sums[plane + 3, u:])
+        for k in range(len(terms.gradient)):
+            gradient, plane = terms.gradient[k], 4 * k if has_hessians else 2 * k
+            _add_up(own, gradient, gradient, sums[plane, u:], sums[plane + 1, u:])
+            if has_hessians:
+                hessian = terms.hessian[k]
+                _add_up(own, gradient, hessian, sums[plane + 2, u:], sums[plane + 3, u:])
 
 
 @kernel(
     "void(POSITION[::1], int64[::1], int64, Stretches, int64, int64, _Units)", POSITION=POSITIONS
 )
-def _add_up_residuals(order, first, unit, stretches, low, high, units):  # type: ignore[no-untyped-def]
-    """The same for one output whose second integers are all `unit`."""
+def _add_up_residuals(order, gradient, unit, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """The same for one output whose Hessians are all `unit`."""
     mask = without_marks(order)
     for t in range(low, high):
         start, count = stretches.start[t], stretches.n_samples[t]
@@ -401,7 +401,7 @@ def _add_up_residuals(order, first, unit, stretches, low, high, units):  # type:
         u, begin, p, n = np.uint64(stretches.first[t]), 0, 0, 0
         for k in range(count):
             marked = own[k]
-            amount = first[np.uint64(marked & mask)]
+            amount = gradient[np.uint64(marked & mask)]
             p += max(amount, 0)
             n += max(-amount, 0)
             is_last = marked >= 0
@@ -429,7 +429,7 @@ def _gather(order, rows, probabilities, tile):  # type: ignore[no-untyped-def]
         if differ:
             tile.units[t * width : (t + 1) * width] = rows.units[i]
     size = len(order) * width
-    round_up(probabilities[:size], tile.units[:size], tile.first[:size], tile.second[:size])
+    round_up(probabilities[:size], tile.units[:size], tile.gradient[:size], tile.hessian[:size])
     for t in range(len(order)):
         set_integer(probabilities, rows, np.int64(order[t] & mask), t, tile)
 
@@ -440,13 +440,13 @@ class _UnitRows(NamedTuple):
 
     Attributes
     ----------
-    first, second : ndarray ((TILE + 1) * width,) of int64
+    gradient, hessian : ndarray ((TILE + 1) * width,) of int64
     positive : ndarray ((TILE + 1) * 2 * n_outputs,) of int64
         Both integers of positive samples.
     """
 
-    first: Integers
-    second: Integers
+    gradient: Integers
+    hessian: Integers
     positive: Integers
 
 
@@ -455,15 +455,15 @@ def _write_units(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
     """Write the sums over the `count` units from `u` on, one plane after the other."""
     width, beside = np.uint64(rows.width), np.uint64(2 * rows.n_outputs)
     for k in range(rows.n_outputs):
-        first, second, positive = own.first[k:], own.second[k:], own.positive[2 * k :]
+        gradient, hessian, positive = own.gradient[k:], own.hessian[k:], own.positive[2 * k :]
         p, n = sums[4 * k, u : u + count], sums[4 * k + 1, u : u + count]
         for i in range(count):
             p[i] = positive[beside * np.uint64(i)]
-            n[i] = p[i] - first[width * np.uint64(i)]  # the first integers are signed
+            n[i] = p[i] - gradient[width * np.uint64(i)]  # the gradients are signed
         p, n = sums[4 * k + 2, u : u + count], sums[4 * k + 3, u : u + count]
         for i in range(count):
             p[i] = positive[beside * np.uint64(i) + np.uint64(1)]
-            n[i] = second[width * np.uint64(i)] - p[i]
+            n[i] = hessian[width * np.uint64(i)] - p[i]
 
 
 @inner(
@@ -474,21 +474,21 @@ def _add_up_rows(order, rows, tile, own, sums, first_unit):  # type: ignore[no-u
     mask, width, beside = without_marks(order), rows.width, 2 * rows.n_outputs
     probabilities = np.empty(TILE * width)
     u, written = 0, first_unit
-    own.first[:], own.second[:], own.positive[:] = 0, 0, 0
+    own.gradient[:], own.hessian[:], own.positive[:] = 0, 0, 0
     for start in range(0, len(order), TILE):
         here = order[start : start + TILE]
         _gather(here, rows, probabilities, tile)
         for t in range(len(here)):
-            add_row(own.first, u * width, tile.first, t * width, width)
-            add_row(own.second, u * width, tile.second, t * width, width)
+            add_row(own.gradient, u * width, tile.gradient, t * width, width)
+            add_row(own.hessian, u * width, tile.hessian, t * width, width)
             of_class = np.int64(rows.classes[np.uint64(here[t] & mask)])
             at, place = np.uint64(u * beside + 2 * of_class), np.uint64(t * width + of_class)
-            own.positive[at] += tile.first[place]
-            own.positive[at + np.uint64(1)] += tile.second[place]
+            own.positive[at] += tile.gradient[place]
+            own.positive[at + np.uint64(1)] += tile.hessian[place]
             u += np.int64(here[t] >= 0)
             if u == TILE:
                 _write_units(own, rows, sums, written, u)
-                own.first[:], own.second[:], own.positive[:] = 0, 0, 0
+                own.gradient[:], own.hessian[:], own.positive[:] = 0, 0, 0
                 written += u
                 u = 0
     _write_units(own, rows, sums, written, u)

@@ -30,7 +30,7 @@ import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.split.monotone_bounds import (
-    FirstIntegers,
+    GradientSums,
     LimitedStretch,
     direction_of,
     limit_newton,
@@ -295,14 +295,14 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
 
 
 @inner("int64(int64[:, ::1], int64, int64)")
-def _first(sums, plane, t):  # type: ignore[no-untyped-def]
-    """Newton votes: the sum of an output's first integers, from its planes."""
+def _gradient(sums, plane, t):  # type: ignore[no-untyped-def]
+    """Newton votes: the sum of an output's gradients, from its planes."""
     return sums[plane, t] - sums[plane + 1, t]
 
 
 @inner("int64(int64[:, ::1], int64, int64)")
-def _second(sums, plane, t):  # type: ignore[no-untyped-def]
-    """The sum of its second integers."""
+def _hessian(sums, plane, t):  # type: ignore[no-untyped-def]
+    """The sum of its Hessians."""
     return sums[plane + 2, t] + sums[plane + 3, t]
 
 
@@ -339,14 +339,14 @@ def _set_off_of_both(slices, outside, plane, t, left, right):  # type: ignore[no
 
 
 @inner("void(float64[::1], float64[::1], int64[::1], int64[::1], int64[::1])")
-def _set_reach(by_first, by_second, first, second, found):  # type: ignore[no-untyped-def]
+def _set_reach(by_first, by_second, gradient, hessian, found):  # type: ignore[no-untyped-def]
     """Write how far the signed sum inside each unit may be above its value at the left edge.
 
     With the numbers of both labels exchanged, how far it may be below. See `part_bounds.reach`.
     """
     for i in range(len(found)):
         # An estimate may be a little below 0, although the sum is not.
-        found[i] = reach(by_first[i], by_second[i], max(first[i], 0), max(second[i], 0))[0]
+        found[i] = reach(by_first[i], by_second[i], max(gradient[i], 0), max(hessian[i], 0))[0]
 
 
 @inner("void(int64, int64[::1], int64[::1], int64, float64[::1], float64[::1])")
@@ -380,12 +380,12 @@ class _Corners(NamedTuple):
     Attributes
     ----------
     above, below : ndarray of int64
-        How far the first sum inside may be above its value at the left edge, and below it.
+        How far the gradient inside may be above its value at the left edge, and below it.
     highest, rest_highest, lowest, rest_lowest : ndarray of float64
-        The squares of the first sums on the left and on the right of a cut: where the one on the
+        The squares of the gradients on the left and on the right of a cut: where the one on the
         left is highest, and where it is lowest.
     few, rest, many, others : ndarray of float64
-        One over the second sums on the left and on the right of a cut: next to the left edge, and
+        One over the Hessians on the left and on the right of a cut: next to the left edge, and
         next to the right one.
     """
 
@@ -408,7 +408,7 @@ class _Edges(NamedTuple):
     Attributes
     ----------
     a, b : ndarray (n_units + 1,) of int64
-        The first and the second sums on the left.
+        The gradients and the Hessians on the left.
     all_a, all_b : int
         Over all samples with a value.
     a_off, b_off, rest_a_off, rest_b_off : ndarray (n_units + 1,) of float64
@@ -476,7 +476,7 @@ def _keep_within_bands(edges, spread, rules, highest, lowest):  # type: ignore[n
     """Lower the gains of corners to those in the band around each unit's diagonal.
 
     The sum at a cut is at most its unit's `spread` away from the line between the edges. A cut
-    leaves a sample on either side, so the band begins and ends at the smallest second integer.
+    leaves a sample on either side, so the band begins and ends at the smallest Hessian.
     """
     a, b, least, l2 = edges.a, edges.b, rules.least, rules.l2
     for i in range(len(highest)):
@@ -506,13 +506,13 @@ def _corner_of_amounts(edges, i, p, n, l2):  # type: ignore[no-untyped-def]
 
 
 @inner("float64(int64, float64, float64, float64)")
-def _near_nothing(second, a_off, b_off, l2):  # type: ignore[no-untyped-def]
+def _near_nothing(hessian, a_off, b_off, l2):  # type: ignore[no-untyped-def]
     """What the gain of amounts may be above its values at the corners of a band.
 
     It is convex but for its least divisor, 1. There abs(a) is at most the sum of both amounts, that
     is 1 and the error of the divisor; an estimate of an amount may be below 0 by that error.
     """
-    if float(second) - b_off + l2 >= 1.0:
+    if float(hessian) - b_off + l2 >= 1.0:
         return 0.0
     most = 1.0 + a_off + 3.0 * b_off
     return most * most
@@ -580,8 +580,8 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
             down = slices.sums[plane + 1, start : start + count]
             curve = slices.sums[plane + 2, start : start + count]
             other_curve = slices.sums[plane + 3, start : start + count]
-            _running_both(up, down, -1, _first(outside.left, plane, t), a)
-            _running_both(curve, other_curve, 1, _second(outside.left, plane, t), b)
+            _running_both(up, down, -1, _gradient(outside.left, plane, t), a)
+            _running_both(curve, other_curve, 1, _hessian(outside.left, plane, t), b)
             missing_a_off, missing_b_off = 0.0, 0.0
             if not is_exact:
                 _set_off_of_both(slices, outside, plane, t, a_off, rest_a_off)
@@ -589,9 +589,9 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
                 for q in (plane, plane + 1):
                     missing_a_off += _missing_off(outside, q, t)
                     missing_b_off += _missing_off(outside, q + 2, t)
-            all_a, all_b = _first(outside.present, plane, t), _second(outside.present, plane, t)
+            all_a, all_b = _gradient(outside.present, plane, t), _hessian(outside.present, plane, t)
             missing = most_gain(
-                _first(outside.missing, plane, t), _second(outside.missing, plane, t),
+                _gradient(outside.missing, plane, t), _hessian(outside.missing, plane, t),
                 missing_a_off, missing_b_off, l2,
             )  # fmt: skip
             edges = _Edges(a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off)
@@ -615,7 +615,7 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
                     rest_a_off, rest_b_off, is_exact,
                 )  # fmt: skip
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
-                limit_newton(limited, FirstIntegers(up, down, sizes), rules, at_edge, own)
+                limit_newton(limited, GradientSums(up, down, sizes), rules, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
         if len(edge) > 0:
             for i in range(count):
