@@ -198,8 +198,8 @@ class Step:
         Under Poisson and gamma loss, what is multiplied counts as the weight of a label: -1 for
         Poisson, +1 for gamma; the other factor is 1. Empty for squared loss, whose residuals lose
         the votes.
-    halvings : int
-        All factors contain 2**-halvings, which keeps the sum of the integers in range.
+    rescale_exponent : int
+        All factors contain 2**-rescale_exponent, which keeps the sum of the integers in range.
     cut : Cut or None
         The cut of the hypothesis, if `best_cut` has just found it; None if the hypothesis comes
         from elsewhere.
@@ -211,23 +211,25 @@ class Step:
     hypothesis: Partition
     votes: RegionVotes
     factors: RegionFactors
-    halvings: int = 0
+    rescale_exponent: int = 0
     cut: Cut | None = None
     is_known: bool = False
 
 
 def discrete_step(
-    hypothesis: Hypothesis, vote: float, grown: float, halvings: int, cut: Cut | None = None
+    hypothesis: Hypothesis, vote: float, grown: float, rescale_exponent: int, cut: Cut | None = None
 ) -> Step:
     """The step of a discrete vote: samples that it gets right keep their weights.
 
-    All weights are also divided by 2**halvings; `grown` contains that power of two.
+    All weights are also divided by 2**rescale_exponent; `grown` contains that power of two.
     """
-    kept = math.ldexp(1.0, -halvings)
+    kept = math.ldexp(1.0, -rescale_exponent)
     by_sign = {1: (vote, (grown, kept)), -1: (-vote, (kept, grown))}
     first, second, missing = (by_sign[sign] for sign in signs(hypothesis))
     votes = ((first[0],), (second[0],), (missing[0],))
-    return Step(hypothesis, votes, ((first[1],), (second[1],), (missing[1],)), halvings, cut)
+    return Step(
+        hypothesis, votes, ((first[1],), (second[1],), (missing[1],)), rescale_exponent, cut
+    )
 
 
 class Beginning(NamedTuple):

@@ -35,9 +35,9 @@ sum: a normal number, far below `FLOOR`. The largest product of a sample is at l
 the largest factor of its region is 1."""
 
 NEAR_A_POWER = 2.0**-48
-"""More than the relative error of `halvings_if_certain`, with that of the bound it is given."""
+"""More than the relative error of `rescale_if_certain`, with that of the bound it is given."""
 
-FEWEST_HALVINGS = 1 - TOP.bit_length()
+LEAST_RESCALE = 1 - TOP.bit_length()
 """Weights that small all count as one unit."""
 
 
@@ -109,7 +109,7 @@ def scaled_total(sample_weight: Array, exponent: int) -> int:
 
 def fitting_exponent(safe: int, total: int, n_integers: int) -> int:
     """The second step of `unit_exponent`, from the sum of all integers with a safe exponent."""
-    return safe - _halvings(total, 1, n_integers)
+    return safe - _rescale_exponent(total, 1, n_integers)
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def grown_factor(
     D_{t+1}(i) is proportional to D_t(i) * exp(-alpha_t * y_i * h_t(x_i)) [Freund and Schapire
     1997; COS 511, lecture 11]. Up to a common factor, that leaves the weights of correctly
     classified samples as they are and multiplies the others by exp(2 * alpha_t). The common factor
-    is 2**-halvings.
+    is 2**-rescale_exponent.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ def grown_factor(
     Returns
     -------
     factor : float
-        exp(2 * alpha_t) * 2**-halvings; 1.0 if no weight is wrong.
-    halvings : int
+        exp(2 * alpha_t) * 2**-rescale_exponent; 1.0 if no weight is wrong.
+    rescale_exponent : int
         0 if no weight is wrong.
     """
     if wrong_weight == 0:  # only a common factor would change
@@ -189,12 +189,12 @@ def grown_factor(
     growth, scale = odds.as_integer_ratio()
     # No weight is above its integer, and each product is within a factor 1 + 2**-52.
     bound = (right_weight * scale + growth * wrong_weight) * (2**52 + 1)
-    halvings = _halvings(bound, scale << 52, n_samples)
-    if halvings < 0:
-        growth <<= -halvings
+    rescale_exponent = _rescale_exponent(bound, scale << 52, n_samples)
+    if rescale_exponent < 0:
+        growth <<= -rescale_exponent
     else:
-        scale <<= halvings
-    return growth / scale, halvings  # dividing ints rounds once
+        scale <<= rescale_exponent
+    return growth / scale, rescale_exponent  # dividing ints rounds once
 
 
 def reweighted(weights: Array, factor: Array) -> Array:
@@ -202,7 +202,7 @@ def reweighted(weights: Array, factor: Array) -> Array:
     return arrays.namespace_of(weights).maximum(weights * factor, arrays.scalar(FLOOR, weights))
 
 
-def halvings_of(bound: Fraction, n_integers: int) -> int:
+def rescale_exponent_of(bound: Fraction, n_integers: int) -> int:
     """The least k for which numbers that sum to `bound`, over 2**k, round up to a sum below 2**62.
 
     Parameters
@@ -212,30 +212,30 @@ def halvings_of(bound: Fraction, n_integers: int) -> int:
     n_integers : int
         How many there are.
     """
-    return _halvings(bound.numerator * (2**52 + 1), bound.denominator << 52, n_integers)
+    return _rescale_exponent(bound.numerator * (2**52 + 1), bound.denominator << 52, n_integers)
 
 
-def halvings_if_certain(bound: float, n_integers: int) -> int | None:
-    """What `halvings_of` returns for every bound within 2**-50 of this one, relatively.
+def rescale_if_certain(bound: float, n_integers: int) -> int | None:
+    """What `rescale_exponent_of` returns for every bound within 2**-50 of this one, relatively.
 
     None if the results for these bounds may differ.
     """
-    fraction, halvings = math.frexp(bound / (TOP - 2 * n_integers))
+    fraction, rescale_exponent = math.frexp(bound / (TOP - 2 * n_integers))
     if not 0.5 + NEAR_A_POWER < fraction < 1.0 - NEAR_A_POWER:
         return None
-    return max(halvings, FEWEST_HALVINGS)
+    return max(rescale_exponent, LEAST_RESCALE)
 
 
-def _halvings(bound: int, scale: int, n_samples: int) -> int:
+def _rescale_exponent(bound: int, scale: int, n_samples: int) -> int:
     """The least k for which weights of sum bound / scale, over 2**k, round up to a sum below 2**62.
 
-    It is never below `FEWEST_HALVINGS`.
+    It is never below `LEAST_RESCALE`.
     """
     limit = (TOP - 2 * n_samples) * scale  # rounding adds less than 1 to each, the floor far less
-    halvings = max(bound.bit_length() - limit.bit_length() - 1, FEWEST_HALVINGS)
-    while bound << max(0, -halvings) > limit << max(0, halvings):
-        halvings += 1
-    return halvings
+    rescale_exponent = max(bound.bit_length() - limit.bit_length() - 1, LEAST_RESCALE)
+    while bound << max(0, -rescale_exponent) > limit << max(0, rescale_exponent):
+        rescale_exponent += 1
+    return rescale_exponent
 
 
 def _times_power_of_two(x: Array, power: int) -> Array:

@@ -279,7 +279,7 @@ def test_kernels_are_compiled_a_file_at_a_time_and_launched_with_arguments_by_va
     assert (one.name, one.n_processors, one.most_threads) == ("cuda:0", 132, 1024)
     assert (one.most_shared, one.free_bytes()) == (232448, 3 * 2**30 + 7)
     signs = {"left": 1, "right": -1, "missing": 1}
-    effect = record(EFFECT, **signs, vote=0.5, grown=1.5, kept=0.25, anew=True, halvings=2)
+    effect = record(EFFECT, **signs, vote=0.5, grown=1.5, kept=0.25, anew=True, rescale_exponent=2)
     one.launch("mark", 5, 256, 1, effect)
     one.launch("add_32", 7, 1024, 3, shared=131072)
     one.launch("add_32", 7, 1024, 4, shared=131072)

@@ -133,7 +133,7 @@ def test_factors_and_z_are_those_of_decimals_however_much_is_in_doubt(doubt_bits
 
 
 @pytest.mark.parametrize("n_samples", [1, 426, 10**6])
-def test_halvings_are_right_where_the_sum_is_a_power_of_two_times_its_bound(n_samples):
+def test_rescale_exponents_are_right_where_the_sum_is_a_power_of_two_times_its_bound(n_samples):
     """Votes of 0 keep the sum as it is: a little more of it, and there is one halving more."""
     found = set()
     for power in range(-3, 3):
@@ -145,7 +145,7 @@ def test_halvings_are_right_where_the_sum_is_a_power_of_two_times_its_bound(n_sa
             taken = Taken(Split(0, 0.0), ((0.0,),) * 3, totals, sums=sums)
             growth = exponential_votes.growth_of(taken)
             assert growth == exponential_votes.exact_growth_of(taken)
-            found.add((power, growth.halvings))
+            found.add((power, growth.rescale_exponent))
     assert found == {(power, power + over) for power in range(-3, 3) for over in (0, 1)}
 
 

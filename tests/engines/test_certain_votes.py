@@ -236,12 +236,12 @@ def test_factors_and_normalisers_of_discrete_votes_are_the_hosts():
         agreed = sum(int(s) * own[0][0] for s, own in zip(sign, sums, strict=True))
         totals = Totals(0, weight, 0, 1, N_SAMPLES)
         wrong = (weight - agreed) // 2
-        grown, halvings, normaliser = discrete_votes.exact_growth_of(wrong, totals, alpha)
+        grown, rescale_exponent, normaliser = discrete_votes.exact_growth_of(wrong, totals, alpha)
         own = set_factors(given, found, votes.plain, whole, powers(), factors)
         if math.isnan(own):
             continue
         n_certain += 1
-        kept = 2.0**-halvings
+        kept = 2.0**-rescale_exponent
         assert own == normaliser
         pairs = [[grown, kept] if s > 0 else [kept, grown] for s in sign]
         assert factors[:, 0].tolist() == pairs

@@ -111,16 +111,20 @@ HYPOTHESES = st.builds(Stump, FEW, st.floats(-2, 2), SIGN, SIGN, st.just(0.25)) 
 
 @given(HYPOTHESES, st.floats(-30, 30), st.floats(1e-3, 1e3), st.integers(-60, 60))
 def test_a_step_of_discrete_votes_says_the_same_in_general_factors_and_in_two(
-    hypothesis, vote, grown, halvings
+    hypothesis, vote, grown, rescale_exponent
 ):
-    step = discrete_step(hypothesis, vote, grown, halvings)
-    kept = 2.0**-halvings
+    step = discrete_step(hypothesis, vote, grown, rescale_exponent)
+    kept = 2.0**-rescale_exponent
     assert Discrete.of(step) == (signs(hypothesis), vote, grown, kept)
     for sign, votes, factors in zip(signs(hypothesis), step.votes, step.factors, strict=True):
         assert votes == (sign * vote,)
         for label, factor in zip((-1, 1), factors[0], strict=True):
             assert factor == (kept if sign == label else grown)
-    assert (step.hypothesis, step.halvings, step.cut) == (hypothesis, halvings, None)
+    assert (step.hypothesis, step.rescale_exponent, step.cut) == (
+        hypothesis,
+        rescale_exponent,
+        None,
+    )
 
 
 REGIONS = st.tuples(*[st.tuples(st.integers(0, 9), st.integers(0, 9))] * 3)

@@ -509,8 +509,10 @@ def test_no_pair_with_an_end_inside_a_bin_is_better_than_the_bins_bound():
                     best = score[is_inside[0] | is_inside[1]].max()
                     assert best <= bound
                     n_bounds, n_met = n_bounds + 1, n_met + int(best == bound)
-            halvings = int(run.totals.weight > 2**61 or cut.score % 3 == 0)
+            rescale_exponent = int(run.totals.weight > 2**61 or cut.score % 3 == 0)
             stump = hypothesis_at(table, cut, run.totals)
-            run.advance(discrete_step(stump, 0.5, 1.75 / 2**halvings, halvings, cut))
+            run.advance(
+                discrete_step(stump, 0.5, 1.75 / 2**rescale_exponent, rescale_exponent, cut)
+            )
     assert n_bounds > 1000
     assert n_met > 50

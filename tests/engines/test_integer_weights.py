@@ -24,9 +24,9 @@ from gpustump.engines.integer_weights import (
     FLOOR,
     TOP,
     grown_factor,
-    halvings_if_certain,
-    halvings_of,
     in_units,
+    rescale_exponent_of,
+    rescale_if_certain,
     reweighted,
     signed,
     unit_exponent,
@@ -93,8 +93,8 @@ def test_integers_are_the_same_in_every_library(backend: Backend):
     assert here(signed, np.asarray(halves), y) == expected
     weights, wrong = in_units(10.0 ** rng.uniform(-200, 200, size=50)), rng.random(50) < 0.3
     for odds in ("2.718281828459045", "1e-40", "1e4000", "1e-4000"):
-        grown, halvings = grown_factor(Decimal(odds), 2**61, 2**60, n_samples=50)
-        factors = np.where(wrong, grown, 2.0**-halvings)
+        grown, rescale_exponent = grown_factor(Decimal(odds), 2**61, 2**60, n_samples=50)
+        factors = np.where(wrong, grown, 2.0**-rescale_exponent)
         assert here(reweighted, weights, factors) == reweighted(weights, factors).tolist()
 
 
@@ -125,8 +125,8 @@ def test_reweighting_multiplies_the_wrong_ones_by_the_odds(pairs, vote):
     wrong_weight = sum(q for q, is_wrong in zip(integers, wrong, strict=True) if is_wrong)
     odds = (Decimal(vote) * 2).exp()
     right_weight = sum(integers) - wrong_weight
-    grown, halvings = grown_factor(odds, right_weight, wrong_weight, len(pairs))
-    new = reweighted(weights, np.where(wrong, grown, 2.0**-halvings)).tolist()
+    grown, rescale_exponent = grown_factor(odds, right_weight, wrong_weight, len(pairs))
+    new = reweighted(weights, np.where(wrong, grown, 2.0**-rescale_exponent)).tolist()
     assert sum(math.ceil(Fraction(weight)) for weight in new) < TOP
     assert min(new) >= FLOOR
     if wrong_weight == 0:
@@ -150,32 +150,36 @@ def test_reweighting_multiplies_the_wrong_ones_by_the_odds(pairs, vote):
     st.integers(1, 10**8),
     st.integers(-400, 400),
 )
-def test_halvings_are_the_fewest_that_keep_rounded_numbers_below_2_to_62(bound, n_integers, power):
+def test_rescale_exponents_are_the_fewest_that_keep_rounded_numbers_below_2_to_62(
+    bound, n_integers, power
+):
     bound = Fraction(bound) * Fraction(2) ** power
-    halvings = halvings_of(bound, n_integers)
+    rescale_exponent = rescale_exponent_of(bound, n_integers)
 
     def rounded_up(k: int) -> Fraction:
         """The most that the numbers can come to: one rounding above, up to whole ones, and 1."""
         return bound * (1 + Fraction(1, 2**52)) / Fraction(2) ** k + 2 * n_integers
 
-    assert rounded_up(halvings) <= TOP
-    assert halvings == -62 or rounded_up(halvings - 1) > TOP
+    assert rounded_up(rescale_exponent) <= TOP
+    assert rescale_exponent == -62 or rounded_up(rescale_exponent - 1) > TOP
 
 
 @settings(max_examples=300)
 @given(st.floats(1e-20, 1e30), st.integers(1, 10**8), st.integers(-2, 2))
-def test_halvings_called_certain_are_those_of_every_bound_that_close(bound, n_integers, ulps):
+def test_rescale_exponents_called_certain_are_those_of_every_bound_that_close(
+    bound, n_integers, ulps
+):
     """Also of bounds next to a power of two times the limit, where they change."""
     power = math.frexp(bound)[1]
     at = math.ldexp(float(TOP - 2 * n_integers), power - 62)
     for own in (bound, at * (1.0 + ulps * 2.0**-50), at * (1.0 + ulps * 2.0**-46)):
-        found = halvings_if_certain(own, n_integers)
+        found = rescale_if_certain(own, n_integers)
         near = {
-            halvings_of(Fraction(own) * (1 + Fraction(sign, 2**50)), n_integers)
+            rescale_exponent_of(Fraction(own) * (1 + Fraction(sign, 2**50)), n_integers)
             for sign in (-1, 0, 1)
         }
         assert found is None or near == {found}
-    assert halvings_if_certain(at * 1.5, n_integers) is not None
+    assert rescale_if_certain(at * 1.5, n_integers) is not None
 
 
 def test_integers_of_the_softmax_loss_stay_below_2_to_62_for_each_output():

@@ -19,9 +19,9 @@ from gpustump.boosting.votes.exact_numbers import (
     LARGEST,
     DoubtError,
     Growth,
-    certain_halvings,
     certain_power,
     certain_quotient,
+    certain_rescale,
     exponential,
     exponentials,
     vote_of,
@@ -110,9 +110,11 @@ class DiscreteVotes:
     def change(self, taken: Taken) -> Change:
         """The factors of right and wrong samples, and the normaliser."""
         totals = taken.totals
-        factor, halvings, normaliser = growth_of(totals.wrong(taken.agreement), totals, taken.alpha)
+        factor, rescale_exponent, normaliser = growth_of(
+            totals.wrong(taken.agreement), totals, taken.alpha
+        )
         assert isinstance(taken.hypothesis, AnyStump)
-        step = discrete_step(taken.hypothesis, taken.alpha, factor, halvings, taken.cut)
+        step = discrete_step(taken.hypothesis, taken.alpha, factor, rescale_exponent, taken.cut)
         return Change(step, normaliser)
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
@@ -143,8 +145,8 @@ def growth_of(wrong: int, totals: Totals, vote: float) -> Growth:
         if wrong == 0:  # only a common factor would change
             return Growth(1.0, 0, normaliser)
         odds = grown * grown >> BITS
-        halvings = certain_halvings((right << BITS) + wrong * odds, totals.n_samples)
-        return Growth(certain_power(odds, halvings), halvings, normaliser)
+        rescale_exponent = certain_rescale((right << BITS) + wrong * odds, totals.n_samples)
+        return Growth(certain_power(odds, rescale_exponent), rescale_exponent, normaliser)
     except DoubtError:
         return exact_growth_of(wrong, totals, vote)
 

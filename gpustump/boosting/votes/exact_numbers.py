@@ -31,7 +31,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gpustump.engines.ahead import NEWTON_DOUBT
-from gpustump.engines.integer_weights import halvings_if_certain
+from gpustump.engines.integer_weights import rescale_if_certain
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 
 _LOG_ERROR = 2.0**-46
@@ -132,11 +132,11 @@ with positive integers) is below 2**-72."""
 
 
 class Growth(NamedTuple):
-    """What votes do to the weights, which are then divided by 2**halvings; and the sum of the new
+    """What votes do to the weights, which are then divided by 2**rescale_exponent; and the sum of the new
     weights before that, over the sum of the old ones."""
 
     factors: Any
-    halvings: int
+    rescale_exponent: int
     normaliser: float
 
 
@@ -193,8 +193,8 @@ def exponentials(x: float) -> tuple[int, int]:
     return (grown, shrunk) if x > 0.0 else (shrunk, grown)
 
 
-def certain_power(exponential: int, halvings: int) -> float:
-    """The float64 nearest to an exponential, in units of 2**-BITS, over 2**halvings.
+def certain_power(exponential: int, rescale_exponent: int) -> float:
+    """The float64 nearest to an exponential, in units of 2**-BITS, over 2**rescale_exponent.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def certain_power(exponential: int, halvings: int) -> float:
     found = float(exponential - doubt)
     if found != float(exponential + doubt):
         raise DoubtError
-    return math.ldexp(found, -BITS - halvings)  # exact: far from the ends of float64
+    return math.ldexp(found, -BITS - rescale_exponent)  # exact: far from the ends of float64
 
 
 def certain_quotient(numerator: int, denominator: int) -> float:
@@ -223,15 +223,15 @@ def certain_quotient(numerator: int, denominator: int) -> float:
     return found
 
 
-def certain_halvings(total: int, n_integers: int) -> int:
-    """`halvings_of` a sum in units of 2**-BITS with a relative error below 2**-72.
+def certain_rescale(total: int, n_integers: int) -> int:
+    """`rescale_exponent_of` a sum in units of 2**-BITS with a relative error below 2**-72.
 
     Raises
     ------
     DoubtError
         If the error may decide the result.
     """
-    halvings = halvings_if_certain(total / ONE, n_integers)
-    if halvings is None:
+    rescale_exponent = rescale_if_certain(total / ONE, n_integers)
+    if rescale_exponent is None:
         raise DoubtError
-    return halvings
+    return rescale_exponent

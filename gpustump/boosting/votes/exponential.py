@@ -20,9 +20,9 @@ from gpustump.boosting.votes.exact_numbers import (
     LARGEST,
     DoubtError,
     Growth,
-    certain_halvings,
     certain_power,
     certain_quotient,
+    certain_rescale,
     exponential,
     exponentials,
     vote_of,
@@ -31,7 +31,7 @@ from gpustump.boosting.votes.splits import SplitVotes, weighed
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, REAL, VoteRule
 from gpustump.engines.contract import RegionSums, RegionVotes, Step, Totals, sign_of
-from gpustump.engines.integer_weights import halvings_of
+from gpustump.engines.integer_weights import rescale_exponent_of
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -54,8 +54,8 @@ class ExponentialVotes(SplitVotes):
 
     def change(self, taken: Taken) -> Change:
         """Multiply weights by exp(-y v): a region's factors are exp(v) and exp(-v)."""
-        factors, halvings, normaliser = growth_of(taken)
-        step = Step(taken.hypothesis, taken.region_votes, factors, halvings, taken.cut)
+        factors, rescale_exponent, normaliser = growth_of(taken)
+        step = Step(taken.hypothesis, taken.region_votes, factors, rescale_exponent, taken.cut)
         return Change(step, normaliser)
 
     def recorded(self, score: float, weight: int) -> float:
@@ -143,8 +143,8 @@ def _agreed(sums: RegionSums) -> int:
 def growth_of(taken: Taken) -> Growth:
     """What votes do to the weights, by whole numbers if they decide the rounding.
 
-    A region's factors are exp(v) and exp(-v) over 2**halvings, for each output. The normaliser is
-    the sum over regions and outputs of P exp(-v) + N exp(v), over the total weight.
+    A region's factors are exp(v) and exp(-v) over 2**rescale_exponent, for each output. The
+    normaliser is the sum over regions and outputs of P exp(-v) + N exp(v), over the total weight.
     """
     votes, totals = taken.region_votes, taken.totals
     try:
@@ -155,14 +155,17 @@ def growth_of(taken: Taken) -> Growth:
                 growth.append(pair)
                 total += (hessian - gradient) // 2 * grown + (hessian + gradient) // 2 * shrunk
         n_outputs = len(votes[FIRST])
-        halvings = certain_halvings(total, totals.n_samples * n_outputs)
+        rescale_exponent = certain_rescale(total, totals.n_samples * n_outputs)
         normaliser = certain_quotient(total, totals.weight << BITS)
-        factors = [(certain_power(x, halvings), certain_power(y, halvings)) for x, y in growth]
+        factors = [
+            (certain_power(x, rescale_exponent), certain_power(y, rescale_exponent))
+            for x, y in growth
+        ]
         left, right, missing = (
             tuple(factors[region * n_outputs : (region + 1) * n_outputs])
             for region in range(N_REGIONS)
         )
-        return Growth((left, right, missing), halvings, normaliser)
+        return Growth((left, right, missing), rescale_exponent, normaliser)
     except DoubtError:
         return exact_growth_of(taken)
 
@@ -176,9 +179,9 @@ def exact_growth_of(taken: Taken) -> Growth:
             for (gradient, hessian), by in zip(own, grown, strict=True):
                 total += (hessian - gradient) // 2 * by + (hessian + gradient) // 2 / by
         n_integers = taken.totals.n_samples * len(growth[0])
-        halvings = halvings_of(Fraction(total), n_integers)
-        kept = Decimal(2) ** -halvings
+        rescale_exponent = rescale_exponent_of(Fraction(total), n_integers)
+        kept = Decimal(2) ** -rescale_exponent
         left, right, missing = (
             tuple((float(by * kept), float(kept / by)) for by in own) for own in growth
         )
-        return Growth((left, right, missing), halvings, float(total / taken.totals.weight))
+        return Growth((left, right, missing), rescale_exponent, float(total / taken.totals.weight))

@@ -176,7 +176,7 @@ class _Rows:
 
     def advance(self, step: Step, majority: Majority | None) -> np.ndarray | Changes:
         work = functools.partial(self._loss.advance, step, self.regions)
-        if self._has_signs and step.halvings == 0:
+        if self._has_signs and step.rescale_exponent == 0:
             assert isinstance(self._loss, LossByOutput)
             found = self._bins.update(self._loss, step, self.regions)
             self._sums = functools.reduce(operator.add, found)

@@ -169,7 +169,7 @@ class CodedState:
             self._bins.expect(move, follows=follows)
             if follows:
                 follow = functools.partial(self._bins.follow, regions=regions, move=move)
-        if self._objective.has_signs and step.halvings == 0 and not was_behind:
+        if self._objective.has_signs and step.rescale_exponent == 0 and not was_behind:
             assert isinstance(self._bins, BinSums)
             assert isinstance(self._loss, LossByOutput)
             found = self._bins.update(self._loss, step, regions)

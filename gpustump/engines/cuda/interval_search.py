@@ -38,7 +38,7 @@ class IntervalSearch(Search):
             pieces=device.address(self._slopes_of_pieces),
             looked=device.address(self._looked),
             signed_weights=device.address(sweep.signed),
-            halvings=sweep.halvings_at,
+            rescale_exponent=sweep.rescale_at,
         )
 
     def _queue_weighing(self) -> None:

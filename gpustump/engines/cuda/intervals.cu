@@ -75,7 +75,7 @@ struct Pairs {
   Slopes* pieces;     // (n_pieces)
   uint32* looked;     // (n_features) whether its bins were scanned: `Look`
   const double* signed_weights;
-  const int64* halvings;  // see `update`
+  const int64* rescale_exponent;  // see `update`
 };
 
 // The best pair, or single cut, of a feature's edges and of the cuts found inside its bins. A whole
@@ -136,7 +136,7 @@ __device__ inline int64 bound_of(const Profile& p, const Range& own, const Range
 // Compute the weights of all bins, each feature's best pair of edges, and bounds for other pairs.
 KERNEL_OF_64_REGISTERS weigh_pairs(const int64* histograms, const PreparedTable table,
                                    const Round round, const Pairs pairs) {
-  const int64 halvings = *pairs.halvings;
+  const int64 rescale_exponent = *pairs.rescale_exponent;
   int64(*running)[256] = reinterpret_cast<int64(*)[256]>(shared);
   Range(*before)[256] = reinterpret_cast<Range(*)[256]>(running + 2);
   Range(*after)[256] = before + 2;
@@ -153,7 +153,7 @@ KERNEL_OF_64_REGISTERS weigh_pairs(const int64* histograms, const PreparedTable 
     int64 missing = own[256 + MISSING] - own[MISSING];
     FOR_BLOCK(b, 0, n_bins) {
       Profile p = profile[b];
-      update(p, score_left[b] - (p.positive - p.negative), halvings);
+      update(p, score_left[b] - (p.positive - p.negative), rescale_exponent);
       profile[b] = p;
       Slopes unknown = FLAT;
       unknown.add(p.positive - p.negative);

@@ -97,7 +97,7 @@ EXTREMES = _record("sum", "high", "low", "high_at", "low_at")
 # Of `intervals.cu`.
 SLOPES = _record(("reached", EXTREMES), "rise", "rise_place", "fall", "fall_place")
 RANGE = _record("low", "high")
-PAIRS = _record("profiles", "bins", "pieces", "looked", "signed_weights", "halvings")
+PAIRS = _record("profiles", "bins", "pieces", "looked", "signed_weights", "rescale_exponent")
 
 # Of `sweep.cu`.
 SAMPLES = _record(
@@ -105,7 +105,7 @@ SAMPLES = _record(
 )  # fmt: skip
 EFFECT = _record(
     "left", "right", "missing", ("vote", np.float64), ("grown", np.float64), ("kept", np.float64),
-    "anew", "halvings",
+    "anew", "rescale_exponent",
 )  # fmt: skip
 GROUP = _record("first_feature", "n_features", "width_bits", "first_byte", "first_block")
 

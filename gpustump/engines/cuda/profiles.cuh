@@ -63,17 +63,17 @@ __device__ inline const int64* read_weights(const int64* own, int64 n_bins, Prof
 // Update a bin's profile.
 //
 // left      score_left at its left edge
-// halvings  all integers were divided by 2**halvings and rounded up since the last round; if it is
+// rescale_exponent  all integers were divided by 2**rescale_exponent and rounded up since the last round; if it is
 //           negative, what earlier scans found is void
-__device__ inline void update(Profile& p, int64 left, int64 halvings) {
+__device__ inline void update(Profile& p, int64 left, int64 rescale_exponent) {
   p.left = left;
-  if (halvings < 0) {
+  if (rescale_exponent < 0) {
     p.rise = p.fall = p.positive_then = p.negative_then = 0;
-  } else if (halvings > 0) {
-    p.rise = -(-p.rise >> halvings);
-    p.fall = -(-p.fall >> halvings);
-    p.positive_then >>= halvings;
-    p.negative_then >>= halvings;
+  } else if (rescale_exponent > 0) {
+    p.rise = -(-p.rise >> rescale_exponent);
+    p.fall = -(-p.fall >> rescale_exponent);
+    p.positive_then >>= rescale_exponent;
+    p.negative_then >>= rescale_exponent;
   }
 }
 

@@ -13,10 +13,10 @@
 
 // Compute the weights of all bins, each feature's best edge, and bounds for the cuts between edges.
 //
-// halvings_of_step  see `update`
+// rescale_of_step  see `update`
 KERNEL weigh(const int64* histograms, const PreparedTable table, const Round round,
-             Profile* profiles, const int64* halvings_of_step) {
-  const int64 halvings = *halvings_of_step;
+             Profile* profiles, const int64* rescale_of_step) {
+  const int64 rescale_exponent = *rescale_of_step;
   int64(*running)[256] = reinterpret_cast<int64(*)[256]>(shared);
   BestEdge* found = reinterpret_cast<BestEdge*>(running + 2);
   if (blockIdx.x == 0 && threadIdx.x == 0) begin_search(round);
@@ -35,7 +35,7 @@ KERNEL weigh(const int64* histograms, const PreparedTable table, const Round rou
     FOR_BLOCK(b, 0, n_bins) {
       Profile p = profile[b];
       const Bin bin = table.bins[feature.first + b];
-      update(p, score_left[b] - (p.positive - p.negative), halvings);
+      update(p, score_left[b] - (p.positive - p.negative), rescale_exponent);
       profile[b] = p;
       Swing swing = swing_of(p);
       int64 rising = 2 * (p.left + swing.up) - present, falling = present - 2 * (p.left - swing.down);

@@ -38,7 +38,7 @@ class StumpSearch(Search):
     def _queue_weighing(self) -> None:
         self._device.launch(
             "weigh", self._table.n_features, THREADS, self._sweep.histograms.sums, self._prepared,
-            self._round, self._profiles, self._sweep.halvings_at,
+            self._round, self._profiles, self._sweep.rescale_at,
             shared=_RUNNING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
 

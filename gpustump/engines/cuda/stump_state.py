@@ -115,7 +115,7 @@ class StumpState:
             if cut is None:
                 values = self._table.values(step.hypothesis.feature)
                 given = self._device.array(regions(step.hypothesis, values)).astype(np.uint8)
-            self._sweep.write(Change(cut, given, Discrete.of(step), step.halvings))
+            self._sweep.write(Change(cut, given, Discrete.of(step), step.rescale_exponent))
             self._queue_round()
             self._search.expect()
 

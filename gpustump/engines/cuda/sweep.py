@@ -22,8 +22,8 @@ from gpustump.learners.hypothesis import FIRST as FIRST_REGION
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.kinds import AnyStump
 
-_MOST_HALVINGS = 63
-"""More halvings leave nothing of an integer, and a shift by 64 bits is not defined."""
+_MOST_RESCALE = 63
+"""More rescale_exponent leave nothing of an integer, and a shift by 64 bits is not defined."""
 
 
 class Discrete(NamedTuple):
@@ -58,7 +58,7 @@ class Change(NamedTuple):
     regions : array (n_samples,) of uint8, or None
         The region of each sample, if `cut` is not known.
     discrete : Discrete
-    halvings : int
+    rescale_exponent : int
     is_first : bool
         Whether the histograms are empty, so that all weights are added up.
     """
@@ -66,19 +66,19 @@ class Change(NamedTuple):
     cut: Parting | None
     regions: Array | None
     discrete: Discrete
-    halvings: int
+    rescale_exponent: int
     is_first: bool = False
 
     @property
     def anew(self) -> bool:
         """Whether the histograms are added up anew from all weights, not updated."""
-        return self.is_first or self.halvings != 0
+        return self.is_first or self.rescale_exponent != 0
 
     @property
-    def halvings_for_search(self) -> int:
-        """The argument of `weigh`: the halvings, or -1 if what earlier scans found is void."""
-        is_known = self.halvings >= 0 and self.discrete.grown >= self.discrete.kept
-        return min(self.halvings, _MOST_HALVINGS) if is_known else -1
+    def rescale_for_search(self) -> int:
+        """The argument of `weigh`: the rescale_exponent, or -1 if what earlier scans found is void."""
+        is_known = self.rescale_exponent >= 0 and self.discrete.grown >= self.discrete.kept
+        return min(self.rescale_exponent, _MOST_RESCALE) if is_known else -1
 
 
 FIRST = Change(None, None, Discrete((1, 1, 1), 0.0, 1.0, 1.0), 0, is_first=True)
@@ -102,8 +102,8 @@ class Sweep:
         Weights in units of the integers, each with the sign of its label.
     histograms : Histograms
         Of one layer: the integer weights.
-    halvings_at : int
-        The address of `Effect.halvings` of the last step, for the search.
+    rescale_at : int
+        The address of `Effect.rescale_exponent` of the last step, for the search.
     sums : array (1, 4) of int64
         The record `layout.SUMS` of the current integers; the kernel `weigh` reads and resets it.
     """
@@ -117,7 +117,7 @@ class Sweep:
         self._scores = device.xp.zeros(table.n_samples, dtype=np.float64)
         self._steps = Steps(table, EFFECT.itemsize // 8)
         self._effect = self._steps.words.view(EFFECT)
-        self.halvings_at = self._steps.words_at + EFFECT.fields["halvings"][1]  # type: ignore[index]
+        self.rescale_at = self._steps.words_at + EFFECT.fields["rescale_exponent"][1]  # type: ignore[index]
         self.histograms = Histograms(table)
         self.sums = no_sums(device)
         self._samples = self._record()
@@ -128,7 +128,7 @@ class Sweep:
         discrete = change.discrete
         self._effect[0] = (
             *discrete.signs, discrete.vote, discrete.grown, discrete.kept, change.anew,
-            change.halvings_for_search,
+            change.rescale_for_search,
         )  # fmt: skip
 
     def queue(self) -> None:

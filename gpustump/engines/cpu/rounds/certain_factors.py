@@ -26,7 +26,7 @@ from gpustump.engines.cpu.rounds.exact_powers import (
     two_floats,
 )
 from gpustump.engines.cpu.runtime.compiling import inner
-from gpustump.engines.integer_weights import FEWEST_HALVINGS, NEAR_A_POWER, TOP
+from gpustump.engines.integer_weights import LEAST_RESCALE, NEAR_A_POWER, TOP
 from gpustump.learners.hypothesis import FIRST
 
 _DOUBT = 2.0**-72
@@ -73,12 +73,12 @@ def _new_weight(sums, votes, tables):  # type: ignore[no-untyped-def]
 
 
 @inner("int64(float64, int64)")
-def _halvings(bound, n_integers):  # type: ignore[no-untyped-def]
-    """What `integer_weights.halvings_if_certain` returns; a large number in place of None."""
-    fraction, halvings = math.frexp(bound / float(TOP - 2 * n_integers))
+def _rescale_exponent(bound, n_integers):  # type: ignore[no-untyped-def]
+    """What `integer_weights.rescale_if_certain` returns; a large number in place of None."""
+    fraction, rescale_exponent = math.frexp(bound / float(TOP - 2 * n_integers))
     if not 0.5 + NEAR_A_POWER < fraction < 1.0 - NEAR_A_POWER:
         return TOP
-    return max(np.int64(halvings), FEWEST_HALVINGS)
+    return max(np.int64(rescale_exponent), LEAST_RESCALE)
 
 
 @inner("float64(int64[:, :, ::1], float64[:, ::1], Whole, boolean, Powers, float64[:, :, ::1])")
@@ -93,10 +93,10 @@ def _set_factors_of_weights(sums, votes, whole, has_signs, tables, factors):  # 
     total, rest = _new_weight(sums, votes, tables)
     alpha = votes[FIRST, 0] if votes[FIRST, 0] > 0.0 else -votes[FIRST, 0]
     bound = total * certain_power(alpha, tables) if has_signs else total
-    halvings = _halvings(bound, whole.n_integers)
-    if halvings == TOP:
+    rescale_exponent = _rescale_exponent(bound, whole.n_integers)
+    if rescale_exponent == TOP:
         return math.nan
-    by = math.ldexp(1.0, -halvings)
+    by = math.ldexp(1.0, -rescale_exponent)
     grown = certain_power(2.0 * alpha, tables) * by
     for region in range(len(votes)):
         for output in range(votes.shape[1]):

@@ -111,12 +111,12 @@ class Profile(NamedTuple):
 
     def follow(self, step: Step) -> None:
         """Prepare for a step, which is about to change the weights."""
-        if step.halvings < 0 or min(by for own in step.factors for by in own[0]) < math.ldexp(
-            1.0, -step.halvings
-        ):
+        if step.rescale_exponent < 0 or min(
+            by for own in step.factors for by in own[0]
+        ) < math.ldexp(1.0, -step.rescale_exponent):
             self._forget()
-        elif step.halvings > 0:
-            self._halve(step.halvings)
+        elif step.rescale_exponent > 0:
+            self._halve(step.rescale_exponent)
 
     def _forget(self) -> None:
         """Drop what searches have found."""
