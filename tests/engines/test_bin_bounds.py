@@ -2,7 +2,7 @@
 
 A bound that is too low loses the best cut, but only on data where that cut lies in this bin. So the
 bounds themselves are compared with all cuts, by the scores that `engines.worth` defines: those of a
-run's bins in every round, with all that is remembered of them, and those of single units whose
+run's bins in every round, with all that is remembered of them, and those of single cells whose
 integers are small enough for rounding to matter. What is remembered of shares is compared with the
 shares of the integers, and estimated sums with the sums.
 """
@@ -204,9 +204,9 @@ class Watched:
         self, in_order: list[tuple[np.ndarray, ...]], slices: Slices, bounds: np.ndarray
     ) -> None:
         """Of parts and samples in a search by estimates: no cut inside or behind one is better."""
-        for feature, first, n_units in zip(*slices[:3], strict=True):
+        for feature, first, n_cells in zip(*slices[:3], strict=True):
             own, scores, is_cut, _ = in_order[feature]
-            for u in range(first, first + n_units):
+            for u in range(first, first + n_cells):
                 start = slices.last[u - 1] + 1 if u > first else slices.last[u]
                 cuts = np.arange(start, min(slices.last[u] + 1, own.shape[1] - 1))
                 cuts = cuts[is_cut[cuts]]
@@ -342,8 +342,8 @@ SEARCHES = {
 }
 
 
-class Unit(NamedTuple):
-    """A unit of some samples between others, and what is asked of its bound."""
+class Cell(NamedTuple):
+    """A cell of some samples between others, and what is asked of its bound."""
 
     random: np.random.Generator
     objective: Objective
@@ -351,7 +351,7 @@ class Unit(NamedTuple):
     outside: np.ndarray
 
     @classmethod
-    def drawn(cls, name: str, seed: int) -> Unit:
+    def drawn(cls, name: str, seed: int) -> Cell:
         objective, random = SEARCHES[name], np.random.default_rng(seed)
         planes = drawn_planes(random, objective)
         return cls(random, objective, planes, random.integers(0, 40, size=(len(planes), 3)))
@@ -384,19 +384,19 @@ class Unit(NamedTuple):
 @settings(max_examples=200)
 @given(seed=SEEDS)
 def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, seed):
-    unit = Unit.drawn(name, seed)
-    planes, outside = unit.planes, unit.outside
-    stride = 4 if unit.objective.gain == "newton" else 2
+    cell = Cell.drawn(name, seed)
+    planes, outside = cell.planes, cell.outside
+    stride = 4 if cell.objective.gain == "newton" else 2
     outside[2::stride] += outside[::stride] if stride == 4 else 0
     left = np.cumsum(planes, axis=1)[:, :-1]
     ahead = []
-    for k in range(unit.objective.n_outputs):
+    for k in range(cell.objective.n_outputs):
         lead = left[stride * k] / planes[stride * k].sum()
         lead = lead - left[stride * k + 1] / planes[stride * k + 1].sum()
         ahead += [max(0.0, lead.max()), max(0.0, (-lead).max())]
     before, behind, missing = (np.ascontiguousarray(outside[:, k : k + 1]) for k in range(3))
-    slices = unit.slices(unit.total, EXACT, np.asarray(ahead)[:, np.newaxis])
-    unit.check(slices, Outside(before, before + unit.total + behind, missing))
+    slices = cell.slices(cell.total, EXACT, np.asarray(ahead)[:, np.newaxis])
+    cell.check(slices, Outside(before, before + cell.total + behind, missing))
 
 
 @pytest.mark.parametrize("name", [name for name in SEARCHES if "signs" not in name])
@@ -404,19 +404,19 @@ def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, s
 @given(seed=SEEDS)
 def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, seed):
     """Nothing is known of the shares, and each sum is off by as much as it may be, or less."""
-    unit = Unit.drawn(name, seed)
-    planes, random = unit.planes, unit.random
+    cell = Cell.drawn(name, seed)
+    planes, random = cell.planes, cell.random
     off = random.integers(0, 12, size=(len(planes), 4))
     # A part of a bin is exact; a bin is off at least by what rounding makes of each sample.
     off[:, 3] = 0 if random.random() < 0.5 else off[:, 3] + 4 * planes.shape[1]
     shape = off.shape if random.random() < 0.5 else ()  # or all in the same direction
     errors = np.rint(off * random.choice([-1.0, 0.0, 0.5, 1.0], size=shape)).astype(np.int64)
-    sums = np.concatenate([unit.outside, unit.total], axis=1) + errors
+    sums = np.concatenate([cell.outside, cell.total], axis=1) + errors
     before, behind, missing, inside = np.split(sums, 4, axis=1)
     before_off, behind_off, missing_off, inside_off = np.split(off.astype(float), 4, axis=1)
     around = (before, before + inside + behind, missing, before_off, behind_off, missing_off)
-    slices = unit.slices(inside.copy(), inside_off.copy(), UNKNOWN)
-    unit.check(slices, Outside(*map(np.ascontiguousarray, around)), edge=np.zeros(1))
+    slices = cell.slices(inside.copy(), inside_off.copy(), UNKNOWN)
+    cell.check(slices, Outside(*map(np.ascontiguousarray, around)), edge=np.zeros(1))
 
 
 @pytest.mark.parametrize("name", ["discrete", "real", "newton", "newton without l2"])
@@ -428,9 +428,9 @@ def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(nam
     opposite directions, and second sums are too large: then the true score is higher."""
     objective, random = SEARCHES[name], np.random.default_rng(seed)
     planes = 50 * drawn_planes(random, objective)
-    n_planes, n_units = planes.shape
+    n_planes, n_cells = planes.shape
     outside = random.integers(0, 40, size=(n_planes, 3))
-    off = random.integers(0, 40, size=(n_planes, n_units + 3))
+    off = random.integers(0, 40, size=(n_planes, n_cells + 3))
     way = random.choice([-1, 1], size=n_planes)
     if random.random() < 0.5 and objective.gain == "newton":
         way = np.tile([*random.permutation([-1, 1]), 1, 1], objective.n_outputs)
@@ -438,16 +438,16 @@ def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(nam
     before, behind, missing = np.split(outside + errors[:, :3], 3, axis=1)
     before_off, behind_off, missing_off = np.split(off[:, :3].astype(float), 3, axis=1)
     inside = np.ascontiguousarray(planes + errors[:, 3:])
-    one, is_open = np.asarray([0]), np.zeros(n_units, np.uint8)
+    one, is_open = np.asarray([0]), np.zeros(n_cells, np.uint8)
     slices = Slices(
-        one, one, np.asarray([n_units]), inside, np.ascontiguousarray(off[:, 3:].astype(float)),
-        UNKNOWN, np.arange(n_units), is_open,
+        one, one, np.asarray([n_cells]), inside, np.ascontiguousarray(off[:, 3:].astype(float)),
+        UNKNOWN, np.arange(n_cells), is_open,
     )  # fmt: skip
     present = before + inside.sum(axis=1, keepdims=True) + behind
     sums = (before, present, missing, before_off, behind_off, missing_off)
     ground = Outside(*map(np.ascontiguousarray, sums))
     evaluator = Evaluator.of(objective)
-    edge = np.zeros(n_units, dtype=evaluator.dtype)
+    edge = np.zeros(n_cells, dtype=evaluator.dtype)
     _, bounds = evaluator.evaluate(slices, ground, Team(1), edge=edge)
     assert (scores_of_cuts(planes, outside, objective, None) <= edge[:-1]).all()
     assert (edge <= bounds).all()
@@ -473,13 +473,13 @@ def one_bin(n_samples: int) -> BinLayout:
     return BinLayout(np.asarray([0]), np.asarray([1]), offset, last, np.asarray([1, 0], np.uint8))
 
 
-def as_units(planes: np.ndarray, n_units: int) -> Slices:
-    """One bin of samples as units of several samples each."""
-    ends = np.linspace(0, planes.shape[1], n_units + 1).astype(int)
+def as_units(planes: np.ndarray, n_cells: int) -> Slices:
+    """One bin of samples as cells of several samples each."""
+    ends = np.linspace(0, planes.shape[1], n_cells + 1).astype(int)
     sums = np.add.reduceat(planes, ends[:-1], axis=1)
     one = np.asarray([0])
     return Slices(
-        one, one, np.asarray([n_units]), sums, EXACT, UNKNOWN, ends[1:] - 1,
+        one, one, np.asarray([n_cells]), sums, EXACT, UNKNOWN, ends[1:] - 1,
         (np.diff(ends) > 1).astype(np.uint8),
     )  # fmt: skip
 
@@ -497,8 +497,8 @@ class Shares:
         whole = np.ceil(self.weights).astype(np.int64)
         return np.stack([np.where(self.labels > 0, whole, 0), np.where(self.labels > 0, 0, whole)])
 
-    def learn(self, n_units: int) -> None:
-        self.skew.learn(np.asarray([0]), as_units(self.planes, n_units))
+    def learn(self, n_cells: int) -> None:
+        self.skew.learn(np.asarray([0]), as_units(self.planes, n_cells))
 
     def follow(self, in_first: np.ndarray, factors: np.ndarray, *, tells: bool = False) -> None:
         """Multiply by factors (2, 2), of two regions and of the labels -1 and +1.

@@ -17,6 +17,7 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.questions import (
     BY_VALUE,
     NO_KEYS,
+    Cells,
     Changes,
     Coded,
     Looked,
@@ -24,7 +25,6 @@ from gpustump.engines.cluster.questions import (
     Ranges,
     Run,
     Tally,
-    Units,
     bin_planes_of,
     counts_of,
     narrowed,
@@ -116,17 +116,17 @@ class ArrayShard:
                 return self._tally(self._sums_of(range(len(self._edges))))
             return self._tally(self._changes(step, majority, before))
 
-    def units(self, ranges: Ranges) -> Units:
-        """The sums over the units of ranges, from running sums over the sorted samples."""
+    def cells(self, ranges: Ranges) -> Cells:
+        """The sums over the cells of ranges, from running sums over the sorted samples."""
         with arrays.computing_on(self._table.X):
-            parts = [self._units_of(r, *own) for r, own in enumerate(zip(*ranges, strict=True))]
-        return Units(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+            parts = [self._cells_of(r, *own) for r, own in enumerate(zip(*ranges, strict=True))]
+        return Cells(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
         """The sums over the bins of some features, and over parts of bins."""
         with arrays.computing_on(self._table.X):
             found = self._sums_of(features.tolist())
-        return found, self.units(ranges) if len(ranges.low) else None
+        return found, self.cells(ranges) if len(ranges.low) else None
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""
@@ -241,10 +241,10 @@ class ArrayShard:
         found: np.ndarray = np.diff(arrays.to_host(xp.stack(sums)), axis=1)
         return found
 
-    def _units_of(
+    def _cells_of(
         self, number: int, feature: int, bin_: int, low: int, high: int, shift: int
     ) -> tuple[np.ndarray, ...]:
-        """The units of one range, as the fields of `Units`."""
+        """The cells of one range, as the fields of `Cells`."""
         keys = self._keys[feature]
         start, end = np.searchsorted(keys, [low, high + 1])
         own = keys[start:end]

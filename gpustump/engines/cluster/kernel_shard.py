@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.cluster.key_ranges import Grouped, KeyRanges, units_of_terms
+from gpustump.engines.cluster.key_ranges import Grouped, KeyRanges, cells_of_terms
 from gpustump.engines.cluster.known_bins import KnownBins, Members
 from gpustump.engines.cluster.questions import (
     NO_KEYS,
+    Cells,
     Changes,
     Coded,
     Looked,
@@ -20,7 +21,6 @@ from gpustump.engines.cluster.questions import (
     Ranges,
     Run,
     Tally,
-    Units,
     counts_of,
     no_sums_by_category,
 )
@@ -98,17 +98,17 @@ class KernelShard:
             self._give(step.hypothesis, self._rows.regions)
         return self._tally(self._rows.advance(step, majority))
 
-    def units(self, ranges: Ranges) -> Units:
-        """The sums over the units of ranges, from the samples of the bins they lie in."""
+    def cells(self, ranges: Ranges) -> Cells:
+        """The sums over the cells of ranges, from the samples of the bins they lie in."""
         is_new = (np.diff(ranges.feature, prepend=-1) != 0) | (np.diff(ranges.bin, prepend=-1) != 0)
         first = np.flatnonzero(is_new)
         feature, ends = ranges.feature[first], np.append(first, len(ranges.bin))
         members = self._bins.of(feature, ranges.bin[first])
-        return Units(*self._rows.units(members, KeyRanges(ends, *ranges[2:])))
+        return Cells(*self._rows.cells(members, KeyRanges(ends, *ranges[2:])))
 
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
         """The sums over the bins of some features, and over parts of bins."""
-        return self._rows.sums_of(features), self.units(ranges) if len(ranges.low) else None
+        return self._rows.sums_of(features), self.cells(ranges) if len(ranges.low) else None
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""
@@ -194,8 +194,8 @@ class _Rows:
         round_to_fit(changes, self._first, numbers, shift)
         return Changes(numbers, shift)
 
-    def units(self, members: Members, about: KeyRanges) -> Grouped:
-        return units_of_terms(members, about, self._loss.terms)
+    def cells(self, members: Members, about: KeyRanges) -> Grouped:
+        return cells_of_terms(members, about, self._loss.terms)
 
     def region_sums(self, regions: np.ndarray) -> np.ndarray:
         return region_sums(self._loss.terms, regions, 0, self._n_samples)

@@ -1,10 +1,10 @@
-"""Sums over units: equally wide parts of ranges of keys, or single values in them.
+"""Sums over cells: equally wide parts of ranges of keys, or single values in them.
 
-With these a shard of a larger table answers questions: units follow from keys, not from the samples
-of this shard (see `cluster.questions`). So the units of several shards can be merged.
+With these a shard of a larger table answers questions: cells follow from keys, not from the samples
+of this shard (see `cluster.questions`). So the cells of several shards can be merged.
 
-The samples of a bin are read once: each is put into its unit, and its integers are added there. So
-nothing is kept for each sample. The tables of units are small enough for the nearest caches.
+The samples of a bin are read once: each is put into its cell, and its integers are added there. So
+nothing is kept for each sample. The tables of cells are small enough for the nearest caches.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kerne
 from gpustump.engines.cpu.table.members import POSITIONS
 
 _AT_ONCE = 1024
-"""How many samples are put into units before their integers are added up."""
+"""How many samples are put into cells before their integers are added up."""
 
 _NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
-"""The smallest and the largest key of a unit without samples."""
+"""The smallest and the largest key of a cell without samples."""
 
 
 @group
@@ -38,7 +38,7 @@ class KeyRanges(NamedTuple):
     low, high : ndarray (n_ranges,) of int64
         The smallest and the largest key.
     shift : ndarray (n_ranges,) of int64
-        Keys with the same `(key - low) >> shift` form a unit; if it is negative, each key does.
+        Keys with the same `(key - low) >> shift` form a cell; if it is negative, each key does.
     """
 
     first: Integers
@@ -49,14 +49,14 @@ class KeyRanges(NamedTuple):
 
 @group
 class _Places(NamedTuple):
-    """Places for all units that ranges may have; arrays of int64.
+    """Places for all cells that ranges may have; arrays of int64.
 
     Attributes
     ----------
     next : ndarray (n_ranges,)
-        Each range's first place; where each sample is a unit, the next one that is free.
+        Each range's first place; where each sample is a cell, the next one that is free.
     size, low, high : ndarray (n_places,)
-        How many samples a unit holds; their smallest and their largest key.
+        How many samples a cell holds; their smallest and their largest key.
     """
 
     next: Integers
@@ -66,18 +66,18 @@ class _Places(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """Units that hold samples, range by range and by increasing number; arrays (n_units,) of int64.
+    """Cells that hold samples, range by range and by increasing number; arrays (n_cells,) of int64.
 
     Attributes
     ----------
     range : ndarray
     number : ndarray
-        The unit's number in its range, the bits of an unsigned integer; `key - low` if each key is
-        a unit.
+        The cell's number in its range, the bits of an unsigned integer; `key - low` if each key is
+        a cell.
     size : ndarray
     low, high : ndarray
         The smallest and the largest key.
-    sums : ndarray (n_planes, n_units)
+    sums : ndarray (n_planes, n_cells)
         In the planes of `cluster.questions.planes_of`.
     """
 
@@ -89,8 +89,8 @@ class Grouped(NamedTuple):
     sums: np.ndarray
 
 
-def units_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Grouped:
-    """The units of ranges, with the sums of integers."""
+def cells_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Grouped:
+    """The cells of ranges, with the sums of integers."""
     n_planes = len(terms.gradient) * (3 if len(terms.hessian) > 0 else 2)
     return _grouped(members, about, n_planes, functools.partial(_add_terms, terms))
 
@@ -116,29 +116,29 @@ def _grouped(
     return _by_number(found) if is_listed.any() else found
 
 
-def _by_number(units: Grouped) -> Grouped:
-    """Units in order, given those of single samples; the ones of the same number are added up."""
-    order = np.lexsort((units.number.view(np.uint64), units.range))
-    of, number = units.range[order], units.number[order]
+def _by_number(cells: Grouped) -> Grouped:
+    """Cells in order, given those of single samples; the ones of the same number are added up."""
+    order = np.lexsort((cells.number.view(np.uint64), cells.range))
+    of, number = cells.range[order], cells.number[order]
     first = np.flatnonzero((np.diff(of, prepend=-1) != 0) | (np.diff(number, prepend=0) != 0))
     if not len(first):
-        return units
+        return cells
     return Grouped(
         of[first],
         number[first],
-        np.add.reduceat(units.size[order], first),
-        np.minimum.reduceat(units.low[order], first),
-        np.maximum.reduceat(units.high[order], first),
-        np.add.reduceat(units.sums[:, order], first, axis=1),
+        np.add.reduceat(cells.size[order], first),
+        np.minimum.reduceat(cells.low[order], first),
+        np.maximum.reduceat(cells.high[order], first),
+        np.add.reduceat(cells.sums[:, order], first, axis=1),
     )
 
 
 def merged(lists: Sequence[np.ndarray]) -> np.ndarray:
-    """The units of several shards, in order; those of the same range and number are added up.
+    """The cells of several shards, in order; those of the same range and number are added up.
 
     Parameters
     ----------
-    lists : sequence of ndarray (5 + n_planes, n_units) of int64
+    lists : sequence of ndarray (5 + n_planes, n_cells) of int64
         The fields of `Grouped`, one below the other.
     """
     while len(lists) > 1:
@@ -149,15 +149,15 @@ def merged(lists: Sequence[np.ndarray]) -> np.ndarray:
 
 def _merged(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     places = np.empty((2, one.shape[1] + other.shape[1]), dtype=np.int64)
-    n_units = _match(one, other, places)
-    found = np.empty((len(one), n_units), dtype=np.int64)
+    n_cells = _match(one, other, places)
+    found = np.empty((len(one), n_cells), dtype=np.int64)
     _merge(one, other, places, found)
     return found
 
 
 @kernel("int64(int64[:, ::1], int64[:, ::1], int64[:, ::1])")
 def _match(one, other, places):  # type: ignore[no-untyped-def]
-    """Write the places of each unit in both lists, -1 where it is not; returns how many there are.
+    """Write the places of each cell in both lists, -1 where it is not; returns how many there are.
 
     Rows are those of `merged`: first the range, then the number.
     """
@@ -178,7 +178,7 @@ def _match(one, other, places):  # type: ignore[no-untyped-def]
 
 @kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1])")
 def _merge(one, other, places, found):  # type: ignore[no-untyped-def]
-    """Write the merged units; `places` are those of `_match`."""
+    """Write the merged cells; `places` are those of `_match`."""
     for row in range(len(found)):
         for k in range(found.shape[1]):
             i, j = places[0, k], places[1, k]
@@ -196,7 +196,7 @@ def _merge(one, other, places, found):  # type: ignore[no-untyped-def]
 
 @inner("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=POSITIONS)
 def _place(keys, about, bin_, places, found):  # type: ignore[no-untyped-def]
-    """Put samples of a bin into units, and note each sample's place; -1 if it is in no range."""
+    """Put samples of a bin into cells, and note each sample's place; -1 if it is in no range."""
     lows, highs, shifts, nexts = about.low, about.high, about.shift, places.next
     sizes, lowest, highest = places.size, places.low, places.high
     begin, stop = about.first[bin_], about.first[bin_ + 1]
@@ -229,7 +229,7 @@ def _place(keys, about, bin_, places, found):  # type: ignore[no-untyped-def]
     KEY=("int32", "int32", "int64", "int64"),
 )
 def _count(members, about, inside):  # type: ignore[no-untyped-def]
-    """Add the number of samples in each range whose samples are units."""
+    """Add the number of samples in each range whose samples are cells."""
     for t in range(len(members.begin)):
         begin = members.begin[t]
         keys = members.keys[begin : begin + members.size[t]]
@@ -270,7 +270,7 @@ def _add_here(gradient, hessian, samples, place, sums):  # type: ignore[no-untyp
     KEY=("int32", "int32", "int64", "int64"),
 )
 def _add_terms(terms, members, about, places, sums):  # type: ignore[no-untyped-def]
-    """Put samples into units, and add up their integers."""
+    """Put samples into cells, and add up their integers."""
     found = np.empty(_AT_ONCE, dtype=np.int64)
     for t in range(len(members.begin)):
         stop = members.begin[t] + members.size[t]

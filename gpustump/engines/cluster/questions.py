@@ -1,8 +1,8 @@
 """What a shard is asked, and what it answers: arrays of integers that do not grow with the rows.
 
 Values are named by their keys, integers that sort as the values do (`arrays.order_keys`). A
-question about a part of a feature is a range of keys, cut into units: equally wide ones, or one for
-each value if the range holds few samples. The units follow from the keys alone, so the same unit of
+question about a part of a feature is a range of keys, cut into cells: equally wide ones, or one for
+each value if the range holds few samples. The cells follow from the keys alone, so the same cell of
 all shards can be added up.
 """
 
@@ -21,7 +21,7 @@ from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 
 BY_VALUE = -1
-"""For `Ranges.shift`: each value is a unit."""
+"""For `Ranges.shift`: each value is a cell."""
 
 NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
 """For `Coded`: the smallest and the largest key of a slot that holds none."""
@@ -38,7 +38,7 @@ class Ranges(NamedTuple):
     low, high : ndarray
         The smallest and the largest key of a range.
     shift : ndarray
-        Keys with the same `(key - low) >> shift` form a unit; or `BY_VALUE`.
+        Keys with the same `(key - low) >> shift` form a cell; or `BY_VALUE`.
     """
 
     feature: np.ndarray
@@ -48,21 +48,21 @@ class Ranges(NamedTuple):
     shift: np.ndarray
 
 
-class Units(NamedTuple):
-    """The units that hold samples, of several ranges: range by range, by increasing number.
+class Cells(NamedTuple):
+    """The cells that hold samples, of several ranges: range by range, by increasing number.
 
     Attributes
     ----------
-    range : ndarray (n_units,) of int64
-        The index of the range in which a unit lies.
-    number : ndarray (n_units,) of int64
-        The unit's number in its range, the bits of an unsigned integer: `(key - low) >> shift`, or
+    range : ndarray (n_cells,) of int64
+        The index of the range in which a cell lies.
+    number : ndarray (n_cells,) of int64
+        The cell's number in its range, the bits of an unsigned integer: `(key - low) >> shift`, or
         `key - low` for `BY_VALUE`.
-    size : ndarray (n_units,) of int64
+    size : ndarray (n_cells,) of int64
         How many samples it holds.
-    low, high : ndarray (n_units,) of int64
+    low, high : ndarray (n_cells,) of int64
         The smallest and the largest key of its samples.
-    sums : ndarray (n_planes, n_units) of int64
+    sums : ndarray (n_planes, n_cells) of int64
         The sums of its samples' integers, in the planes of `planes_of`.
     """
 
@@ -74,8 +74,8 @@ class Units(NamedTuple):
     sums: np.ndarray
 
 
-Looked = tuple[np.ndarray, Units | None]
-"""Sums over bins, (n_planes, n) of int64, and units; None if no ranges were asked about."""
+Looked = tuple[np.ndarray, Cells | None]
+"""Sums over bins, (n_planes, n) of int64, and cells; None if no ranges were asked about."""
 
 
 class Coded(NamedTuple):
@@ -170,7 +170,7 @@ class Run:
 
 
 def planes_of(objective: Objective) -> int:
-    """How many sums a unit has.
+    """How many sums a cell has.
 
     For each output, in this order: the sum of the positive gradients, the sum of the absolute
     values of the negative ones and, for Newton votes only, the sum of the Hessians.
@@ -250,8 +250,8 @@ class Shard(Protocol):
     def advance(self, step: Step, majority: Majority | None = None) -> Tally:
         """Follow a step of the run; by what it does to the majority, tell changes and not sums."""
 
-    def units(self, ranges: Ranges) -> Units:
-        """The sums over the units of ranges."""
+    def cells(self, ranges: Ranges) -> Cells:
+        """The sums over the cells of ranges."""
 
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
         """The sums over the bins of some features, and over parts of bins.

@@ -1,8 +1,8 @@
 """All shards as one place: each question of the CPU engine's search goes to all of them.
 
 A bin of a large table holds many samples, but the amount sent must not grow with their number. So a
-range of keys is answered in about a hundred equally wide units, or in fewer if many ranges are
-asked about at once. A unit that may hold the best cut is asked about again, as a range of its own,
+range of keys is answered in about a hundred equally wide cells, or in fewer if many ranges are
+asked about at once. A cell that may hold the best cut is asked about again, as a range of its own,
 down to single values. A range of few samples is answered value by value.
 """
 
@@ -16,20 +16,20 @@ import numpy as np
 
 from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.key_ranges import merged
-from gpustump.engines.cluster.questions import BY_VALUE, Ranges, Units, unfolded
+from gpustump.engines.cluster.questions import BY_VALUE, Cells, Ranges, unfolded
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Slices
 from gpustump.engines.objective import Objective
 
 _UNIT_BITS = 7
-"""A range is cut into at most 2**7 units, and at least half as many."""
+"""A range is cut into at most 2**7 cells, and at least half as many."""
 
 _LISTED = 256
 """A range of at most this many samples is answered value by value."""
 
 _UNITS = 2**13
-"""About how many units one question asks for at most. If there are many ranges, each is cut into
-fewer units, at least two, and `_LISTED` is smaller by the same factor."""
+"""About how many cells one question asks for at most. If there are many ranges, each is cut into
+fewer cells, at least two, and `_LISTED` is smaller by the same factor."""
 
 
 _MOST_LIKELY = 2**10
@@ -39,16 +39,16 @@ _NO_SLOTS = np.empty(0, dtype=np.int64)
 
 
 class Keys(NamedTuple):
-    """The keys of the units of an answer, from which more can be asked about them.
+    """The keys of the cells of an answer, from which more can be asked about them.
 
     Attributes
     ----------
-    low, high : ndarray (n_units,) of int64
-        The smallest and the largest key of each unit.
-    size : ndarray (n_units,) of int64
-        How many samples each unit holds.
-    position : ndarray (n_stretches,) of int64
-        The sorted position of each stretch's first sample.
+    low, high : ndarray (n_cells,) of int64
+        The smallest and the largest key of each cell.
+    size : ndarray (n_cells,) of int64
+        How many samples each cell holds.
+    position : ndarray (n_segments,) of int64
+        The sorted position of each segment's first sample.
     """
 
     low: np.ndarray
@@ -102,9 +102,9 @@ class ClusterSums:
         owners = self._bins.layout.feature_of(slots)
         about = self._about(slots)
         ranges = self._ranges(slots, owners, about)
-        bins, units = zip(*self._shards.ask("look", features, ranges), strict=True)
+        bins, cells = zip(*self._shards.ask("look", features, ranges), strict=True)
         if len(slots):
-            self._foreseen = self._answer(slots, owners, about, list(units))
+            self._foreseen = self._answer(slots, owners, about, list(cells))
         sums = functools.reduce(np.add, bins)
         return unfolded(np.take(sums, self._bins.kept_of(features), axis=1), self._objective)
 
@@ -120,13 +120,13 @@ class ClusterSums:
         if len(slots):
             yield self._asked(slots, features, self._about(slots))
 
-    def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
-        """The same for some open units of an answer; each unit becomes a stretch."""
+    def samples(self, answer: Answer, segments: np.ndarray, cells: np.ndarray) -> Answer:
+        """The same for some open cells of an answer; each cell becomes a segment."""
         slices, keys = answer.slices, answer.where
-        first = slices.first[stretches]
-        before = np.where(units > first, slices.last[units - 1] + 1, keys.position[stretches])
-        about = keys.low[units], keys.high[units], keys.size[units], before
-        return self._asked(answer.slots[stretches], slices.feature[stretches], _About(*about))
+        first = slices.first[segments]
+        before = np.where(cells > first, slices.last[cells - 1] + 1, keys.position[segments])
+        about = keys.low[cells], keys.high[cells], keys.size[cells], before
+        return self._asked(answer.slots[segments], slices.feature[segments], _About(*about))
 
     def keys_around(self, slot: int, position: int) -> tuple[int, int] | None:
         """The keys on both sides of a cut, if an answer of this round had them; otherwise None.
@@ -141,11 +141,11 @@ class ClusterSums:
         for answer in self._seen:
             slices = answer.slices
             for t in np.flatnonzero(answer.slots == slot):
-                start, end = slices.first[t], slices.first[t] + slices.n_units[t]
+                start, end = slices.first[t], slices.first[t] + slices.n_cells[t]
                 found = np.flatnonzero(slices.last[start : end - 1] == position)
                 if len(found):
-                    unit = int(start + found[0])
-                    return int(answer.where.high[unit]), int(answer.where.low[unit + 1])
+                    cell = int(start + found[0])
+                    return int(answer.where.high[cell]), int(answer.where.low[cell + 1])
         return None
 
     def _about(self, slots: np.ndarray) -> _About:
@@ -158,44 +158,44 @@ class ClusterSums:
         return Ranges(features, self._bins.number[slots], low, high, _shifts(low, high, size))
 
     def _asked(self, slots: np.ndarray, features: np.ndarray, about: _About) -> Answer:
-        """Ask about ranges of keys, each a stretch, in order of slots and keys."""
-        answers = self._shards.ask("units", self._ranges(slots, features, about))
+        """Ask about ranges of keys, each a segment, in order of slots and keys."""
+        answers = self._shards.ask("cells", self._ranges(slots, features, about))
         return self._answer(slots, features, about, answers)
 
     def _answer(
-        self, slots: np.ndarray, features: np.ndarray, about: _About, answers: list[Units]
+        self, slots: np.ndarray, features: np.ndarray, about: _About, answers: list[Cells]
     ) -> Answer:
         """What all shards answer to that."""
         size, position = about.size, about.position
-        units = _together(answers, size)
-        n_units = np.bincount(units.range, minlength=len(slots))
-        first = np.cumsum(n_units) - n_units
-        end = np.cumsum(units.size)
-        before = (end - units.size)[first]  # of each stretch
-        last = end - 1 + np.repeat(position - before, n_units)
-        sums = unfolded(units.sums, self._objective)
+        cells = _together(answers, size)
+        n_cells = np.bincount(cells.range, minlength=len(slots))
+        first = np.cumsum(n_cells) - n_cells
+        end = np.cumsum(cells.size)
+        before = (end - cells.size)[first]  # of each segment
+        last = end - 1 + np.repeat(position - before, n_cells)
+        sums = unfolded(cells.sums, self._objective)
         slices = Slices(
-            features, first, n_units, sums, EXACT, UNKNOWN, last,
-            (units.low < units.high).astype(np.uint8),
+            features, first, n_cells, sums, EXACT, UNKNOWN, last,
+            (cells.low < cells.high).astype(np.uint8),
         )  # fmt: skip
-        answer = Answer(slices, slots, Keys(units.low, units.high, units.size, position))
+        answer = Answer(slices, slots, Keys(cells.low, cells.high, cells.size, position))
         self._seen.append(answer)
         return answer
 
 
-def _some(answer: Answer, stretches: np.ndarray) -> Answer:
-    """The answer about some of the stretches."""
+def _some(answer: Answer, segments: np.ndarray) -> Answer:
+    """The answer about some of the segments."""
     slices, keys = answer.slices, answer.where
     own = slices._replace(
-        feature=slices.feature[stretches], first=slices.first[stretches],
-        n_units=slices.n_units[stretches],
+        feature=slices.feature[segments], first=slices.first[segments],
+        n_cells=slices.n_cells[segments],
     )  # fmt: skip
-    where = keys._replace(position=keys.position[stretches])
-    return Answer(own, answer.slots[stretches], where)
+    where = keys._replace(position=keys.position[segments])
+    return Answer(own, answer.slots[segments], where)
 
 
 def _shifts(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """How to cut each range into units: `Ranges.shift`."""
+    """How to cut each range into cells: `Ranges.shift`."""
     fewer = _UNIT_BITS - max(1, min(_UNIT_BITS, (_UNITS // max(1, len(low))).bit_length() - 1))
     # In unsigned numbers, as keys of 64 bits may be 2**63 apart and more.
     width = high.astype(np.uint64) - low.astype(np.uint64)
@@ -206,13 +206,13 @@ def _shifts(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
     return np.where((size <= _LISTED >> fewer) & (shift > 0), BY_VALUE, shift)
 
 
-def _together(answers: list[Units], size: np.ndarray) -> Units:
-    """The units of all shards, in order: those with the same range and number are added up.
+def _together(answers: list[Cells], size: np.ndarray) -> Cells:
+    """The cells of all shards, in order: those with the same range and number are added up.
 
     `size` (n_ranges,) is how many samples all shards hold in each range, for a check.
     """
     rows = merged([np.vstack(own) for own in answers])
     of, number, n_inside, low, high = rows[:5]
-    units = Units(of, number, n_inside, low, high, rows[5:])
-    assert np.array_equal(np.bincount(units.range, units.size, len(size)), size)
-    return units
+    cells = Cells(of, number, n_inside, low, high, rows[5:])
+    assert np.array_equal(np.bincount(cells.range, cells.size, len(size)), size)
+    return cells

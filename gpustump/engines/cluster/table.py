@@ -130,15 +130,15 @@ class ClusterTable:
         return known
 
     def _asked_around(self, slot: int, feature: int, position: int) -> tuple[int, int]:
-        """The same for a cut that no search has just found: ask until it lies between two units.
+        """The same for a cut that no search has just found: ask until it lies between two cells.
 
         A position between two samples of equal value is no cut; both keys are that value's.
         """
         source = ClusterSums(self.shards, self.bins, Objective())
         (answer,) = source.parts(np.asarray([slot]), np.asarray([feature]))
         while (found := source.keys_around(slot, position)) is None:
-            unit = int(np.searchsorted(answer.slices.last, position))
-            if not answer.slices.is_open[unit]:
-                return int(answer.where.low[unit]), int(answer.where.high[unit])
-            answer = source.samples(answer, np.asarray([0]), np.asarray([unit]))
+            cell = int(np.searchsorted(answer.slices.last, position))
+            if not answer.slices.is_open[cell]:
+                return int(answer.where.low[cell]), int(answer.where.high[cell])
+            answer = source.samples(answer, np.asarray([0]), np.asarray([cell]))
         return found

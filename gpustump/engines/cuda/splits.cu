@@ -2,7 +2,7 @@
 //
 // The search is that of `search.cu`, with other scores: those of `engines/worth.py`, operation by
 // operation. They are convex in the sums left of a cut. So inside a bin they are bounded by their
-// values at the corners of the region in which the sums can lie. `cpu/unit_scores.py` explains that
+// values at the corners of the region in which the sums can lie. `cpu/cell_scores.py` explains that
 // region and its corners, and `cpu/split/skew.py` what is noted of a bin when it has been searched.
 // Bounds computed in floating point are widened by far more than their error.
 //

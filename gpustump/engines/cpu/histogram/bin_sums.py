@@ -208,14 +208,14 @@ class BinSums(HistogramSums):
         columns, terms, team = self._table.columns, self._terms, self._table.team
         if not self._changes:
             self._changes = [Changes.empty(columns.n_samples, team) for _ in terms.gradient]
-        size = self._changes[0].segment
+        size = self._changes[0].piece
 
-        def take(segment: int) -> None:
+        def take(piece: int) -> None:
             for output, changes in enumerate(self._changes):
-                list_minority(terms, regions, move, output, segment, changes)
-            make(segment * size, min((segment + 1) * size, columns.n_samples))
+                list_minority(terms, regions, move, output, piece, changes)
+            make(piece * size, min((piece + 1) * size, columns.n_samples))
             for output, changes in enumerate(self._changes):
-                list_changes(terms, move, output, segment, changes)
+                list_changes(terms, move, output, piece, changes)
 
         team.each(take, range(len(self._changes[0].n_front)))
 

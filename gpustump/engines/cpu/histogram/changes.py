@@ -1,7 +1,7 @@
 """The changes of the integers of the samples outside a step's largest region, listed and added up.
 
 If few samples are listed, nearly every code that is read comes from memory. So codes are prefetched
-some samples ahead, and lists are long: each holds the samples of a *segment*, a piece of a thread's
+some samples ahead, and lists are long: each holds the samples of a *piece* of a thread's
 work, those labelled +1 from the front and the others from the back.
 """
 
@@ -39,16 +39,16 @@ class Changes(NamedTuple):
 
     Attributes
     ----------
-    segment : int
-        How many samples a segment has.
+    piece : int
+        How many samples a piece has.
     sample : ndarray (n_samples,) of uint32
-        Counted from the segment's first sample.
+        Counted from the piece's first sample.
     amount : ndarray (n_samples,) of int64
-    n_front, n_back : ndarray (n_segments,) of int64
-        How many samples are listed at the front and at the back of each segment.
+    n_front, n_back : ndarray (n_pieces,) of int64
+        How many samples are listed at the front and at the back of each piece.
     """
 
-    segment: int
+    piece: int
     sample: Annotated[np.ndarray, "uint32[::1]"]
     amount: Integers
     n_front: Integers
@@ -56,11 +56,11 @@ class Changes(NamedTuple):
 
     @classmethod
     def empty(cls, n_samples: int, team: Team) -> Changes:
-        segment = pieces_of(n_samples, team)[0][1]
-        n_segments = -(-n_samples // segment)
+        piece = pieces_of(n_samples, team)[0][1]
+        n_pieces = -(-n_samples // piece)
         return cls(
-            segment, np.empty(n_samples, dtype=np.uint32), np.empty(n_samples, dtype=np.int64),
-            np.zeros(n_segments, dtype=np.int64), np.zeros(n_segments, dtype=np.int64),
+            piece, np.empty(n_samples, dtype=np.uint32), np.empty(n_samples, dtype=np.int64),
+            np.zeros(n_pieces, dtype=np.int64), np.zeros(n_pieces, dtype=np.int64),
         )  # fmt: skip
 
     @property
@@ -120,7 +120,7 @@ def list_others(regions, majority, found):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(Terms, uint8[::1], Move, int64, int64, Changes)")
-def list_minority(terms, regions, move, output, segment, changes):  # type: ignore[no-untyped-def]
+def list_minority(terms, regions, move, output, piece, changes):  # type: ignore[no-untyped-def]
     """List the samples of the minority, with minus what the majority's move makes of their
     integers.
 
@@ -130,7 +130,7 @@ def list_minority(terms, regions, move, output, segment, changes):  # type: igno
         Before the step.
     regions : ndarray (n_samples,) of uint8
     move : Move
-    output, segment : int
+    output, piece : int
     changes : Changes
         The samples are listed here; their amounts are minus the integers after the majority's move.
     """
@@ -138,8 +138,8 @@ def list_minority(terms, regions, move, output, segment, changes):  # type: igno
     negative_by, positive_by = move.factor[2 * output + 1], move.factor[2 * output]
     negative_more, positive_more = move.slope[2 * output + 1], move.slope[2 * output]
     majority, gradient = np.uint8(move.majority), terms.gradient[output]
-    begin = segment * changes.segment
-    stop = min(begin + changes.segment, len(gradient))
+    begin = piece * changes.piece
+    stop = min(begin + changes.piece, len(gradient))
     found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
     front, back = np.uint64(begin), np.uint64(stop - 1)
     for start in range(begin, stop, _AT_ONCE):
@@ -162,20 +162,20 @@ def list_minority(terms, regions, move, output, segment, changes):  # type: igno
             changes.amount[place] = -expected
             front += is_positive
             back -= np.uint64(1) - is_positive
-    changes.n_front[segment] = front - np.uint64(begin)
-    changes.n_back[segment] = np.uint64(stop - 1) - back
+    changes.n_front[piece] = front - np.uint64(begin)
+    changes.n_back[piece] = np.uint64(stop - 1) - back
 
 
 @kernel("void(Terms, Move, int64, int64, Changes)")
-def list_changes(terms, move, output, segment, changes):  # type: ignore[no-untyped-def]
+def list_changes(terms, move, output, piece, changes):  # type: ignore[no-untyped-def]
     """Add the integers after the step to the amounts, which then correct the moved sums."""
     has_hessians = len(terms.hessian) > 0
     gradient = terms.gradient[output]
-    begin = segment * changes.segment
-    stop = min(begin + changes.segment, len(gradient))
+    begin = piece * changes.piece
+    stop = min(begin + changes.piece, len(gradient))
     for part in range(2):
-        low = begin if part == 0 else stop - changes.n_back[segment]
-        high = begin + changes.n_front[segment] if part == 0 else stop
+        low = begin if part == 0 else stop - changes.n_back[piece]
+        high = begin + changes.n_front[piece] if part == 0 else stop
         for place in range(low, high):
             i = np.uint64(begin) + np.uint64(changes.sample[place])
             now = abs(gradient[i])
@@ -243,12 +243,12 @@ def _add_to(codes, shift, histograms, low, high, start, index, amount, ahead):  
 def _add(columns, histograms, plane, low, high, changes, ahead):  # type: ignore[no-untyped-def]
     """Add all that is listed to the histograms of the columns from `low` to `high`."""
     n_samples, n_wide = columns.wide.shape[1], len(columns.wide)
-    for segment in range(len(changes.n_front)):
-        begin = segment * changes.segment
-        stop = min(begin + changes.segment, n_samples)
+    for piece in range(len(changes.n_front)):
+        begin = piece * changes.piece
+        stop = min(begin + changes.piece, n_samples)
         for sign in range(2):
-            first = begin if sign == 0 else stop - changes.n_back[segment]
-            last = begin + changes.n_front[segment] if sign == 0 else stop
+            first = begin if sign == 0 else stop - changes.n_back[piece]
+            last = begin + changes.n_front[piece] if sign == 0 else stop
             index, amount = changes.sample[first:last], changes.amount[first:last]
             wide, narrow = histograms.wide[plane + sign], histograms.narrow[plane + sign]
             _add_to(

@@ -120,14 +120,14 @@ class ResidualSums(BinSums):
         if not self._changes:
             self._changes = [Changes.empty(columns.n_samples, team)]
         (changes,) = self._changes
-        size, found = changes.segment, list[PieceSums]()
+        size, found = changes.piece, list[PieceSums]()
         grows = (votes < votes[majority]).astype(np.uint8)
 
-        def take(segment: int) -> None:
-            _list_before(gradient, regions, majority, grows, segment, changes)
-            low, high = segment * size, min((segment + 1) * size, columns.n_samples)
+        def take(piece: int) -> None:
+            _list_before(gradient, regions, majority, grows, piece, changes)
+            low, high = piece * size, min((piece + 1) * size, columns.n_samples)
             found.append(self._loss.advance(step, regions, low, high))
-            _add_after(gradient, self._loss.units, votes[majority], segment, changes)
+            _add_after(gradient, self._loss.units, votes[majority], piece, changes)
 
         team.each(take, range(len(changes.n_front)))
         return found
@@ -161,13 +161,13 @@ def _count(regions, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1], uint8[::1], int64, uint8[::1], int64, Changes)")
-def _list_before(gradient, regions, majority, grows, segment, changes):  # type: ignore[no-untyped-def]
-    """List a segment's samples of the minority with minus their gradients before the step.
+def _list_before(gradient, regions, majority, grows, piece, changes):  # type: ignore[no-untyped-def]
+    """List a piece's samples of the minority with minus their gradients before the step.
 
     `grows` (n_regions,) says which regions' samples are listed at the front.
     """
-    begin = segment * changes.segment
-    stop = min(begin + changes.segment, len(gradient))
+    begin = piece * changes.piece
+    stop = min(begin + changes.piece, len(gradient))
     found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
     front, back = np.uint64(begin), np.uint64(stop - 1)
     for start in range(begin, stop, _AT_ONCE):
@@ -180,19 +180,19 @@ def _list_before(gradient, regions, majority, grows, segment, changes):  # type:
             changes.amount[place] = -gradient[i]
             front += is_front
             back -= np.uint64(1) - is_front
-    changes.n_front[segment] = front - np.uint64(begin)
-    changes.n_back[segment] = np.uint64(stop - 1) - back
+    changes.n_front[piece] = front - np.uint64(begin)
+    changes.n_back[piece] = np.uint64(stop - 1) - back
 
 
 @kernel("void(int64[::1], float64[::1], float64, int64, Changes)")
-def _add_after(gradient, units, vote, segment, changes):  # type: ignore[no-untyped-def]
+def _add_after(gradient, units, vote, piece, changes):  # type: ignore[no-untyped-def]
     """Make the amounts what a step adds besides the majority's vote."""
-    begin = segment * changes.segment
-    stop = min(begin + changes.segment, len(gradient))
+    begin = piece * changes.piece
+    stop = min(begin + changes.piece, len(gradient))
     differ, by = len(units) > 1, np.int64(np.rint(units[0] * vote))
     for part in range(2):
-        low = begin if part == 0 else stop - changes.n_back[segment]
-        high = begin + changes.n_front[segment] if part == 0 else stop
+        low = begin if part == 0 else stop - changes.n_back[piece]
+        high = begin + changes.n_front[piece] if part == 0 else stop
         for place in range(low, high):
             i = np.uint64(begin) + np.uint64(changes.sample[place])
             own = np.int64(np.rint(units[i] * vote)) if differ else by

@@ -11,7 +11,7 @@ code is read once for all outputs, and one store writes four sums. The sums of a
 with ten outputs, which fit into the second cache but not into the nearest one.
 
 A search also asks for the sums of positive and of negative gradients, P and N, but only as an
-upper bound of how far a sum may be from its value at an edge (see `unit_scores`). Adding them up
+upper bound of how far a sum may be from its value at an edge (see `cell_scores`). Adding them up
 would take half as long again. Instead P is the weight of the samples of the output's class, which
 no sum of their gradients exceeds, and N is P less the signed sum. So P - N is exact, or an
 estimate like the others, while P and N alone are upper bounds.

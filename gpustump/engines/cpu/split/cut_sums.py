@@ -1,4 +1,4 @@
-"""The sums left of each cut of a stretch of sorted samples, in the order of the cuts.
+"""The sums left of each cut of a segment of sorted samples, in the order of the cuts.
 
 The orders are those of `sorted_table`: the sign bit of a sample is set if there is no cut after it.
 The sum after every sample is written; if there is no cut, the next one is written to the same

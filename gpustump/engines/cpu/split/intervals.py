@@ -150,11 +150,11 @@ def _note(profile, slot, rise, fall):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(Profile, int64[::1], Slices)")
-def _note_units(profile, slots, slices):  # type: ignore[no-untyped-def]
-    """Note how far the sum rises and falls in some bins whose units are known."""
+def _note_cells(profile, slots, slices):  # type: ignore[no-untyped-def]
+    """Note how far the sum rises and falls in some bins whose cells are known."""
     for t in range(len(slots)):
         reached, up, down = 0, _NO_CUT, _NO_CUT
-        end = slices.first[t] + slices.n_units[t]
+        end = slices.first[t] + slices.n_cells[t]
         for u in range(slices.first[t], end):
             if slices.is_open[u]:
                 up, down = (
@@ -234,7 +234,7 @@ class IntervalSearch:
                     has_looked_closer = True
                     slots = layout.first[feature] + bins
                     for answer in self._source.parts(slots, np.full(len(bins), feature)):
-                        _note_units(profile, answer.slots, answer.slices)
+                        _note_cells(profile, answer.slots, answer.slices)
                     continue
                 in_order = table.bins.sorted_bins(feature, bins)
                 _scan_bins(in_order, layout, profile, feature, signed, scanned)

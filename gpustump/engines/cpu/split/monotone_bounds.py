@@ -1,4 +1,4 @@
-"""Monotone constraints in kernels: which cuts are allowed, and bounds for those inside a unit.
+"""Monotone constraints in kernels: which cuts are allowed, and bounds for those inside a cell.
 
 `gpustump.engines.monotone` defines which cuts a constraint allows. Here each operation is one of
 IEEE arithmetic, in the order that is defined there.
@@ -14,8 +14,8 @@ for the constraint 1, and >= 0 for -1. With Newton votes and lambda l it is
 
     a - r (b + l) <= 0,          r = A / (B + 2l).
 
-So the allowed cuts lie on one side of a line, and those inside a unit in the allowed part of its
-rectangle or band (see `unit_scores`). A convex function is largest at a corner of that part: at a
+So the allowed cuts lie on one side of a line, and those inside a cell in the allowed part of its
+rectangle or band (see `cell_scores`). A convex function is largest at a corner of that part: at a
 corner of the band that is allowed, or where the line crosses an edge of the band. There it is at
 most the value interpolated between the edge's ends.
 
@@ -23,10 +23,10 @@ Levels are rounded, and sums may be estimates. So the line is moved outwards, by
 roundings and by the largest error of the estimates. Where sums are estimates, the values at both
 ends of an edge count if the line crosses it.
 
-A stretch whose feature is constrained is evaluated like any other (see `unit_scores`), and then
-limited: the scores of forbidden cuts at edges are replaced by `NO_SCORE`, and each unit's bound by
+A segment whose feature is constrained is evaluated like any other (see `cell_scores`), and then
+limited: the scores of forbidden cuts at edges are replaced by `NO_SCORE`, and each cell's bound by
 a bound for its allowed cuts. There is one output. Where sums are estimates, an edge counts if it
-may be allowed, and a unit's bound also holds for the cut at its right edge.
+may be allowed, and a cell's bound also holds for the cut at its right edge.
 """
 
 from __future__ import annotations
@@ -208,19 +208,19 @@ def most_allowed(value, beyond, slack, is_exact):  # type: ignore[no-untyped-def
 
 
 @group
-class LimitedStretch(NamedTuple):
-    """A stretch whose feature is constrained: what is known of it, except its scores.
+class LimitedSegment(NamedTuple):
+    """A segment whose feature is constrained: what is known of it, except its scores.
 
     Attributes
     ----------
     direction : int
         The constraint.
     by_positive, by_negative : ndarray of float64
-        How far one share may be ahead of the other in each unit; see `Slices.skew`.
+        How far one share may be ahead of the other in each cell; see `Slices.skew`.
     missing : float
         What missing values add to each score.
     x, y : ndarray of int64
-        P and N, or the sums of the gradients and of the Hessians, left of each edge of units.
+        P and N, or the sums of the gradients and of the Hessians, left of each edge of cells.
     all_x, all_y : int
         The same over all samples that have a value.
     left_x, left_y, right_x, right_y : ndarray of float64
@@ -244,9 +244,9 @@ class LimitedStretch(NamedTuple):
     is_exact: bool
 
 
-@inner("float64(LimitedStretch, int64, int64, int64, HalfPlane)")
+@inner("float64(LimitedSegment, int64, int64, int64, HalfPlane)")
 def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
-    """The slack of the cuts inside unit `i`, where the sum x lies between `low` and `high`."""
+    """The slack of the cuts inside cell `i`, where the sum x lies between `low` and `high`."""
     left = float(max(abs(low), abs(high)))
     right = float(max(abs(sums.all_x - low), abs(sums.all_x - high)))
     most = Sizes(left, abs(float(sums.y[i + 1])), right, abs(float(sums.all_y - sums.y[i])))
@@ -254,7 +254,7 @@ def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
     return slack_of(half, most, off)
 
 
-@inner("boolean(LimitedStretch, int64, HalfPlane)")
+@inner("boolean(LimitedSegment, int64, HalfPlane)")
 def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     """Whether the cut at edge `i` may be allowed, given estimates.
 
@@ -270,7 +270,7 @@ def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     return distance(half, float(x), float(y)) <= slack
 
 
-@inner("void(LimitedStretch, HalfPlane, float64[::1], float64[::1])")
+@inner("void(LimitedSegment, HalfPlane, float64[::1], float64[::1])")
 def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit the scores at edges, given estimates, and raise the bounds to those that remain."""
     for i in range(1, len(bound) + 1):
@@ -279,26 +279,26 @@ def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def
         bound[i - 1] = max(bound[i - 1], at_edge[i])
 
 
-@inner("float64(LimitedStretch, int64, int64, int64)")
+@inner("float64(LimitedSegment, int64, int64, int64)")
 def _roots(sums, i, p, n):  # type: ignore[no-untyped-def]
-    """Real votes: the least that a cut inside unit `i` adds to Z / 2, without missing values."""
+    """Real votes: the least that a cut inside cell `i` adds to Z / 2, without missing values."""
     left = least_root(p, n, sums.left_x[i + 1], sums.left_y[i + 1])
     return left + least_root(sums.all_x - p, sums.all_y - n, sums.right_x[i], sums.right_y[i])
 
 
-@inner("void(LimitedStretch, float64, float64[::1], float64[::1])")
+@inner("void(LimitedSegment, float64, float64[::1], float64[::1])")
 def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
-    """Limit a stretch of real votes.
+    """Limit a segment of real votes.
 
     Parameters
     ----------
-    sums : LimitedStretch
+    sums : LimitedSegment
     smoothing : float
         See `Rules`.
     at_edge : ndarray of float64
         The score at each edge; replaced.
     bound : ndarray of float64
-        For each unit; replaced.
+        For each cell; replaced.
     """
     half = half_plane_of_odds(sums.direction, sums.all_x, sums.all_y, smoothing)
     value, beyond = np.empty(6), np.empty(6)
@@ -306,7 +306,7 @@ def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
     for i in range(len(bound)):
         p0, p9, n0, n9 = sums.x[i], sums.x[i + 1], sums.y[i], sums.y[i + 1]
         more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
-        # The corners of the band in turn; the first and the fourth are the unit's edges.
+        # The corners of the band in turn; the first and the fourth are the cell's edges.
         corner_p[0], corner_n[0] = p0, n0
         corner_p[1], corner_n[1] = p0 + rounded_up(sums.by_positive[i], more_p), n0
         corner_p[2], corner_n[2] = p9, n9 - rounded_up(sums.by_positive[i], more_n)
@@ -328,21 +328,21 @@ def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
             at_edge[i] = NO_SCORE
 
 
-@inner("float64(LimitedStretch, int64, int64, int64, float64)")
+@inner("float64(LimitedSegment, int64, int64, int64, float64)")
 def _gains(sums, i, a, b, l2):  # type: ignore[no-untyped-def]
-    """Newton votes: the most that a cut inside unit `i` gains, without missing values."""
+    """Newton votes: the most that a cut inside cell `i` gains, without missing values."""
     left = most_gain(a, b, sums.left_x[i + 1], sums.left_y[i + 1], l2)
     return left + most_gain(sums.all_x - a, sums.all_y - b, sums.right_x[i], sums.right_y[i], l2)
 
 
 @group
 class GradientSums(NamedTuple):
-    """Newton votes: sums of the absolute values of a stretch's gradients.
+    """Newton votes: sums of the absolute values of a segment's gradients.
 
     Attributes
     ----------
     up, down : ndarray of int64
-        Over each unit's samples with the label +1, and over the others.
+        Over each cell's samples with the label +1, and over the others.
     present : int
         Over all samples that have a value.
     """
@@ -352,9 +352,9 @@ class GradientSums(NamedTuple):
     present: int
 
 
-@inner("void(LimitedStretch, GradientSums, Rules, float64[::1], float64[::1])")
+@inner("void(LimitedSegment, GradientSums, Rules, float64[::1], float64[::1])")
 def limit_newton(sums, first, rules, at_edge, bound):  # type: ignore[no-untyped-def]
-    """Limit a stretch of Newton votes; see `limit_real`."""
+    """Limit a segment of Newton votes; see `limit_real`."""
     l2, least = rules.l2, rules.least
     half = half_plane_of_steps(sums.direction, sums.all_x, first.present, sums.all_y, l2)
     value, beyond = np.empty(4), np.empty(4)

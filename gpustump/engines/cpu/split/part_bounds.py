@@ -27,7 +27,7 @@ def rounded_up(share, whole):  # type: ignore[no-untyped-def]
 
 @inner("UniTuple(int64, 2)(float64, float64, int64, int64)")
 def reach(by_positive, by_negative, positive, negative):  # type: ignore[no-untyped-def]
-    """How far the signed sum inside a unit may be above its value at the left edge, and below it.
+    """How far the signed sum inside a cell may be above its value at the left edge, and below it.
 
     The corners of the band, by how much the positive and the negative sum have grown, are (p, 0)
     and (positive, n) where the positive share is ahead, (0, n) and (p, negative) where the negative

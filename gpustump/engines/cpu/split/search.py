@@ -2,12 +2,12 @@
 
 A search needs three kinds of sums (see `slices`): over all bins, over the parts of some bins, and
 over the samples of some parts. The first are given; it asks a *source*, something that holds
-samples, for the others. To *evaluate* the units of an answer is to compute the scores of the cuts
-between them, and bounds for the cuts inside them (`unit_scores`). A unit whose bound is below the
+samples, for the others. To *evaluate* the cells of an answer is to compute the scores of the cuts
+between them, and bounds for the cuts inside them (`cell_scores`). A cell whose bound is below the
 best score found so far cannot hold the best cut. The search asks for more detail about the others,
 those of the highest bounds first.
 
-Ties are broken by the order of `contract.Cut`, so the order in which units are searched does not
+Ties are broken by the order of `contract.Cut`, so the order in which cells are searched does not
 matter.
 
 Where the sums over bins are estimates, the search first finds the features that may hold the best
@@ -25,6 +25,14 @@ import numpy as np
 
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.split.cell_scores import (
+    NO_AGREEMENT,
+    Agreed,
+    Scored,
+    evaluate_discrete,
+    evaluate_newton,
+    evaluate_real,
+)
 from gpustump.engines.cpu.split.monotone_bounds import Rules
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split.slices import (
@@ -36,24 +44,16 @@ from gpustump.engines.cpu.split.slices import (
     Outside,
     Slices,
 )
-from gpustump.engines.cpu.split.unit_scores import (
-    NO_AGREEMENT,
-    Agreed,
-    Scored,
-    evaluate_discrete,
-    evaluate_newton,
-    evaluate_real,
-)
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team, ranges
 
-_MOST_UNITS = 512
+_MOST_CELLS = 512
 """If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
 for; their features are added up anew instead."""
 
-_UNITS_AT_ONCE = 2**12
-"""About how many units a thread evaluates at a time."""
+_CELLS_AT_ONCE = 2**12
+"""About how many cells a thread evaluates at a time."""
 
 
 class SumsSource(Protocol):
@@ -74,12 +74,12 @@ class SumsSource(Protocol):
         a source may get ready for that."""
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
-        """The sums over the parts of some bins, in order of their slots; each bin is a stretch."""
+        """The sums over the parts of some bins, in order of their slots; each bin is a segment."""
 
-    def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
-        """The sums over the distinct values in some open units, each of which becomes a stretch.
+    def samples(self, answer: Answer, segments: np.ndarray, cells: np.ndarray) -> Answer:
+        """The sums over the distinct values in some open cells, each of which becomes a segment.
 
-        A source may also answer with smaller parts of the units, some of which are open again.
+        A source may also answer with smaller parts of the cells, some of which are open again.
         """
 
 
@@ -99,12 +99,12 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluator:
-    """How the units of a search are evaluated.
+    """How the cells of a search are evaluated.
 
     Attributes
     ----------
     kernel : callable
-        One of `unit_scores`.
+        One of `cell_scores`.
     dtype : dtype
         Of scores and bounds.
     rules : Rules
@@ -143,24 +143,24 @@ class Evaluator:
         team: Team,
         edge: np.ndarray | None = None,
     ) -> tuple[list[Any], np.ndarray]:
-        """The best cut of each piece of the stretches, and a bound for each unit.
+        """The best cut of each piece of the segments, and a bound for each cell.
 
         Parameters
         ----------
         slices : Slices
         outside : Outside
         team : Team
-        edge : ndarray (n_units,), optional
-            Set to the most that the score may be at each unit's right edge, where sums are
+        edge : ndarray (n_cells,), optional
+            Set to the most that the score may be at each cell's right edge, where sums are
             estimates.
 
         Returns
         -------
         found : list of Agreed or Scored
-        bounds : ndarray (n_units,)
+        bounds : ndarray (n_cells,)
         """
-        n_stretches, n_units = len(slices.first), slices.sums.shape[1]
-        bounds = np.empty(n_units, dtype=self.dtype)
+        n_segments, n_cells = len(slices.first), slices.sums.shape[1]
+        bounds = np.empty(n_cells, dtype=self.dtype)
         bounds.fill(self.nothing)
         edge = bounds[:0] if edge is None else edge
         found: list[Any] = []
@@ -169,19 +169,19 @@ class Evaluator:
             own = self.kernel(slices, outside, self.rules, *part, bounds, edge)
             found.append(self.of_edges(*own))
 
-        if team.size == 1 or n_units <= _UNITS_AT_ONCE:
-            evaluate((0, n_stretches))
+        if team.size == 1 or n_cells <= _CELLS_AT_ONCE:
+            evaluate((0, n_segments))
         else:
-            size = max(_UNITS_AT_ONCE * n_stretches // n_units, -(-n_stretches // team.size))
-            team.each(evaluate, ranges(n_stretches, size))
-        return [own for own in found if own.unit >= 0], bounds
+            size = max(_CELLS_AT_ONCE * n_segments // n_cells, -(-n_segments // team.size))
+            team.each(evaluate, ranges(n_segments, size))
+        return [own for own in found if own.cell >= 0], bounds
 
-    def best_score(self, slices: Slices, outside: Outside, stretch: int) -> float:
-        """The best score between the units of a stretch; `nothing` if there is no cut."""
+    def best_score(self, slices: Slices, outside: Outside, segment: int) -> float:
+        """The best score between the cells of a segment; `nothing` if there is no cut."""
         bounds = np.empty(slices.sums.shape[1], dtype=self.dtype)
-        own = self.kernel(slices, outside, self.rules, stretch, stretch + 1, bounds, bounds[:0])
+        own = self.kernel(slices, outside, self.rules, segment, segment + 1, bounds, bounds[:0])
         found = self.of_edges(*own)
-        return found.score if found.unit >= 0 else self.nothing
+        return found.score if found.cell >= 0 else self.nothing
 
 
 class Edges(NamedTuple):
@@ -230,7 +230,7 @@ def _enclose(slices, outside):  # type: ignore[no-untyped-def]
     for plane in range(len(slices.sums)):
         sums, total = slices.sums[plane], 0
         for t in range(len(slices.first)):
-            start, end = slices.first[t], slices.first[t] + slices.n_units[t]
+            start, end = slices.first[t], slices.first[t] + slices.n_cells[t]
             if t == 0 or not is_exact:  # exact sums over all samples are the same for all features
                 total = sums[start : end + 1].sum()
             outside.left[plane, t] = 0
@@ -270,7 +270,7 @@ class BestSplit:
         edges : Edges
             Of exact sums.
         learn : callable
-            Called with slots and their units when the parts of bins are known.
+            Called with slots and their cells when the parts of bins are known.
         """
         bounds = self._evaluated(edges.slices, edges.outside)
         waiting = self._promising_slots(self._may_win(bounds).nonzero()[0], bounds, edges)
@@ -330,7 +330,7 @@ class BestSplit:
 
         Estimates are usually off by much less than their bounds say.
         """
-        top = max(seen, key=lambda own: own.score).stretch if seen else 0
+        top = max(seen, key=lambda own: own.score).segment if seen else 0
         slices, outside = edges.slices._replace(off=EXACT), Outside(*edges.outside[:3])
         return self._evaluator.best_score(slices, outside, top)
 
@@ -358,27 +358,27 @@ class BestSplit:
         self, most: np.ndarray, answer: Answer, outside: Outside, bounds: np.ndarray
     ) -> None:
         """Raise `most` of some features to the bounds of their bins' parts, or samples."""
-        units = self._may_win(bounds).nonzero()[0]
-        is_open = answer.slices.is_open[units] > 0
-        closer = units[is_open]
-        if 0 < len(closer) <= _MOST_UNITS:
-            units = units[~is_open]
+        cells = self._may_win(bounds).nonzero()[0]
+        is_open = answer.slices.is_open[cells] > 0
+        closer = cells[is_open]
+        if 0 < len(closer) <= _MOST_CELLS:
+            cells = cells[~is_open]
             found, around = self._samples(answer, outside, closer)
             own = self._bounds(found.slices, around)
             _raise(found.slices, own, self._may_win(own).nonzero()[0], most)
-        _raise(answer.slices, bounds, units, most)
+        _raise(answer.slices, bounds, cells, most)
 
     def _bounds(self, slices: Slices, outside: Outside) -> np.ndarray:
-        """Bounds for the cuts inside units and at their right edges."""
+        """Bounds for the cuts inside cells and at their right edges."""
         return self._evaluator.evaluate(slices, outside, self._team)[1]
 
     def _evaluated(self, slices: Slices, outside: Outside) -> np.ndarray:
-        """Offer the best cut between units; returns bounds for the cuts inside them."""
+        """Offer the best cut between cells; returns bounds for the cuts inside them."""
         found, bounds = self._evaluator.evaluate(slices, outside, self._team)
         for own in found:
             if own.score >= self.best.cut.score:
-                feature, position = int(slices.feature[own.stretch]), int(slices.last[own.unit])
-                left = functools.partial(_left_of, slices, outside, own.stretch, own.unit)
+                feature, position = int(slices.feature[own.segment]), int(slices.last[own.cell])
+                left = functools.partial(_left_of, slices, outside, own.segment, own.cell)
                 self.offer(Cut(feature, position, 0, 0, own.score), left)
         return bounds
 
@@ -409,25 +409,25 @@ class BestSplit:
             yield answer, outside
 
     def _look_at_samples(self, answer: Answer, outside: Outside, bounds: np.ndarray) -> None:
-        """Ask for the samples of the open units that may hold a better cut."""
-        while len(units := ((answer.slices.is_open > 0) & self._may_win(bounds)).nonzero()[0]):
-            answer, outside = self._samples(answer, outside, units)
+        """Ask for the samples of the open cells that may hold a better cut."""
+        while len(cells := ((answer.slices.is_open > 0) & self._may_win(bounds)).nonzero()[0]):
+            answer, outside = self._samples(answer, outside, cells)
             bounds = self._evaluated(answer.slices, outside)
 
     def _samples(
-        self, answer: Answer, outside: Outside, units: np.ndarray
+        self, answer: Answer, outside: Outside, cells: np.ndarray
     ) -> tuple[Answer, Outside]:
-        """Ask for the samples of some open units."""
-        stretches, around = _around(answer.slices, outside, units)
-        return self._source.samples(answer, stretches, units), around
+        """Ask for the samples of some open cells."""
+        segments, around = _around(answer.slices, outside, cells)
+        return self._source.samples(answer, segments, cells), around
 
 
-def _around(slices: Slices, outside: Outside, units: np.ndarray) -> tuple[np.ndarray, Outside]:
-    """The stretches in which some units lie, and what surrounds each of the units."""
-    stretches = np.empty_like(units)
-    found = Outside.empty(len(slices.sums), len(units), is_exact=outside.is_exact)
-    _surround(slices, outside, units, stretches, found)
-    return stretches, found
+def _around(slices: Slices, outside: Outside, cells: np.ndarray) -> tuple[np.ndarray, Outside]:
+    """The segments in which some cells lie, and what surrounds each of the cells."""
+    segments = np.empty_like(cells)
+    found = Outside.empty(len(slices.sums), len(cells), is_exact=outside.is_exact)
+    _surround(slices, outside, cells, segments, found)
+    return segments, found
 
 
 @inner("float64(float64[::1], int64, int64)")
@@ -447,60 +447,60 @@ def _sum(numbers, start, end):  # type: ignore[no-untyped-def]
 
 
 @inner("void(Slices, float64[::1], int64[::1], int64[::1], float64[::1], float64[::1])")
-def _add_off(slices, off, units, stretches, left_off, right_off):  # type: ignore[no-untyped-def]
-    """Add how far the sums over the units before and after each one are off."""
-    for k in range(len(units)):
-        t = stretches[k]
-        is_next = k > 0 and stretches[k - 1] == t
-        start = units[k - 1] if is_next else slices.first[t]
-        left_off[k] = (left_off[k - 1] if is_next else left_off[k]) + _sum(off, start, units[k])
-    for k in range(len(units) - 1, -1, -1):
-        t = stretches[k]
-        is_next = k + 1 < len(units) and stretches[k + 1] == t
-        end = units[k + 1] + 1 if is_next else slices.first[t] + slices.n_units[t]
+def _add_off(slices, off, cells, segments, left_off, right_off):  # type: ignore[no-untyped-def]
+    """Add how far the sums over the cells before and after each one are off."""
+    for k in range(len(cells)):
+        t = segments[k]
+        is_next = k > 0 and segments[k - 1] == t
+        start = cells[k - 1] if is_next else slices.first[t]
+        left_off[k] = (left_off[k - 1] if is_next else left_off[k]) + _sum(off, start, cells[k])
+    for k in range(len(cells) - 1, -1, -1):
+        t = segments[k]
+        is_next = k + 1 < len(cells) and segments[k + 1] == t
+        end = cells[k + 1] + 1 if is_next else slices.first[t] + slices.n_cells[t]
         behind = right_off[k + 1] if is_next else right_off[k]
-        right_off[k] = behind + _sum(off, units[k] + 1, end)
+        right_off[k] = behind + _sum(off, cells[k] + 1, end)
 
 
 @kernel("void(Slices, Outside, int64[::1], int64[::1], Outside)")
-def _surround(slices, outside, units, stretches, found):  # type: ignore[no-untyped-def]
-    """Write what `_around` returns. Units are in order, so no sum is added up twice."""
-    t, n_units = 0, len(units)
-    for k in range(n_units):
-        while t + 1 < len(slices.first) and slices.first[t + 1] <= units[k]:
+def _surround(slices, outside, cells, segments, found):  # type: ignore[no-untyped-def]
+    """Write what `_around` returns. Cells are in order, so no sum is added up twice."""
+    t, n_cells = 0, len(cells)
+    for k in range(n_cells):
+        while t + 1 < len(slices.first) and slices.first[t + 1] <= cells[k]:
             t += 1
-        stretches[k] = t
+        segments[k] = t
     for plane in range(len(slices.sums)):
         sums, left = slices.sums[plane], found.left[plane]
-        for k in range(n_units):
-            t = stretches[k]
-            is_next = k > 0 and stretches[k - 1] == t
-            start = units[k - 1] if is_next else slices.first[t]
+        for k in range(n_cells):
+            t = segments[k]
+            is_next = k > 0 and segments[k - 1] == t
+            start = cells[k - 1] if is_next else slices.first[t]
             total = left[k - 1] if is_next else outside.left[plane, t]
-            for u in range(start, units[k]):
+            for u in range(start, cells[k]):
                 total += sums[u]
             left[k] = total
             found.present[plane, k] = outside.present[plane, t]
             found.missing[plane, k] = outside.missing[plane, t]
     for plane in range(len(found.left_off)):
-        for k in range(n_units):
-            t = stretches[k]
+        for k in range(n_cells):
+            t = segments[k]
             found.left_off[plane, k] = outside.left_off[plane, t]
             found.right_off[plane, k] = outside.right_off[plane, t]
             found.missing_off[plane, k] = outside.missing_off[plane, t]
         if len(slices.off) > 0:
             off = slices.off[plane]
-            _add_off(slices, off, units, stretches, found.left_off[plane], found.right_off[plane])
+            _add_off(slices, off, cells, segments, found.left_off[plane], found.right_off[plane])
 
 
 @kernel("void(Slices, int64[::1], Slices, int64[:, ::1])")
-def _correct(slices, units, inside, present):  # type: ignore[no-untyped-def]
-    """Replace the estimates of some units by the exact sums of what is inside them."""
+def _correct(slices, cells, inside, present):  # type: ignore[no-untyped-def]
+    """Replace the estimates of some cells by the exact sums of what is inside them."""
     for plane in range(len(present)):
         sums = inside.sums[plane]
-        for k in range(len(units)):
-            own = sums[inside.first[k] : inside.first[k] + inside.n_units[k]].sum()
-            present[plane, k] += own - slices.sums[plane, units[k]]
+        for k in range(len(cells)):
+            own = sums[inside.first[k] : inside.first[k] + inside.n_cells[k]].sum()
+            present[plane, k] += own - slices.sums[plane, cells[k]]
 
 
 @kernel(
@@ -526,18 +526,18 @@ def _list_promising(slots, bounds, score, first, offset, feature, position, foun
 
 
 @kernel("void(Slices, BOUND[::1], int64[::1], BOUND[::1])", BOUND=("int64", "float64"))
-def _raise(slices, bounds, units, most):  # type: ignore[no-untyped-def]
-    """Raise `most` of the features of some units, in order, to their bounds."""
+def _raise(slices, bounds, cells, most):  # type: ignore[no-untyped-def]
+    """Raise `most` of the features of some cells, in order, to their bounds."""
     t = 0
-    for u in units:
+    for u in cells:
         while t + 1 < len(slices.first) and slices.first[t + 1] <= u:
             t += 1
         feature = slices.feature[t]
         most[feature] = max(most[feature], bounds[u])
 
 
-def _left_of(slices: Slices, outside: Outside, stretch: int, unit: int) -> np.ndarray:
-    """The sums over all that is left of the right edge of a unit, (n_planes,) of int64."""
-    own = slices.sums[:, slices.first[stretch] : unit + 1]
-    left: np.ndarray = outside.left[:, stretch] + own.sum(axis=1)
+def _left_of(slices: Slices, outside: Outside, segment: int, cell: int) -> np.ndarray:
+    """The sums over all that is left of the right edge of a cell, (n_planes,) of int64."""
+    own = slices.sums[:, slices.first[segment] : cell + 1]
+    left: np.ndarray = outside.left[:, segment] + own.sum(axis=1)
     return left

@@ -2,7 +2,7 @@
 
 A cut inside a bin has a share of the bin's positive weight on its left, and a share of its negative
 weight. When the parts of a bin are added up, the largest difference of these two shares is noted,
-in both directions. It makes the bounds of the bin narrower in later rounds (see `unit_scores`).
+in both directions. It makes the bounds of the bin narrower in later rounds (see `cell_scores`).
 
 In every round the weights of all samples change, but those of samples with the same label change
 nearly alike. So the shares hardly move, and `engines.movement` says by how much a step can move
@@ -106,10 +106,10 @@ class Skew:
         _skew_now(self._noted, self._least, sums, off, self._stride, self._n_units, self._bounds)
         return self._bounds
 
-    def learn(self, slots: np.ndarray, units: Slices) -> None:
-        """Note the shares in some bins, from the sums of their units."""
+    def learn(self, slots: np.ndarray, cells: Slices) -> None:
+        """Note the shares in some bins, from the sums of their cells."""
         are_amounts = self._objective.is_of_quantity
-        _note_skew(slots, units, self._stride, are_amounts, self._n_units, self._noted, self._least)
+        _note_skew(slots, cells, self._stride, are_amounts, self._n_units, self._noted, self._least)
 
     def follow(self, step: Step, counts: np.ndarray | None) -> None:
         """Prepare for a step, which is about to change the weights.
@@ -197,25 +197,25 @@ def _set_amounts(planes):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1], Slices, int64, boolean, float64[::1], float64[:, ::1], float64[:, ::1])")
-def _note_skew(slots, units, stride, are_amounts, n_units, noted, least):  # type: ignore[no-untyped-def]
+def _note_skew(slots, cells, stride, are_amounts, n_units, noted, least):  # type: ignore[no-untyped-def]
     """Note how far each share is ahead of the other, at most, at the cuts inside some bins.
 
     The least that the weights of both labels may be is written to `least`, unless that is empty.
     """
-    planes = units.sums
+    planes = cells.sums
     if are_amounts:
         planes = planes.copy()
         _set_amounts(planes)
     for output in range(len(noted) // 2):
         more_p, more_n = planes[stride * output], planes[stride * output + 1]
         for t in range(len(slots)):
-            start, end = units.first[t], units.first[t] + units.n_units[t]
+            start, end = cells.first[t], cells.first[t] + cells.n_cells[t]
             positive, negative = float(more_p[start:end].sum()), float(more_n[start:end].sum())
             of_p, of_n = 1.0 / positive, 1.0 / negative  # far more exact than `by_units`
             p, n, by_positive, by_negative = 0, 0, 0.0, 0.0
             for u in range(start, end):
                 next_p, next_n = p + more_p[u], n + more_n[u]
-                low_p, low_n = (p, n) if units.is_open[u] else (next_p, next_n)
+                low_p, low_n = (p, n) if cells.is_open[u] else (next_p, next_n)
                 by_positive = max(by_positive, next_p * of_p - low_n * of_n)
                 by_negative = max(by_negative, next_n * of_n - low_p * of_p)
                 p, n = next_p, next_n

@@ -2,10 +2,10 @@
 
 A search asks three questions, each about fewer samples than the one before: the sums over all bins
 of all features; the sums over the parts of some bins; and the sums over the distinct values in some
-parts. Each question is about *stretches*: features, bins or parts. The answer cuts each stretch
-into *units*, its bins, parts or values in sorted order, and has the sums over each unit. All
-answers have the same form, so one function computes the scores of the cuts between units and bounds
-those inside them (`unit_scores`), whatever the units are.
+parts. Each question is about *segments*: features, bins or parts. The answer cuts each segment
+into *cells*, its bins, parts or values in sorted order, and has the sums over each cell. All
+answers have the same form, so one function computes the scores of the cuts between cells and bounds
+those inside them (`cell_scores`), whatever the cells are.
 
 All sums are integers, so the answers of several sources can be added up, such as workers that hold
 some of the rows each.
@@ -34,7 +34,7 @@ EXACT = np.zeros((0, 0))
 
 @group
 class Slices(NamedTuple):
-    """The units of some stretches.
+    """The cells of some segments.
 
     The sums are in planes. For the exponential loss each output has two: the weight of its positive
     samples and that of its negative ones. For Newton votes each output has four: the positive
@@ -43,28 +43,28 @@ class Slices(NamedTuple):
 
     Attributes
     ----------
-    feature, first, n_units : ndarray (n_stretches,) of int64
-        The feature of a stretch, its first unit, and how many units it has.
-    sums : ndarray (n_planes, n_units) of int64
-    off : ndarray (n_planes, n_units) of float64
+    feature, first, n_cells : ndarray (n_segments,) of int64
+        The feature of a segment, its first cell, and how many cells it has.
+    sums : ndarray (n_planes, n_cells) of int64
+    off : ndarray (n_planes, n_cells) of float64
         The largest error of each sum; `EXACT` if all sums are exact.
-    skew : ndarray (2 * n_outputs, n_units) of float64
-        A cut inside a unit has a share of the unit's positive sum on its
+    skew : ndarray (2 * n_outputs, n_cells) of float64
+        A cut inside a cell has a share of the cell's positive sum on its
         left, and a share of its negative sum. For each output: the most by which the first share
         may exceed the second, and the most by which the second may exceed the first. `UNKNOWN`, of
         shape (0, 0), means 1 everywhere.
-    last : ndarray (n_units,) of int64
-        The sorted position of a unit's last sample.
-    is_open : ndarray (n_units,) of uint8
-        Whether there may be cuts inside the unit.
-    spread : ndarray (n_units,) of float64
-        Of a quantity, how far the sum of gradients at a cut inside a unit may be from the line
+    last : ndarray (n_cells,) of int64
+        The sorted position of a cell's last sample.
+    is_open : ndarray (n_cells,) of uint8
+        Whether there may be cuts inside the cell.
+    spread : ndarray (n_cells,) of float64
+        Of a quantity, how far the sum of gradients at a cut inside a cell may be from the line
         between those at its edges; see `histogram.residual_sums`. `NO_SPREAD` if that is not known.
     """
 
     feature: Integers
     first: Integers
-    n_units: Integers
+    n_cells: Integers
     sums: Planes
     off: FloatPlanes
     skew: FloatPlanes
@@ -75,17 +75,17 @@ class Slices(NamedTuple):
 
 @group
 class Outside(NamedTuple):
-    """What surrounds some stretches: sums in the planes of `Slices`, (n_planes, n_stretches).
+    """What surrounds some segments: sums in the planes of `Slices`, (n_planes, n_segments).
 
     Attributes
     ----------
     left : ndarray of int64
-        Over everything before the stretch.
+        Over everything before the segment.
     present, missing : ndarray of int64
         Over the samples that have and that lack the feature.
     left_off, right_off, missing_off : ndarray of float64
-        The largest errors of the sums before the stretch, after it, and over missing values; all
-        three are `EXACT` if all sums are exact, those of the stretch included.
+        The largest errors of the sums before the segment, after it, and over missing values; all
+        three are `EXACT` if all sums are exact, those of the segment included.
     """
 
     left: Planes
@@ -101,9 +101,9 @@ class Outside(NamedTuple):
         return not len(self.left_off)
 
     @classmethod
-    def empty(cls, n_planes: int, n_stretches: int, *, is_exact: bool) -> Outside:
+    def empty(cls, n_planes: int, n_segments: int, *, is_exact: bool) -> Outside:
         """With sums that are yet to be written."""
-        shape = (3, n_planes, n_stretches)
+        shape = (3, n_planes, n_segments)
         sums = np.empty(shape, dtype=np.int64)
         return cls(*sums) if is_exact else cls(*sums, *np.empty(shape))
 
@@ -114,10 +114,10 @@ class Answer(NamedTuple):
     Attributes
     ----------
     slices : Slices
-    slots : ndarray (n_stretches,) of int64
-        The bin that a stretch is, or in which it lies.
+    slots : ndarray (n_segments,) of int64
+        The bin that a segment is, or in which it lies.
     where : object
-        What the source needs to answer further questions about the units.
+        What the source needs to answer further questions about the cells.
     """
 
     slices: Slices

@@ -8,7 +8,7 @@ outputs before.
 In a larger table the integers of all samples are first added up by the codes of a feature, in bins
 of few samples. That yields the scores of the cuts at the edges of the bins. Inside a bin the sums
 lie in a rectangle between those at its edges, and the score is convex, so the corners of the
-rectangle bound it (see `unit_scores`). Only bins whose bound reaches the best score so far are
+rectangle bound it (see `cell_scores`). Only bins whose bound reaches the best score so far are
 searched like a small table. All of this is done for one feature after the other, while its sums are
 in the nearest cache.
 

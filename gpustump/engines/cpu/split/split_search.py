@@ -202,6 +202,6 @@ class SplitSearch:
         return with_signs(cut, found, self._objective) if self._objective.has_signs else cut, found
 
 
-def _note_spread(spread: np.ndarray, slots: np.ndarray, units: Slices) -> None:
+def _note_spread(spread: np.ndarray, slots: np.ndarray, cells: Slices) -> None:
     if len(spread):
-        note_spread(slots, units, spread)
+        note_spread(slots, cells, spread)

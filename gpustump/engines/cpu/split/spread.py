@@ -10,16 +10,16 @@ _OUTWARDS = 2.0**-40
 
 
 @kernel("void(int64[::1], Slices, float64[::1])")
-def note_spread(slots, units, spread):  # type: ignore[no-untyped-def]
-    """Lower the spreads of some bins to what the exact sums over their units say.
+def note_spread(slots, cells, spread):  # type: ignore[no-untyped-def]
+    """Lower the spreads of some bins to what the exact sums over their cells say.
 
-    At an edge between units A - B G / H is known. Inside a unit A differs from that at its left
+    At an edge between cells A - B G / H is known. Inside a cell A differs from that at its left
     edge by no more than its positive or negative gradients add up to, and B by no more than
     its weights.
     """
-    up, down, curve, other = units.sums[0], units.sums[1], units.sums[2], units.sums[3]
+    up, down, curve, other = cells.sums[0], cells.sums[1], cells.sums[2], cells.sums[3]
     for t in range(len(slots)):
-        start, end = units.first[t], units.first[t] + units.n_units[t]
+        start, end = cells.first[t], cells.first[t] + cells.n_cells[t]
         gradient, hessian = 0, 0
         for u in range(start, end):
             gradient += up[u] - down[u]
@@ -28,7 +28,7 @@ def note_spread(slots, units, spread):  # type: ignore[no-untyped-def]
         a, b, most = 0, 0, 0.0
         for u in range(start, end):
             apart, weight = abs(float(a) - slope * float(b)), curve[u] + other[u]
-            if units.is_open[u]:
+            if cells.is_open[u]:
                 inside = float(max(up[u], down[u])) + abs(slope) * float(weight)
                 most = max(most, apart + inside)
             a += up[u] - down[u]

@@ -37,17 +37,17 @@ _SAMPLES_AT_ONCE = 2**14
 
 
 @group
-class Stretches(NamedTuple):
-    """Where the samples of some stretches are in an order of samples.
+class Segments(NamedTuple):
+    """Where the samples of some segments are in an order of samples.
 
     Attributes
     ----------
-    start, n_samples : ndarray (n_stretches,) of int64
+    start, n_samples : ndarray (n_segments,) of int64
         The place of the first sample in the order, and how many there are.
-    position : ndarray (n_stretches,) of int64
+    position : ndarray (n_segments,) of int64
         The sorted position of the first sample among all samples of the feature.
-    first : ndarray (n_stretches,) of int64
-        The number of the stretch's first unit, with room for as many units as there may be.
+    first : ndarray (n_segments,) of int64
+        The number of the segment's first cell, with room for as many cells as there may be.
     """
 
     start: Integers
@@ -56,21 +56,21 @@ class Stretches(NamedTuple):
     first: Integers
 
     @classmethod
-    def empty(cls, n_stretches: int) -> Stretches:
+    def empty(cls, n_segments: int) -> Segments:
         """Numbers that are yet to be written."""
-        return cls(*np.empty((4, n_stretches), dtype=np.int64))
+        return cls(*np.empty((4, n_segments), dtype=np.int64))
 
 
 class Located(NamedTuple):
-    """Where the samples of units are.
+    """Where the samples of cells are.
 
     Attributes
     ----------
     order : ndarray of int32 or int64
-        An order of samples. The sign bit of a sample is set if the next one is of the same unit;
+        An order of samples. The sign bit of a sample is set if the next one is of the same cell;
         for the bit below it see `members`.
-    begin : ndarray (n_units,) of int64
-        The place in it at which each unit begins.
+    begin : ndarray (n_cells,) of int64
+        The place in it at which each cell begins.
     """
 
     order: np.ndarray
@@ -85,7 +85,7 @@ class CodedSums:
     ----------
     table : CodedTable
     add_up : callable
-        Adds up the integers of stretches of an order: `(order, stretches, low, high, units)`.
+        Adds up the integers of segments of an order: `(order, segments, low, high, cells)`.
     n_planes : int
     """
 
@@ -155,18 +155,18 @@ class CodedSums:
             order, starts, _ = in_order[feature]
             yield self._bins(own, np.full(len(own), feature), order, starts)
 
-    def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
-        """The sums over the distinct values in some open units; each unit becomes a stretch."""
+    def samples(self, answer: Answer, segments: np.ndarray, cells: np.ndarray) -> Answer:
+        """The sums over the distinct values in some open cells; each cell becomes a segment."""
         slices, where = answer.slices, answer.where
-        slots, feature = answer.slots[stretches], slices.feature[stretches]
-        found = Stretches.empty(len(units))
+        slots, feature = answer.slots[segments], slices.feature[segments]
+        found = Segments.empty(len(cells))
         offset = self.table.layout.offset[slots]
-        n_samples = _lay_out_units(slices, where.begin, offset, stretches, units, found)
+        n_samples = _lay_out_cells(slices, where.begin, offset, segments, cells, found)
         order = self._by_value(where.order, feature, found, n_samples)
         return self._answer(slots, feature, order, found._replace(start=found.first), n_samples)
 
     def _by_value(
-        self, order: np.ndarray, feature: np.ndarray, stretches: Stretches, n_samples: int
+        self, order: np.ndarray, feature: np.ndarray, segments: Segments, n_samples: int
     ) -> np.ndarray:
         """The samples of some parts by increasing value, part after part.
 
@@ -176,11 +176,11 @@ class CodedSums:
         """
         source = self.table.source
         samples, keys = np.empty(n_samples, order.dtype), np.empty(n_samples, np.int64)
-        if _pick_keys(*source.bits, feature, order, stretches, samples, keys):
+        if _pick_keys(*source.bits, feature, order, segments, samples, keys):
             if not source.is_plain:
-                of = np.repeat(feature, stretches.n_samples)
+                of = np.repeat(feature, segments.n_samples)
                 keys[:] = arrays.order_keys(source.picked(samples & without_marks(order), of))
-            _sort_parts(keys, stretches, order, samples)
+            _sort_parts(keys, segments, order, samples)
         return samples
 
     def _bins(
@@ -192,77 +192,77 @@ class CodedSums:
         most: int = 0,
     ) -> Answer:
         """The answer for some bins, which begin at `starts` in an order; `most` as below."""
-        stretches = Stretches.empty(len(slots))
-        n_units = _lay_out_bins(slots, starts, self.table.layout.offset, most, stretches)
-        return self._answer(slots, feature, order, stretches, n_units, most)
+        segments = Segments.empty(len(slots))
+        n_cells = _lay_out_bins(slots, starts, self.table.layout.offset, most, segments)
+        return self._answer(slots, feature, order, segments, n_cells, most)
 
-    def _pieces(self, stretches: Stretches) -> list[tuple[int, int]]:
-        """The stretches in pieces for the threads to take."""
-        n_stretches, size = len(stretches.start), self.table.team.size
+    def _pieces(self, segments: Segments) -> list[tuple[int, int]]:
+        """The segments in pieces for the threads to take."""
+        n_segments, size = len(segments.start), self.table.team.size
         if size == 1:
-            return [(0, n_stretches)]
-        n_pieces = min(2 * size, int(stretches.n_samples.sum()) // _SAMPLES_AT_ONCE)
-        return ranges(n_stretches, -(-n_stretches // max(1, n_pieces)))
+            return [(0, n_segments)]
+        n_pieces = min(2 * size, int(segments.n_samples.sum()) // _SAMPLES_AT_ONCE)
+        return ranges(n_segments, -(-n_segments // max(1, n_pieces)))
 
     def _answer(
         self,
         slots: np.ndarray,
         feature: np.ndarray,
         order: np.ndarray,
-        stretches: Stretches,
-        n_units: int,
+        segments: Segments,
+        n_cells: int,
         most: int = 0,
     ) -> Answer:
-        """Add up the units; `most` is how many parts a bin may have, 0 if units are values."""
-        numbers = np.zeros((self.n_planes + 2, n_units), dtype=np.int64)
-        sums, is_open = numbers[:-2], np.zeros(n_units, dtype=np.uint8)
+        """Add up the cells; `most` is how many parts a bin may have, 0 if cells are values."""
+        numbers = np.zeros((self.n_planes + 2, n_cells), dtype=np.int64)
+        sums, is_open = numbers[:-2], np.zeros(n_cells, dtype=np.uint8)
         count = np.empty(len(slots), dtype=np.int64)
-        units = _Units(numbers[-2], numbers[-1], count, sums, is_open, most > 0)
+        cells = _Cells(numbers[-2], numbers[-1], count, sums, is_open, most > 0)
         self.table.team.each(
-            lambda part: self.add_up(order, stretches, *part, units), self._pieces(stretches)
+            lambda part: self.add_up(order, segments, *part, cells), self._pieces(segments)
         )
-        slices = Slices(feature, stretches.first, count, sums, EXACT, UNKNOWN, units.last, is_open)
-        return Answer(slices, slots, Located(order, units.begin))
+        slices = Slices(feature, segments.first, count, sums, EXACT, UNKNOWN, cells.last, is_open)
+        return Answer(slices, slots, Located(order, cells.begin))
 
 
 @group
-class _Units(NamedTuple):
-    """The fields of `Located` and `Slices` that kernels write for the units of some stretches.
+class _Cells(NamedTuple):
+    """The fields of `Located` and `Slices` that kernels write for the cells of some segments.
 
-    `are_parts` says whether there may be cuts inside units of several samples.
+    `are_parts` says whether there may be cuts inside cells of several samples.
     """
 
     begin: Integers
     last: Integers
-    n_units: Integers
+    n_cells: Integers
     sums: Planes
     is_open: Bytes
     are_parts: bool
 
 
-@kernel("int64(int64[::1], int64[::1], int64[::1], int64, Stretches)")
+@kernel("int64(int64[::1], int64[::1], int64[::1], int64, Segments)")
 def _lay_out_bins(slots, starts, offset, most, found):  # type: ignore[no-untyped-def]
-    """Write where the samples of bins are; returns for how many units there is room."""
-    n_units = 0
+    """Write where the samples of bins are; returns for how many cells there is room."""
+    n_cells = 0
     for k in range(len(slots)):
         begin = offset[slots[k]]
         count = offset[slots[k] + 1] - begin
         found.start[k], found.n_samples[k], found.position[k] = starts[k], count, begin
-        found.first[k] = n_units
-        n_units += min(count, most) if most > 0 else count
-    return n_units
+        found.first[k] = n_cells
+        n_cells += min(count, most) if most > 0 else count
+    return n_cells
 
 
-@kernel("int64(Slices, int64[::1], int64[::1], int64[::1], int64[::1], Stretches)")
-def _lay_out_units(slices, begin, offset, stretches, units, found):  # type: ignore[no-untyped-def]
-    """Write where the samples of units are; returns how many they are.
+@kernel("int64(Slices, int64[::1], int64[::1], int64[::1], int64[::1], Segments)")
+def _lay_out_cells(slices, begin, offset, segments, cells, found):  # type: ignore[no-untyped-def]
+    """Write where the samples of cells are; returns how many they are.
 
-    `offset` has the sorted position of the first sample of each unit's bin.
+    `offset` has the sorted position of the first sample of each cell's bin.
     """
     n_samples = 0
-    for k in range(len(units)):
-        u = units[k]
-        is_later = u > slices.first[stretches[k]]
+    for k in range(len(cells)):
+        u = cells[k]
+        is_later = u > slices.first[segments[k]]
         position = slices.last[u - 1] + 1 if is_later else offset[k]
         count = slices.last[u] - position + 1
         found.start[k], found.n_samples[k], found.position[k] = begin[u], count, position
@@ -273,11 +273,11 @@ def _lay_out_units(slices, begin, offset, stretches, units, found):  # type: ign
 
 @kernel(
     "int64(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], POSITION[::1],"
-    " Stretches, POSITION[::1], int64[::1])",
+    " Segments, POSITION[::1], int64[::1])",
     BITS=("int32", "int32", "int64", "int64"),
     POSITION=2 * POSITIONS,
 )
-def _pick_keys(bits, rows, lowest, features, order, stretches, samples, keys):  # type: ignore[no-untyped-def]
+def _pick_keys(bits, rows, lowest, features, order, segments, samples, keys):  # type: ignore[no-untyped-def]
     """Write the samples of some parts; returns how many parts are not sorted.
 
     In a sorted part the sign bit of a sample is set if the next one has the same value. For the
@@ -287,8 +287,8 @@ def _pick_keys(bits, rows, lowest, features, order, stretches, samples, keys):  
     low = without_marks(order)
     n_unsorted = 0
     for t in range(len(features)):
-        feature, first, start = features[t], stretches.first[t], stretches.start[t]
-        n = stretches.n_samples[t]
+        feature, first, start = features[t], segments.first[t], segments.start[t]
+        n = segments.n_samples[t]
         if order[start + n - 1] & (low + 1):
             for k in range(n):
                 marked = order[start + k]
@@ -305,17 +305,17 @@ def _pick_keys(bits, rows, lowest, features, order, stretches, samples, keys):  
     return n_unsorted
 
 
-@kernel("void(int64[::1], Stretches, POSITION[::1], POSITION[::1])", POSITION=POSITIONS)
-def _sort_parts(keys, stretches, order, samples):  # type: ignore[no-untyped-def]
+@kernel("void(int64[::1], Segments, POSITION[::1], POSITION[::1])", POSITION=POSITIONS)
+def _sort_parts(keys, segments, order, samples):  # type: ignore[no-untyped-def]
     """Sort the samples of each part by their keys, unless they are sorted in the order already.
 
     Those whose next one has the same key are marked, and the order is sorted alike. Parts are
     small, so Shell's sort is fast enough.
     """
     low = without_marks(order)
-    for t in range(len(stretches.first)):
-        start, n = stretches.first[t], stretches.n_samples[t]
-        end, ahead = start + n, stretches.start[t] - start
+    for t in range(len(segments.first)):
+        start, n = segments.first[t], segments.n_samples[t]
+        end, ahead = start + n, segments.start[t] - start
         if order[ahead + end - 1] & (low + 1):
             continue
         gap = 1
@@ -337,29 +337,29 @@ def _sort_parts(keys, stretches, order, samples):  # type: ignore[no-untyped-def
             samples[k] = sample | (0 if is_last else -2 * (low + 1))
 
 
-# The kernels below write a unit's numbers after each of its samples. The next sample writes to the
-# same place, unless it begins another unit. So no branch depends on where units end, which a
+# The kernels below write a cell's numbers after each of its samples. The next sample writes to the
+# same place, unless it begins another cell. So no branch depends on where cells end, which a
 # processor could not predict. With unsigned indices Numba needs no check for negative ones.
 
 
-@inner("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
-def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
-    """Find where the units of a stretch begin and end."""
-    start, count, position = stretches.start[t], stretches.n_samples[t], stretches.position[t]
-    u, begin = np.uint64(stretches.first[t]), 0
+@inner("void(POSITION[::1], Segments, int64, _Cells)", POSITION=POSITIONS)
+def _find_cells(order, segments, t, cells):  # type: ignore[no-untyped-def]
+    """Find where the cells of a segment begin and end."""
+    start, count, position = segments.start[t], segments.n_samples[t], segments.position[t]
+    u, begin = np.uint64(segments.first[t]), 0
     for k in range(count):
         is_last = order[np.uint64(start + k)] >= 0
-        units.begin[u] = start + begin
-        units.last[u] = position + k
-        units.is_open[u] = np.uint8(units.are_parts) & np.uint8(k > begin)
+        cells.begin[u] = start + begin
+        cells.last[u] = position + k
+        cells.is_open[u] = np.uint8(cells.are_parts) & np.uint8(k > begin)
         u += np.uint64(is_last)
         begin = k + 1 if is_last else begin
-    units.n_units[t] = np.int64(u) - stretches.first[t]
+    cells.n_cells[t] = np.int64(u) - segments.first[t]
 
 
 @inner("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
 def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-untyped-def]
-    """Add up the sizes of samples' numbers over the units of an order, by other numbers' signs."""
+    """Add up the sizes of samples' numbers over the cells of an order, by other numbers' signs."""
     low, u, p, n = without_marks(order), np.uint64(0), 0, 0
     for k in range(len(order)):
         i = np.uint64(order[k] & low)
@@ -373,14 +373,14 @@ def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-unt
         u += np.uint64(1 - goes_on)
 
 
-@kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
-def _add_up_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
-    """Add up all terms over the units of stretches `low` to `high`."""
+@kernel("void(POSITION[::1], Terms, Segments, int64, int64, _Cells)", POSITION=POSITIONS)
+def _add_up_terms(order, terms, segments, low, high, cells):  # type: ignore[no-untyped-def]
+    """Add up all terms over the cells of segments `low` to `high`."""
     has_hessians = len(terms.hessian) > 0
     for t in range(low, high):
-        _find_units(order, stretches, t, units)
-        start, u, sums = stretches.start[t], stretches.first[t], units.sums
-        own = order[start : start + stretches.n_samples[t]]
+        _find_cells(order, segments, t, cells)
+        start, u, sums = segments.start[t], segments.first[t], cells.sums
+        own = order[start : start + segments.n_samples[t]]
         for k in range(len(terms.gradient)):
             gradient, plane = terms.gradient[k], 4 * k if has_hessians else 2 * k
             _add_up(own, gradient, gradient, sums[plane, u:], sums[plane + 1, u:])
@@ -390,32 +390,32 @@ def _add_up_terms(order, terms, stretches, low, high, units):  # type: ignore[no
 
 
 @kernel(
-    "void(POSITION[::1], int64[::1], int64, Stretches, int64, int64, _Units)", POSITION=POSITIONS
+    "void(POSITION[::1], int64[::1], int64, Segments, int64, int64, _Cells)", POSITION=POSITIONS
 )
-def _add_up_residuals(order, gradient, unit, stretches, low, high, units):  # type: ignore[no-untyped-def]
+def _add_up_residuals(order, gradient, unit, segments, low, high, cells):  # type: ignore[no-untyped-def]
     """The same for one output whose Hessians are all `unit`."""
     mask = without_marks(order)
     for t in range(low, high):
-        start, count = stretches.start[t], stretches.n_samples[t]
-        own, position = order[start : start + count], stretches.position[t]
-        u, begin, p, n = np.uint64(stretches.first[t]), 0, 0, 0
+        start, count = segments.start[t], segments.n_samples[t]
+        own, position = order[start : start + count], segments.position[t]
+        u, begin, p, n = np.uint64(segments.first[t]), 0, 0, 0
         for k in range(count):
             marked = own[k]
             amount = gradient[np.uint64(marked & mask)]
             p += max(amount, 0)
             n += max(-amount, 0)
             is_last = marked >= 0
-            units.begin[u] = start + begin
-            units.last[u] = position + k
-            units.is_open[u] = np.uint8(units.are_parts) & np.uint8(k > begin)
-            units.sums[0, u], units.sums[1, u] = p, n
-            units.sums[2, u] = unit * (k + 1 - begin)
+            cells.begin[u] = start + begin
+            cells.last[u] = position + k
+            cells.is_open[u] = np.uint8(cells.are_parts) & np.uint8(k > begin)
+            cells.sums[0, u], cells.sums[1, u] = p, n
+            cells.sums[2, u] = unit * (k + 1 - begin)
             goes_on = np.int64(marked < 0)
             p &= -goes_on
             n &= -goes_on
             u += np.uint64(is_last)
             begin = k + 1 if is_last else begin
-        units.n_units[t] = np.int64(u) - stretches.first[t]
+        cells.n_cells[t] = np.int64(u) - segments.first[t]
 
 
 @inner("void(POSITION[::1], SoftmaxRows, float64[::1], Tile)", POSITION=POSITIONS)
@@ -435,8 +435,8 @@ def _gather(order, rows, probabilities, tile):  # type: ignore[no-untyped-def]
 
 
 @group
-class _UnitRows(NamedTuple):
-    """The sums over up to `TILE` units, with a row for each.
+class _CellRows(NamedTuple):
+    """The sums over up to `TILE` cells, with a row for each.
 
     Attributes
     ----------
@@ -450,9 +450,9 @@ class _UnitRows(NamedTuple):
     positive: Integers
 
 
-@inner("void(_UnitRows, SoftmaxRows, int64[:, ::1], int64, int64)")
-def _write_units(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
-    """Write the sums over the `count` units from `u` on, one plane after the other."""
+@inner("void(_CellRows, SoftmaxRows, int64[:, ::1], int64, int64)")
+def _write_cells(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
+    """Write the sums over the `count` cells from `u` on, one plane after the other."""
     width, beside = np.uint64(rows.width), np.uint64(2 * rows.n_outputs)
     for k in range(rows.n_outputs):
         gradient, hessian, positive = own.gradient[k:], own.hessian[k:], own.positive[2 * k :]
@@ -467,13 +467,13 @@ def _write_units(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
 
 
 @inner(
-    "void(POSITION[::1], SoftmaxRows, Tile, _UnitRows, int64[:, ::1], int64)", POSITION=POSITIONS
+    "void(POSITION[::1], SoftmaxRows, Tile, _CellRows, int64[:, ::1], int64)", POSITION=POSITIONS
 )
-def _add_up_rows(order, rows, tile, own, sums, first_unit):  # type: ignore[no-untyped-def]
-    """Add up the integers of the samples of a stretch over its units."""
+def _add_up_rows(order, rows, tile, own, sums, first_cell):  # type: ignore[no-untyped-def]
+    """Add up the integers of the samples of a segment over its cells."""
     mask, width, beside = without_marks(order), rows.width, 2 * rows.n_outputs
     probabilities = np.empty(TILE * width)
-    u, written = 0, first_unit
+    u, written = 0, first_cell
     own.gradient[:], own.hessian[:], own.positive[:] = 0, 0, 0
     for start in range(0, len(order), TILE):
         here = order[start : start + TILE]
@@ -487,23 +487,23 @@ def _add_up_rows(order, rows, tile, own, sums, first_unit):  # type: ignore[no-u
             own.positive[at + np.uint64(1)] += tile.hessian[place]
             u += np.int64(here[t] >= 0)
             if u == TILE:
-                _write_units(own, rows, sums, written, u)
+                _write_cells(own, rows, sums, written, u)
                 own.gradient[:], own.hessian[:], own.positive[:] = 0, 0, 0
                 written += u
                 u = 0
-    _write_units(own, rows, sums, written, u)
+    _write_cells(own, rows, sums, written, u)
 
 
-@kernel("void(POSITION[::1], SoftmaxRows, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
-def _add_up_softmax(order, rows, stretches, low, high, units):  # type: ignore[no-untyped-def]
+@kernel("void(POSITION[::1], SoftmaxRows, Segments, int64, int64, _Cells)", POSITION=POSITIONS)
+def _add_up_softmax(order, rows, segments, low, high, cells):  # type: ignore[no-untyped-def]
     """The same as `_add_up_terms`, with all outputs of a sample at once."""
     tile, size = new_tile(rows), TILE + 1
-    own = _UnitRows(
+    own = _CellRows(
         np.empty(size * rows.width, dtype=np.int64), np.empty(size * rows.width, dtype=np.int64),
         np.empty(size * 2 * rows.n_outputs, dtype=np.int64),
     )  # fmt: skip
     for t in range(low, high):
-        _find_units(order, stretches, t, units)
-        start = stretches.start[t]
-        here = order[start : start + stretches.n_samples[t]]
-        _add_up_rows(here, rows, tile, own, units.sums, stretches.first[t])
+        _find_cells(order, segments, t, cells)
+        start = segments.start[t]
+        here = order[start : start + segments.n_samples[t]]
+        _add_up_rows(here, rows, tile, own, cells.sums, segments.first[t])

@@ -1,7 +1,7 @@
-"""The best cut between units, and bounds for the cuts inside them, for each kind of votes.
+"""The best cut between cells, and bounds for the cuts inside them, for each kind of votes.
 
-The left sums of a cut are those before the stretch plus those of the units up to it. Inside a unit
-they lie between those at its edges: the positive sum has grown by a share of the unit's positive
+The left sums of a cut are those before the segment plus those of the cells up to it. Inside a cell
+they lie between those at its edges: the positive sum has grown by a share of the cell's positive
 sum, from 0 to 1, and the negative one by another share. So the two sums lie in a rectangle. If it
 is known how far one share may be ahead of the other, they lie in a band around its diagonal.
 Agreements are linear in the sums. The scores of real and of Newton votes are convex (sqrt is
@@ -9,16 +9,16 @@ concave, x**2 / y is convex for y > 0), and a convex function is largest at a co
 Vandenberghe 2004, section 3.1]. So the corners of the band bound every cut inside, output by
 output. Bounds computed in floating point are rounded outwards by far more than their error.
 
-The end of a stretch is no cut here: it is the edge of a larger unit, or comes after all values.
+The end of a segment is no cut here: it is the edge of a larger cell, or comes after all values.
 
 Where sums are estimates, the scores at edges are replaced by the most that they may be, and a
-unit's bound holds for the cut at its right edge, too. The errors of bins add up, so the error of a
-left sum grows from the left edge of a unit to its right edge: inside the unit it is no larger than
+cell's bound holds for the cut at its right edge, too. The errors of bins add up, so the error of a
+left sum grows from the left edge of a cell to its right edge: inside the cell it is no larger than
 at the right edge. Likewise the error of a right sum is no larger than at the left edge. If the
-array `edge` is not empty, the most that the score at each unit's right edge may be is written to
+array `edge` is not empty, the most that the score at each cell's right edge may be is written to
 it.
 
-A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a unit,
+A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a cell,
 only the allowed part of the band counts (`monotone_bounds`).
 """
 
@@ -31,7 +31,7 @@ import numpy as np
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.split.monotone_bounds import (
     GradientSums,
-    LimitedStretch,
+    LimitedSegment,
     direction_of,
     limit_newton,
     limit_real,
@@ -44,6 +44,7 @@ from gpustump.engines.cpu.split.part_bounds import (
     reach,
     rounded_up,
 )
+from gpustump.engines.cpu.split.slices import Outside, Slices  # noqa: F401  # named by signatures
 from gpustump.engines.integer_weights import TOP
 
 NO_AGREEMENT = -1
@@ -58,18 +59,18 @@ _EVALUATED = "Slices, Outside, Rules, int64, int64"
 
 @group
 class Agreed(NamedTuple):
-    """The best cut between units, by agreement; `unit` is -1 if there is none.
+    """The best cut between cells, by agreement; `cell` is -1 if there is none.
 
     Attributes
     ----------
     score : int
-    stretch, unit : int
-        The cut is at the right edge of this unit.
+    segment, cell : int
+        The cut is at the right edge of this cell.
     """
 
     score: int
-    stretch: int
-    unit: int
+    segment: int
+    cell: int
 
 
 @group
@@ -77,20 +78,20 @@ class Scored(NamedTuple):
     """The same for real and Newton votes."""
 
     score: float
-    stretch: int
-    unit: int
+    segment: int
+    cell: int
 
 
 @inner("boolean(Slices, int64, int64, int64, int64)")
-def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-untyped-def]
+def _is_earlier(slices, segment, cell, other, other_cell):  # type: ignore[no-untyped-def]
     """Whether the first of two cuts of equal scores wins, in the order of `contract.Cut`."""
-    one, two = slices.feature[stretch], slices.feature[other]
-    return one < two or (one == two and slices.last[unit] < slices.last[other_unit])
+    one, two = slices.feature[segment], slices.feature[other]
+    return one < two or (one == two and slices.last[cell] < slices.last[other_cell])
 
 
 @inner("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
 def _skew_of(slices, output, start, count, by_positive, by_negative):  # type: ignore[no-untyped-def]
-    """How far one share may be ahead of the other, unit by unit: by 1 if nothing is known."""
+    """How far one share may be ahead of the other, cell by cell: by 1 if nothing is known."""
     for i in range(count):
         by_positive[i], by_negative[i] = 1.0, 1.0
     if len(slices.skew) > 0:
@@ -101,16 +102,16 @@ def _skew_of(slices, output, start, count, by_positive, by_negative):  # type: i
 
 @inner("int64(Slices, int64, int64)")
 def _room(slices, low, high):  # type: ignore[no-untyped-def]
-    """The largest number of units in one of the stretches `low` to `high`."""
+    """The largest number of cells in one of the segments `low` to `high`."""
     most = 0
     for t in range(low, high):
-        most = max(most, slices.n_units[t])
+        most = max(most, slices.n_cells[t])
     return most
 
 
 @inner("void(int64[::1], int64, int64, int64[::1])")
 def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
-    """Write the sums at the edges of units to `total`; `left` is that at the first edge."""
+    """Write the sums at the edges of cells to `total`; `left` is that at the first edge."""
     total[0] = left
     for i in range(len(total) - 1):
         total[i + 1] = total[i] + sums[start + i]
@@ -118,10 +119,10 @@ def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
 
 @inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
 def _add_off(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
-    """Add how far the sums left and right of each edge of a stretch are off, edge by edge."""
+    """Add how far the sums left and right of each edge of a segment are off, edge by edge."""
     if len(outside.left_off) == 0:
         return
-    start, count = slices.first[t], slices.n_units[t]
+    start, count = slices.first[t], slices.n_cells[t]
     before, behind = outside.left_off[plane, t], outside.right_off[plane, t]
     left[0] += before
     right[count] += behind
@@ -144,14 +145,14 @@ def evaluate_discrete(slices, outside, rules, low, high, bound, edge):  # type: 
 
     The left side has the sign -1 where a constraint is 1, and the other way round.
     """
-    best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
+    best, best_segment, best_cell = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
     is_exact = len(outside.left_off) == 0
     room = _room(slices, low, high)
     by_positive, by_negative = np.empty(room), np.empty(room)
     left_off, right_off = np.zeros(room + 1), np.zeros(room + 1)
     for t in range(low, high):
-        start, count = slices.first[t], slices.n_units[t]
+        start, count = slices.first[t], slices.n_cells[t]
         score = np.zeros(count, dtype=np.int64)
         bound[start : start + count] = 0
         left_off[:], right_off[:] = 0.0, 0.0
@@ -194,10 +195,10 @@ def evaluate_discrete(slices, outside, rules, low, high, bound, edge):  # type: 
                 bound[u] = NO_AGREEMENT
             if score[i] < best or i + 1 == count or score[i] == NO_AGREEMENT:
                 continue
-            if score[i] == best and not _is_earlier(slices, t, u, best_stretch, best_unit):
+            if score[i] == best and not _is_earlier(slices, t, u, best_segment, best_cell):
                 continue
-            best, best_stretch, best_unit = score[i], t, u
-    return best, best_stretch, best_unit
+            best, best_segment, best_cell = score[i], t, u
+    return best, best_segment, best_cell
 
 
 @inner("float64(float64)")
@@ -207,9 +208,9 @@ def _outwards(score):  # type: ignore[no-untyped-def]
 
 
 @inner("Scored(Slices, boolean, float64[::1], int64, float64[::1], Scored)")
-def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[no-untyped-def]
-    """The better of the best cut so far and those of stretch `t`; widens the bounds."""
-    start, count = slices.first[t], slices.n_units[t]
+def _best_of_segment(slices, is_exact, score, t, bound, best):  # type: ignore[no-untyped-def]
+    """The better of the best cut so far and those of segment `t`; widens the bounds."""
+    start, count = slices.first[t], slices.n_cells[t]
     for i in range(count):
         u = start + i
         at_most = bound[u] if slices.is_open[u] else (NO_SCORE if is_exact else score[i])
@@ -217,7 +218,7 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
         if score[i] < best.score or i + 1 == count or score[i] == NO_SCORE:
             continue
         is_tie = score[i] == best.score
-        if is_tie and not _is_earlier(slices, t, u, best.stretch, best.unit):
+        if is_tie and not _is_earlier(slices, t, u, best.segment, best.cell):
             continue
         best = Scored(score[i], t, u)
     return best
@@ -225,7 +226,7 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
 
 @inner("void(float64[::1], float64[::1], boolean)")
 def _add_output(score, at_edge, is_first):  # type: ignore[no-untyped-def]
-    """Add an output's part to the score at the right edge of each unit; the first one sets it."""
+    """Add an output's part to the score at the right edge of each cell; the first one sets it."""
     for i in range(len(score)):
         score[i] = at_edge[i + 1] if is_first else score[i] + at_edge[i + 1]
 
@@ -243,7 +244,7 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
     p_off, n_off = np.zeros(room + 1), np.zeros(room + 1)
     rest_p_off, rest_n_off = np.zeros(room + 1), np.zeros(room + 1)
     for t in range(low, high):
-        start, count = slices.first[t], slices.n_units[t]
+        start, count = slices.first[t], slices.n_cells[t]
         own = bound[start : start + count]
         own[:] = 0.0
         for k in range(n_outputs):
@@ -260,7 +261,7 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
                 outside.missing[plane, t], outside.missing[plane + 1, t],
                 _missing_off(outside, plane, t), _missing_off(outside, plane + 1, t),
             )  # fmt: skip
-            # Without branches, the compiler takes several units at a time.
+            # Without branches, the compiler takes several cells at a time.
             for i in range(count + 1):
                 left = -least_root(p[i], n[i], p_off[i], n_off[i])
                 right = least_root(all_p - p[i], all_n - n[i], rest_p_off[i], rest_n_off[i])
@@ -281,7 +282,7 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
                 own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
-                limited = LimitedStretch(
+                limited = LimitedSegment(
                     direction, by_positive, by_negative, missing, p, n, all_p, all_n, p_off, n_off,
                     rest_p_off, rest_n_off, is_exact,
                 )  # fmt: skip
@@ -290,8 +291,8 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
         if len(edge) > 0:
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
-        best = _best_of_stretch(slices, is_exact, score, t, bound, best)
-    return best.score, best.stretch, best.unit
+        best = _best_of_segment(slices, is_exact, score, t, bound, best)
+    return best.score, best.segment, best.cell
 
 
 @inner("int64(int64[:, ::1], int64, int64)")
@@ -307,13 +308,13 @@ def _hessian(sums, plane, t):  # type: ignore[no-untyped-def]
 
 
 # The corners of Newton votes are computed in many short loops, each of which reads and writes few
-# arrays. So the compiler takes several units at a time. It does not do so with ten arrays: it must
+# arrays. So the compiler takes several cells at a time. It does not do so with ten arrays: it must
 # check before the loop that none that is written overlaps another one, and makes few such checks.
 
 
 @inner("void(int64[::1], int64[::1], int64, int64, int64[::1])")
 def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def]
-    """Write the sums of one + sign * other at the edges of units to `total`."""
+    """Write the sums of one + sign * other at the edges of cells to `total`."""
     total[0] = left
     for i in range(len(one)):
         total[i + 1] = total[i] + one[i] + sign * other[i]
@@ -322,8 +323,8 @@ def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def
 @inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
 def _set_off_of_both(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Set how far the sums of a plane and the next one are off, together, left and right of each
-    edge of a stretch."""
-    start, count = slices.first[t], slices.n_units[t]
+    edge of a segment."""
+    start, count = slices.first[t], slices.n_cells[t]
     before = outside.left_off[plane, t] + outside.left_off[plane + 1, t]
     behind = outside.right_off[plane, t] + outside.right_off[plane + 1, t]
     left[0], right[count] = before, behind
@@ -340,7 +341,7 @@ def _set_off_of_both(slices, outside, plane, t, left, right):  # type: ignore[no
 
 @inner("void(float64[::1], float64[::1], int64[::1], int64[::1], int64[::1])")
 def _set_reach(by_first, by_second, gradient, hessian, found):  # type: ignore[no-untyped-def]
-    """Write how far the signed sum inside each unit may be above its value at the left edge.
+    """Write how far the signed sum inside each cell may be above its value at the left edge.
 
     With the numbers of both labels exchanged, how far it may be below. See `part_bounds.reach`.
     """
@@ -375,7 +376,7 @@ def _keep_larger(left, right, few, rest, many, others):  # type: ignore[no-untyp
 
 @group
 class _Corners(NamedTuple):
-    """Room for the numbers of each unit, (n_units,).
+    """Room for the numbers of each cell, (n_cells,).
 
     Attributes
     ----------
@@ -403,15 +404,15 @@ class _Corners(NamedTuple):
 
 @group
 class _Edges(NamedTuple):
-    """Newton votes: an output's sums at the edges of the units of a stretch.
+    """Newton votes: an output's sums at the edges of the cells of a segment.
 
     Attributes
     ----------
-    a, b : ndarray (n_units + 1,) of int64
+    a, b : ndarray (n_cells + 1,) of int64
         The gradients and the Hessians on the left.
     all_a, all_b : int
         Over all samples with a value.
-    a_off, b_off, rest_a_off, rest_b_off : ndarray (n_units + 1,) of float64
+    a_off, b_off, rest_a_off, rest_b_off : ndarray (n_cells + 1,) of float64
         How far the sums on the left and on the right are off.
     """
 
@@ -437,7 +438,7 @@ def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
 
 @inner("void(_Edges, _Corners, Rules)")
 def _set_corners(edges, corners, rules):  # type: ignore[no-untyped-def]
-    """Write the larger gains of the corners of each unit to `highest` and `lowest`.
+    """Write the larger gains of the corners of each cell to `highest` and `lowest`.
 
     A cut inside leaves a sample on either side.
     """
@@ -460,7 +461,7 @@ def _set_corners(edges, corners, rules):  # type: ignore[no-untyped-def]
 
 @inner("float64(_Edges, int64, int64, int64, float64)")
 def _corner_of_band(edges, i, x, y, l2):  # type: ignore[no-untyped-def]
-    """The most that a cut inside unit `i` gains with the sums x and y on its left.
+    """The most that a cut inside cell `i` gains with the sums x and y on its left.
 
     What is left for the other side is computed from integers: as floats, large sums would cancel.
     """
@@ -473,9 +474,9 @@ def _corner_of_band(edges, i, x, y, l2):  # type: ignore[no-untyped-def]
 
 @inner("void(_Edges, float64[::1], Rules, float64[::1], float64[::1])")
 def _keep_within_bands(edges, spread, rules, highest, lowest):  # type: ignore[no-untyped-def]
-    """Lower the gains of corners to those in the band around each unit's diagonal.
+    """Lower the gains of corners to those in the band around each cell's diagonal.
 
-    The sum at a cut is at most its unit's `spread` away from the line between the edges. A cut
+    The sum at a cut is at most its cell's `spread` away from the line between the edges. A cut
     leaves a sample on either side, so the band begins and ends at the smallest Hessian.
     """
     a, b, least, l2 = edges.a, edges.b, rules.least, rules.l2
@@ -497,7 +498,7 @@ def _keep_within_bands(edges, spread, rules, highest, lowest):  # type: ignore[n
 
 @inner("float64(_Edges, int64, int64, int64, float64)")
 def _corner_of_amounts(edges, i, p, n, l2):  # type: ignore[no-untyped-def]
-    """The most that a cut inside unit `i` gains with the amounts p and n on its left."""
+    """The most that a cut inside cell `i` gains with the amounts p and n on its left."""
     a, b = p - n, p + n
     left = most_gain(a, b, edges.a_off[i + 1], edges.b_off[i + 1], l2)
     return left + most_gain(
@@ -525,7 +526,7 @@ def _near_nothing(hessian, a_off, b_off, l2):  # type: ignore[no-untyped-def]
 def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, lowest):  # type: ignore[no-untyped-def]
     """Lower the gains of corners to those in the band around the diagonal of both amounts.
 
-    `up` and `down` are the amounts of each unit; see `part_bounds.reach` for the corners.
+    `up` and `down` are the amounts of each cell; see `part_bounds.reach` for the corners.
     """
     for i in range(len(highest)):
         p0, n0 = (edges.b[i] + edges.a[i]) >> 1, (edges.b[i] - edges.a[i]) >> 1
@@ -561,7 +562,7 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
     offs = np.zeros((4, room + 1))
     l2 = rules.l2
     for t in range(low, high):
-        start, count = slices.first[t], slices.n_units[t]
+        start, count = slices.first[t], slices.n_cells[t]
         own = bound[start : start + count]
         own[:] = 0.0
         a, b, at_edge = both[0, : count + 1], both[1, : count + 1], at_edges[: count + 1]
@@ -610,7 +611,7 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
                 own[i] += corner if is_exact else max(corner, at_edge[i + 1])
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
-                limited = LimitedStretch(
+                limited = LimitedSegment(
                     direction, by_positive, by_negative, missing, a, b, all_a, all_b, a_off, b_off,
                     rest_a_off, rest_b_off, is_exact,
                 )  # fmt: skip
@@ -620,5 +621,5 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
         if len(edge) > 0:
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
-        best = _best_of_stretch(slices, is_exact, score, t, bound, best)
-    return best.score, best.stretch, best.unit
+        best = _best_of_segment(slices, is_exact, score, t, bound, best)
+    return best.score, best.segment, best.cell
