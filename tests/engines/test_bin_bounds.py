@@ -101,8 +101,8 @@ class Watched:
                 edge = edge.astype(self._evaluator.dtype)
                 about = (edges.slices, edges.outside, self._team)
                 _, bounds = self._evaluator.evaluate(*about, edge=edge)
-                sums, off = edges.slices.sums.copy(), edges.slices.off.copy()
-                slices = edges.slices._replace(sums=sums, off=off)  # as they are now
+                sums, error = edges.slices.sums.copy(), edges.slices.error.copy()
+                slices = edges.slices._replace(sums=sums, error=error)  # as they are now
                 watched._bounds.append((edges._replace(slices=slices), bounds, edge))
                 self.estimates = True
                 super().search_estimates(edges, renewed, learn)
@@ -179,14 +179,14 @@ class Watched:
         layout = edges.layout
         own, scores, is_cut, missing = in_order
         slots = layout.slots(feature)
-        if len(edges.slices.off):
+        if len(edges.slices.error):
             self.n_estimated += 1
             check_sums(as_in_bins(missing, self.objective), edges, slots.stop, self.objective)
         for slot in range(*slots.indices(len(bounds))):
             start, end = layout.offset[slot], layout.offset[slot + 1]
             cuts = np.flatnonzero(is_cut[start : end - 1])
             assert bool(layout.has_inner_split[slot]) == (len(cuts) > 0)
-            if len(edges.slices.off):
+            if len(edges.slices.error):
                 in_bin = as_in_bins(own[:, start:end], self.objective)
                 check_sums(in_bin.sum(axis=1), edges, slot, self.objective)
                 if end < own.shape[1]:
@@ -225,21 +225,21 @@ def check_spread(inside: np.ndarray, cuts: np.ndarray, spread: float) -> None:
 
 def check_sums(sums: np.ndarray, edges: Edges, slot: int, objective: Objective) -> None:
     """No estimate is off by more than is said."""
-    estimates, off = edges.slices.sums[:, slot], edges.slices.off[:, slot]
+    estimates, error = edges.slices.sums[:, slot], edges.slices.error[:, slot]
     gaps = [int(a) - int(b) for a, b in zip(sums, estimates, strict=True)]
     if objective.loss == "squared":  # see `residual_sums`
         p, n, second, other = gaps
-        assert abs(p - n) <= off[0]
+        assert abs(p - n) <= error[0]
         assert second + other == 0
     elif objective.gain == "newton" and objective.n_outputs > 1:  # see `row_sums`
         for k in range(0, len(sums), 4):
-            (p, n, *seconds), by = gaps[k : k + 4], off[k : k + 4].tolist()
+            (p, n, *seconds), by = gaps[k : k + 4], error[k : k + 4].tolist()
             assert p <= 0
             assert n <= by[0]
             assert abs(p - n) <= by[0]
             assert abs(sum(seconds)) <= by[2]
     else:
-        assert all(abs(gap) <= by for gap, by in zip(gaps, off.tolist(), strict=True))
+        assert all(abs(gap) <= by for gap, by in zip(gaps, error.tolist(), strict=True))
 
 
 def hard_case(seed: int, how: str) -> tuple[Case, int]:
@@ -360,10 +360,10 @@ class Cell(NamedTuple):
     def total(self) -> np.ndarray:
         return self.planes.sum(axis=1, keepdims=True)
 
-    def slices(self, inside: np.ndarray, off: np.ndarray, skew: np.ndarray) -> Slices:
+    def slices(self, inside: np.ndarray, error: np.ndarray, skew: np.ndarray) -> Slices:
         one = np.asarray([0])
         last = np.asarray([self.planes.shape[1] - 1])
-        return Slices(one, one, one + 1, inside, off, skew, last, np.ones(1, np.uint8))
+        return Slices(one, one, one + 1, inside, error, skew, last, np.ones(1, np.uint8))
 
     def check(self, slices: Slices, outside: Outside, edge: np.ndarray | None = None) -> None:
         """No cut inside is better than the bound; with `edge`, nor the one behind."""
@@ -406,16 +406,18 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     """Nothing is known of the shares, and each sum is off by as much as it may be, or less."""
     cell = Cell.drawn(name, seed)
     planes, random = cell.planes, cell.random
-    off = random.integers(0, 12, size=(len(planes), 4))
+    error = random.integers(0, 12, size=(len(planes), 4))
     # A part of a bin is exact; a bin is off at least by what rounding makes of each sample.
-    off[:, 3] = 0 if random.random() < 0.5 else off[:, 3] + 4 * planes.shape[1]
-    shape = off.shape if random.random() < 0.5 else ()  # or all in the same direction
-    errors = np.rint(off * random.choice([-1.0, 0.0, 0.5, 1.0], size=shape)).astype(np.int64)
+    error[:, 3] = 0 if random.random() < 0.5 else error[:, 3] + 4 * planes.shape[1]
+    shape = error.shape if random.random() < 0.5 else ()  # or all in the same direction
+    errors = np.rint(error * random.choice([-1.0, 0.0, 0.5, 1.0], size=shape)).astype(np.int64)
     sums = np.concatenate([cell.outside, cell.total], axis=1) + errors
     before, behind, missing, inside = np.split(sums, 4, axis=1)
-    before_off, behind_off, missing_off, inside_off = np.split(off.astype(float), 4, axis=1)
-    around = (before, before + inside + behind, missing, before_off, behind_off, missing_off)
-    slices = cell.slices(inside.copy(), inside_off.copy(), UNKNOWN)
+    before_error, behind_error, missing_error, inside_error = np.split(
+        error.astype(float), 4, axis=1
+    )
+    around = (before, before + inside + behind, missing, before_error, behind_error, missing_error)
+    slices = cell.slices(inside.copy(), inside_error.copy(), UNKNOWN)
     cell.check(slices, Outside(*map(np.ascontiguousarray, around)), edge=np.zeros(1))
 
 
@@ -430,21 +432,21 @@ def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(nam
     planes = 50 * drawn_planes(random, objective)
     n_planes, n_cells = planes.shape
     outside = random.integers(0, 40, size=(n_planes, 3))
-    off = random.integers(0, 40, size=(n_planes, n_cells + 3))
+    error = random.integers(0, 40, size=(n_planes, n_cells + 3))
     way = random.choice([-1, 1], size=n_planes)
     if random.random() < 0.5 and objective.gain == "newton":
         way = np.tile([*random.permutation([-1, 1]), 1, 1], objective.n_outputs)
-    errors = off * way[:, np.newaxis]
+    errors = error * way[:, np.newaxis]
     before, behind, missing = np.split(outside + errors[:, :3], 3, axis=1)
-    before_off, behind_off, missing_off = np.split(off[:, :3].astype(float), 3, axis=1)
+    before_error, behind_error, missing_error = np.split(error[:, :3].astype(float), 3, axis=1)
     inside = np.ascontiguousarray(planes + errors[:, 3:])
     one, is_open = np.asarray([0]), np.zeros(n_cells, np.uint8)
     slices = Slices(
-        one, one, np.asarray([n_cells]), inside, np.ascontiguousarray(off[:, 3:].astype(float)),
+        one, one, np.asarray([n_cells]), inside, np.ascontiguousarray(error[:, 3:].astype(float)),
         UNKNOWN, np.arange(n_cells), is_open,
     )  # fmt: skip
     present = before + inside.sum(axis=1, keepdims=True) + behind
-    sums = (before, present, missing, before_off, behind_off, missing_off)
+    sums = (before, present, missing, before_error, behind_error, missing_error)
     ground = Outside(*map(np.ascontiguousarray, sums))
     evaluator = Evaluator.of(objective)
     edge = np.zeros(n_cells, dtype=evaluator.dtype)
@@ -509,11 +511,11 @@ class Shares:
         votes = ((0.0,), (0.0,), (0.0,))
         step = Step(Split(0, 0.0), votes, (pairs[0], pairs[1], pairs[1]))
         counts = np.asarray([np.count_nonzero(in_first), np.count_nonzero(~in_first), 0])
-        sums, off = self._sums(), np.zeros((2, 2))
+        sums, error = self._sums(), np.zeros((2, 2))
         move = Move.of(step, counts, [[(0, 1)]] * 3, self.objective) if tells else None
         if move is not None:
-            move_slots(sums, off, np.asarray([len(self.labels), 0]), move, np.zeros((2, 2)))
-        self._expected = Expected(sums, off)
+            move_slots(sums, error, np.asarray([len(self.labels), 0]), move, np.zeros((2, 2)))
+        self._expected = Expected(sums, error)
         self.skew.follow(step, None if move is None else counts)
         own = factors[np.where(in_first, 0, 1), (self.labels > 0).astype(int)]
         self.weights = np.maximum(self.weights * own, 2.0**-900)
@@ -582,8 +584,8 @@ def test_changes_in_four_bytes_are_off_by_half_a_unit_at_most(seed):
     )
     round_to_fit(changes, first, *in_kernels)
     for found in (narrowed(changes, first), in_kernels):
-        sums, off = np.zeros_like(changes), np.zeros(changes.shape)
-        add_rounded(*found, np.arange(n_slots), feature, sums, off)
-        assert (np.abs(sums - changes) <= off).all()
+        sums, error = np.zeros_like(changes), np.zeros(changes.shape)
+        add_rounded(*found, np.arange(n_slots), feature, sums, error)
+        assert (np.abs(sums - changes) <= error).all()
         most = np.maximum.reduceat(np.abs(changes), first, axis=1)[:, feature]
-        assert (off <= most * 2.0**-29).all()
+        assert (error <= most * 2.0**-29).all()

@@ -169,7 +169,7 @@ class _Bins:
     """
 
     sums: np.ndarray
-    off: np.ndarray
+    error: np.ndarray
     is_exact = True
 
     def __init__(self, bins: CommonBins, source: ClusterSums) -> None:
@@ -189,17 +189,17 @@ class _Bins:
         self.is_exact = True
         total = np.take(functools.reduce(np.add, sums), self._common.kept, axis=1)
         self.sums = unfolded(total, objective)
-        self.off = np.zeros(self.sums.shape)
+        self.error = np.zeros(self.sums.shape)
 
     def look(self) -> Expected:
         """What the last step would have made of the majority's sums."""
-        return self._expected or Expected(self.sums, self.off)
+        return self._expected or Expected(self.sums, self.error)
 
     def renew(self, features: np.ndarray) -> np.ndarray:
         """Make the sums of some features exact; returns these."""
         slots = np.concatenate([np.r_[self._common.slots_of(own)] for own in features.tolist()])
         self.sums[:, slots] = self._source.sums_of(features)
-        self.off[:, slots] = 0.0
+        self.error[:, slots] = 0.0
         return features
 
     def expect_nothing(self) -> None:
@@ -208,17 +208,17 @@ class _Bins:
 
     def expect(self, move: Move, *, follows: bool) -> None:
         """Note what a step is about to make of the sums; `follows` if they will be estimates."""
-        sums, off = (self.sums, self.off) if follows else (self.sums.copy(), self.off.copy())
-        off_now = np.zeros_like(off)
-        move_slots(sums, off, self._n_inside, move, off_now)
-        self._expected = Expected(sums.copy(), off_now if follows else off)
+        sums, error = (self.sums, self.error) if follows else (self.sums.copy(), self.error.copy())
+        error_now = np.zeros_like(error)
+        move_slots(sums, error, self._n_inside, move, error_now)
+        self._expected = Expected(sums.copy(), error_now if follows else error)
         self.is_exact = False
 
     def _change(self, answers: Sequence[Changes]) -> None:
         """Add what shards say of the minority, which they have rounded to within half a unit."""
-        off = np.zeros(self.off.shape)
+        error = np.zeros(self.error.shape)
         for own in answers:
-            add_rounded(*own, self._common.kept, self._feature, self.sums, off)
-        self.off += off
+            add_rounded(*own, self._common.kept, self._feature, self.sums, error)
+        self.error += error
         assert self._expected is not None  # a step that is followed
-        self._expected.off[:] += off
+        self._expected.error[:] += error

@@ -41,7 +41,7 @@ class AmountSums:
     ----------
     sums : ndarray (4, n_slots) of int64
         As of the last call of `look`.
-    off : ndarray (4, n_slots) of float64
+    error : ndarray (4, n_slots) of float64
         The largest error of each sum.
     is_exact : bool
         Whether all sums are exact.
@@ -58,15 +58,15 @@ class AmountSums:
         fixed.look()
         self.is_exact = True
         self.sums = np.stack([fixed.sums[0]] * 4)
-        self.off = np.zeros(self.sums.shape)
+        self.error = np.zeros(self.sums.shape)
 
     def look(self) -> Expected:
         """Update the sums; returns what they would be if all samples had followed the majority."""
         expected = self._moving.look()
         self._take()
-        sums, off = self.sums.copy(), np.zeros_like(self.off)
-        sums[self._plane :: 2], off[self._plane :: 2] = expected.sums[0], expected.off[0]
-        return Expected(sums, off)
+        sums, error = self.sums.copy(), np.zeros_like(self.error)
+        sums[self._plane :: 2], error[self._plane :: 2] = expected.sums[0], expected.error[0]
+        return Expected(sums, error)
 
     def renew(self, features: np.ndarray) -> np.ndarray:
         """Add up some features anew; returns all features that share their columns, in order."""
@@ -100,7 +100,7 @@ class AmountSums:
 
     def _take(self) -> None:
         moving, plane = self._moving, self._plane
-        self.sums[plane::2], self.off[plane::2] = moving.sums[0], moving.off[0]
+        self.sums[plane::2], self.error[plane::2] = moving.sums[0], moving.error[0]
 
     def _of_weights(self, move: Move) -> Move:
         """The same move for weights that all have the label +1."""

@@ -46,7 +46,7 @@ class HistogramSums(ABC):
     ----------
     sums : ndarray (n_planes, n_slots) of int64
         In the planes of `slices`, as of the last call of `look`.
-    off : ndarray (n_planes, n_slots) of float64
+    error : ndarray (n_planes, n_slots) of float64
         The largest error of each sum.
     is_exact : bool
         Whether all sums are exact.
@@ -58,10 +58,10 @@ class HistogramSums(ABC):
         bundles = table.bundles
         self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
         self.sums = np.zeros((n_planes, len(table.layout.offset)), dtype=np.int64)
-        self.off = np.zeros(self.sums.shape)
+        self.error = np.zeros(self.sums.shape)
         self.is_exact = True
         self._is_behind = True  # whether the histograms are newer than the sums
-        self._expected = Expected(self.sums, self.off)
+        self._expected = Expected(self.sums, self.error)
 
     def look(self) -> Expected:
         """Update the sums; returns what they would be if all samples had followed the majority."""
@@ -77,7 +77,7 @@ class HistogramSums(ABC):
         renewed: np.ndarray = is_chosen[self._column].nonzero()[0]
         self._renew(is_chosen.nonzero()[0], renewed)
         for feature in renewed.tolist():
-            self.off[:, self._slots(feature)] = 0.0
+            self.error[:, self._slots(feature)] = 0.0
         return renewed
 
     def sums_of(self, features: np.ndarray) -> np.ndarray:
@@ -140,11 +140,11 @@ class BinSums(HistogramSums):
 
         `follows` says whether the sums will be estimates.
         """
-        off_now = np.zeros_like(self.off)
-        move_slots(self.sums, self.off, self._n_inside, move, off_now)
-        self._expected = Expected(self.sums, off_now if follows else self.off)
+        error_now = np.zeros_like(self.error)
+        move_slots(self.sums, self.error, self._n_inside, move, error_now)
+        self._expected = Expected(self.sums, error_now if follows else self.error)
         if not follows:
-            self.off = np.zeros_like(self.off)
+            self.error = np.zeros_like(self.error)
 
     def add_up(self, make: Callable[[int, int], None]) -> None:
         """Add up all samples anew.
@@ -156,7 +156,7 @@ class BinSums(HistogramSums):
         """
         self._histograms.add_up(self._terms, make)
         if not self.is_exact:
-            self.off = np.zeros_like(self.off)
+            self.error = np.zeros_like(self.error)
         self.is_exact = self._is_behind = True
 
     def update(self, loss: LossByOutput, step: Step, regions: np.ndarray) -> list[PieceSums]:

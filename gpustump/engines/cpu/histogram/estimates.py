@@ -65,13 +65,13 @@ class Expected(NamedTuple):
     Attributes
     ----------
     sums : ndarray (n_planes, n_slots) of int64
-    off : ndarray (n_planes, n_slots) of float64
+    error : ndarray (n_planes, n_slots) of float64
         The true sums after the step, less `sums`, measure what the minority gains. This is the
         largest error of that measure.
     """
 
     sums: np.ndarray
-    off: np.ndarray
+    error: np.ndarray
 
 
 @group
@@ -205,7 +205,7 @@ def round_to_fit(changes, first, numbers, shift):  # type: ignore[no-untyped-def
     "void(Array(int32, 2, 'C', readonly=True), Array(uint8, 2, 'C', readonly=True), int64[::1],"
     " int64[::1], int64[:, ::1], float64[:, ::1])"
 )
-def add_rounded(numbers, shift, place, feature, sums, off):  # type: ignore[no-untyped-def]
+def add_rounded(numbers, shift, place, feature, sums, error):  # type: ignore[no-untyped-def]
     """Add numbers in units of 2**shift, rounded to within half of one, to the sums over slots.
 
     `place` says where among the numbers that of each slot is, `feature` whose shift it has.
@@ -214,7 +214,7 @@ def add_rounded(numbers, shift, place, feature, sums, off):  # type: ignore[no-u
         for s in range(len(place)):
             by = np.int64(shift[plane, feature[s]])
             sums[plane, s] += np.int64(numbers[plane, place[s]]) << by
-            off[plane, s] += float((1 << by) >> 1)
+            error[plane, s] += float((1 << by) >> 1)
 
 
 @inner("float64(float64, float64)")
@@ -228,10 +228,10 @@ def spread(gradient, hessian):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1])")
-def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-def]
+def move_slots(sums, error, n_inside, move, error_now):  # type: ignore[no-untyped-def]
     """Update the sums over slots, in the planes of `slices`, and their largest errors.
 
-    `off_now` is set to the error of this move alone, for the gradients.
+    `error_now` is set to the error of this move alone, for the gradients.
     """
     n_planes = len(move.factor)
     has_hessians = len(sums) > n_planes
@@ -240,30 +240,30 @@ def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-d
     for plane in range(n_planes):
         by, more, bend = move.factor[plane], move.slope[plane], move.bend[plane]
         if not has_hessians:
-            own, own_off = sums[plane], off[plane]
+            own, own_error = sums[plane], error[plane]
             for s in range(len(n_inside)):
-                before = abs(float(own[s])) + own_off[s]
+                before = abs(float(own[s])) + own_error[s]
                 each = n_inside[s] * (by + 2.0) + before * by * _ROUNDING + _OF_SUM
-                off_now[plane, s] = each * (1.0 + _ROUNDING)
-                own_off[s] = (own_off[s] * by + each) * (1.0 + _ROUNDING)
+                error_now[plane, s] = each * (1.0 + _ROUNDING)
+                own_error[s] = (own_error[s] * by + each) * (1.0 + _ROUNDING)
                 own[s] = np.int64(np.rint(float(own[s]) * by))
             continue
         # With one output: positive and negative gradients, then the Hessians of both.
-        gradient, gradient_off = sums[plane], off[plane]
-        hessian, hessian_off = sums[plane + 2], off[plane + 2]
+        gradient, gradient_error = sums[plane], error[plane]
+        hessian, hessian_error = sums[plane + 2], error[plane + 2]
         size = abs(more)
         for s in range(len(n_inside)):
-            curve = abs(float(hessian[s])) + hessian_off[s]
-            before = abs(float(gradient[s])) + gradient_off[s] + curve
+            curve = abs(float(hessian[s])) + hessian_error[s]
+            before = abs(float(gradient[s])) + gradient_error[s] + curve
             each = n_inside[s] * (4.0 + unit) + before * _ROUNDING + _OF_SUM
             rough = n_inside[s] * rougher_unit
             unknown = spread(float(gradient[s]), float(hessian[s]))
-            unknown += 2.0 * gradient_off[s] + 3.0 * hessian_off[s]
-            off_now[plane, s] = (bend * curve + each) * (1.0 + _ROUNDING)
-            gradient_off[s] += (size * hessian_off[s] + bend * curve + each) * (1.0 + _ROUNDING)
-            hessian_off[s] += size * unknown + (4.0 * bend * curve + each + rough)
-            gradient_off[s] *= 1.0 + _ROUNDING
-            hessian_off[s] *= 1.0 + _ROUNDING
+            unknown += 2.0 * gradient_error[s] + 3.0 * hessian_error[s]
+            error_now[plane, s] = (bend * curve + each) * (1.0 + _ROUNDING)
+            gradient_error[s] += (size * hessian_error[s] + bend * curve + each) * (1.0 + _ROUNDING)
+            hessian_error[s] += size * unknown + (4.0 * bend * curve + each + rough)
+            gradient_error[s] *= 1.0 + _ROUNDING
+            hessian_error[s] *= 1.0 + _ROUNDING
             curve = float(hessian[s])
             bent = curve - spread(float(gradient[s]), curve)
             gradient[s] += np.int64(np.rint(curve * more))

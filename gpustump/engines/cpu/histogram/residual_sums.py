@@ -103,7 +103,7 @@ class ResidualSums(BinSums):
         squares = float(total.error) + len(regions)
         most = float(np.abs(votes - votes[majority]).max())
         _move(
-            self.sums, self.off[0], self.spread, words, self._n_inside, votes[majority], most,
+            self.sums, self.error[0], self.spread, words, self._n_inside, votes[majority], most,
             self._stays_exact, squares,
         )  # fmt: skip
         self.is_exact = self._stays_exact
@@ -209,7 +209,7 @@ def _most_of(hessian, squares, n_inside):  # type: ignore[no-untyped-def]
     "void(int64[:, ::1], float64[::1], float64[::1], int64[:, ::1], int64[::1], float64, float64,"
     " boolean, float64)"
 )
-def _move(sums, off, spread, words, n_inside, vote, most_apart, stays_exact, squares):  # type: ignore[no-untyped-def]
+def _move(sums, error, spread, words, n_inside, vote, most_apart, stays_exact, squares):  # type: ignore[no-untyped-def]
     """Update the sums over slots, and what is known of them, by a step.
 
     Parameters
@@ -217,7 +217,7 @@ def _move(sums, off, spread, words, n_inside, vote, most_apart, stays_exact, squ
     sums : ndarray (n_planes, n_slots) of int64
         The planes of `slices`. The first two differ by the sum of the gradients, and bound how
         far the sum at a cut may be above that at the left edge, and below it.
-    off, spread : ndarray (n_slots,) of float64
+    error, spread : ndarray (n_slots,) of float64
     words : ndarray (2, n_slots) of int64
         What the minority adds: samples that were listed at the front, and at the back.
     n_inside : ndarray (n_slots,) of int64
@@ -240,10 +240,10 @@ def _move(sums, off, spread, words, n_inside, vote, most_apart, stays_exact, squ
             lost = (hessian >> _UNIT_BITS) * units
         else:
             lost = np.int64(np.rint(float(hessian) * vote))
-            error = most + abs(vote) * float(hessian) + grown + fallen
-            error = error * _OF_PRODUCT + _OF_SAMPLE * (n_inside[s] + 1.0)
-            off[s] = (off[s] + error) * (1.0 + _OUTWARDS)
-            moved = moved * (1.0 + _OUTWARDS) + error
+            rounding = most + abs(vote) * float(hessian) + grown + fallen
+            rounding = rounding * _OF_PRODUCT + _OF_SAMPLE * (n_inside[s] + 1.0)
+            error[s] = (error[s] + rounding) * (1.0 + _OUTWARDS)
+            moved = moved * (1.0 + _OUTWARDS) + rounding
         total = sums[0, s] - sums[1, s] + words[0, s] + words[1, s] - lost
         own = spread[s] = (spread[s] + moved) * (1.0 + _OUTWARDS)
         above = min(float(max(total, 0)) + own, most) * (1.0 + _OUTWARDS)

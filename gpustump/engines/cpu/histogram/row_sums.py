@@ -93,7 +93,7 @@ class RowSums(HistogramSums):
         self._most = self._weights_of_classes()
         # An output's first plane says how far P - N may be off, its third one all Hessians.
         by_plane = (HALF_UNITS[0], 0.0, HALF_UNITS[1], 0.0)
-        self._off_of_words = np.multiply.outer(by_plane, samples_of_slots(table))
+        self._error_of_words = np.multiply.outer(by_plane, samples_of_slots(table))
         self._renewed: set[int] = set()
 
     def _weights_of_classes(self) -> np.ndarray:
@@ -124,18 +124,18 @@ class RowSums(HistogramSums):
         are_good = len(self._renewed) <= _FEW * self._table.n_features
         if are_good and self._table.n_samples <= _MOST_SAMPLES:
             self._add_words(make)
-            off = self.off.reshape(self._rows.n_outputs, 4, -1)
+            error = self.error.reshape(self._rows.n_outputs, 4, -1)
             if self.is_exact:
-                off[:] = self._off_of_words
+                error[:] = self._error_of_words
             for feature in self._renewed:  # the others are off by as much as before
                 own = self._slots(feature)
-                off[:, :, own] = self._off_of_words[:, own]
+                error[:, :, own] = self._error_of_words[:, own]
             self.is_exact = False
         else:
             team, n_columns = self._table.team, self._table.columns.n_columns
             team.each(lambda piece: make(*piece), pieces_of(self._rows.n_samples, team))
             self._add_exactly(np.arange(n_columns))
-            self.off[:] = 0.0
+            self.error[:] = 0.0
             self.is_exact = True
         self._is_behind = True
         self._renewed.clear()

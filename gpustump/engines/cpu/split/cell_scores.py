@@ -118,25 +118,25 @@ def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
 
 
 @inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
-def _add_off(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
+def _add_error(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Add how far the sums left and right of each edge of a segment are off, edge by edge."""
-    if len(outside.left_off) == 0:
+    if len(outside.left_error) == 0:
         return
     start, count = slices.first[t], slices.n_cells[t]
-    before, behind = outside.left_off[plane, t], outside.right_off[plane, t]
+    before, behind = outside.left_error[plane, t], outside.right_error[plane, t]
     left[0] += before
     right[count] += behind
     for i in range(count):
-        if len(slices.off) > 0:
-            before += slices.off[plane, start + i]
-            behind += slices.off[plane, start + count - 1 - i]
+        if len(slices.error) > 0:
+            before += slices.error[plane, start + i]
+            behind += slices.error[plane, start + count - 1 - i]
         left[i + 1] += before
         right[count - 1 - i] += behind
 
 
 @inner("float64(Outside, int64, int64)")
-def _missing_off(outside, plane, t):  # type: ignore[no-untyped-def]
-    return outside.missing_off[plane, t] if len(outside.missing_off) > 0 else 0.0
+def _missing_error(outside, plane, t):  # type: ignore[no-untyped-def]
+    return outside.missing_error[plane, t] if len(outside.missing_error) > 0 else 0.0
 
 
 @kernel(f"UniTuple(int64, 3)({_EVALUATED}, int64[::1], int64[::1])")
@@ -147,21 +147,21 @@ def evaluate_discrete(slices, outside, rules, low, high, bound, edge):  # type: 
     """
     best, best_segment, best_cell = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
-    is_exact = len(outside.left_off) == 0
+    is_exact = len(outside.left_error) == 0
     room = _room(slices, low, high)
     by_positive, by_negative = np.empty(room), np.empty(room)
-    left_off, right_off = np.zeros(room + 1), np.zeros(room + 1)
+    left_error, right_error = np.zeros(room + 1), np.zeros(room + 1)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_cells[t]
         score = np.zeros(count, dtype=np.int64)
         bound[start : start + count] = 0
-        left_off[:], right_off[:] = 0.0, 0.0
-        missing_off = 0.0
+        left_error[:], right_error[:] = 0.0, 0.0
+        missing_error = 0.0
         direction = direction_of(rules, slices.feature[t])  # 0 unless sums are exact
         for k in range(n_outputs):
             for plane in (2 * k, 2 * k + 1):
-                _add_off(slices, outside, plane, t, left_off, right_off)
-                missing_off += _missing_off(outside, plane, t)
+                _add_error(slices, outside, plane, t, left_error, right_error)
+                missing_error += _missing_error(outside, plane, t)
             _skew_of(slices, k, start, count, by_positive, by_negative)
             positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
             present = outside.present[2 * k, t] - outside.present[2 * k + 1, t]
@@ -187,10 +187,10 @@ def evaluate_discrete(slices, outside, rules, low, high, bound, edge):  # type: 
             u = start + i
             if not is_exact:
                 at_most = max(score[i], bound[u])
-                off = left_off[i + 1] + right_off[i] + missing_off
-                bound[u] = min(float(TOP), (float(at_most) + off) * (1.0 + OUTWARDS))
+                error = left_error[i + 1] + right_error[i] + missing_error
+                bound[u] = min(float(TOP), (float(at_most) + error) * (1.0 + OUTWARDS))
                 if len(edge) > 0:
-                    edge[u] = min(float(TOP), (float(score[i]) + off) * (1.0 + OUTWARDS))
+                    edge[u] = min(float(TOP), (float(score[i]) + error) * (1.0 + OUTWARDS))
             elif not slices.is_open[u]:
                 bound[u] = NO_AGREEMENT
             if score[i] < best or i + 1 == count or score[i] == NO_AGREEMENT:
@@ -236,13 +236,13 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
     """Real votes."""
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 2
-    is_exact = len(outside.left_off) == 0
+    is_exact = len(outside.left_error) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     p, n = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
     at_edge = np.empty(room + 1)
-    p_off, n_off = np.zeros(room + 1), np.zeros(room + 1)
-    rest_p_off, rest_n_off = np.zeros(room + 1), np.zeros(room + 1)
+    p_error, n_error = np.zeros(room + 1), np.zeros(room + 1)
+    rest_p_error, rest_n_error = np.zeros(room + 1), np.zeros(room + 1)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_cells[t]
         own = bound[start : start + count]
@@ -253,18 +253,18 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
             _running(slices.sums[plane], start, outside.left[plane, t], p[: count + 1])
             _running(slices.sums[plane + 1], start, outside.left[plane + 1, t], n[: count + 1])
             if not is_exact:
-                p_off[:], n_off[:], rest_p_off[:], rest_n_off[:] = 0.0, 0.0, 0.0, 0.0
-                _add_off(slices, outside, plane, t, p_off, rest_p_off)
-                _add_off(slices, outside, plane + 1, t, n_off, rest_n_off)
+                p_error[:], n_error[:], rest_p_error[:], rest_n_error[:] = 0.0, 0.0, 0.0, 0.0
+                _add_error(slices, outside, plane, t, p_error, rest_p_error)
+                _add_error(slices, outside, plane + 1, t, n_error, rest_n_error)
             all_p, all_n = outside.present[plane, t], outside.present[plane + 1, t]
             missing = -least_root(
                 outside.missing[plane, t], outside.missing[plane + 1, t],
-                _missing_off(outside, plane, t), _missing_off(outside, plane + 1, t),
+                _missing_error(outside, plane, t), _missing_error(outside, plane + 1, t),
             )  # fmt: skip
             # Without branches, the compiler takes several cells at a time.
             for i in range(count + 1):
-                left = -least_root(p[i], n[i], p_off[i], n_off[i])
-                right = least_root(all_p - p[i], all_n - n[i], rest_p_off[i], rest_n_off[i])
+                left = -least_root(p[i], n[i], p_error[i], n_error[i])
+                right = least_root(all_p - p[i], all_n - n[i], rest_p_error[i], rest_n_error[i])
                 at_edge[i] = left - right + missing
             for i in range(count):
                 p0, p9, n0, n9 = p[i], p[i + 1], n[i], n[i + 1]
@@ -273,7 +273,7 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
                 p2, n2 = p9, n9 - rounded_up(by_positive[i], more_n)
                 p3, n3 = p0, n0 + rounded_up(by_negative[i], more_n)
                 p4, n4 = p9 - rounded_up(by_negative[i], more_p), n9
-                pl, nl, pr, nr = p_off[i + 1], n_off[i + 1], rest_p_off[i], rest_n_off[i]
+                pl, nl, pr, nr = p_error[i + 1], n_error[i + 1], rest_p_error[i], rest_n_error[i]
                 one = least_root(p1, n1, pl, nl) + least_root(all_p - p1, all_n - n1, pr, nr)
                 two = least_root(p2, n2, pl, nl) + least_root(all_p - p2, all_n - n2, pr, nr)
                 three = least_root(p3, n3, pl, nl) + least_root(all_p - p3, all_n - n3, pr, nr)
@@ -283,8 +283,8 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
                 limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, p, n, all_p, all_n, p_off, n_off,
-                    rest_p_off, rest_n_off, is_exact,
+                    direction, by_positive, by_negative, missing, p, n, all_p, all_n, p_error, n_error,
+                    rest_p_error, rest_n_error, is_exact,
                 )  # fmt: skip
                 limit_real(limited, rules.smoothing, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
@@ -321,17 +321,17 @@ def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def
 
 
 @inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
-def _set_off_of_both(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
+def _set_error_of_both(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Set how far the sums of a plane and the next one are off, together, left and right of each
     edge of a segment."""
     start, count = slices.first[t], slices.n_cells[t]
-    before = outside.left_off[plane, t] + outside.left_off[plane + 1, t]
-    behind = outside.right_off[plane, t] + outside.right_off[plane + 1, t]
+    before = outside.left_error[plane, t] + outside.left_error[plane + 1, t]
+    behind = outside.right_error[plane, t] + outside.right_error[plane + 1, t]
     left[0], right[count] = before, behind
-    if len(slices.off) == 0:
+    if len(slices.error) == 0:
         left[1 : count + 1], right[:count] = before, behind
         return
-    one, other = slices.off[plane, start:], slices.off[plane + 1, start:]
+    one, other = slices.error[plane, start:], slices.error[plane + 1, start:]
     for i in range(count):
         last = count - 1 - i
         before += one[i] + other[i]
@@ -351,18 +351,18 @@ def _set_reach(by_first, by_second, gradient, hessian, found):  # type: ignore[n
 
 
 @inner("void(int64, int64[::1], int64[::1], int64, float64[::1], float64[::1])")
-def _set_squares(total, left, by, sign, off, found):  # type: ignore[no-untyped-def]
+def _set_squares(total, left, by, sign, error, found):  # type: ignore[no-untyped-def]
     """Write the square of the most that abs(total - (left + sign * by)) may be."""
     for i in range(len(found)):
-        most = float(abs(total - (left[i] + sign * by[i]))) + off[i]
+        most = float(abs(total - (left[i] + sign * by[i]))) + error[i]
         found[i] = most * most
 
 
 @inner("void(int64, int64, int64[::1], int64, float64[::1], float64, float64[::1])")
-def _set_inverses(total, sign, left, more, off, l2, found):  # type: ignore[no-untyped-def]
+def _set_inverses(total, sign, left, more, error, l2, found):  # type: ignore[no-untyped-def]
     """Write one over the least that total + sign * (left + more) + l2 may be, but at least 1."""
     for i in range(len(found)):
-        least = float(total + sign * (left[i] + more)) - off[i] + l2
+        least = float(total + sign * (left[i] + more)) - error[i] + l2
         found[i] = 1.0 / max(least, 1.0)
 
 
@@ -412,7 +412,7 @@ class _Edges(NamedTuple):
         The gradients and the Hessians on the left.
     all_a, all_b : int
         Over all samples with a value.
-    a_off, b_off, rest_a_off, rest_b_off : ndarray (n_cells + 1,) of float64
+    a_error, b_error, rest_a_error, rest_b_error : ndarray (n_cells + 1,) of float64
         How far the sums on the left and on the right are off.
     """
 
@@ -420,19 +420,19 @@ class _Edges(NamedTuple):
     b: Integers
     all_a: int
     all_b: int
-    a_off: Floats
-    b_off: Floats
-    rest_a_off: Floats
-    rest_b_off: Floats
+    a_error: Floats
+    b_error: Floats
+    rest_a_error: Floats
+    rest_b_error: Floats
 
 
 @inner("void(_Edges, float64, float64, float64[::1])")
 def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
     """Write an output's part of the score at each edge, or the most that it may be."""
-    a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off = edges
+    a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error = edges
     for i in range(len(at_edge)):
-        left = most_gain(a[i], b[i], a_off[i], b_off[i], l2)
-        right = most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
+        left = most_gain(a[i], b[i], a_error[i], b_error[i], l2)
+        right = most_gain(all_a - a[i], all_b - b[i], rest_a_error[i], rest_b_error[i], l2)
         at_edge[i] = left + right + missing
 
 
@@ -443,10 +443,10 @@ def _set_corners(edges, corners, rules):  # type: ignore[no-untyped-def]
     A cut inside leaves a sample on either side.
     """
     l2, least = rules.l2, rules.least
-    a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off = edges
+    a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error = edges
     above, below, highest, rest_highest, lowest, rest_lowest, few, rest, many, others = corners
     n = len(highest)
-    al, bl, ar, br = a_off[1 : n + 1], b_off[1 : n + 1], rest_a_off[:n], rest_b_off[:n]
+    al, bl, ar, br = a_error[1 : n + 1], b_error[1 : n + 1], rest_a_error[:n], rest_b_error[:n]
     _set_squares(0, a[:n], above, 1, al, highest)
     _set_squares(all_a, a[:n], above, 1, ar, rest_highest)
     _set_squares(0, a[:n], below, -1, al, lowest)
@@ -465,10 +465,10 @@ def _corner_of_band(edges, i, x, y, l2):  # type: ignore[no-untyped-def]
 
     What is left for the other side is computed from integers: as floats, large sums would cancel.
     """
-    left = float(abs(x)) + edges.a_off[i + 1]
-    right = float(abs(edges.all_a - x)) + edges.rest_a_off[i]
-    few = max(float(y) - edges.b_off[i + 1] + l2, 1.0)
-    rest = max(float(edges.all_b - y) - edges.rest_b_off[i] + l2, 1.0)
+    left = float(abs(x)) + edges.a_error[i + 1]
+    right = float(abs(edges.all_a - x)) + edges.rest_a_error[i]
+    few = max(float(y) - edges.b_error[i + 1] + l2, 1.0)
+    rest = max(float(edges.all_b - y) - edges.rest_b_error[i] + l2, 1.0)
     return left * left / few + right * right / rest
 
 
@@ -500,22 +500,22 @@ def _keep_within_bands(edges, spread, rules, highest, lowest):  # type: ignore[n
 def _corner_of_amounts(edges, i, p, n, l2):  # type: ignore[no-untyped-def]
     """The most that a cut inside cell `i` gains with the amounts p and n on its left."""
     a, b = p - n, p + n
-    left = most_gain(a, b, edges.a_off[i + 1], edges.b_off[i + 1], l2)
+    left = most_gain(a, b, edges.a_error[i + 1], edges.b_error[i + 1], l2)
     return left + most_gain(
-        edges.all_a - a, edges.all_b - b, edges.rest_a_off[i], edges.rest_b_off[i], l2
+        edges.all_a - a, edges.all_b - b, edges.rest_a_error[i], edges.rest_b_error[i], l2
     )
 
 
 @inner("float64(int64, float64, float64, float64)")
-def _near_nothing(hessian, a_off, b_off, l2):  # type: ignore[no-untyped-def]
+def _near_nothing(hessian, a_error, b_error, l2):  # type: ignore[no-untyped-def]
     """What the gain of amounts may be above its values at the corners of a band.
 
     It is convex but for its least divisor, 1. There abs(a) is at most the sum of both amounts, that
     is 1 and the error of the divisor; an estimate of an amount may be below 0 by that error.
     """
-    if float(hessian) - b_off + l2 >= 1.0:
+    if float(hessian) - b_error + l2 >= 1.0:
         return 0.0
-    most = 1.0 + a_off + 3.0 * b_off
+    most = 1.0 + a_error + 3.0 * b_error
     return most * most
 
 
@@ -541,9 +541,9 @@ def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, 
         five = _corner_of_amounts(edges, i, p0, n0, l2)
         six = _corner_of_amounts(edges, i, p0 + more_p, n0 + more_n, l2)
         most = max(max(max(one, two), max(three, four)), max(five, six))
-        most += _near_nothing(edges.b[i], edges.a_off[i + 1], edges.b_off[i + 1], l2)
+        most += _near_nothing(edges.b[i], edges.a_error[i + 1], edges.b_error[i + 1], l2)
         most += _near_nothing(
-            edges.all_b - edges.b[i + 1], edges.rest_a_off[i], edges.rest_b_off[i], l2
+            edges.all_b - edges.b[i + 1], edges.rest_a_error[i], edges.rest_b_error[i], l2
         )
         most *= 1.0 + OUTWARDS
         highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
@@ -554,7 +554,7 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
     """Newton votes."""
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 4
-    is_exact = len(outside.left_off) == 0
+    is_exact = len(outside.left_error) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     all_integers, all_floats = np.empty((2, room), dtype=np.int64), np.empty((8, room))
@@ -566,8 +566,8 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
         own = bound[start : start + count]
         own[:] = 0.0
         a, b, at_edge = both[0, : count + 1], both[1, : count + 1], at_edges[: count + 1]
-        a_off, b_off = offs[0, : count + 1], offs[1, : count + 1]
-        rest_a_off, rest_b_off = offs[2, : count + 1], offs[3, : count + 1]
+        a_error, b_error = offs[0, : count + 1], offs[1, : count + 1]
+        rest_a_error, rest_b_error = offs[2, : count + 1], offs[3, : count + 1]
         corners = _Corners(
             all_integers[0, :count], all_integers[1, :count], all_floats[0, :count],
             all_floats[1, :count], all_floats[2, :count], all_floats[3, :count],
@@ -583,19 +583,19 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
             other_curve = slices.sums[plane + 3, start : start + count]
             _running_both(up, down, -1, _gradient(outside.left, plane, t), a)
             _running_both(curve, other_curve, 1, _hessian(outside.left, plane, t), b)
-            missing_a_off, missing_b_off = 0.0, 0.0
+            missing_a_error, missing_b_error = 0.0, 0.0
             if not is_exact:
-                _set_off_of_both(slices, outside, plane, t, a_off, rest_a_off)
-                _set_off_of_both(slices, outside, plane + 2, t, b_off, rest_b_off)
+                _set_error_of_both(slices, outside, plane, t, a_error, rest_a_error)
+                _set_error_of_both(slices, outside, plane + 2, t, b_error, rest_b_error)
                 for q in (plane, plane + 1):
-                    missing_a_off += _missing_off(outside, q, t)
-                    missing_b_off += _missing_off(outside, q + 2, t)
+                    missing_a_error += _missing_error(outside, q, t)
+                    missing_b_error += _missing_error(outside, q + 2, t)
             all_a, all_b = _gradient(outside.present, plane, t), _hessian(outside.present, plane, t)
             missing = most_gain(
                 _gradient(outside.missing, plane, t), _hessian(outside.missing, plane, t),
-                missing_a_off, missing_b_off, l2,
+                missing_a_error, missing_b_error, l2,
             )  # fmt: skip
-            edges = _Edges(a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off)
+            edges = _Edges(a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error)
             _set_gains(edges, missing, l2, at_edge)
             _set_reach(by_positive, by_negative, up, down, corners.above)
             _set_reach(by_negative, by_positive, down, up, corners.below)
@@ -612,8 +612,8 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
                 limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, a, b, all_a, all_b, a_off, b_off,
-                    rest_a_off, rest_b_off, is_exact,
+                    direction, by_positive, by_negative, missing, a, b, all_a, all_b, a_error, b_error,
+                    rest_a_error, rest_b_error, is_exact,
                 )  # fmt: skip
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
                 limit_newton(limited, GradientSums(up, down, sizes), rules, at_edge, own)

@@ -158,7 +158,7 @@ def distance(half, x, y):  # type: ignore[no-untyped-def]
 
 
 @inner("float64(HalfPlane, Sizes, Sizes)")
-def slack_of(half, sums, off):  # type: ignore[no-untyped-def]
+def slack_of(half, sums, error):  # type: ignore[no-untyped-def]
     """Up to which distance a cut may be allowed, given the sizes and the errors of its sums.
 
     The levels are in the order of the products x_left * y_right and x_right * y_left, shifts
@@ -166,14 +166,14 @@ def slack_of(half, sums, off):  # type: ignore[no-untyped-def]
     the product of both errors.
     """
     by_rounding = half.size * _ROUNDINGS
-    if off.left_x + off.left_y + off.right_x + off.right_y == 0.0:
+    if error.left_x + error.left_y + error.right_x + error.right_y == 0.0:
         return by_rounding
-    if 2.0 * (off.left_y + off.right_y) >= half.height:
+    if 2.0 * (error.left_y + error.right_y) >= half.height:
         return np.inf
     shift_x, shift_y = half.shift_x, half.shift_y
-    one = (sums.left_x + shift_x) * off.right_y + (sums.right_y + shift_y) * off.left_x
-    two = (sums.right_x + shift_x) * off.left_y + (sums.left_y + shift_y) * off.right_x
-    both = off.left_x * off.right_y + off.right_x * off.left_y
+    one = (sums.left_x + shift_x) * error.right_y + (sums.right_y + shift_y) * error.left_x
+    two = (sums.right_x + shift_x) * error.left_y + (sums.left_y + shift_y) * error.right_x
+    both = error.left_x * error.right_y + error.right_x * error.left_y
     return by_rounding + ((one + two) + both) * (1.0 + OUTWARDS) / half.height
 
 
@@ -250,8 +250,8 @@ def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
     left = float(max(abs(low), abs(high)))
     right = float(max(abs(sums.all_x - low), abs(sums.all_x - high)))
     most = Sizes(left, abs(float(sums.y[i + 1])), right, abs(float(sums.all_y - sums.y[i])))
-    off = Sizes(sums.left_x[i + 1], sums.left_y[i + 1], sums.right_x[i], sums.right_y[i])
-    return slack_of(half, most, off)
+    error = Sizes(sums.left_x[i + 1], sums.left_y[i + 1], sums.right_x[i], sums.right_y[i])
+    return slack_of(half, most, error)
 
 
 @inner("boolean(LimitedSegment, int64, HalfPlane)")
@@ -265,8 +265,8 @@ def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
         return True
     left_x, left_y = abs(float(x)), abs(float(y))
     right_x, right_y = abs(float(sums.all_x - x)), abs(float(sums.all_y - y))
-    off = Sizes(sums.left_x[i], sums.left_y[i], sums.right_x[i], sums.right_y[i])
-    slack = slack_of(half, Sizes(left_x, left_y, right_x, right_y), off)
+    error = Sizes(sums.left_x[i], sums.left_y[i], sums.right_x[i], sums.right_y[i])
+    slack = slack_of(half, Sizes(left_x, left_y, right_x, right_y), error)
     return distance(half, float(x), float(y)) <= slack
 
 

@@ -45,14 +45,14 @@ def reach(by_positive, by_negative, positive, negative):  # type: ignore[no-unty
 
 
 @inner("float64(int64, int64, float64, float64)")
-def least_root(positive, negative, positive_off, negative_off):  # type: ignore[no-untyped-def]
+def least_root(positive, negative, positive_error, negative_error):  # type: ignore[no-untyped-def]
     """The least that sqrt(P * N) may be; for exact sums the result of `split_scores.root`."""
-    p, n = float(positive) - positive_off, float(negative) - negative_off
+    p, n = float(positive) - positive_error, float(negative) - negative_error
     return math.sqrt((p if p > 0.0 else 0.0) * (n if n > 0.0 else 0.0))
 
 
 @inner("float64(int64, int64, float64, float64, float64)")
-def most_gain(a, b, a_off, b_off, l2):  # type: ignore[no-untyped-def]
+def most_gain(a, b, a_error, b_error, l2):  # type: ignore[no-untyped-def]
     """The most that a region may gain; for exact sums the result of `split_scores.gain`."""
-    x = float(abs(a)) + a_off
-    return (x * x) / max(float(b) - b_off + l2, 1.0)
+    x = float(abs(a)) + a_error
+    return (x * x) / max(float(b) - b_error + l2, 1.0)

@@ -201,13 +201,13 @@ class Edges(NamedTuple):
 
     @classmethod
     def of(
-        cls, sums: np.ndarray, layout: BinLayout, off: FloatPlanes = EXACT,
+        cls, sums: np.ndarray, layout: BinLayout, error: FloatPlanes = EXACT,
         features: np.ndarray | None = None, skew: FloatPlanes = UNKNOWN,
         spread: np.ndarray = NO_SPREAD,
     ) -> Edges:  # fmt: skip
         """From the sums over all slots, (n_planes, n_slots), for some features or all of them.
 
-        `off`, of the same shape, are their largest errors; `EXACT` if they are exact. `skew` and
+        `error`, of the same shape, are their largest errors; `EXACT` if they are exact. `skew` and
         `spread` are those of `Slices`.
         """
         first, n_bins = layout.first, layout.n_bins
@@ -216,9 +216,9 @@ class Edges(NamedTuple):
         else:
             first, n_bins = first[features], n_bins[features]
         slices = Slices(
-            features, first, n_bins, sums, off, skew, layout.last, layout.has_inner_split, spread
+            features, first, n_bins, sums, error, skew, layout.last, layout.has_inner_split, spread
         )
-        outside = Outside.empty(len(sums), len(features), is_exact=not len(off))
+        outside = Outside.empty(len(sums), len(features), is_exact=not len(error))
         _enclose(slices, outside)
         return cls(slices, outside, layout)
 
@@ -226,7 +226,7 @@ class Edges(NamedTuple):
 @kernel("void(Slices, Outside)")
 def _enclose(slices, outside):  # type: ignore[no-untyped-def]
     """What surrounds the bins of features; the slot behind them holds the missing values."""
-    is_exact = len(slices.off) == 0
+    is_exact = len(slices.error) == 0
     for plane in range(len(slices.sums)):
         sums, total = slices.sums[plane], 0
         for t in range(len(slices.first)):
@@ -237,8 +237,8 @@ def _enclose(slices, outside):  # type: ignore[no-untyped-def]
             outside.present[plane, t] = total - sums[end]
             outside.missing[plane, t] = sums[end]
             if not is_exact:
-                outside.left_off[plane, t], outside.right_off[plane, t] = 0.0, 0.0
-                outside.missing_off[plane, t] = slices.off[plane, end]
+                outside.left_error[plane, t], outside.right_error[plane, t] = 0.0, 0.0
+                outside.missing_error[plane, t] = slices.error[plane, end]
 
 
 class BestSplit:
@@ -331,7 +331,7 @@ class BestSplit:
         Estimates are usually off by much less than their bounds say.
         """
         top = max(seen, key=lambda own: own.score).segment if seen else 0
-        slices, outside = edges.slices._replace(off=EXACT), Outside(*edges.outside[:3])
+        slices, outside = edges.slices._replace(error=EXACT), Outside(*edges.outside[:3])
         return self._evaluator.best_score(slices, outside, top)
 
     def _contending(
@@ -447,19 +447,21 @@ def _sum(numbers, start, end):  # type: ignore[no-untyped-def]
 
 
 @inner("void(Slices, float64[::1], int64[::1], int64[::1], float64[::1], float64[::1])")
-def _add_off(slices, off, cells, segments, left_off, right_off):  # type: ignore[no-untyped-def]
+def _add_error(slices, error, cells, segments, left_error, right_error):  # type: ignore[no-untyped-def]
     """Add how far the sums over the cells before and after each one are off."""
     for k in range(len(cells)):
         t = segments[k]
         is_next = k > 0 and segments[k - 1] == t
         start = cells[k - 1] if is_next else slices.first[t]
-        left_off[k] = (left_off[k - 1] if is_next else left_off[k]) + _sum(off, start, cells[k])
+        left_error[k] = (left_error[k - 1] if is_next else left_error[k]) + _sum(
+            error, start, cells[k]
+        )
     for k in range(len(cells) - 1, -1, -1):
         t = segments[k]
         is_next = k + 1 < len(cells) and segments[k + 1] == t
         end = cells[k + 1] + 1 if is_next else slices.first[t] + slices.n_cells[t]
-        behind = right_off[k + 1] if is_next else right_off[k]
-        right_off[k] = behind + _sum(off, cells[k] + 1, end)
+        behind = right_error[k + 1] if is_next else right_error[k]
+        right_error[k] = behind + _sum(error, cells[k] + 1, end)
 
 
 @kernel("void(Slices, Outside, int64[::1], int64[::1], Outside)")
@@ -482,15 +484,17 @@ def _surround(slices, outside, cells, segments, found):  # type: ignore[no-untyp
             left[k] = total
             found.present[plane, k] = outside.present[plane, t]
             found.missing[plane, k] = outside.missing[plane, t]
-    for plane in range(len(found.left_off)):
+    for plane in range(len(found.left_error)):
         for k in range(n_cells):
             t = segments[k]
-            found.left_off[plane, k] = outside.left_off[plane, t]
-            found.right_off[plane, k] = outside.right_off[plane, t]
-            found.missing_off[plane, k] = outside.missing_off[plane, t]
-        if len(slices.off) > 0:
-            off = slices.off[plane]
-            _add_off(slices, off, cells, segments, found.left_off[plane], found.right_off[plane])
+            found.left_error[plane, k] = outside.left_error[plane, t]
+            found.right_error[plane, k] = outside.right_error[plane, t]
+            found.missing_error[plane, k] = outside.missing_error[plane, t]
+        if len(slices.error) > 0:
+            error = slices.error[plane]
+            _add_error(
+                slices, error, cells, segments, found.left_error[plane], found.right_error[plane]
+            )
 
 
 @kernel("void(Slices, int64[::1], Slices, int64[:, ::1])")

@@ -87,7 +87,7 @@ class Skew:
         self._bounds = np.ones_like(self._noted)
         self._movement: Movement | None = None
 
-    def bounds(self, sums: np.ndarray, off: np.ndarray, expected: Expected) -> np.ndarray:
+    def bounds(self, sums: np.ndarray, error: np.ndarray, expected: Expected) -> np.ndarray:
         """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
 
         The notes of bins with hardly any weight are dropped here. The answer is overwritten by the
@@ -95,15 +95,15 @@ class Skew:
 
         Parameters
         ----------
-        sums, off : ndarray (n_planes, n_slots)
+        sums, error : ndarray (n_planes, n_slots)
             After the last step; see `slices.Slices`.
         expected : Expected
             Of that step. If there is none, the sums themselves.
         """
         if self._movement is not None:
-            _move(self._noted, self._movement, self._stride, sums, off, *expected, self._n_units)
+            _move(self._noted, self._movement, self._stride, sums, error, *expected, self._n_units)
             self._movement = None
-        _skew_now(self._noted, self._least, sums, off, self._stride, self._n_units, self._bounds)
+        _skew_now(self._noted, self._least, sums, error, self._stride, self._n_units, self._bounds)
         return self._bounds
 
     def learn(self, slots: np.ndarray, cells: Slices) -> None:
@@ -143,7 +143,7 @@ def _positive_first(by_label: np.ndarray) -> np.ndarray:
     " float64[:, ::1], float64[::1])"
 )
 def _move(  # type: ignore[no-untyped-def]
-    noted, movement, stride, sums, off, expected, expected_off, n_units
+    noted, movement, stride, sums, error, expected, expected_error, n_units
 ):
     """Add to the notes how far the shares may have moved in a step."""
     for output in range(len(noted) // 2):
@@ -155,9 +155,9 @@ def _move(  # type: ignore[no-untyped-def]
             for s in range(len(n_units)):
                 by = most
                 if by_minority:
-                    total = float(sums[plane, s]) - off[plane, s] - n_units[s]
+                    total = float(sums[plane, s]) - error[plane, s] - n_units[s]
                     gain = abs(float(sums[plane, s] - expected[plane, s]))
-                    gain += expected_off[plane, s] + n_units[s]
+                    gain += expected_error[plane, s] + n_units[s]
                     share = gain / total if total > gain else 1.0
                     by = min(by, of_majority + share + ROUNDINGS)
                 noted[2 * output, s] += by
@@ -168,7 +168,7 @@ def _move(  # type: ignore[no-untyped-def]
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1],"
     " float64[:, ::1])"
 )
-def _skew_now(noted, least, sums, off, stride, n_units, found):  # type: ignore[no-untyped-def]
+def _skew_now(noted, least, sums, error, stride, n_units, found):  # type: ignore[no-untyped-def]
     """Write the bounds that the notes give to `found`, with the error of the integers' shares."""
     for output in range(len(noted) // 2):
         plane = stride * output
@@ -179,8 +179,8 @@ def _skew_now(noted, least, sums, off, stride, n_units, found):  # type: ignore[
             if len(least) > 0:
                 positive, negative = least[2 * output, s], least[2 * output + 1, s]
             else:
-                positive = max(float(sums[plane, s]) - off[plane, s], 0.0)
-                negative = max(float(sums[plane + 1, s]) - off[plane + 1, s], 0.0)
+                positive = max(float(sums[plane, s]) - error[plane, s], 0.0)
+                negative = max(float(sums[plane + 1, s]) - error[plane + 1, s], 0.0)
             by_units = n_units[s] / positive + n_units[s] / negative
             for which in (2 * output, 2 * output + 1):
                 if not by_units < 1.0:  # drop the note: weights may be at their floor

@@ -29,7 +29,7 @@ NO_SPREAD = np.zeros(0)
 """For `Slices.spread`: nothing is known."""
 
 EXACT = np.zeros((0, 0))
-"""For `Slices.off` and those of `Outside`: no sum is off."""
+"""For `Slices.error` and those of `Outside`: no sum is off."""
 
 
 @group
@@ -46,7 +46,7 @@ class Slices(NamedTuple):
     feature, first, n_cells : ndarray (n_segments,) of int64
         The feature of a segment, its first cell, and how many cells it has.
     sums : ndarray (n_planes, n_cells) of int64
-    off : ndarray (n_planes, n_cells) of float64
+    error : ndarray (n_planes, n_cells) of float64
         The largest error of each sum; `EXACT` if all sums are exact.
     skew : ndarray (2 * n_outputs, n_cells) of float64
         A cut inside a cell has a share of the cell's positive sum on its
@@ -66,7 +66,7 @@ class Slices(NamedTuple):
     first: Integers
     n_cells: Integers
     sums: Planes
-    off: FloatPlanes
+    error: FloatPlanes
     skew: FloatPlanes
     last: Integers
     is_open: Bytes
@@ -83,7 +83,7 @@ class Outside(NamedTuple):
         Over everything before the segment.
     present, missing : ndarray of int64
         Over the samples that have and that lack the feature.
-    left_off, right_off, missing_off : ndarray of float64
+    left_error, right_error, missing_error : ndarray of float64
         The largest errors of the sums before the segment, after it, and over missing values; all
         three are `EXACT` if all sums are exact, those of the segment included.
     """
@@ -91,14 +91,14 @@ class Outside(NamedTuple):
     left: Planes
     present: Planes
     missing: Planes
-    left_off: FloatPlanes = EXACT
-    right_off: FloatPlanes = EXACT
-    missing_off: FloatPlanes = EXACT
+    left_error: FloatPlanes = EXACT
+    right_error: FloatPlanes = EXACT
+    missing_error: FloatPlanes = EXACT
 
     @property
     def is_exact(self) -> bool:
         """Whether all sums are exact."""
-        return not len(self.left_off)
+        return not len(self.left_error)
 
     @classmethod
     def empty(cls, n_planes: int, n_segments: int, *, is_exact: bool) -> Outside:

@@ -31,7 +31,7 @@ class Bins(Protocol):
     """The sums over the bins of all features in a round; see `bin_sums.BinSums`."""
 
     sums: np.ndarray
-    off: np.ndarray
+    error: np.ndarray
     is_exact: bool
 
     def look(self) -> Expected:
@@ -97,7 +97,7 @@ class SplitSearch:
             spread = bins.spread if isinstance(bins, ResidualSums) else NO_SPREAD
             learn: Callable[[np.ndarray, Slices], None] = functools.partial(_note_spread, spread)
         else:
-            skew, learn = self._skew.bounds(bins.sums, bins.off, expected), self._skew.learn
+            skew, learn = self._skew.bounds(bins.sums, bins.error, expected), self._skew.learn
         constant = self._constant(totals.tolist())
         evaluator = self._evaluator
         if self._objective.monotone is not None:
@@ -113,7 +113,7 @@ class SplitSearch:
         if bins.is_exact:
             found.search(exact_edges(None), learn)
         else:
-            edges = Edges.of(bins.sums, layout, bins.off, skew=skew, spread=spread)
+            edges = Edges.of(bins.sums, layout, bins.error, skew=skew, spread=spread)
             found.search_estimates(edges, lambda features: exact_edges(bins.renew(features)), learn)
         self._found = self._around(found.best, bins.sums)
         return found.best.cut if self._found is None else self._found[0]
