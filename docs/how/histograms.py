@@ -229,7 +229,7 @@ P = np.cumsum(np.where(y[order] > 0, share, 0))
 N = np.cumsum(np.where(y[order] < 0, share, 0))
 
 
-def worth(P_left, N_left):
+def gain(P_left, N_left):
     """Minus Z: minus twice the sum of sqrt(P N) over both sides."""
     on_left = np.sqrt(P_left * N_left)
     return -2 * (on_left + np.sqrt((P[-1] - P_left) * (N[-1] - N_left)))
@@ -240,11 +240,11 @@ grid = np.meshgrid(
     np.linspace(P[low], P[high], 60), np.linspace(N[low], N[high], 60)
 )
 corners = np.array([(P[i], N[k]) for i in (low, high) for k in (low, high)])
-best = corners[np.argmax(worth(*corners.T))]
+best = corners[np.argmax(gain(*corners.T))]
 inside = slice(low, high + 1)
 
 fig, ax = plt.subplots(figsize=(6.5, 5), layout="constrained")
-lines = ax.contour(*grid, worth(*grid), levels=8, cmap="cividis")
+lines = ax.contour(*grid, gain(*grid), levels=8, cmap="cividis")
 ax.clabel(lines, fontsize=8)
 ax.plot(P[inside], N[inside], color="black", label="all cuts in the bin")
 ax.plot(
@@ -269,9 +269,9 @@ ax.set(
 )
 ax.legend()
 plt.show()
-best_inside = worth(P[inside], N[inside]).max()
-print(f"the best cut inside: {best_inside:.4f}, bound: {worth(*best):.4f}")
-assert best_inside <= worth(*best)
+best_inside = gain(P[inside], N[inside]).max()
+print(f"the best cut inside: {best_inside:.4f}, bound: {gain(*best):.4f}")
+assert best_inside <= gain(*best)
 
 # %%
 # The thin lines connect equal scores. The cuts of the bin lie near the diagonal, so the bound at a

@@ -131,7 +131,7 @@ assert upwards == [
 #
 # The engines find the best cut: the best feature and threshold. `reference`, `cpu` and `cuda` do
 # not import each other. All import `contract`, which defines what an engine must provide, and
-# `worth`, which defines the score of a cut. `route` decides which engine trains a table. `cluster`
+# `gain`, which defines the score of a cut. `route` decides which engine trains a table. `cluster`
 # is the search of `cpu` for rows in many places. In the other lines of the drawing, files that
 # stand side by side may use each other.
 

@@ -2,7 +2,7 @@
 
 A round has exact integer sums for each category c and output: A_c of the gradients, B_c of the
 second ones. A split sends a set of categories left and the others right. The search returns the set
-whose split is worth most (`worth`).
+whose split is worth most (`gain`).
 
 With one output, the score is a convex function of the pair (A, B) summed over the set, for all
 three kinds of votes: |A - A'| is, and so are -sqrt(P N) and A^2 / (B + lambda). A convex function
@@ -48,9 +48,9 @@ from gpustump.engines.category_columns import (
     regions_of_numbers,
 )
 from gpustump.engines.contract import Cut, Sides, with_signs
+from gpustump.engines.gain import Sums, gain_of, score_of_outputs
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import ranges
-from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.kinds import OfCategories
 
@@ -308,7 +308,7 @@ def _best_prefixes(
                 Sums(lacking[:, 0], lacking[:, 1]),
             )
         )
-    scores = score_of_outputs(worth_of(objective), regions)
+    scores = score_of_outputs(gain_of(objective), regions)
     is_prefix = has_group[:, np.newaxis, 1:]
     scores = np.where(is_prefix, scores, _nothing(scores)).reshape(n_features, -1)
     if most == 1:
@@ -356,7 +356,7 @@ def _apart(present: np.ndarray, missing: np.ndarray, objective: Objective) -> np
             (_sums_of(left, output), _sums_of(nothing, output), _sums_of(lacking, output))
             for output in range(objective.n_outputs)
         ]
-        found: np.ndarray = score_of_outputs(worth_of(objective), regions)
+        found: np.ndarray = score_of_outputs(gain_of(objective), regions)
         return found
 
     apart, constant = score(present, missing), score(present + missing, nothing)

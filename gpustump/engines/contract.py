@@ -4,7 +4,7 @@ An engine prepares a table once, and starts runs of boosting on it. The `State` 
 integers for each sample and output, and the scores so far. A round asks the state for the best
 `Cut`, decides on the host what the cut's regions vote, and hands a `Step` back, which changes
 integers and scores. All numbers that an engine returns to the host are integers, or scores of
-cuts, which are defined operation by operation (`worth`). So every engine returns the same ones.
+cuts, which are defined operation by operation (`gain`). So every engine returns the same ones.
 
 Two boosting runs may share a table, and a table knows nothing of labels. Nothing here knows which
 engines there are; `route` does.
@@ -70,7 +70,7 @@ class Cut:
     score : int or float
         What the cut is worth. With signs it is their agreement: the weight that they get right less
         the weight that they get wrong, never negative except for `NO_CUT`. Without signs see
-        `worth`.
+        `gain`.
     after : int or None
         Sorted position of the last sample before an interval; None for a stump.
     categories : Sides or None

@@ -34,8 +34,8 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import RegionSums, Totals
+from gpustump.engines.gain import Sums
 from gpustump.engines.objective import Objective
-from gpustump.engines.worth import Sums
 from gpustump.learners.hypothesis import FIRST, SECOND
 
 Level = Callable[[Sums], Array]

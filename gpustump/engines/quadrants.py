@@ -1,6 +1,6 @@
 """The best cut of a pair of features into four quadrants: two stumps that are asked together.
 
-A pair's histogram has the sums of both integers of a round (`worth`) over its cells: one for each
+A pair's histogram has the sums of both integers of a round (`gain`) over its cells: one for each
 combination of the features' bins. A cut (a, b) parts the samples into four regions, by whether the
 first feature's bin is below a, and whether the second one's is below b. Running sums along both
 axes give the sums over the regions of every cut at once, as they do along one axis for a stump.

@@ -28,10 +28,10 @@ from gpustump.data.parameters import Link, VoteKind, check_real, check_vote_kind
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import RegionSums, Totals, sign_of
+from gpustump.engines.gain import Sums, gain_of
 from gpustump.engines.integer_weights import IntegerWeights, in_units, signed
 from gpustump.engines.reference.integers import hessian_of
 from gpustump.engines.reference.state import loss_of
-from gpustump.engines.worth import Sums, worth_of
 from gpustump.learners.hypothesis import regions
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import midpoints
@@ -366,9 +366,9 @@ def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
     missing = Sums(*(part[cuts.missing].sum(keepdims=True) for part in integers))
     nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
     total = Sums(*(part.sum(keepdims=True) for part in integers))
-    worth = worth_of(objective)
-    scores = np.asarray(worth(left, right, missing))
-    constant = float(worth(total, nothing, nothing)[0])
+    gain = gain_of(objective)
+    scores = np.asarray(gain(left, right, missing))
+    constant = float(gain(total, nothing, nothing)[0])
     at = _place_of_best(scores, constant, has_missing=len(cuts.missing) > 0)
     sums = _region_sums(left, right, missing, len(scores) - 1 if at is None else at)
     totals = Totals(int(total.gradient[0]), int(total.hessian[0]), 0, 1, len(integers.gradient))

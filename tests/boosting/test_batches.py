@@ -20,8 +20,8 @@ from gpustump.learners.split import Split
 class Halves:
     """The scores of records are half of the engine's; rounds have no bound."""
 
-    def recorded(self, worth: float, weight: int) -> float:
-        return worth / 2
+    def recorded(self, gain: float, weight: int) -> float:
+        return gain / 2
 
     def bound(self, product: float) -> None:
         return None

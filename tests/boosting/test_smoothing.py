@@ -131,9 +131,9 @@ def test_a_smoothing_round_takes_the_best_of_the_cuts_that_it_offers(seed):
     offers = Offers(Smoothing(12), CutPlaces.of(X), 1)
     shares = [np.full(len(y), y.mean()), *(p[:, 1] for p in fit.staged_predict_proba(X))]
     for number, record in enumerate(fit.rounds_[0][:12]):
-        worth = [gain_of(own, X, y, shares[number], 3.0) for own in offers.at(number)]
+        gain = [gain_of(own, X, y, shares[number], 3.0) for own in offers.at(number)]
         assert record.stump in offers.at(number)
-        assert record.score == pytest.approx(max(worth), rel=1e-9)
+        assert record.score == pytest.approx(max(gain), rel=1e-9)
     plain = LogitBoostClassifier(n_estimators=1, device="cpu").fit(X, y)
     assert fit.rounds_[0][0].score < plain.rounds_[0][0].score
 

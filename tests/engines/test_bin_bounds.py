@@ -1,7 +1,7 @@
 """Bounds of bins hold on one machine and on a cluster: no cut inside is better than they say.
 
 A bound that is too low loses the best cut, but only on data where that cut lies in this bin. So the
-bounds themselves are compared with all cuts, by the scores that `engines.worth` defines: those of a
+bounds themselves are compared with all cuts, by the scores that `engines.gain` defines: those of a
 run's bins in every round, with all that is remembered of them, and those of single cells whose
 integers are small enough for rounding to matter. What is remembered of shares is compared with the
 shares of the integers, and estimated sums with the sums.

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gain_oracle import exact_score_of, score_of
 from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, facts_of
-from worth_oracle import exact_score_of, score_of
 
 from gpustump.engines import category_search
 from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns

@@ -2,7 +2,7 @@
 
 A bound that is too low loses the best cut, but only on data where that cut lies there. So in every
 round of some runs on the stand-in device the bounds of all bins are compared with all cuts inside,
-by the scores that `engines.worth` defines; and so are those of the pieces of bins that are looked
+by the scores that `engines.gain` defines; and so are those of the pieces of bins that are looked
 into. What is noted of shares is compared with the shares of the integers, round after round. How
 far a step moves shares at most, by `engines.movement`, is compared with weights that follow drawn
 factors.

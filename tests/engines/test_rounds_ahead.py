@@ -27,10 +27,10 @@ from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.ahead import OfferedCuts
 from gpustump.engines.cpu.split import category_sets
 from gpustump.engines.cpu.table import sorted_table
+from gpustump.engines.gain import exact_score_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference
 from gpustump.engines.threads import Team
-from gpustump.engines.worth_of_split import exact_score_of
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.split import Split
 

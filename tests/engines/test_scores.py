@@ -16,10 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from backends import Backend
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from rounds import Case, facts_of, with_any_weights
-from worth_oracle import (
+from gain_oracle import (
     DRAWS,
     UNIT,
     Draw,
@@ -37,11 +34,16 @@ from worth_oracle import (
     real_level,
     score_of,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rounds import Case, facts_of, with_any_weights
 
 from gpustump import arrays
 from gpustump.boosting.votes.exponential import RealVotes
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.engines.contract import Cut, Totals
+from gpustump.engines.gain import Sums, gain_of
+from gpustump.engines.gain import score_of as score_of_split
 from gpustump.engines.integer_weights import SignedWeights
 from gpustump.engines.monotone import limit_of
 from gpustump.engines.objective import Objective
@@ -49,8 +51,6 @@ from gpustump.engines.reference import table as reference_table
 from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.split_scan import best_split
 from gpustump.engines.reference.stump_scan import best_stump
-from gpustump.engines.worth import Sums, worth_of
-from gpustump.engines.worth_of_split import score_of as score_of_split
 
 SEARCHES = [
     Objective.of(votes, n_outputs, l2=l2)
@@ -88,7 +88,7 @@ def found(problem: Problem, objective: Objective, block_bytes: int | None = None
         signed = SignedWeights(first, int(first.sum()), int(second.sum()))
         return best_stump(table, signed, objective.directions)
     limit = limit_of(objective, sum(int(own.hessian.sum()) for own in outputs), len(problem.rows))
-    return best_split(table, Integers.of(outputs), worth_of(objective), limit)
+    return best_split(table, Integers.of(outputs), gain_of(objective), limit)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def drawn(objective: Objective) -> Outputs:
 
 def added(outputs: Outputs, objective: Objective):
     """As every engine adds the outputs' parts."""
-    first, *others = (worth_of(objective)(*regions) for regions in outputs)
+    first, *others = (gain_of(objective)(*regions) for regions in outputs)
     for part in others:
         first = first + part
     return first

@@ -154,7 +154,7 @@ def shapley_values(score, row: np.ndarray, background: np.ndarray) -> list[Fract
     """Interventional Shapley values by their definition, over all subsets of the features."""
     n = len(row)
 
-    def worth(subset: tuple[int, ...]) -> Fraction:
+    def gain(subset: tuple[int, ...]) -> Fraction:
         rows = background.copy()
         rows[:, list(subset)] = row[list(subset)]
         return sum(map(Fraction, score(rows).tolist()), Fraction(0)) / len(rows)
@@ -166,7 +166,7 @@ def shapley_values(score, row: np.ndarray, background: np.ndarray) -> list[Fract
         for size in range(n):
             weight = Fraction(1, n * math.comb(n - 1, size))
             for subset in itertools.combinations(others, size):
-                total += weight * (worth((*subset, feature)) - worth(subset))
+                total += weight * (gain((*subset, feature)) - gain(subset))
         values.append(total)
     return values
 

@@ -11,9 +11,9 @@ import numpy as np
 from rounds import signs
 
 from gpustump.engines.contract import Totals
+from gpustump.engines.gain import Sums, gain_of, score_of_outputs
 from gpustump.engines.monotone import Limit, limit_of
 from gpustump.engines.objective import Objective
-from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 
 
 def mirrored(
@@ -61,7 +61,7 @@ def scores_of_cuts(
     right = total[:, np.newaxis] - left + outside[:, 1:2]
     regions = (left + outside[:, :1], right, np.broadcast_to(outside[:, 2:], left.shape))
     each = [_sums(part, objective) for part in regions]
-    scores = np.asarray(score_of_outputs(worth_of(objective), zip(*each, strict=True)))
+    scores = np.asarray(score_of_outputs(gain_of(objective), zip(*each, strict=True)))
     if limit is None:
         return scores
     (before,), (behind,) = each[:2]

@@ -37,11 +37,11 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.cpu.engine import CODED, SORTED, SPARSE
 from gpustump.engines.cuda.engine import CudaEngine
+from gpustump.engines.gain import score_of
 from gpustump.engines.integer_weights import TOP
 from gpustump.engines.objective import Objective, QuantityLoss
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.reference.engine import REFERENCE
-from gpustump.engines.worth_of_split import score_of
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import signs as signs_of
 from gpustump.learners.kinds import AnySplit, AnyStump

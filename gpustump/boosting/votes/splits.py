@@ -29,9 +29,9 @@ from gpustump.engines.contract import (
     Totals,
     split_at,
 )
+from gpustump.engines.gain import exact_score_of, score_of
 from gpustump.engines.monotone import is_allowed
 from gpustump.engines.objective import Objective
-from gpustump.engines.worth_of_split import exact_score_of, score_of
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.kinds import AnySplit
 

@@ -32,13 +32,13 @@ from gpustump.engines.cluster.questions import (
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Step
+from gpustump.engines.gain import Sums
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference
 from gpustump.engines.reference.integers import hessian_of, picked_numbers
 from gpustump.engines.reference.state import ArrayState
 from gpustump.engines.reference.table import ArrayTable
-from gpustump.engines.worth import Sums
 from gpustump.learners.hypothesis import Partition, regions
 
 Pick = Callable[[Array], Array]

@@ -19,8 +19,8 @@ from gpustump.engines.cuda.losses import LossSweep
 from gpustump.engines.cuda.search import NO_SCORE, Best, Found
 from gpustump.engines.cuda.split_search import SplitSearch
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.gain import exact_score_of
 from gpustump.engines.objective import Objective
-from gpustump.engines.worth_of_split import exact_score_of
 from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
 
 

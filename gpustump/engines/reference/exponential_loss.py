@@ -10,9 +10,9 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import RegionFactors, RegionVotes
+from gpustump.engines.gain import Sums
 from gpustump.engines.integer_weights import reweighted
 from gpustump.engines.reference.integers import Integers, factor_of, signs_of
-from gpustump.engines.worth import Sums
 
 
 class ExponentialLoss:

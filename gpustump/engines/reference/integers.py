@@ -9,8 +9,8 @@ from typing import Protocol
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import RegionFactors, RegionVotes
+from gpustump.engines.gain import Sums
 from gpustump.engines.integer_weights import SignedWeights
-from gpustump.engines.worth import Sums
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
+from gpustump.engines.gain import Sums
 from gpustump.engines.integer_weights import reweighted
 from gpustump.engines.reference.integers import Integers, factor_of, picked_numbers
-from gpustump.engines.worth import Sums
 
 
 class RatioLoss:

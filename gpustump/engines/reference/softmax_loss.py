@@ -18,9 +18,9 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import RegionFactors, RegionVotes
+from gpustump.engines.gain import Sums
 from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
 from gpustump.engines.reference.integers import Integers, picked_numbers
-from gpustump.engines.worth import Sums
 
 
 class SoftmaxLoss:

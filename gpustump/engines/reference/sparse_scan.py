@@ -19,11 +19,11 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Cut
+from gpustump.engines.gain import Gain, Sums, score_of_outputs
 from gpustump.engines.monotone import Limit
 from gpustump.engines.reference.integers import Integers, hessian_of
 from gpustump.engines.reference.split_scan import below_all, constant_score
 from gpustump.engines.sparse_order import SparseOrder
-from gpustump.engines.worth import Sums, Worth, score_of_outputs
 
 
 @dataclass(frozen=True)
@@ -92,15 +92,15 @@ class SparseCells:
 
 
 def best_split(
-    cells: SparseCells, integers: Integers, worth: Worth, limit: Limit | None = None
+    cells: SparseCells, integers: Integers, gain: Gain, limit: Limit | None = None
 ) -> Cut:
     """The largest allowed cut, in the order of `Cut`."""
     outputs = zip(integers.outputs, integers.totals, strict=True)
     regions = [_regions(cells, (own.gradient, hessian_of(own)), totals) for own, totals in outputs]
-    constant = constant_score(integers, worth)
+    constant = constant_score(integers, gain)
     if not len(cells.feature):
         return Cut(0, None, 0, 0, constant)
-    scores = score_of_outputs(worth, regions)
+    scores = score_of_outputs(gain, regions)
     xp = arrays.namespace_of(scores)
     is_allowed = ~cells.is_above_all | (scores > constant)
     if limit is not None:

@@ -3,7 +3,7 @@
 For every feature, with its samples in sorted order, and for every output, the cumulative sums of
 the gradients and of the Hessians are the sums over the left region of each cut. The right region
 has the rest of the samples whose value is present, and missing values are a region of their own.
-`worth` computes a score from these sums; the cut with the largest score is the best.
+`gain` computes a score from these sums; the cut with the largest score is the best.
 
 Cuts that a monotone constraint forbids get a score below all others.
 
@@ -21,10 +21,10 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut
+from gpustump.engines.gain import Gain, Sums, score_of_outputs
 from gpustump.engines.monotone import Limit
 from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
-from gpustump.engines.worth import Sums, Worth, score_of_outputs
 
 _TIMES_THE_BYTES = 3
 """An element takes this many times the temporary memory of `stump_scan`."""
@@ -43,16 +43,16 @@ class Best(NamedTuple):
 class _Scoring(NamedTuple):
     """What cuts are worth, and which of them are allowed; all of them if `limit` is None."""
 
-    worth: Worth
+    gain: Gain
     limit: Limit | None
 
     def scores(self, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:
         """The scores of cuts, from each output's sums over left, right and missing."""
         if self.limit is None:
-            return score_of_outputs(self.worth, outputs)
+            return score_of_outputs(self.gain, outputs)
         (only,) = outputs
         left, right, _ = only
-        scores = score_of_outputs(self.worth, [only])
+        scores = score_of_outputs(self.gain, [only])
         xp = arrays.namespace_of(scores)
         return xp.where(self.limit.allows(left, right), scores, below_all(scores))
 
@@ -65,12 +65,12 @@ class Groups(NamedTuple):
 
 
 def best_split(
-    table: ArrayTable, integers: Integers, worth: Worth, limit: Limit | None = None
+    table: ArrayTable, integers: Integers, gain: Gain, limit: Limit | None = None
 ) -> Cut:
     """The largest allowed cut over all features and positions, in the order of `Cut`."""
     if table.n_samples == 1:  # no cut; and a threshold above its value is no more than a constant
-        return Cut(0, None, 0, 0, constant_score(integers, worth))
-    scorings = _by_block(table, worth, limit)
+        return Cut(0, None, 0, 0, constant_score(integers, gain))
+    scorings = _by_block(table, gain, limit)
     found = [
         _best_of_block(block, integers, scoring, table.block_bytes)
         for block, scoring in zip(table.blocks, scorings, strict=True)
@@ -78,16 +78,16 @@ def best_split(
     best, missing = zip(*found, strict=True)
     xp = arrays.namespace_of(best[0].score)
     on_host = Best(*(arrays.to_host(xp.concat(field)) for field in zip(*best, strict=True)))
-    return _chosen(table, integers, worth, on_host, _missing_on_host(table, missing))
+    return _chosen(table, integers, gain, on_host, _missing_on_host(table, missing))
 
 
-def _by_block(table: ArrayTable, worth: Worth, limit: Limit | None) -> list[_Scoring]:
+def _by_block(table: ArrayTable, gain: Gain, limit: Limit | None) -> list[_Scoring]:
     """What the cuts of each block's features are worth."""
     if limit is None:
-        return [_Scoring(worth, None)] * len(table.blocks)
+        return [_Scoring(gain, None)] * len(table.blocks)
     ends = np.cumsum([len(block.n_cuts) for block in table.blocks]).tolist()
     features = map(slice, [0, *ends], ends)
-    return [_Scoring(worth, limit.of_features(own)) for own in features]
+    return [_Scoring(gain, limit.of_features(own)) for own in features]
 
 
 def _best_of_block(
@@ -238,12 +238,12 @@ def _missing_on_host(table: ArrayTable, blocks: Sequence[list[Sums]]) -> list[Su
 
 
 def _chosen(
-    table: ArrayTable, integers: Integers, worth: Worth, best: Best, missing: list[Sums]
+    table: ArrayTable, integers: Integers, gain: Gain, best: Best, missing: list[Sums]
 ) -> Cut:
     """The best cut of all features, and the constant."""
-    constant = constant_score(integers, worth)
+    constant = constant_score(integers, gain)
     score = np.where(table.n_cuts > 0, best.score, below_all(best.score))
-    apart = _scores_apart(table, integers, worth, missing)
+    apart = _scores_apart(table, integers, gain, missing)
     # The threshold above all values makes a split only where it is better than a constant.
     is_apart = (apart > constant) & (apart > score)
     position = np.where(is_apart, table.n_present - 1, best.position)
@@ -254,19 +254,19 @@ def _chosen(
     return Cut(feature, int(position[feature]), 0, 0, score[feature].item())
 
 
-def constant_score(integers: Integers, worth: Worth) -> float | int:
+def constant_score(integers: Integers, gain: Gain) -> float | int:
     """The score of a constant, which leaves all samples together."""
     nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
     outputs = (
         (Sums(*np.asarray(own, dtype=np.int64)[:, np.newaxis]), nothing, nothing)
         for own in integers.totals
     )
-    found: float | int = score_of_outputs(worth, outputs)[0].item()
+    found: float | int = score_of_outputs(gain, outputs)[0].item()
     return found
 
 
 def _scores_apart(
-    table: ArrayTable, integers: Integers, worth: Worth, missing: list[Sums]
+    table: ArrayTable, integers: Integers, gain: Gain, missing: list[Sums]
 ) -> np.ndarray:
     """The score of the split of all values from the missing ones, (n_features,).
 
@@ -275,7 +275,7 @@ def _scores_apart(
     nothing = np.zeros(table.n_features, dtype=np.int64)
     empty = Sums(nothing, nothing)
     score = score_of_outputs(
-        worth,
+        gain,
         (
             (Sums(gradient - none.gradient, hessian - none.hessian), empty, none)
             for (gradient, hessian), none in zip(integers.totals, missing, strict=True)

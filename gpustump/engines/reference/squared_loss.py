@@ -12,8 +12,8 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import RegionFactors, RegionVotes
+from gpustump.engines.gain import Sums
 from gpustump.engines.reference.integers import Integers, picked_numbers
-from gpustump.engines.worth import Sums
 
 
 class SquaredLoss:

@@ -22,6 +22,7 @@ from gpustump.engines.contract import (
     split_at,
     with_signs,
 )
+from gpustump.engines.gain import gain_of
 from gpustump.engines.monotone import limit_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference import sparse_scan
@@ -38,7 +39,6 @@ from gpustump.engines.reference.squared_loss import SquaredLoss
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ArrayTable
 from gpustump.engines.sparse_order import SparseOrder
-from gpustump.engines.worth import worth_of
 from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
 
 
@@ -114,14 +114,14 @@ class ArrayState:
             return best_stump(self._table, integers.signed, self._objective.directions)
         ((_, weight), *_) = integers.totals
         limit = limit_of(self._objective, weight, self._table.n_samples)
-        return best_split(self._table, integers, worth_of(self._objective), limit)
+        return best_split(self._table, integers, gain_of(self._objective), limit)
 
     def _best_of_sparse(self, table: SparseOrder, integers: Integers) -> Cut:
         if self._cells is None:
             self._cells = SparseCells.of_table(table, integers.outputs[0].gradient)
         ((total, weight), *_) = integers.totals
         limit = limit_of(self._objective, weight, table.n_samples)
-        cut = sparse_scan.best_split(self._cells, integers, worth_of(self._objective), limit)
+        cut = sparse_scan.best_split(self._cells, integers, gain_of(self._objective), limit)
         if not self._objective.has_signs:
             return cut
         if cut.position is None:

@@ -13,7 +13,7 @@ from gpustump.learners.hypothesis import N_REGIONS
 
 @group
 class Terms(NamedTuple):
-    """What a round adds up; see `gpustump.engines.worth`.
+    """What a round adds up; see `gpustump.engines.gain`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a region adds to a score: the formulas of `gpustump.engines.worth`, for the kernels.
+"""What a region adds to a score: the formulas of `gpustump.engines.gain`, for the kernels.
 
 Each operation is one of IEEE arithmetic, in the order that is defined there, and kernels are
 compiled without contraction; so the bits are those of the reference. The parts of an output are

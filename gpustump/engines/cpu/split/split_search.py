@@ -20,11 +20,10 @@ from gpustump.engines.cpu.split.skew import Skew
 from gpustump.engines.cpu.split.slices import NO_SPREAD, UNKNOWN, Slices
 from gpustump.engines.cpu.split.spread import note_spread
 from gpustump.engines.cpu.table.bin_layout import BinLayout
+from gpustump.engines.gain import Sums, exact_score_of, gain_of, score_of_outputs
 from gpustump.engines.monotone import smoothing_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
-from gpustump.engines.worth import Sums, score_of_outputs, worth_of
-from gpustump.engines.worth_of_split import exact_score_of
 
 
 class Bins(Protocol):
@@ -169,7 +168,7 @@ class SplitSearch:
         nothing = np.zeros(len(both), dtype=np.int64)
         empty = Sums(nothing, nothing)
         outputs = zip(present, [empty] * len(present), missing, strict=True)
-        scores = score_of_outputs(worth_of(self._objective), outputs)
+        scores = score_of_outputs(gain_of(self._objective), outputs)
         best = int(np.argmax(scores))
         if scores[best] > constant:
             feature = int(features[both[best]])

@@ -1,4 +1,4 @@
-"""What a cut is worth: the scores, defined operation by operation.
+"""What a cut is gain: the scores, defined operation by operation.
 
 A run adds up two integers for each sample and output: `gradient`, signed, the first-order term, and
 `hessian`, not negative, the second-order term. A cut divides the samples into three regions: left,
@@ -19,20 +19,22 @@ operations. First the sums are converted to float64. Then each region's part is 
 votes the root of a product, for Newton votes a square divided by hessian + l2. Then the parts of
 left and right are added, then that of missing, then output after output. No product is added to
 anything, so no compiler can contract two operations into one, and every library and device gets the
-same bits. Every engine computes these scores, or bounds of them; `worth_of_split` computes them for
-the one split of a record.
+same bits. Every engine computes these scores, or bounds of them; here they are computed twice: for
+arrays of any library, and for the one split of a record.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import operator
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.libraries import square_root
+from gpustump.engines.contract import RegionSums
 from gpustump.engines.objective import Objective
 
 
@@ -43,11 +45,11 @@ class Sums(NamedTuple):
     hessian: Array
 
 
-Worth = Callable[[Sums, Sums, Sums], Array]
+Gain = Callable[[Sums, Sums, Sums], Array]
 """Computes one output's part of the score from its sums over left, right and missing."""
 
 
-def worth_of(objective: Objective) -> Worth:
+def gain_of(objective: Objective) -> Gain:
     """The function that computes one output's part of a score; see `score_of_outputs`."""
     if objective.gain == "discrete":
         return _agreement
@@ -56,17 +58,17 @@ def worth_of(objective: Objective) -> Worth:
     return _NewtonGain(objective.l2)
 
 
-def score_of_outputs(worth: Worth, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:
+def score_of_outputs(gain: Gain, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:
     """The score of cuts: each output's part, added in the order of the outputs.
 
     Parameters
     ----------
-    worth : callable
-        As `worth_of` returns it.
+    gain : callable
+        As `gain_of` returns it.
     outputs : iterable of (Sums, Sums, Sums)
         For each output the sums of left, right and missing.
     """
-    return functools.reduce(operator.add, (worth(*regions) for regions in outputs))
+    return functools.reduce(operator.add, (gain(*regions) for regions in outputs))
 
 
 def _agreement(left: Sums, right: Sums, missing: Sums) -> Array:
@@ -103,3 +105,53 @@ class _NewtonGain:
 def _float(x: Array) -> Array:
     xp = arrays.namespace_of(x)
     return xp.astype(x, xp.float64)
+
+
+# A round's record needs the score of one split. With arrays, one number takes longer than the whole
+# search of a small table. So the same scores follow from Python's own numbers, by the same
+# operations in the same order. So are the bits: Python converts, multiplies, divides and adds as
+# IEEE 754 defines, and C's square root is correctly rounded.
+
+_Pairs = Sequence[tuple[int, int]]
+"""An output's sums over left, right and missing."""
+
+
+def score_of(sums: RegionSums, objective: Objective) -> float:
+    """What a split with these sums is worth, as a float."""
+    return float(exact_score_of(sums, objective))
+
+
+def exact_score_of(sums: RegionSums, objective: Objective) -> float:
+    """What a split with these sums is worth, in the search's type: an int for discrete votes."""
+    gain = _gain_of_numbers(objective)
+    # Not `sum`, which starts from 0 and would turn -0.0 into 0.0.
+    return functools.reduce(operator.add, map(gain, zip(*sums, strict=True)))
+
+
+def _gain_of_numbers(objective: Objective) -> Callable[[Any], float]:
+    if objective.gain == "discrete":
+        return _agreement_of_numbers
+    if objective.gain == "real":
+        return _minus_half_normaliser_of_numbers
+    return functools.partial(_newton_gain_of_numbers, objective.l2)
+
+
+def _agreement_of_numbers(regions: _Pairs) -> int:
+    (left, _), (right, _), (missing, _) = regions
+    return abs(left - right) + abs(missing)
+
+
+def _minus_half_normaliser_of_numbers(regions: _Pairs) -> float:
+    left, right, missing = (
+        math.sqrt(float((hessian + gradient) >> 1) * float((hessian - gradient) >> 1))
+        for gradient, hessian in regions
+    )
+    return -((left + right) + missing)
+
+
+def _newton_gain_of_numbers(l2: float, regions: _Pairs) -> float:
+    left, right, missing = (
+        float(gradient) * float(gradient) / max(float(hessian) + l2, 1.0)
+        for gradient, hessian in regions
+    )
+    return (left + right) + missing
