@@ -125,7 +125,7 @@ AHEAD = _record(("positive", np.float64), ("negative", np.float64))
 MOVEMENT = _record("most", "of_majority", "is_one_way", "low", "high")
 SPLITS = _record(
     ("samples", LOSS_SAMPLES), "left", "noted", ("movement", MOVEMENT), "piece_sums",
-    "piece_before", "piece_ahead", "piece_bounds", "piece_best", "least", "regions", "has_hessians",
+    "piece_before", "piece_skew", "piece_bounds", "piece_best", "least", "regions", "has_hessians",
     "most_pieces", ("l2", np.float64),
 )  # fmt: skip
 
@@ -141,7 +141,7 @@ RECORDS = {
     "Piece": PIECE_OF_BIN, "Neighbours": NEIGHBOURS, "Result": RESULT, "SourceTable": SOURCE_TABLE,
     "PreparedTable": PREPARED_TABLE, "Sizes": SIZES, "Round": ROUND, "Profile": PROFILE,
     "Extremes": EXTREMES, "Slopes": SLOPES, "Range": RANGE, "Pairs": PAIRS,
-    "Triple": TRIPLE, "Ahead": AHEAD, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
+    "Triple": TRIPLE, "Skew": AHEAD, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
     "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES,
     "Motion": MOTION, "StepTables<int>": STEP_TABLES, "Rows": ROWS,
 }  # fmt: skip

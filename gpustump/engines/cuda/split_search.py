@@ -60,7 +60,7 @@ class SplitSearch(Search):
         n_pieces = self._n_pieces
         self._sums = layout.zeros(device, n_outputs * n_pieces, layout.TRIPLE)
         self._before = layout.zeros(device, n_outputs * n_pieces, layout.TRIPLE)
-        self._ahead = xp.zeros((2, n_outputs, n_pieces), dtype=np.float64)
+        self._skew = xp.zeros((2, n_outputs, n_pieces), dtype=np.float64)
         self._piece_bounds = xp.zeros(n_pieces, dtype=np.int64)
         self._best = layout.zeros(device, n_pieces, layout.BEST)
         self._least = xp.zeros(1, dtype=np.int64)
@@ -72,7 +72,7 @@ class SplitSearch(Search):
             movement=sweep.movement[0],
             piece_sums=device.address(self._sums),
             piece_before=device.address(self._before),
-            piece_ahead=device.address(self._ahead),
+            piece_skew=device.address(self._skew),
             piece_bounds=device.address(self._piece_bounds),
             piece_best=device.address(self._best),
             least=device.address(self._least),

@@ -58,7 +58,7 @@ struct Splits {
   Movement movement;
   Triple* piece_sums;    // (n_outputs, most_pieces)
   Triple* piece_before;  // (n_outputs, most_pieces) sums of the bin before the piece
-  double* piece_ahead;   // (2, n_outputs, most_pieces)
+  double* piece_skew;   // (2, n_outputs, most_pieces)
   int64* piece_bounds;   // (most_pieces)
   Best* piece_best;      // (most_pieces)
   int64* least;          // the best score at the end of a piece; lower bounds need no scan
@@ -96,9 +96,9 @@ __device__ inline int64 bound_key(double bound) {
 
 // By how much the share of a bin's positive sum left of a cut may exceed that of its negative sum,
 // and the other way round.
-struct Ahead {
+struct Skew {
   double positive, negative;
-  __device__ void append(const Ahead& other) {
+  __device__ void append(const Skew& other) {
     if (other.positive > positive) positive = other.positive;
     if (other.negative > negative) negative = other.negative;
   }
@@ -107,7 +107,7 @@ struct Ahead {
 // A bin or piece: the sums before it and up to its end, and how far shares may be ahead inside.
 struct Inside {
   Triple low, high;
-  Ahead ahead;
+  Skew skew;
 };
 
 // A whole number not below share * whole, and not above `whole`; share is at most 1.
@@ -123,10 +123,10 @@ struct Reach {
 __device__ inline Reach reach_of(const Inside& inside) {
   Triple own = less(inside.high, inside.low);
   int64 p = own.positive, n = own.negative;
-  return {larger(rounded_up(inside.ahead.positive, p),
-                 p - n + rounded_up(inside.ahead.positive, n)),
-          larger(rounded_up(inside.ahead.negative, n),
-                 n - p + rounded_up(inside.ahead.negative, p))};
+  return {larger(rounded_up(inside.skew.positive, p),
+                 p - n + rounded_up(inside.skew.positive, n)),
+          larger(rounded_up(inside.skew.negative, n),
+                 n - p + rounded_up(inside.skew.negative, p))};
 }
 
 // Which cuts of a feature a monotone constraint allows: see `engines/monotone.py`. With several
@@ -216,7 +216,7 @@ struct RealVotes {
                                double) {
     int64 p0 = inside.low.positive, p9 = inside.high.positive;
     int64 n0 = inside.low.negative, n9 = inside.high.negative;
-    double by_p = inside.ahead.positive, by_n = inside.ahead.negative;
+    double by_p = inside.skew.positive, by_n = inside.skew.negative;
     double least = fmin(at(present, p0, n0), at(present, p9, n9));
     least = fmin(least, at(present, p0 + rounded_up(by_p, p9 - p0), n0));
     least = fmin(least, at(present, p9, n9 - rounded_up(by_p, n9 - n0)));
@@ -236,7 +236,7 @@ struct RealVotes {
     };
     int64 p0 = inside.low.positive, p9 = inside.high.positive;
     int64 n0 = inside.low.negative, n9 = inside.high.negative;
-    double by_p = inside.ahead.positive, by_n = inside.ahead.negative;
+    double by_p = inside.skew.positive, by_n = inside.skew.negative;
     double least = fmin(beyond(p0, n0), beyond(p9, n9));
     least = fmin(least, beyond(p0 + rounded_up(by_p, p9 - p0), n0));
     least = fmin(least, beyond(p9, n9 - rounded_up(by_p, n9 - n0)));
@@ -317,7 +317,7 @@ __device__ inline double moved(const Movement& movement, int64 at, int64 then, i
 // Update what is noted of a bin, whose sums were `then` and are `now`. Returns how far shares may
 // be ahead inside it. The notes of a bin with hardly any weight are dropped: its weights may be at
 // their floor, where they do not follow the factors.
-__device__ inline Ahead ahead_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
+__device__ inline Skew skew_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
                                  int64 n_inside, const Triple& then, const Triple& now) {
   double n_units = units_apart(splits, n_inside);
   double by_units = n_units / double(now.positive) + n_units / double(now.negative);
@@ -376,9 +376,9 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
         score[b] = k == 0 ? part : score[b] + part;
         const Bin bin = table.bins[feature.first + b];
         if (!bin.has_cuts) continue;
-        Ahead ahead = ahead_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
+        Skew skew = skew_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
                                less(then[b + 1], then[b]), less(high, low));
-        Score most = most_of<Votes>({low, high, ahead}, present, missing, limit);
+        Score most = most_of<Votes>({low, high, skew}, present, missing, limit);
         bound[b] = k == 0 ? most : bound[b] + most;
       }
       if (threadIdx.x == 0) left[n_bins] = present;
@@ -507,9 +507,9 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
         score = k == 0 ? part : score + part;
         double positive = double(whole.positive), negative = double(whole.negative);
         int64 at = k * splits.most_pieces + p;
-        splits.piece_ahead[at] =
+        splits.piece_skew[at] =
             double(until.positive) / positive - double(before.negative) / negative;
-        splits.piece_ahead[splits.samples.n_outputs * splits.most_pieces + at] =
+        splits.piece_skew[splits.samples.n_outputs * splits.most_pieces + at] =
             double(until.negative) / negative - double(before.positive) / positive;
       }
       bool is_cut = end + 1 < bin.offset + bin.n_inside && order[end] >= 0 && is_allowed(score);
@@ -558,7 +558,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
       for (int64 at = from; at < to; at++)
         mine.append(term_of(splits, k, sample_of(order[begin + at])));
       inside.append(sum_of_earlier(mine, room));
-      Ahead ahead = {0.0, 0.0};
+      Skew skew = {0.0, 0.0};
       for (int64 at = from; at < to; at++) {
         int marked = order[begin + at];
         inside.append(term_of(splits, k, sample_of(marked)));
@@ -569,12 +569,12 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
         score[at] = k == 0 ? part : score[at] + part;
         double by = double(inside.positive) / double(whole.positive) -
                     double(inside.negative) / double(whole.negative);
-        ahead.append({by, -by});
+        skew.append({by, -by});
       }
-      combine(ahead, reinterpret_cast<Ahead*>(room));
+      combine(ahead, reinterpret_cast<Skew*>(room));
       if (threadIdx.x == 0) {
-        splits.piece_ahead[k * splits.most_pieces + p] = ahead.positive;
-        splits.piece_ahead[(splits.samples.n_outputs + k) * splits.most_pieces + p] = ahead.negative;
+        splits.piece_skew[k * splits.most_pieces + p] = skew.positive;
+        splits.piece_skew[(splits.samples.n_outputs + k) * splits.most_pieces + p] = skew.negative;
       }
       __syncthreads();
     }
@@ -611,10 +611,10 @@ __device__ inline void note_bins(const Listed* listed, const PreparedTable& tabl
       double by_units = n_units / double(own.positive) + n_units / double(own.negative);
       for (int side = 0; side < 2; side++) {
         int64 plane = side * splits.samples.n_outputs + k;
-        const double* ahead = splits.piece_ahead + plane * splits.most_pieces;
+        const double* skew = splits.piece_skew + plane * splits.most_pieces;
         double most = 0.0;
         for (int64 p = listed[i].first_piece; p < listed[i].first_piece + n; p++)
-          most = fmax(most, ahead[p]);
+          most = fmax(most, skew[p]);
         splits.noted[plane * table.n_bins + b] = most + by_units;
       }
     }
