@@ -17,9 +17,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.ahead import (
+from gpustump.engines.batched_rounds import (
     NO_CUTS,
-    Ahead,
+    BatchMaker,
     MadeRounds,
     OfferedCuts,
     VoteRule,
@@ -193,16 +193,16 @@ class CategoryState:
         self.forget()
 
     @property
-    def looking_ahead(self) -> Callable[[VoteRule, WatchedSamples | None], Ahead | None] | None:
-        """What begins rounds that are made ahead (`engines.ahead`); None if the engine cannot."""
-        begin = getattr(self._inner, "looking_ahead", None)
+    def batch_maker(self) -> Callable[[VoteRule, WatchedSamples | None], BatchMaker | None] | None:
+        """What begins rounds that are made in batches (`engines.batched_rounds`); None if the engine cannot."""
+        begin = getattr(self._inner, "batch_maker", None)
         if begin is None:
             return None
         categories = Categories(self._table.columns, self._table.groups)
 
-        def begun(rule: VoteRule, watched: WatchedSamples | None) -> Ahead | None:
-            ahead = begin(rule, watched, categories)
-            return None if ahead is None else _AheadOfSums(ahead, self.forget)
+        def begun(rule: VoteRule, watched: WatchedSamples | None) -> BatchMaker | None:
+            maker = begin(rule, watched, categories)
+            return None if maker is None else _BatchesOfSets(maker, self.forget)
 
         return begun
 
@@ -216,13 +216,13 @@ class CategoryState:
         return self._sums
 
 
-class _AheadOfSums(NamedTuple):
-    """An engine's rounds ahead, after which sums over categories are worked out anew."""
+class _BatchesOfSets(NamedTuple):
+    """An engine's batches, after which sums over categories are worked out anew."""
 
-    inner: Ahead
+    inner: BatchMaker
     forget: Callable[[], None]
 
     def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
-        """See `engines.ahead.Ahead.make`."""
+        """See `engines.batched_rounds.BatchMaker.make`."""
         self.forget()
         return self.inner.make(n_rounds, offered)

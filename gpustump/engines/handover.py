@@ -149,10 +149,10 @@ class HandoverState:
             self._steps.append(replace(step, cut=None, is_known=True))
 
     @property
-    def looking_ahead(self) -> Any:
-        """What begins rounds that are made ahead (`engines.ahead`); None where nothing can."""
+    def batch_maker(self) -> Any:
+        """What begins rounds that are made in batches (`engines.batched_rounds`); None where nothing can."""
         self._hand_over()
-        return getattr(self._state, "looking_ahead", None)
+        return getattr(self._state, "batch_maker", None)
 
     def _hand_over(self) -> None:
         if self._steps is None or not self._table.is_handed_over():

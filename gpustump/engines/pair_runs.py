@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gpustump.arrays import Array
-from gpustump.engines.ahead import VoteRule
+from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.engine import KERNELS
 from gpustump.engines.integer_weights import in_units

@@ -20,7 +20,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.ahead import VoteRule
+from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.threads import Team
 

@@ -11,7 +11,7 @@ import pytest
 
 from gpustump.boosting.rounds.batches import Batch, Columns, MadeSplits, Rounds, joined, terms_of
 from gpustump.boosting.votes.votes import RegionRound
-from gpustump.engines.ahead import MadeRounds
+from gpustump.engines.batched_rounds import MadeRounds
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.split import Split
@@ -75,7 +75,7 @@ def sources() -> list[Columns]:
 
 @pytest.fixture
 def rounds(sources: list[Columns]) -> Rounds:
-    """Four rounds that were made ahead, an ordinary one, and two of three."""
+    """Four rounds that were made in batches, an ordinary one, and two of three."""
     one = Batch.of([columns(1, 4).records[0]])
     return Rounds([Batch(sources[0], 0, 4), Batch.of(()), one, Batch(sources[1], 0, 2)])
 

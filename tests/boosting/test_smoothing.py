@@ -97,7 +97,7 @@ def test_a_categorical_feature_offers_random_sets_that_leave_no_side_empty():
     assert len(counts) == 7  # of 4 groups, each set that holds the first one, but not all
 
 
-def test_engines_that_make_rounds_ahead_are_offered_the_same_cuts():
+def test_engines_that_make_batched_rounds_are_offered_the_same_cuts():
     groups = {2: Groups(((0,), (1, 4), (3,), (7,))), 3: Groups(()), 5: Groups(((1,), (2,)))}
     places = CutPlaces.of(table(n_features=9), groups)
     offered = Offers(Smoothing(60), places).cuts(5, 100)

@@ -24,7 +24,7 @@ from gpustump.boosting.held_out.samples import (
 )
 from gpustump.boosting.held_out.scores import Scorer, check_classes, value_of
 from gpustump.data.parameters import QuantityScoring, Scoring
-from gpustump.engines.ahead import WatchedSamples
+from gpustump.engines.batched_rounds import WatchedSamples
 from gpustump.engines.running_scores import running_scores
 from gpustump.learners.hypothesis import Partition
 
@@ -120,7 +120,7 @@ class LocalJudge:
         return Judgement(score, error_of(right, self._weight))
 
     def watched(self) -> WatchedSamples | None:
-        """The samples for engines that make rounds ahead; None if these cannot watch them."""
+        """The samples for engines that make rounds in batches; None if these cannot watch them."""
         place, scorer = self._scores.on_host(), self._scorer
         loss = scorer.watched if isinstance(scorer, AdditiveScorer) else None
         if place is None or loss is None:

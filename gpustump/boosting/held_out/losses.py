@@ -37,7 +37,7 @@ from gpustump.boosting.held_out.tables import (
     exponential_table,
 )
 from gpustump.boosting.votes.ratio import saturated
-from gpustump.engines.ahead import (
+from gpustump.engines.batched_rounds import (
     LARGEST_EXPONENT,
     LARGEST_SCORE,
     LARGEST_SQUARE,
@@ -160,7 +160,7 @@ class LogisticShareLoss(NegativeLogLoss):
 
     ln s(x) = -ln(1 + exp(-x)) comes from the table. These logarithms are added up as those of the
     softmax are. The error is below K * 2**-24: one table error for the logarithms, K - 1 for their
-    sum. Never negative. Rounds that are made ahead never have this link.
+    sum. Never negative. Rounds that are made in batches never have this link.
     """
 
     def losses(self, scores: Array) -> Iterator[Array]:
@@ -262,7 +262,7 @@ class NegativeSquaredError(AdditiveScorer):
 
     @property
     def watched(self) -> WatchedLoss:
-        """The loss for engines that make rounds ahead, on the host."""
+        """The loss for engines that make rounds in batches, on the host."""
         weights = arrays.to_host(self.held_out.weights.values).astype(np.float64)
         nodes = np.zeros(0, dtype=np.int64)
         targets = arrays.to_host(self.held_out.targets)
@@ -371,7 +371,7 @@ class NegativeDeviance(AdditiveScorer):
 
     @property
     def watched(self) -> WatchedLoss:
-        """The loss for engines that make rounds ahead, on the host."""
+        """The loss for engines that make rounds in batches, on the host."""
         moving, fixed = (arrays.to_host(own) for own in self._amounts)
         nodes = np.zeros(0, dtype=np.int64)
         return WatchedLoss(

@@ -19,7 +19,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out.samples import UNIT_BITS
-from gpustump.engines.ahead import PLACE_BITS
+from gpustump.engines.batched_rounds import PLACE_BITS
 from gpustump.engines.held_out import LossTable
 
 LOSS_BITS = 32

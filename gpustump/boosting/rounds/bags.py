@@ -9,10 +9,10 @@ thresholds would lie between values of rows that the bag was not trained on.)
 On a table of medium size a round is too short for two threads to share, so the bags are trained
 side by side, one thread for each. On a small table most of a round is Python code, whose lock lets
 one thread run at a time; but where rounds are made many at a time, without Python
-(`engines.ahead`), bags gain on smaller tables, too. On a large table threads that share a bag wait
-for each other, so bags are trained side by side if there is a bag for each thread and the tables
-that are coded at the same time are not too large. On a GPU the bags are trained one after the
-other. `bench/NOTES.md` has the figures.
+(`engines.batched_rounds`), bags gain on smaller tables, too. On a large table threads that share a
+bag wait for each other, so bags are trained side by side if there is a bag for each thread and the
+tables that are coded at the same time are not too large. On a GPU the bags are trained one after
+the other. `bench/NOTES.md` has the figures.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from gpustump.engines.threads import Team, threads_of
 
 _SMALL, _MEDIUM, _LARGE = 10_000, 500_000, 2_000_000
 """Numbers of elements of a table. From the first one on, bags are trained side by side if their
-rounds are made ahead; from the second one on, all are; from the third one on, only if there is a
-bag for each thread."""
+rounds are made in batches; from the second one on, all are; from the third one on, only if there is
+a bag for each thread."""
 
 _MOST_AT_ONCE = 100_000_000
 """The most elements of tables that are coded at the same time."""
@@ -192,7 +192,7 @@ def _go_side_by_side(
     n_rounds = settings.n_rounds_of(n_classes)
     task = Task(X, X.shape[0], settings.objective(n_classes), n_rounds, settings.categorical)
     n_elements = task.n_elements
-    if n_elements < (_SMALL if _are_made_ahead(task) else _MEDIUM):
+    if n_elements < (_SMALL if _are_in_batches(task) else _MEDIUM):
         return False
     n_threads = threads_of(settings.resources.n_jobs)
     is_too_large = n_threads > n_bags or n_elements * n_threads > _MOST_AT_ONCE
@@ -201,8 +201,8 @@ def _go_side_by_side(
     return device == "cpu" or (device == "auto" and why_not_on_gpu(task) is not None)
 
 
-def _are_made_ahead(task: Task) -> bool:
-    """Whether the rounds of a small table are made ahead, with little Python."""
+def _are_in_batches(task: Task) -> bool:
+    """Whether the rounds of a small table are made in batches, with little Python."""
     is_possible = task.objective.gain == "newton" or not task.categorical
     is_possible &= task.objective.learner == "stump" and asked_for() != "coded"
     is_possible &= not arrays.is_sparse(task.X)

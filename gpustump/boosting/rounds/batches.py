@@ -22,7 +22,7 @@ from gpustump.boosting.votes.ratio import RatioScale
 from gpustump.boosting.votes.settings import Votes
 from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.boosting.votes.votes import AnyRound, RegionRound, Round, Vote
-from gpustump.engines.ahead import MadeRounds
+from gpustump.engines.batched_rounds import MadeRounds
 from gpustump.engines.contract import RegionVotes, Totals
 from gpustump.engines.objective import Objective
 from gpustump.learners.category_split import CategorySplit
@@ -72,7 +72,7 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Rounds that an engine has made ahead, as the arrays that it wrote.
+    """Rounds that an engine has made in batches, as the arrays that it wrote.
 
     Attributes
     ----------

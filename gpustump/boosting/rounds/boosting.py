@@ -18,8 +18,8 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.batches import Batch, Terms, joined, member_of
+from gpustump.boosting.rounds.batching import Batching, Standing
 from gpustump.boosting.rounds.known_scores import beginning_of
-from gpustump.boosting.rounds.looking_ahead import LookingAhead, Standing
 from gpustump.boosting.rounds.smoothing import Offers
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.discrete import DiscreteVotes
@@ -225,8 +225,8 @@ class Boosting(Iterator[Any]):
         self._offers = offers
         self._model: list[Terms | Batch] = []
         self._is_whole = True
-        self._ahead: LookingAhead | None = None
-        self._begin_ahead: Callable[[], LookingAhead | None] | None = None
+        self._batching: Batching | None = None
+        self._begin_batching: Callable[[], Batching | None] | None = None
         with arrays.computing_on(labels):
             beginning = None if offset is None else beginning_of(labels, offset)
             self._state = trainer.start(labels, sample_weight, self._objective, beginning)
@@ -304,9 +304,9 @@ class Boosting(Iterator[Any]):
         if self.stop_reason is not None:
             return None
         self._check_whole()
-        if self._begin_ahead is not None:
-            self._ahead = self._begin_ahead()
-        made = None if self._ahead is None else self._made_ahead(self._ahead, at_once)
+        if self._begin_batching is not None:
+            self._batching = self._begin_batching()
+        made = None if self._batching is None else self._next_batch(self._batching, at_once)
         if made is None:
             with arrays.computing_on(self._labels):
                 record = self._round()
@@ -317,11 +317,11 @@ class Boosting(Iterator[Any]):
         """Keep only the first `n_rounds` of the rounds that were just taken: the run ends there."""
         if n_rounds == len(made):
             return made
-        assert self._ahead is not None
-        self._ahead.take_back(len(made) - n_rounds)
+        assert self._batching is not None
+        self._batching.take_back(len(made) - n_rounds)
         kept = made.first(n_rounds)
         self._model[-1] = kept
-        self._standing = self._ahead.standing
+        self._standing = self._batching.standing
         return kept
 
     def call_back(self, made: Batch) -> None:
@@ -355,7 +355,7 @@ class Boosting(Iterator[Any]):
         ------
         RuntimeError
             If this boosting was interrupted in the middle of a round, or if the engine has made
-            rounds ahead (see `look_ahead`).
+            rounds in batches (see `make_batches`).
 
         Examples
         --------
@@ -377,7 +377,7 @@ class Boosting(Iterator[Any]):
                 records.append(self._take(known, sizes_of(hypothesis, known.vote)))
         return tuple(records)
 
-    def look_ahead(self, watch: EarlyStopping | None = None) -> None:
+    def make_batches(self, watch: EarlyStopping | None = None) -> None:
         """Let the engine make many rounds at a time from now on, if it can.
 
         The rounds are the same. Between them, the samples' weights may belong to a later round;
@@ -394,28 +394,28 @@ class Boosting(Iterator[Any]):
         >>> from gpustump import boost
         >>> X, y = [[0], [1], [2], [3]], [-1, 1, -1, -1]
         >>> run = boost(X, y, votes="newton", n_rounds=3)
-        >>> run.look_ahead()
+        >>> run.make_batches()
         >>> [record.stump.threshold for record in run]
         [1.5, 0.5, 1.5]
         """
-        self._begin_ahead = functools.partial(self._ahead_of_state, watch)
+        self._begin_batching = functools.partial(self._batching_of_state, watch)
 
-    def _ahead_of_state(self, watch: EarlyStopping | None) -> LookingAhead | None:
-        """What makes rounds ahead, once the engine can; it is asked again as long as it cannot."""
-        if getattr(self._state, "looking_ahead", None) is None:
+    def _batching_of_state(self, watch: EarlyStopping | None) -> Batching | None:
+        """What makes rounds in batches, once the engine can; it is asked again as long as it cannot."""
+        if getattr(self._state, "batch_maker", None) is None:
             return None
-        self._begin_ahead = None
+        self._begin_batching = None
         with arrays.computing_on(self._labels):
-            return LookingAhead.of(self._votes, self._table, self._state, watch, self._offers)
+            return Batching.of(self._votes, self._table, self._state, watch, self._offers)
 
-    def _made_ahead(self, ahead: LookingAhead, at_once: int) -> Batch | None:
-        """The next rounds, if they are made ahead; the model takes them."""
+    def _next_batch(self, batching: Batching, at_once: int) -> Batch | None:
+        """The next rounds, if they are made in batches; the model takes them."""
         n_most = sys.maxsize if self._n_rounds is None else self._n_rounds - self.n_done
         self._is_whole = False  # an interruption may leave what follows half done
-        made = ahead.next(self._standing, n_most, at_once)
+        made = batching.next(self._standing, n_most, at_once)
         if made is not None:
             self._model.append(made)
-            self._standing = ahead.standing
+            self._standing = batching.standing
         self._is_whole = True
         return made
 
@@ -424,9 +424,9 @@ class Boosting(Iterator[Any]):
             raise RuntimeError("this boosting was interrupted in the middle of a round; start anew")
 
     def _check_in_step(self) -> None:
-        if self._ahead is not None and self._ahead.has_more:
+        if self._batching is not None and self._batching.has_more:
             raise RuntimeError(
-                "the engine has made rounds ahead of this boosting; take these rounds first"
+                "the engine has made rounds in batches of this boosting; take these rounds first"
             )
 
     def _asked_to_stop(self, record: Any) -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.ahead import NO_CUTS, OfferedCuts
+from gpustump.engines.batched_rounds import NO_CUTS, OfferedCuts
 from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Groups
 from gpustump.learners.category_split import CategorySplit
@@ -276,7 +276,7 @@ class Offers:
         ]
 
     def cuts(self, n_done: int, n_rounds: int) -> OfferedCuts:
-        """What `n_rounds` rounds after `n_done` others offer, for engines that work ahead."""
+        """What `n_rounds` rounds after `n_done` others offer, for engines that make batches."""
         last = min(n_done + n_rounds, self._n_rounds)
         if last <= n_done:
             return NO_CUTS

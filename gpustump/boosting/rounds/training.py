@@ -588,7 +588,7 @@ def _run(boosting: Boosting, before: Run, rounds: Rounds, told: _Told, settings:
             assert one.judged is not None, "the checkpoint of a fit that watches samples"
             watch.add(one.hypothesis, one.vote, one.judged)
     if settings.resources.max_memory is None and not log.stop_reason:
-        boosting.look_ahead(watch)
+        boosting.make_batches(watch)
     reason = log.stop_reason or _made(boosting, rounds, told, settings)
     log.end(reason)
     if watch is None:

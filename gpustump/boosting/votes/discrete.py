@@ -28,7 +28,7 @@ from gpustump.boosting.votes.exact_numbers import (
 )
 from gpustump.boosting.votes.votes import Change, Round, SoFar, Taken
 from gpustump.data.parameters import Learner
-from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, VoteRule
+from gpustump.engines.batched_rounds import DISCRETE, LOG_DOUBT, VoteRule
 from gpustump.engines.contract import (
     PreparedTable,
     State,
@@ -61,12 +61,12 @@ class DiscreteVotes:
 
     @property
     def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
+        """The rule for engines that make rounds in batches."""
         return VoteRule(DISCRETE, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
 
     @property
     def largest_size(self) -> float:
-        """With larger votes no round is made ahead."""
+        """With larger votes no round is made in batches."""
         return float(LARGEST)
 
     def objective(self, learner: Learner = "stump") -> Objective:

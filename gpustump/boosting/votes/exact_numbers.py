@@ -30,7 +30,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from gpustump.engines.ahead import NEWTON_DOUBT
+from gpustump.engines.batched_rounds import NEWTON_DOUBT
 from gpustump.engines.integer_weights import rescale_if_certain
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 

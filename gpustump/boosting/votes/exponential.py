@@ -29,7 +29,7 @@ from gpustump.boosting.votes.exact_numbers import (
 )
 from gpustump.boosting.votes.splits import SplitVotes, weighed
 from gpustump.boosting.votes.votes import Change, Taken
-from gpustump.engines.ahead import DISCRETE, LOG_DOUBT, REAL, VoteRule
+from gpustump.engines.batched_rounds import DISCRETE, LOG_DOUBT, REAL, VoteRule
 from gpustump.engines.contract import RegionSums, RegionVotes, Step, Totals, sign_of
 from gpustump.engines.integer_weights import rescale_exponent_of
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
@@ -44,12 +44,12 @@ class ExponentialVotes(SplitVotes):
 
     @property
     def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
+        """The rule for engines that make rounds in batches."""
         return VoteRule(self.number, self.learning_rate / (2 * VOTE_UNIT), LOG_DOUBT)
 
     @property
     def largest_size(self) -> float:
-        """With larger votes no round is made ahead."""
+        """With larger votes no round is made in batches."""
         return 2.0 * LARGEST
 
     def change(self, taken: Taken) -> Change:

@@ -35,7 +35,7 @@ from gpustump.boosting.votes.exact_numbers import (
 )
 from gpustump.boosting.votes.splits import SplitVotes, together
 from gpustump.boosting.votes.votes import Change, Taken
-from gpustump.engines.ahead import CLASSES, NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
+from gpustump.engines.batched_rounds import CLASSES, NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
 from gpustump.engines.contract import RegionFactors, RegionSums, RegionVotes, Step, Totals
 from gpustump.engines.integer_weights import IntegerWeights, in_units
 from gpustump.engines.objective import Objective, QuantityLoss
@@ -89,7 +89,7 @@ class NewtonVotes(SplitVotes):
 
     @property
     def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
+        """The rule for engines that make rounds in batches."""
         scale = self._rate / VOTE_UNIT
         return VoteRule(
             NEWTON, scale, NEWTON_DOUBT, self._lambda, float(self.largest_step), self.target

@@ -29,7 +29,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.votes.exact_numbers import vote_of
 from gpustump.boosting.votes.newton import NewtonVotes, exact_totals, factors_of
 from gpustump.boosting.votes.votes import Change, Taken
-from gpustump.engines.ahead import GAMMA, POISSON
+from gpustump.engines.batched_rounds import GAMMA, POISSON
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import TOP, in_units
 from gpustump.engines.objective import QuantityLoss

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 from gpustump.arrays import Array
 from gpustump.boosting.votes.votes import Change, RegionRound, SoFar, Taken
 from gpustump.data.parameters import Learner, VoteKind
-from gpustump.engines.ahead import VoteRule
+from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import (
     PreparedTable,
     RegionSums,
@@ -78,12 +78,12 @@ class SplitVotes:
 
     @property
     def plain(self) -> VoteRule:
-        """The rule for engines that make rounds ahead."""
+        """The rule for engines that make rounds in batches."""
         raise NotImplementedError
 
     @property
     def largest_size(self) -> float:
-        """The most that a round made ahead counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
+        """The most that a round made in batches counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
         raise NotImplementedError
 
     def on(self, labels: Array, sample_weight: Array) -> Self:

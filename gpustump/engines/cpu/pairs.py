@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import VoteRule
+from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
 from gpustump.engines.cpu.rounds.certain_votes import Whole, vote_of_region

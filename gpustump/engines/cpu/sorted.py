@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.ahead import NEWTON, VoteRule, WatchedSamples
+from gpustump.engines.batched_rounds import NEWTON, VoteRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import (
@@ -33,7 +33,7 @@ from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.offered_sums import offered_sums
 from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
 from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
-from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
+from gpustump.engines.cpu.rounds.batched_rounds import BatchedRounds
 from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
 from gpustump.engines.cpu.split.sorted_splits import SortedSearch
@@ -44,7 +44,7 @@ from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition
 
 _MOST_AHEAD, _MOST_AHEAD_IN_BINS = 2**20, 2**22
-"""A round of more elements, times outputs, takes about a millisecond, so making it ahead saves
+"""A round of more elements, times outputs, takes about a millisecond, so making it in a batch saves
 almost nothing. The second number is for tables with bins."""
 
 
@@ -146,15 +146,15 @@ class SortedState:
         self._part(step.hypothesis, step.cut)
         self._take(lambda low, high: self.loss.advance(step, self.regions, low, high))
 
-    def looking_ahead(
+    def batch_maker(
         self,
         rule: VoteRule,
         watched: WatchedSamples | None,
         categories: Categories | None = None,
-    ) -> RoundsAhead | None:
-        """The object that makes rounds ahead; see `engines.ahead`.
+    ) -> BatchedRounds | None:
+        """The object that makes rounds in batches; see `engines.batched_rounds`.
 
-        None if a round is large enough for several threads, if it takes too long for rounds ahead
+        None if a round is large enough for several threads, if it takes too long for batches
         to save time, for intervals, for values of float16, and for sets of categories unless votes
         are Newton's.
         """
@@ -164,10 +164,10 @@ class SortedState:
         most = _MOST_AHEAD_IN_BINS if table.has_bins else _MOST_AHEAD
         if table.source.is_half or table.order.size * self.objective.n_outputs > most:
             return None
-        return None if alone is None else RoundsAhead(self, rule, watched, categories, alone)
+        return None if alone is None else BatchedRounds(self, rule, watched, categories, alone)
 
     def take_made(self, sums: np.ndarray) -> None:
-        """Set the sums over all samples after rounds that were made ahead."""
+        """Set the sums over all samples after rounds that were made in batches."""
         self._parted = self._found = None
         self._total(PieceSums(sums))
 

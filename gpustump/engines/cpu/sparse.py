@@ -47,5 +47,5 @@ class SparseState(SortedState):
         other = hessian[:, samples] if len(hessian) else np.abs(own)
         return np.stack([own.sum(axis=1), other.sum(axis=1)], axis=1)
 
-    def looking_ahead(self, *rule: object) -> None:
-        """None: rounds are not made ahead."""
+    def batch_maker(self, *rule: object) -> None:
+        """None: rounds are not made in batches."""

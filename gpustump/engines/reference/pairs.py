@@ -10,7 +10,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.ahead import VoteRule
+from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.quadrants import Pair, Place, Turn, best_quadrants, quadrants_of
 from gpustump.engines.reference.integers import Integers, Loss, hessian_of, picked_numbers

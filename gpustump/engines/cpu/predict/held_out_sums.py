@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import (
+from gpustump.engines.batched_rounds import (
     LARGEST_EXPONENT,
     LARGEST_SCORE,
     LARGEST_SQUARE,

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from gpustump.engines.ahead import CLASSES, DISCRETE, NEWTON, POISSON, SQUARED
+from gpustump.engines.batched_rounds import CLASSES, DISCRETE, NEWTON, POISSON, SQUARED
 from gpustump.engines.cpu.rounds.certain_votes import Whole  # noqa: F401  # signatures name it
 from gpustump.engines.cpu.rounds.exact_powers import (
     LARGEST,

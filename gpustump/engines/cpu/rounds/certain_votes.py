@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import DISCRETE, NEWTON, VoteRule
+from gpustump.engines.batched_rounds import DISCRETE, NEWTON, VoteRule
 from gpustump.engines.cpu.runtime.compiling import group, inner
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.step_table import VOTE_UNIT

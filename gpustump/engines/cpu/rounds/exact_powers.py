@@ -2,7 +2,7 @@
 
 The factor of a vote is defined as the float64 nearest to exp(x), where x is a whole multiple of
 `VOTE_UNIT`. `boosting.votes.newton.factors_of` computes it with Python's whole numbers; here it is
-computed as the sum of two floats, so that rounds ahead need no Python. Each has the form that is
+computed as the sum of two floats, so that batches need no Python. Each has the form that is
 fast there: kernels have no integers of more than 64 bits, and to Python two floats are some sixty
 operations (exp(x) and exp(-x): 6.8 microseconds, and 2.0 in whole numbers). Both leave the last
 digits to 50 decimal digits if in doubt, so they give the same float64.

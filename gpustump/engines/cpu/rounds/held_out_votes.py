@@ -1,4 +1,4 @@
-"""Held-out samples in rounds that are made ahead: their votes, and the sums over them.
+"""Held-out samples in rounds that are made in batches: their votes, and the sums over them.
 
 Every value is converted to its order key once (see `arrays.order_keys`), and the thresholds after
 all sorted positions are computed once. Then a round takes one comparison for each sample.
@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import WatchedSamples
+from gpustump.engines.batched_rounds import WatchedSamples
 from gpustump.engines.cpu.predict.held_out_sums import (
     LossTable,
     add_logistic,
@@ -34,7 +34,7 @@ _KINDS = {
 
 @group
 class HeldOut(NamedTuple):
-    """Held-out samples, as `engines.ahead.WatchedSamples`.
+    """Held-out samples, as `engines.batched_rounds.WatchedSamples`.
 
     Attributes
     ----------

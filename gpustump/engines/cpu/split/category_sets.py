@@ -1,4 +1,4 @@
-"""Sets of categories in rounds that are made ahead: the best one, and what it does to samples.
+"""Sets of categories in rounds that are made in batches: the best one, and what it does to samples.
 
 The definitions are those of `engines.category_search`: the sums over each category, rare categories
 together, the order of the ratios of their two sums, every prefix of each output's order, and what
@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.ahead import WatchedSamples
+from gpustump.engines.batched_rounds import WatchedSamples
 from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY, as_numbers
 from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.ahead import DISCRETE, NEWTON, REAL
+from gpustump.engines.batched_rounds import DISCRETE, NEWTON, REAL
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.monotone_bounds import are_in_order, newton_step, odds
 from gpustump.engines.cpu.split.split_scores import gain, minus_root

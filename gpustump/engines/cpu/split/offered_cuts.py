@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.ahead import OfferedCuts
+from gpustump.engines.batched_rounds import OfferedCuts
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.category_sets import column_of, score_of_set
 from gpustump.engines.cpu.split.monotone_bounds import are_in_order, newton_step

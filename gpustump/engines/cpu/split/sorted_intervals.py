@@ -28,7 +28,7 @@ class SortedIntervals:
     table : SortedTable
     """
 
-    alone = None  # no rounds are made ahead
+    alone = None  # no rounds are made in batches
 
     def __init__(self, table: SortedTable) -> None:
         self._table = table

@@ -25,7 +25,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import DISCRETE, NEWTON, REAL
+from gpustump.engines.batched_rounds import DISCRETE, NEWTON, REAL
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
@@ -66,8 +66,8 @@ from gpustump.engines.threads import ranges
 
 _ELEMENTS_AT_ONCE, _ADDITIONS_AT_ONCE = 2**19, 2**23
 """How many elements of a scan, and additions of integers to bins, are worth another thread. With
-fewer, one thread alone is better, as its rounds can be made ahead, without Python (see
-`rounds_ahead`)."""
+fewer, one thread alone is better, as its rounds can be made in batches, without Python (see
+`batched_rounds`)."""
 
 _UNIT = np.float32(2.0**-62)
 """One unit, as a share of the largest sum."""

@@ -26,7 +26,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import DISCRETE, NEWTON
+from gpustump.engines.batched_rounds import DISCRETE, NEWTON
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel

@@ -24,7 +24,7 @@ from inner_functions import callable_from_python
 
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.votes import Taken
-from gpustump.engines.ahead import OfferedCuts
+from gpustump.engines.batched_rounds import OfferedCuts
 from gpustump.engines.cpu.split import category_sets
 from gpustump.engines.cpu.table import sorted_table
 from gpustump.engines.gain import exact_score_of
@@ -38,7 +38,7 @@ compared = callable_from_python(category_sets._compared)
 
 
 class Pair(NamedTuple):
-    """A run on a sorted table, which makes rounds ahead, and the same run of the reference."""
+    """A run on a sorted table, which makes rounds in batches, and the same run of the reference."""
 
     ahead: Any
     own: Any
@@ -56,7 +56,7 @@ class Pair(NamedTuple):
         run = y, random.random(60) + 0.1, votes.objective("stump")
         table = sorted_table.prepare(X, None, Team(1))
         own, other = start(table, *run), start(reference.prepare(X), *run)
-        return cls(own.looking_ahead(votes.plain, None), own, other, table, votes)
+        return cls(own.batch_maker(votes.plain, None), own, other, table, votes)
 
     def best_of(self, offer: list[Split]) -> tuple[float, Split] | None:
         """The best of some splits, the first of equal ones, by the reference's sums."""
@@ -147,7 +147,7 @@ def test_the_thresholds_of_a_whole_table_are_those_of_its_positions(name):
     table = sorted_table.prepare(X, None, Team(1))
     if table.source.is_half:
         state = start(table, made(name).y * 1.0, np.ones(len(X)), Objective.of("newton"))
-        assert state.looking_ahead(NewtonVotes(0.3, 1, 0.5, 0).plain, None) is None
+        assert state.batch_maker(NewtonVotes(0.3, 1, 0.5, 0).plain, None) is None
         return
     for feature, own in enumerate(table.thresholds):
         for position in np.flatnonzero(table.order[feature] >= 0):

@@ -1,4 +1,4 @@
-"""Rounds made ahead: many rounds in one call, where an engine can make them without the host.
+"""Rounds in batches: many rounds in one call, where an engine can make them without the host.
 
 On small tables a round takes longer on the host than in the search. So boosting tells an engine
 the rule of its votes, and the engine makes rounds one after the other: the best cut, its votes, the
@@ -6,10 +6,10 @@ update of the samples, and the sums over held-out samples for early stopping. It
 round that only the host can decide, for example because the last digit of a vote is in doubt. The
 host then makes that round in the ordinary way.
 
-A state that can do so has a method `looking_ahead(rule, watched)`. It returns an `Ahead`, or None
-if this run cannot be made ahead, or if that would save no time. If features are categorical, the
-state of an engine is told so: `looking_ahead(rule, watched, categories)`, where the last argument
-is of the class `category_search.Categories`.
+A state that can do so has a method `batch_maker(rule, watched)`. It returns an `BatchMaker`, or
+None if this run cannot be made in batches, or if that would save no time. If features are
+categorical, the state of an engine is told so: `batch_maker(rule, watched, categories)`, where the
+last argument is of the class `category_search.Categories`.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class MadeRounds:
     ----------
     features : ndarray (n_rounds,) of int64
     thresholds : ndarray (n_rounds,) of float64
-        Of the splits; NaN for a set of categories. Constants are not made ahead.
+        Of the splits; NaN for a set of categories. Constants are not made in batches.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     scores : ndarray (n_rounds,) of float64
         What the cut was worth; int64 for discrete votes.
@@ -211,8 +211,8 @@ class MadeRounds:
     normalisers: np.ndarray
 
 
-class Ahead(Protocol):
-    """Makes rounds of one run ahead."""
+class BatchMaker(Protocol):
+    """Makes rounds of one run in batches."""
 
     def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
         """Make `n_rounds` rounds, or fewer; the state is then as after the last round made.

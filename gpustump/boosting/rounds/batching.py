@@ -1,4 +1,4 @@
-"""Rounds that an engine makes ahead (see `engines.ahead`), handed out in batches.
+"""Rounds that an engine makes in batches (see `engines.batched_rounds`), handed out as they are asked for.
 
 How many rounds a run has is decided round by round: by early stopping, a callback or an observer.
 Rounds that were made beyond the last one are thrown away. So no call makes many more rounds than
@@ -14,7 +14,7 @@ from gpustump.boosting.rounds.batches import Batch, Columns, kind_of
 from gpustump.boosting.rounds.smoothing import Offers
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.settings import Votes
-from gpustump.engines.ahead import NEWTON, NO_CUTS, Ahead
+from gpustump.engines.batched_rounds import NEWTON, NO_CUTS, BatchMaker
 from gpustump.engines.contract import PreparedTable, State, Totals
 from gpustump.learners.step_table import VOTES_LIMIT
 
@@ -49,12 +49,12 @@ class Standing(NamedTuple):
     bound: float
 
 
-class LookingAhead:
-    """The rounds of one run that are made ahead.
+class Batching:
+    """The rounds of one run that are made in batches.
 
     Parameters
     ----------
-    ahead : Ahead
+    maker : BatchMaker
     votes : Votes
     table : PreparedTable
     totals : Totals
@@ -67,14 +67,14 @@ class LookingAhead:
 
     def __init__(
         self,
-        ahead: Ahead,
+        maker: BatchMaker,
         votes: Votes,
         table: PreparedTable,
         totals: Totals,
         watch: EarlyStopping | None,
         offers: Offers | None,
     ) -> None:
-        self._ahead, self._kind, self._watch = ahead, kind_of(votes, totals), watch
+        self._maker, self._kind, self._watch = maker, kind_of(votes, totals), watch
         self._largest_size, self._offers = votes.largest_size, offers
         self._made: Columns | None = None
         self._sums_before: list[float] = []  # what counts towards the limit before these rounds
@@ -93,9 +93,9 @@ class LookingAhead:
         state: State,
         watch: EarlyStopping | None,
         offers: Offers | None = None,
-    ) -> LookingAhead | None:
-        """For a run as it stands; None if its rounds cannot be made ahead."""
-        begin = getattr(state, "looking_ahead", None)
+    ) -> Batching | None:
+        """For a run as it stands; None if its rounds cannot be made in batches."""
+        begin = getattr(state, "batch_maker", None)
         if begin is None:
             return None
         if offers is not None and votes.plain.kind != NEWTON:
@@ -103,8 +103,8 @@ class LookingAhead:
         watched = None if watch is None else watch.watched()
         if watched is not None and len(watched.scores) > table.n_samples:
             watched = None  # their keys might take more memory than the table
-        ahead = begin(votes.plain, watched)
-        return None if ahead is None else cls(ahead, votes, table, state.totals, watch, offers)
+        maker = begin(votes.plain, watched)
+        return None if maker is None else cls(maker, votes, table, state.totals, watch, offers)
 
     @property
     def has_more(self) -> bool:
@@ -167,7 +167,7 @@ class LookingAhead:
         if n_rounds > 0:
             offers, n_done = self._offers, so_far.n_rounds
             offered = NO_CUTS if offers is None else offers.cuts(n_done, n_rounds)
-            made = self._ahead.make(n_rounds, offered)
+            made = self._maker.make(n_rounds, offered)
         if made is None or not len(made.features):
             self._n_ordinary = self._pause - 1
             self._pause = min(2 * self._pause, _MOST_ORDINARY)

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.ahead import (
+from gpustump.engines.batched_rounds import (
     CLASSES,
     DISCRETE,
     NEWTON,
@@ -106,7 +106,7 @@ class Numbers(NamedTuple):
 
 @group
 class Choice(NamedTuple):
-    """What the first rounds choose from; see `engines.ahead.OfferedCuts`.
+    """What the first rounds choose from; see `engines.batched_rounds.OfferedCuts`.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class Made(NamedTuple):
 
 
 class SortedRun(Protocol):
-    """A run on a sorted table whose rounds are made ahead; see `sorted.SortedState`."""
+    """A run on a sorted table whose rounds are made in batches; see `sorted.SortedState`."""
 
     table: SortedTable
     objective: Objective
@@ -163,11 +163,11 @@ class SortedRun(Protocol):
     regions: np.ndarray
 
     def take_made(self, sums: np.ndarray) -> None:
-        """Set the sums over all samples after rounds that were made ahead."""
+        """Set the sums over all samples after rounds that were made in batches."""
 
 
-class RoundsAhead:
-    """Makes rounds of a run on a small table ahead; see `engines.ahead.Ahead`.
+class BatchedRounds:
+    """Makes rounds of a run on a small table in batches; see `engines.batched_rounds.BatchMaker`.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class RoundsAhead:
             self._held_out = held_out_of(watched)
 
     def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
-        """Make `n_rounds` rounds, or fewer; see `engines.ahead.Ahead.make`."""
+        """Make `n_rounds` rounds, or fewer; see `engines.batched_rounds.BatchMaker.make`."""
         run = self._run
         loss, sums = run.loss, run.sums.numbers
         assert isinstance(loss, LossByOutput | SquaredLoss | RatioLoss)

@@ -1,6 +1,6 @@
-"""Rounds that are made ahead are those that are made one by one, in everything that can be seen.
+"""Rounds that are made in batches are those that are made one by one, in everything that can be seen.
 
-Fits on sorted tables are compared with the same fits where nothing is made ahead, and with the
+Fits on sorted tables are compared with the same fits where nothing is made in batches, and with the
 reference's: digests, records, held-out scores and errors, what callbacks get, and checkpoints.
 """
 
@@ -18,17 +18,17 @@ from rounds import trainer
 pytest.importorskip("numba")
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.boosting.rounds import batches, looking_ahead
+from gpustump.boosting.rounds import batches, batching
+from gpustump.boosting.rounds.batching import Batching
 from gpustump.boosting.rounds.boosting import Boosting
-from gpustump.boosting.rounds.looking_ahead import LookingAhead
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.exponential import ExponentialVotes
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.settings import VoteSettings
-from gpustump.engines.ahead import NEWTON, VoteRule
+from gpustump.engines.batched_rounds import NEWTON, VoteRule
 from gpustump.engines.cpu import engine
-from gpustump.engines.cpu.rounds import rounds_ahead
-from gpustump.engines.cpu.rounds.rounds_ahead import RoundsAhead
+from gpustump.engines.cpu.rounds import batched_rounds
+from gpustump.engines.cpu.rounds.batched_rounds import BatchedRounds
 from gpustump.engines.cpu.table import sorted_table
 from gpustump.engines.threads import Team
 
@@ -42,20 +42,20 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """How many rounds each call was asked for and made, and which rounds were ordinary."""
     found: list[tuple[str, int]] = []
-    make, hand_out = RoundsAhead.make, LookingAhead.next
+    make, hand_out = BatchedRounds.make, Batching.next
 
-    def making(self: RoundsAhead, n_rounds: int, *offered: Any) -> Any:
+    def making(self: BatchedRounds, n_rounds: int, *offered: Any) -> Any:
         made = make(self, n_rounds, *offered)
         found.extend([("asked", n_rounds), ("made", len(made.features))])
         return made
 
-    def handing_out(self: LookingAhead, *so_far: Any) -> Any:
+    def handing_out(self: Batching, *so_far: Any) -> Any:
         made = hand_out(self, *so_far)
         found.append(("ordinary", 1) if made is None else ("handed out", len(made)))
         return made
 
-    monkeypatch.setattr(RoundsAhead, "make", making)
-    monkeypatch.setattr(LookingAhead, "next", handing_out)
+    monkeypatch.setattr(BatchedRounds, "make", making)
+    monkeypatch.setattr(Batching, "next", handing_out)
     return found
 
 
@@ -63,9 +63,9 @@ def n_of(told: list[tuple[str, int]], what: str) -> int:
     return sum(number for name, number in told if name == what)
 
 
-def without_looking_ahead(make: Callable[[], Any]) -> Any:
+def without_batches(make: Callable[[], Any]) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LookingAhead, "of", lambda *_: None)
+        patch.setattr(Batching, "of", lambda *_: None)
         return make()
 
 
@@ -156,10 +156,10 @@ def test_rounds_made_ahead_are_those_of_the_reference(told, case, votes, n_class
         how = {k: v for k, v in how.items() if k != "l2_regularization"}
         how |= {"make": AdaBoostClassifier, "votes": votes}
     found = fitted(X, y, weights, **how)
-    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
+    n_batched, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
     assert found == by_the_reference(lambda: fitted(X, y, weights, **how))
     assert found[0] == fitted(X, y, weights, is_seen=False, **how)[0]
-    assert votes == "newton" or "votes" in case or n_ahead > 3 * n_ordinary
+    assert votes == "newton" or "votes" in case or n_batched > 3 * n_ordinary
 
 
 def table_with_categories(
@@ -207,10 +207,10 @@ def test_sets_of_categories_are_learnt_in_the_same_rounds(told, case, n_classes,
     how = {**categorical(CASES[case]), "multi_class": multi_class}
     X, y = table_with_categories(len(case), n_classes)
     found = fitted(X, y, **how)
-    n_ahead, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
+    n_batched, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
     assert found == by_the_reference(lambda: fitted(X, y, **how))
     if "votes" not in case:
-        assert n_ahead > n_ordinary
+        assert n_batched > n_ordinary
         assert "CategorySplit" in found[1]
     if case == "stopped early":
         of_sets, how["categorical_features"] = X[:, [1, 2, 5]], [0, 1, 2]
@@ -298,8 +298,8 @@ def fewer_digits(patch: pytest.MonkeyPatch, what: str, votes: str) -> None:
     """Doubts in every few rounds; discrete votes have one factor each, others many."""
     if what == "factors":
         doubt = 2.0**-56 if votes == "discrete" else 2.0**-59
-        tables = rounds_ahead.powers()._replace(doubt=doubt)
-        patch.setattr(rounds_ahead, "powers", lambda: tables)
+        tables = batched_rounds.powers()._replace(doubt=doubt)
+        patch.setattr(batched_rounds, "powers", lambda: tables)
     else:
         for cls in (ExponentialVotes, NewtonVotes, DiscreteVotes):
             patch.setattr(cls, "plain", _rough(cls.plain))
@@ -314,7 +314,7 @@ def test_a_doubt_is_left_to_an_ordinary_round_and_the_next_rounds_are_made_ahead
     X, y = table(n_classes, n_classes)
     of_votes = {} if votes == "newton" else {"make": AdaBoostClassifier, "votes": votes}
     how = {**STOPPING, **of_votes, "n_estimators": 40}
-    expected = without_looking_ahead(lambda: fitted(X, y, **how))
+    expected = without_batches(lambda: fitted(X, y, **how))
     with monkeypatch.context() as patch:
         fewer_digits(patch, what, votes)
         assert fitted(X, y, **how) == expected
@@ -324,7 +324,7 @@ def test_a_doubt_is_left_to_an_ordinary_round_and_the_next_rounds_are_made_ahead
 
 def test_where_every_round_is_in_doubt_ever_fewer_are_tried(told):
     X, y = table()
-    expected = without_looking_ahead(lambda: fitted(X, y, learning_rate=40.0))
+    expected = without_batches(lambda: fitted(X, y, learning_rate=40.0))
     told.clear()
     assert fitted(X, y, learning_rate=40.0) == expected
     calls = [number for name, number in told if name == "made"]
@@ -343,10 +343,10 @@ def test_a_callback_ends_a_run_in_the_middle_of_what_was_made(at):
         classifier = LogitBoostClassifier(callback=stop, device="cpu", **how).fit(X, y)
         return seen(classifier), repr(records)
 
-    assert run() == without_looking_ahead(run)
+    assert run() == without_batches(run)
 
 
-def test_a_memory_limit_leaves_no_room_for_looking_ahead(told):
+def test_a_memory_limit_leaves_no_room_for_batches(told):
     X, y = table()
     limited = fitted(X, y, max_memory="1 GiB")
     assert told == []
@@ -365,10 +365,10 @@ def boosting() -> Boosting:
 
 def test_a_boosting_that_looks_ahead_refuses_weights_and_resume_until_it_is_in_step(boosting):
     other = copy.deepcopy(boosting)
-    boosting.look_ahead()
+    boosting.make_batches()
     first = next(boosting)
     for ask in (lambda: boosting.weights, lambda: boosting.resume([], [])):
-        with pytest.raises(RuntimeError, match="has made rounds ahead"):
+        with pytest.raises(RuntimeError, match="has made rounds in batches"):
             ask()
     assert [first, *boosting] == list(other)
     assert boosting.n_done == 20
@@ -382,9 +382,9 @@ def test_an_interruption_while_rounds_are_made_ends_the_boosting(monkeypatch, bo
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    boosting.look_ahead()
+    boosting.make_batches()
     with monkeypatch.context() as patch:
-        patch.setattr(RoundsAhead, "make", interrupted)
+        patch.setattr(BatchedRounds, "make", interrupted)
         with pytest.raises(KeyboardInterrupt):
             next(boosting)
     with pytest.raises(RuntimeError, match="start anew"):
@@ -394,7 +394,7 @@ def test_an_interruption_while_rounds_are_made_ends_the_boosting(monkeypatch, bo
 def test_no_call_may_reach_the_limit_of_the_votes_sum(monkeypatch, told):
     X, y = table()
     for limit in (3.0, 1e9):
-        monkeypatch.setattr(looking_ahead, "VOTES_LIMIT", limit)
+        monkeypatch.setattr(batching, "VOTES_LIMIT", limit)
         told.clear()
         fitted(X, y, learning_rate=0.3, n_estimators=40)
         asked = [number for name, number in told if name == "asked"]
