@@ -17,7 +17,7 @@ from gpustump.boosting.held_out.judging import Judgement, added_up, check_totals
 from gpustump.boosting.held_out.samples import HeldOut
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.rounds.boosting import Boosting
-from gpustump.boosting.rounds.smoothing import CutPlaces, Offers
+from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.rounds.training import Run, Samples, Settings, Target
 from gpustump.boosting.votes.newton import NewtonVotes
@@ -112,7 +112,7 @@ class ClusterSamples:
             learner=settings.learner,
             callback=settings.callback,
             constant=constant or None,
-            offers=Offers.of(settings.smoothing, self._places, target.positive),
+            candidates=Candidates.of(settings.smoothing, self._places, target.positive),
         )
         self.started.append(boosting)
         return boosting

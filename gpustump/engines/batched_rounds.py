@@ -147,17 +147,17 @@ NO_SIDES = np.zeros((0, 0, 0), dtype=np.uint8)
 """Regions of categories where no feature is categorical."""
 
 
-class OfferedCuts(NamedTuple):
+class CandidateSplits(NamedTuple):
     """The cuts that the first rounds of a call choose from: k cuts for each of these rounds.
 
     Attributes
     ----------
-    features : ndarray (n_offering_rounds, k) of int64
+    features : ndarray (n_rounds_with_candidates, k) of int64
         In increasing order in each round.
-    thresholds : ndarray (n_offering_rounds, k) of float64
+    thresholds : ndarray (n_rounds_with_candidates, k) of float64
         Infinite for the cut that separates missing values from all others; NaN for a set of
         categories.
-    sides : ndarray (n_offering_rounds, k, N_NUMBERS) of uint8
+    sides : ndarray (n_rounds_with_candidates, k, N_NUMBERS) of uint8
         For sets of categories: the region of each number of a category, `MISSING` for a number that
         no sample has. Empty, of any shape, if no feature is categorical.
     """
@@ -167,7 +167,7 @@ class OfferedCuts(NamedTuple):
     sides: np.ndarray = NO_SIDES
 
 
-NO_CUTS = OfferedCuts(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
+NO_CANDIDATES = CandidateSplits(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
 """No round has an offer."""
 
 
@@ -192,7 +192,8 @@ class MadeRounds:
         The sums of the losses of the held-out samples after the round; (n_rounds, 0) if none are
         watched.
     sides : ndarray (n_rounds, N_NUMBERS) of uint8
-        For sets of categories, as `OfferedCuts.sides`; (n_rounds, 0) if no feature is categorical.
+        For sets of categories, as `CandidateSplits.sides`; (n_rounds, 0) if no feature is
+        categorical.
     weights : ndarray (n_rounds,) of int64
         The sum of the Hessians of all samples and outputs before the round.
     normalisers : ndarray (n_rounds,) of float64
@@ -214,13 +215,13 @@ class MadeRounds:
 class BatchMaker(Protocol):
     """Makes rounds of one run in batches."""
 
-    def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
+    def make(self, n_rounds: int, candidates: CandidateSplits = NO_CANDIDATES) -> MadeRounds:
         """Make `n_rounds` rounds, or fewer; the state is then as after the last round made.
 
         Parameters
         ----------
         n_rounds : int
-        offered : OfferedCuts
+        candidates : CandidateSplits
             Each of the first rounds takes the best of the cuts that it is offered. A round without
             an offer takes the best of all cuts.
         """

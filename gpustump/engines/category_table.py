@@ -18,10 +18,10 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import (
-    NO_CUTS,
+    NO_CANDIDATES,
     BatchMaker,
+    CandidateSplits,
     MadeRounds,
-    OfferedCuts,
     VoteRule,
     WatchedSamples,
 )
@@ -222,7 +222,7 @@ class _BatchesOfSets(NamedTuple):
     inner: BatchMaker
     forget: Callable[[], None]
 
-    def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
+    def make(self, n_rounds: int, candidates: CandidateSplits = NO_CANDIDATES) -> MadeRounds:
         """See `engines.batched_rounds.BatchMaker.make`."""
         self.forget()
-        return self.inner.make(n_rounds, offered)
+        return self.inner.make(n_rounds, candidates)

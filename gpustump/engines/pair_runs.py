@@ -113,7 +113,7 @@ class HandoverPairRun:
             self._steps.append((pair, place, votes, factors))
 
     def take_turns(
-        self, steps: Turn, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
+        self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """By kernels as soon as they are ready: they take the steps so far first."""
         if at == 0 and self._by_kernels is not None and KERNELS.load(_STAGE, waits=False):
@@ -121,7 +121,7 @@ class HandoverPairRun:
             for step in self._steps:
                 run.advance(*step)
             self._run, self._by_kernels, self._steps = run, None, []
-        return self._run.take_turns(steps, pairs, offers, at, rule)
+        return self._run.take_turns(steps, pairs, candidates, at, rule)
 
     def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Turn) -> Array:
         return self._run.added(scores, bins, pairs, steps)

@@ -50,7 +50,7 @@ class Quadrants(NamedTuple):
     sums: np.ndarray
 
 
-def best_quadrants(cells: np.ndarray, l2: float, offered: np.ndarray | None = None) -> Quadrants:
+def best_quadrants(cells: np.ndarray, l2: float, candidates: np.ndarray | None = None) -> Quadrants:
     """The best cut of a pair.
 
     Parameters
@@ -60,7 +60,7 @@ def best_quadrants(cells: np.ndarray, l2: float, offered: np.ndarray | None = No
         more.
     l2 : float
         Lambda, in units of the integers.
-    offered : ndarray (n, 2) of int64, optional
+    candidates : ndarray (n, 2) of int64, optional
         The cuts to choose from; by default all.
     """
     below = cells.cumsum(axis=2).cumsum(axis=3)
@@ -74,10 +74,10 @@ def best_quadrants(cells: np.ndarray, l2: float, offered: np.ndarray | None = No
     scores = of_outputs[0]
     for own in of_outputs[1:]:
         scores = scores + own
-    if offered is None or not len(offered):
+    if candidates is None or not len(candidates):
         a, b = divmod(int(np.argmax(scores)), scores.shape[1])
     else:
-        a, b = (offered[int(np.argmax(scores[tuple((offered - 1).T)]))] - 1).tolist()
+        a, b = (candidates[int(np.argmax(scores[tuple((candidates - 1).T)]))] - 1).tolist()
     return Quadrants(float(scores[a, b]), (a + 1, b + 1), regions[..., a, b])
 
 
@@ -121,7 +121,7 @@ class PairRun(Protocol):
         """Change the samples by what the regions of a cut vote, as a `contract.Step` does."""
 
     def take_turns(
-        self, steps: Turn, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
+        self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """Make the steps of the pairs from number `at` on, as far as votes are in no doubt.
 
@@ -130,8 +130,8 @@ class PairRun(Protocol):
         steps : Turn
             The steps that are made are written here.
         pairs : ndarray (n_pairs, 2) of int64
-        offers : ndarray (n_pairs, n_offered, 2) of int64
-            The cuts that each pair chooses from; for n_offered = 0 all.
+        candidates : ndarray (n_pairs, n_candidates, 2) of int64
+            The cuts that each pair chooses from; for n_candidates = 0 all.
         at : int
         rule : VoteRule
 

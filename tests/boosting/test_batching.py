@@ -44,8 +44,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     make, hand_out = BatchedRounds.make, Batching.next
 
-    def making(self: BatchedRounds, n_rounds: int, *offered: Any) -> Any:
-        made = make(self, n_rounds, *offered)
+    def making(self: BatchedRounds, n_rounds: int, *candidates: Any) -> Any:
+        made = make(self, n_rounds, *candidates)
         found.extend([("asked", n_rounds), ("made", len(made.features))])
         return made
 

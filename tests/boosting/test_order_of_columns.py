@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
-from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing
+from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces, Smoothing
 from gpustump.engines.category_search import Groups
 from gpustump.learners.category_split import CategorySplit
 
@@ -107,11 +107,11 @@ def test_columns_in_another_order_give_the_same_model(kind, missing):
     assert moved.held_out_scores_ == plain.held_out_scores_
 
 
-def offered(X: np.ndarray, groups: dict[int, Groups], order: np.ndarray) -> list[list[Any]]:
+def candidates(X: np.ndarray, groups: dict[int, Groups], order: np.ndarray) -> list[list[Any]]:
     """What each of 1000 smoothing rounds offers: features, renamed, and where they are cut."""
-    offers = Offers(Smoothing(1000), CutPlaces.of(X, groups))
+    candidates = Candidates(Smoothing(1000), CutPlaces.of(X, groups))
     return [
-        sorted((int(order[own.feature]), str(cut_of(own))) for own in offers.at(number))
+        sorted((int(order[own.feature]), str(cut_of(own))) for own in candidates.at(number))
         for number in range(1000)
     ]
 
@@ -124,10 +124,10 @@ def test_equal_columns_are_offered_as_often_as_others_and_change_no_other_offer(
     X, _, _, order = drawn(0, 2, 0.1)
     X[:, 9] = X[:, 8] = X[:, 0]
     groups = Groups(((0,), (1, 4), (2,), (3,)))
-    plain = offered(X, {3: groups}, np.arange(N_FEATURES))
+    plain = candidates(X, {3: groups}, np.arange(N_FEATURES))
     counts = np.bincount([feature for one in plain for feature, _ in one], minlength=N_FEATURES)
     assert chisquare(counts).pvalue > 1e-3
-    moved = offered(X[:, order], {int(np.flatnonzero(order == 3)[0]): groups}, order)
+    moved = candidates(X[:, order], {int(np.flatnonzero(order == 3)[0]): groups}, order)
     equal = {8: 0, 9: 0}
     for one, other in zip(plain, moved, strict=True):
         assert sorted((equal.get(feature, feature), cut) for feature, cut in one) == sorted(

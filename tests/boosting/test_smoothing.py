@@ -15,7 +15,7 @@ from rounds import Case, trainer
 from gpustump import LogitBoostClassifier
 from gpustump.boosting.rounds.batches import splits_of
 from gpustump.boosting.rounds.boosting import Boosting
-from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
+from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces, Smoothing, sampled_values
 from gpustump.engines.category_search import Groups
 from gpustump.engines.reference import table as reference_table
 from gpustump.learners.category_split import CategorySplit
@@ -34,9 +34,9 @@ def table(seed: int = 0, n_samples: int = 200, n_features: int = 6) -> np.ndarra
     return X
 
 
-def offered(X: np.ndarray, n_rounds: int, bag: int = 0, run: int = 0) -> list[list[Any]]:
-    offers = Offers(Smoothing(n_rounds, bag), CutPlaces.of(X), run)
-    return [list(offers.at(number)) for number in range(n_rounds)]
+def candidates(X: np.ndarray, n_rounds: int, bag: int = 0, run: int = 0) -> list[list[Any]]:
+    candidates = Candidates(Smoothing(n_rounds, bag), CutPlaces.of(X), run)
+    return [list(candidates.at(number)) for number in range(n_rounds)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -55,21 +55,21 @@ def test_places_are_the_midpoints_of_distinct_values_and_what_parts_the_missing_
 
 def test_a_round_offers_as_many_features_as_the_square_root_each_once():
     X = np.random.default_rng(0).normal(size=(30, 50))
-    for splits in offered(X, 100):
+    for splits in candidates(X, 100):
         features = [split.feature for split in splits]
         assert len(features) == 8
         assert features == sorted(set(features))
-    assert all(len(splits) == 1 for splits in offered(X[:, :1], 5))
+    assert all(len(splits) == 1 for splits in candidates(X[:, :1], 5))
 
 
 def test_bags_classes_and_rounds_offer_other_cuts_and_always_the_same_ones():
     X = np.random.default_rng(0).normal(size=(100, 30))
-    draws = {(bag, run): offered(X, 70, bag, run) for bag in (0, 1, 2) for run in (0, 1)}
+    draws = {(bag, run): candidates(X, 70, bag, run) for bag in (0, 1, 2) for run in (0, 1)}
     for own in draws.values():
         assert len({tuple(splits) for splits in own}) == 70
     assert len({str(own) for own in draws.values()}) == 6
-    assert draws[1, 1] == offered(X, 70, 1, 1)
-    late = Offers(Smoothing(70), CutPlaces.of(X))
+    assert draws[1, 1] == candidates(X, 70, 1, 1)
+    late = Candidates(Smoothing(70), CutPlaces.of(X))
     assert [list(late.at(n)) for n in (69, 3, 64)] == [draws[0, 0][n] for n in (69, 3, 64)]
     assert list(late.at(70)) == []
 
@@ -77,15 +77,17 @@ def test_bags_classes_and_rounds_offer_other_cuts_and_always_the_same_ones():
 def test_the_draws_are_those_of_the_first_release():
     """They decide models, so they must never change."""
     X = np.arange(40.0).reshape(10, 4)
-    found = [[(s.feature, s.threshold) for s in splits] for splits in offered(X, 3, bag=1, run=2)]
+    found = [
+        [(s.feature, s.threshold) for s in splits] for splits in candidates(X, 3, bag=1, run=2)
+    ]
     assert found == [[(1, 11.0), (3, 33.0)], [(0, 18.0), (1, 3.0)], [(0, 2.0), (3, 37.0)]]
 
 
 def test_a_categorical_feature_offers_random_sets_that_leave_no_side_empty():
     groups = Groups(((0,), (1, 4), (2,), (7,)))
     places = CutPlaces.of(np.zeros((10, 1)), {0: groups})
-    offers = Offers(Smoothing(400), places)
-    found = [split for n in range(400) for split in offers.at(n)]
+    candidates = Candidates(Smoothing(400), places)
+    found = [split for n in range(400) for split in candidates.at(n)]
     assert len(found) == 400
     counts: dict[tuple[int, ...], int] = {}
     for split in found:
@@ -100,11 +102,11 @@ def test_a_categorical_feature_offers_random_sets_that_leave_no_side_empty():
 def test_engines_that_make_batched_rounds_are_offered_the_same_cuts():
     groups = {2: Groups(((0,), (1, 4), (3,), (7,))), 3: Groups(()), 5: Groups(((1,), (2,)))}
     places = CutPlaces.of(table(n_features=9), groups)
-    offered = Offers(Smoothing(60), places).cuts(5, 100)
-    for number, splits in enumerate(splits_of(*own) for own in zip(*offered, strict=True)):
-        assert splits == list(Offers(Smoothing(60), places).at(5 + number))
-    assert len(offered.features) == 55
-    assert np.isnan(offered.thresholds).any(axis=1).sum() > 20
+    candidates = Candidates(Smoothing(60), places).cuts(5, 100)
+    for number, splits in enumerate(splits_of(*own) for own in zip(*candidates, strict=True)):
+        assert splits == list(Candidates(Smoothing(60), places).at(5 + number))
+    assert len(candidates.features) == 55
+    assert np.isnan(candidates.thresholds).any(axis=1).sum() > 20
 
 
 def test_sampled_values_are_those_of_the_rows_that_take_part(backend: Backend):
@@ -128,11 +130,11 @@ def gain_of(split: Split, X: np.ndarray, y: np.ndarray, p: np.ndarray, l2: float
 def test_a_smoothing_round_takes_the_best_of_the_cuts_that_it_offers(seed):
     X, y = drawn(2, n_samples=150, missing=0.1, seed=seed)
     fit = LogitBoostClassifier(n_estimators=20, smoothing_rounds=12, device="cpu").fit(X, y)
-    offers = Offers(Smoothing(12), CutPlaces.of(X), 1)
+    candidates = Candidates(Smoothing(12), CutPlaces.of(X), 1)
     shares = [np.full(len(y), y.mean()), *(p[:, 1] for p in fit.staged_predict_proba(X))]
     for number, record in enumerate(fit.rounds_[0][:12]):
-        gain = [gain_of(own, X, y, shares[number], 3.0) for own in offers.at(number)]
-        assert record.stump in offers.at(number)
+        gain = [gain_of(own, X, y, shares[number], 3.0) for own in candidates.at(number)]
+        assert record.stump in candidates.at(number)
         assert record.score == pytest.approx(max(gain), rel=1e-9)
     plain = LogitBoostClassifier(n_estimators=1, device="cpu").fit(X, y)
     assert fit.rounds_[0][0].score < plain.rounds_[0][0].score
@@ -146,16 +148,18 @@ def test_every_way_of_every_engine_makes_the_same_smoothing_rounds(
     X = table(3, 120)
     y = np.where(X[:, 0] + X[:, 5] > 0, 1.0, -1.0)
     case = Case.of(X, y).voting("newton", 1.0)
-    offers = Offers(Smoothing(4), CutPlaces.of(X))
+    candidates = Candidates(Smoothing(4), CutPlaces.of(X))
 
     def rounds_of(prepared: Any, labels: Any, weights: Any) -> list[Any]:
         votes = case.votes_of_run()
         return list(
-            Boosting(trainer(prepared), labels, weights, votes=votes, n_rounds=7, offers=offers)
+            Boosting(
+                trainer(prepared), labels, weights, votes=votes, n_rounds=7, candidates=candidates
+            )
         )
 
     expected = rounds_of(reference_table.prepare(X), case.y, case.weights)
-    assert all(own.stump in offers.at(n) for n, own in enumerate(expected[:4]))
+    assert all(own.stump in candidates.at(n) for n, own in enumerate(expected[:4]))
     labels, weights = engine.asarray(case.y), engine.asarray(case.weights)
     for _, prepared in engine.ways(X):
         assert rounds_of(prepared, labels, weights) == expected

@@ -24,7 +24,7 @@ from inner_functions import callable_from_python
 
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.votes import Taken
-from gpustump.engines.batched_rounds import OfferedCuts
+from gpustump.engines.batched_rounds import CandidateSplits
 from gpustump.engines.cpu.split import category_sets
 from gpustump.engines.cpu.table import sorted_table
 from gpustump.engines.gain import exact_score_of
@@ -98,11 +98,11 @@ def drawn_offer(pair: Pair, random: np.random.Generator) -> list[Split]:
     return offer
 
 
-def as_arrays(offers: list[list[Split]]) -> OfferedCuts:
-    """Offers of some rounds as engines take them."""
-    features = [[split.feature for split in own] for own in offers]
-    thresholds = [[split.threshold for split in own] for own in offers]
-    return OfferedCuts(np.asarray(features), np.asarray(thresholds))
+def as_arrays(candidates: list[list[Split]]) -> CandidateSplits:
+    """Candidates of some rounds as engines take them."""
+    features = [[split.feature for split in own] for own in candidates]
+    thresholds = [[split.threshold for split in own] for own in candidates]
+    return CandidateSplits(np.asarray(features), np.asarray(thresholds))
 
 
 @pytest.mark.parametrize(("n_outputs", "monotone"), [(1, None), (1, (1, -1, 1, 0)), (3, None)])
@@ -111,9 +111,9 @@ def test_the_best_of_the_offered_cuts_is_taken_with_its_votes(n_outputs, monoton
     n_rounds = n_refused = 0
     for _ in range(25):
         pair = Pair.of(random, n_outputs, monotone)
-        offers = [drawn_offer(pair, random) for _ in range(6)]
-        done = pair.ahead.make(6, as_arrays(offers))
-        for number, offer in enumerate(offers):
+        candidates = [drawn_offer(pair, random) for _ in range(6)]
+        done = pair.ahead.make(6, as_arrays(candidates))
+        for number, offer in enumerate(candidates):
             best = pair.best_of(offer)
             if number == len(done.features):
                 assert best is None or is_left_alone(pair.step(best[1]))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import arrays
-from gpustump.boosting.pairs.turns import PairOffers, Turns
+from gpustump.boosting.pairs.turns import PairCandidates, Turns
 from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.engines.contract import Beginning
@@ -76,14 +76,14 @@ class Made:
             return ArrayPairRun(to(self.bins), N_BINS, loss)
 
 
-def offers(n_turns: int) -> PairOffers:
+def candidates(n_turns: int) -> PairCandidates:
     keys = np.arange(1, 7, dtype=np.uint64).reshape(3, 2)
     n_places = np.asarray(N_BINS)[PAIRS] - 1
-    return PairOffers(n_turns, np.uint64(7), keys, n_places)
+    return PairCandidates(n_turns, np.uint64(7), keys, n_places)
 
 
 def turns_of(run, made: Made, n_turns: int, n_smoothing: int) -> list:
-    turns = Turns(run, PAIRS, made.rule, offers(n_smoothing))
+    turns = Turns(run, PAIRS, made.rule, candidates(n_smoothing))
     return [turns.turn(number) for number in range(n_turns)]
 
 
@@ -155,9 +155,9 @@ def test_the_best_cut_has_the_largest_exact_gain_of_all(k, m, n_outputs, l2, ran
     np.testing.assert_array_equal(found.sums.sum(axis=0), cells.sum(axis=(2, 3)))
     turned = best_quadrants(cells.swapaxes(2, 3), l2)  # whichever feature is the first
     assert turned.score == found.score
-    offered = np.asarray([[1, m - 1], [k - 1, 1]])
-    scores = [best_quadrants(cells, l2, own[None]).score for own in offered]
-    assert best_quadrants(cells, l2, offered).score == max(scores) <= found.score
+    candidates = np.asarray([[1, m - 1], [k - 1, 1]])
+    scores = [best_quadrants(cells, l2, own[None]).score for own in candidates]
+    assert best_quadrants(cells, l2, candidates).score == max(scores) <= found.score
 
 
 def test_steps_are_added_to_other_samples_alike_by_kernels_and_arrays():

@@ -225,7 +225,7 @@ class Facts:
     weights: np.ndarray
     hypothesis: AnyStump | AnySplit
     region_sums: RegionSums
-    offered: dict[AnySplit, RegionSums]
+    candidates: dict[AnySplit, RegionSums]
     step: Step | None
 
 
@@ -254,8 +254,10 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
         is_asked = (
             not objective.has_signs and len(found) % 2 == 0
         )  # every other round: it takes time
-        offered = _offered(case, state, len(found)) if is_asked else {}
-        found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, offered, step))
+        candidates = _candidates(case, state, len(found)) if is_asked else {}
+        found.append(
+            Facts(cut, totals, smallest, weights, hypothesis, in_regions, candidates, step)
+        )
         if step is None:
             break
         state.advance(step)
@@ -263,7 +265,7 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
     return tuple(found)
 
 
-def _offered(case: Case, state: State, number: int) -> dict[AnySplit, RegionSums]:
+def _candidates(case: Case, state: State, number: int) -> dict[AnySplit, RegionSums]:
     """Splits that a round might offer, up to three, and the sums over their regions."""
     found: dict[AnySplit, RegionSums] = {}
     for place in range(min(3, case.X.shape[1])):
@@ -343,9 +345,9 @@ def check_facts(
         assert state.totals == fact.totals, where
         assert state.smallest_weight() == fact.smallest_weight, where
         assert np.array_equal(to_numpy(state.weights), fact.weights), where
-        assert state.sums_over_each(list(fact.offered)).tolist() == list(fact.offered.values()), (
-            where
-        )
+        assert state.sums_over_each(list(fact.candidates)).tolist() == list(
+            fact.candidates.values()
+        ), where
         found = hypothesis_of(objective, table, fact.cut, fact.totals)
         assert found == fact.hypothesis, where
         assert state.region_sums(fact.hypothesis).tolist() == fact.region_sums, where

@@ -27,7 +27,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
-from gpustump.boosting.pairs.turns import PairOffers, TurnLimits, Turns, added_up
+from gpustump.boosting.pairs.turns import PairCandidates, TurnLimits, Turns, added_up
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.rounds.smoothing import mixed
@@ -249,12 +249,12 @@ class _Learning:
         given = bins, self.n_bins, labels, weights, rule.objective(), beginning, n_steps
         return pair_run(*given), rule
 
-    def offers(self, pairs: np.ndarray, bag: int, target: Target) -> PairOffers:
+    def candidates_of(self, pairs: np.ndarray, bag: int, target: Target) -> PairCandidates:
         """What the smoothing turns of a run offer; there are none without smoothing rounds."""
         n_turns = 0 if self.settings.smoothing is None else SMOOTHING_TURNS
         key = mixed(mixed(np.uint64(bag)) + np.uint64(target.positive))
         n_places = np.asarray(self.n_bins, dtype=np.int64) - 1
-        return PairOffers(n_turns, np.uint64(key), self._axes.keys[pairs], n_places[pairs])
+        return PairCandidates(n_turns, np.uint64(key), self._axes.keys[pairs], n_places[pairs])
 
     def is_choice(self, number: int) -> bool:
         """Whether choosing so many pairs tells them about the samples that are held out."""
@@ -379,9 +379,9 @@ class _BagRun:
                 now = run.added(now, held_out.bins, pairs, steps)
             return held_out.score(now[:, 0] if now.shape[1] == 1 else now)
 
-        offers = self.learning.offers(pairs, self.bag, self.target)
+        candidates = self.learning.candidates_of(pairs, self.bag, self.target)
         judge = None if held_out is None else judged
-        return Turns(run, pairs, rule, offers).made(limits, judge)
+        return Turns(run, pairs, rule, candidates).made(limits, judge)
 
     def held_out(self, model: AdditiveModel) -> _HeldOut | None:
         """The bag's held-out samples; None without early stopping."""

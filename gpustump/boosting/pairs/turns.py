@@ -24,7 +24,7 @@ from gpustump.engines.contract import Totals
 from gpustump.engines.quadrants import N_QUADRANTS, PairRun, Turn, best_quadrants
 from gpustump.learners.step_table import VOTES_LIMIT
 
-N_OFFERED = 5
+N_CANDIDATES = 5
 """How many cuts a pair is offered in a smoothing turn."""
 
 NO_TOTALS = Totals(0, 0, 0, 0, 0)
@@ -54,7 +54,7 @@ class TurnLimits:
 
 
 @dataclass(frozen=True)
-class PairOffers:
+class PairCandidates:
     """The cuts that the smoothing turns of a run offer.
 
     Attributes
@@ -75,9 +75,9 @@ class PairOffers:
     n_places: np.ndarray
 
     def at(self, turn: int) -> np.ndarray:
-        """The cuts of each pair in a turn, (n_pairs, n_offered, 2) of int64; none later on."""
-        n_offered = N_OFFERED if turn < self.n_turns else 0
-        draws = np.arange(n_offered, dtype=np.uint64) + np.uint64(turn * N_OFFERED)
+        """The cuts of each pair in a turn, (n_pairs, n_candidates, 2) of int64; none later on."""
+        n_candidates = N_CANDIDATES if turn < self.n_turns else 0
+        draws = np.arange(n_candidates, dtype=np.uint64) + np.uint64(turn * N_CANDIDATES)
         of_pairs = mixed(self.keys.sum(axis=1) + self.key)  # the same for both orders of a pair
         bits = mixed(
             mixed(of_pairs[:, np.newaxis] + draws)[..., np.newaxis] ^ self.keys[:, np.newaxis]
@@ -95,21 +95,24 @@ class Turns:
     run : PairRun
     pairs : ndarray (n_pairs, 2) of int64
     rule : NewtonVotes
-    offers : PairOffers
+    candidates : PairCandidates
     """
 
     run: PairRun
     pairs: np.ndarray
     rule: NewtonVotes
-    offers: PairOffers
+    candidates: PairCandidates
 
     def turn(self, number: int) -> Turn:
         """Make one step of each pair."""
-        steps, offers = Turn.none(len(self.pairs), self.rule.n_outputs), self.offers.at(number)
-        at = self.run.take_turns(steps, self.pairs, offers, 0, self.rule.plain)
+        steps, candidates = (
+            Turn.none(len(self.pairs), self.rule.n_outputs),
+            self.candidates.at(number),
+        )
+        at = self.run.take_turns(steps, self.pairs, candidates, 0, self.rule.plain)
         while at < len(self.pairs):
-            self._step(steps, offers[at], at)
-            at = self.run.take_turns(steps, self.pairs, offers, at + 1, self.rule.plain)
+            self._step(steps, candidates[at], at)
+            at = self.run.take_turns(steps, self.pairs, candidates, at + 1, self.rule.plain)
         return steps
 
     def made(self, limits: TurnLimits, judge: Callable[[Turn | None], float] | None) -> list[Turn]:
@@ -128,7 +131,7 @@ class Turns:
         while len(found) < limits.most:
             steps = self.turn(len(found))
             size += float(np.abs(steps.votes).max(axis=(1, 2)).sum())
-            is_over = not steps.places.any() and len(found) >= self.offers.n_turns
+            is_over = not steps.places.any() and len(found) >= self.candidates.n_turns
             if is_over or size > VOTES_LIMIT:
                 break
             found.append(steps)
@@ -138,14 +141,14 @@ class Turns:
             score = judge(steps)
             if score > best + limits.tol:
                 best, n_kept = score, len(found)
-            elif len(found) - max(n_kept, self.offers.n_turns) >= limits.patience:
+            elif len(found) - max(n_kept, self.candidates.n_turns) >= limits.patience:
                 break
         return found[:n_kept]
 
-    def _step(self, steps: Turn, offered: np.ndarray, at: int) -> None:
+    def _step(self, steps: Turn, candidates: np.ndarray, at: int) -> None:
         """Make the step of one pair, with as many digits as it takes."""
         j, k = self.pairs[at].tolist()
-        found = best_quadrants(self.run.cells((j, k)), self.rule.objective().l2, offered)
+        found = best_quadrants(self.run.cells((j, k)), self.rule.objective().l2, candidates)
         votes = self.rule.votes_of(found.sums.tolist(), NO_TOTALS)
         if any(vote for own in votes for vote in own):
             self.run.advance((j, k), found.place, votes, self.rule.factors(votes))

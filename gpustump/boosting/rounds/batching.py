@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpustump.boosting.rounds.batches import Batch, Columns, kind_of
-from gpustump.boosting.rounds.smoothing import Offers
+from gpustump.boosting.rounds.smoothing import Candidates
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.settings import Votes
-from gpustump.engines.batched_rounds import NEWTON, NO_CUTS, BatchMaker
+from gpustump.engines.batched_rounds import NEWTON, NO_CANDIDATES, BatchMaker
 from gpustump.engines.contract import PreparedTable, State, Totals
 from gpustump.learners.step_table import VOTES_LIMIT
 
@@ -61,7 +61,7 @@ class Batching:
         At the start of the run.
     watch : EarlyStopping or None
         May end the run.
-    offers : Offers or None
+    candidates : Candidates or None
         What smoothing rounds choose from.
     """
 
@@ -72,10 +72,10 @@ class Batching:
         table: PreparedTable,
         totals: Totals,
         watch: EarlyStopping | None,
-        offers: Offers | None,
+        candidates: Candidates | None,
     ) -> None:
         self._maker, self._kind, self._watch = maker, kind_of(votes, totals), watch
-        self._largest_size, self._offers = votes.largest_size, offers
+        self._largest_size, self._candidates = votes.largest_size, candidates
         self._made: Columns | None = None
         self._sums_before: list[float] = []  # what counts towards the limit before these rounds
         self._n_taken = 0  # of the rounds in _made
@@ -92,19 +92,19 @@ class Batching:
         table: PreparedTable,
         state: State,
         watch: EarlyStopping | None,
-        offers: Offers | None = None,
+        candidates: Candidates | None = None,
     ) -> Batching | None:
         """For a run as it stands; None if its rounds cannot be made in batches."""
         begin = getattr(state, "batch_maker", None)
         if begin is None:
             return None
-        if offers is not None and votes.plain.kind != NEWTON:
+        if candidates is not None and votes.plain.kind != NEWTON:
             return None
         watched = None if watch is None else watch.watched()
         if watched is not None and len(watched.scores) > table.n_samples:
             watched = None  # their keys might take more memory than the table
         maker = begin(votes.plain, watched)
-        return None if maker is None else cls(maker, votes, table, state.totals, watch, offers)
+        return None if maker is None else cls(maker, votes, table, state.totals, watch, candidates)
 
     @property
     def has_more(self) -> bool:
@@ -165,9 +165,9 @@ class Batching:
         """
         made = None
         if n_rounds > 0:
-            offers, n_done = self._offers, so_far.n_rounds
-            offered = NO_CUTS if offers is None else offers.cuts(n_done, n_rounds)
-            made = self._maker.make(n_rounds, offered)
+            candidates, n_done = self._candidates, so_far.n_rounds
+            splits = NO_CANDIDATES if candidates is None else candidates.cuts(n_done, n_rounds)
+            made = self._maker.make(n_rounds, splits)
         if made is None or not len(made.features):
             self._n_ordinary = self._pause - 1
             self._pause = min(2 * self._pause, _MOST_ORDINARY)

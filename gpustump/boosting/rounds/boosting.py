@@ -20,7 +20,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.batches import Batch, Terms, joined, member_of
 from gpustump.boosting.rounds.batching import Batching, Standing
 from gpustump.boosting.rounds.known_scores import beginning_of
-from gpustump.boosting.rounds.smoothing import Offers
+from gpustump.boosting.rounds.smoothing import Candidates
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.newton import NewtonVotes
@@ -170,7 +170,7 @@ class Boosting(Iterator[Any]):
     offset : array (n_samples,) or (n_samples, n_outputs) of float64, optional
         Known scores of the samples, for Newton votes of classes. The constant is then a Newton step
         from there.
-    offers : Offers, optional
+    candidates : Candidates, optional
         The cuts that smoothing rounds choose from, if the run begins with such rounds; only for
         votes of splits.
 
@@ -214,7 +214,7 @@ class Boosting(Iterator[Any]):
         callback: Callback | None = None,
         constant: tuple[float, ...] | None = None,
         offset: Array | None = None,
-        offers: Offers | None = None,
+        candidates: Candidates | None = None,
     ) -> None:
         self.stop_reason: str | None = None
         self._table, self._labels = trainer.table, labels
@@ -222,7 +222,7 @@ class Boosting(Iterator[Any]):
         self._objective = self._votes.objective(learner)
         self._n_rounds = n_rounds
         self._callback = callback
-        self._offers = offers
+        self._candidates = candidates
         self._model: list[Terms | Batch] = []
         self._is_whole = True
         self._batching: Batching | None = None
@@ -406,7 +406,7 @@ class Boosting(Iterator[Any]):
             return None
         self._begin_batching = None
         with arrays.computing_on(self._labels):
-            return Batching.of(self._votes, self._table, self._state, watch, self._offers)
+            return Batching.of(self._votes, self._table, self._state, watch, self._candidates)
 
     def _next_batch(self, batching: Batching, at_once: int) -> Batch | None:
         """The next rounds, if they are made in batches; the model takes them."""
@@ -453,8 +453,8 @@ class Boosting(Iterator[Any]):
         self._state.advance(replace(step, cut=Cut(0, None, 0, 0, 0.0)))
 
     def _round(self) -> Any:
-        offered = () if self._offers is None else self._offers.at(self.n_done)
-        found = self._votes.found(self._table, self._state, offered)
+        candidates = () if self._candidates is None else self._candidates.at(self.n_done)
+        found = self._votes.found(self._table, self._state, candidates)
         if isinstance(found, str):
             self.stop_reason = found
             return None

@@ -26,7 +26,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.batched_rounds import NO_CUTS, OfferedCuts
+from gpustump.engines.batched_rounds import NO_CANDIDATES, CandidateSplits
 from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Groups
 from gpustump.learners.category_split import CategorySplit
@@ -126,10 +126,12 @@ class CutPlaces:
         starts: np.ndarray = np.cumsum(counts) - counts
         return starts
 
-    def offered(self, features: np.ndarray, places: np.ndarray, drawn: np.ndarray) -> OfferedCuts:
+    def candidates(
+        self, features: np.ndarray, places: np.ndarray, drawn: np.ndarray
+    ) -> CandidateSplits:
         """The cuts of features at places, as `split` makes them; arrays (n_rounds, k)."""
         if not self.groups:
-            return OfferedCuts(features, self.thresholds[self._starts[features] + places])
+            return CandidateSplits(features, self.thresholds[self._starts[features] + places])
         is_set = np.isin(features, list(self.groups))
         thresholds = np.full(features.shape, np.nan)
         plain = self._starts[features[~is_set]] + places[~is_set]
@@ -138,7 +140,7 @@ class CutPlaces:
         for feature, groups in self.groups.items():
             here = features == feature
             sides[here] = _drawn_sides(groups, places[here], drawn[here])
-        return OfferedCuts(features, thresholds, sides)
+        return CandidateSplits(features, thresholds, sides)
 
     def split(self, feature: int, place: int, drawn: int) -> AnySplit:
         """A feature's cut at a place from 0 to n_places - 1.
@@ -235,7 +237,7 @@ def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
         return values
 
 
-def n_offered_of(n_features: int) -> int:
+def n_candidates_of(n_features: int) -> int:
     """How many of the features that have a cut offer one in a round: the square root, rounded up.
 
     Random forests for classes usually look at as many for a split [Breiman 2001].
@@ -243,7 +245,7 @@ def n_offered_of(n_features: int) -> int:
     return math.isqrt(n_features - 1) + 1
 
 
-class Offers:
+class Candidates:
     """The cuts that the smoothing rounds of a run offer.
 
     Parameters
@@ -260,7 +262,9 @@ class Offers:
         self._drawn_from, self._draws = -1, _draws_of(np.zeros(0, dtype=np.uint64), places)
 
     @classmethod
-    def of(cls, smoothing: Smoothing | None, places: CutPlaces | None, run: int) -> Offers | None:
+    def of(
+        cls, smoothing: Smoothing | None, places: CutPlaces | None, run: int
+    ) -> Candidates | None:
         """The offers of a run; None if no rounds are smoothing rounds."""
         return None if smoothing is None or places is None else cls(smoothing, places, run)
 
@@ -275,12 +279,12 @@ class Offers:
             for own in zip(*(part[0].tolist() for part in draws), strict=True)
         ]
 
-    def cuts(self, n_done: int, n_rounds: int) -> OfferedCuts:
+    def cuts(self, n_done: int, n_rounds: int) -> CandidateSplits:
         """What `n_rounds` rounds after `n_done` others offer, for engines that make batches."""
         last = min(n_done + n_rounds, self._n_rounds)
         if last <= n_done:
-            return NO_CUTS
-        return self._places.offered(*self._drawn(n_done, last - n_done))
+            return NO_CANDIDATES
+        return self._places.candidates(*self._drawn(n_done, last - n_done))
 
     def _drawn(self, first: int, n_rounds: int) -> _Draws:
         """What some smoothing rounds draw."""
@@ -316,8 +320,8 @@ def _draws_of(keys: np.ndarray, places: CutPlaces) -> _Draws:
     if not len(features):
         return _Draws(*[np.zeros((len(keys), 0), dtype=np.int64)] * 3)
     bits = mixed(mixed(keys)[:, np.newaxis] + places.keys[features])
-    n_offered = n_offered_of(len(features))
-    chosen = np.sort(np.argsort(bits, axis=1, kind="stable")[:, :n_offered], axis=1)
+    n_candidates = n_candidates_of(len(features))
+    chosen = np.sort(np.argsort(bits, axis=1, kind="stable")[:, :n_candidates], axis=1)
     again = mixed(np.take_along_axis(bits, chosen, axis=1))
     numbers = features[chosen]
     n_places = places.n_places[numbers].astype(np.uint64)

@@ -30,7 +30,7 @@ from gpustump.boosting.rounds.boosting import Boosting, Callback
 from gpustump.boosting.rounds.known_scores import reweighted
 from gpustump.boosting.rounds.logs import LoggedRound, RunLog
 from gpustump.boosting.rounds.progress import Bar
-from gpustump.boosting.rounds.smoothing import CutPlaces, Offers, Smoothing, sampled_values
+from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces, Smoothing, sampled_values
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
 from gpustump.boosting.votes.settings import Votes, VoteSettings
 from gpustump.boosting.votes.votes import AnyRound
@@ -527,7 +527,7 @@ class LocalGround:
                 learner=settings.learner,
                 callback=settings.callback,
                 constant=before.constant or None,
-                offers=Offers.of(settings.smoothing, places, target.positive),
+                candidates=Candidates.of(settings.smoothing, places, target.positive),
             )
 
     @functools.cached_property

@@ -82,7 +82,7 @@ class DiscreteVotes:
         return (0.0,)
 
     def found(
-        self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
+        self, table: PreparedTable, state: State, candidates: Sequence[AnySplit] = ()
     ) -> Taken | str:
         """The best cut with its vote, or why there is none."""
         cut, totals = state.best_cut(), state.totals

@@ -124,10 +124,10 @@ class SplitVotes:
         return error / first_weight
 
     def found(
-        self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
+        self, table: PreparedTable, state: State, candidates: Sequence[AnySplit] = ()
     ) -> Taken | str:
         """The best cut and the votes of its regions, or why there are none."""
-        taken = self._best_of(offered, state) or self.best(table, state)
+        taken = self._best_of(candidates, state) or self.best(table, state)
         if any(vote for own in taken.region_votes for vote in own):
             return taken
         assert taken.cut is not None
@@ -135,13 +135,13 @@ class SplitVotes:
         unshrunk = self.whole().votes_of(sums, taken.totals)
         return "small vote" if any(vote for own in unshrunk for vote in own) else "no edge"
 
-    def _best_of(self, offered: Sequence[AnySplit], state: State) -> Taken | None:
+    def _best_of(self, candidates: Sequence[AnySplit], state: State) -> Taken | None:
         """The best of the splits that are offered, the first of equally good ones; None if none is
         allowed, or if the best one votes 0."""
-        if not offered:
+        if not candidates:
             return None
         totals, objective = state.totals, self.objective()
-        pairs = zip(offered, state.sums_over_each(offered).tolist(), strict=True)
+        pairs = zip(candidates, state.sums_over_each(candidates).tolist(), strict=True)
         allowed = [own for own in pairs if is_allowed(own[0].feature, own[1], totals, objective)]
         if not allowed:
             return None

@@ -238,14 +238,14 @@ def _score(below, n_rows, n_columns, a, b, l2):  # type: ignore[no-untyped-def]
 
 
 @inner("Tuple((int64, int64, float64))(int64[:, :, ::1], int64, int64, float64, int64[:, :])")
-def _best(below, n_rows, n_columns, l2, offered):  # type: ignore[no-untyped-def]
+def _best(below, n_rows, n_columns, l2, candidates):  # type: ignore[no-untyped-def]
     """The best cut and its score, from running sums; of those offered, if there are any."""
     best, best_a, best_b = -1.0, 1, 1
-    for at in range(len(offered)):
-        score = _score(below, n_rows, n_columns, offered[at, 0], offered[at, 1], l2)
+    for at in range(len(candidates)):
+        score = _score(below, n_rows, n_columns, candidates[at, 0], candidates[at, 1], l2)
         if score > best:
-            best, best_a, best_b = score, offered[at, 0], offered[at, 1]
-    if len(offered) > 0:
+            best, best_a, best_b = score, candidates[at, 0], candidates[at, 1]
+    if len(candidates) > 0:
         return best_a, best_b, best
     for a in range(1, n_rows):
         for b in range(1, n_columns):
@@ -289,7 +289,7 @@ def _decide(sums, rule, tables, votes, factors):  # type: ignore[no-untyped-def]
     "int64(PairSamples, int64[:, ::1], int64[:, :, ::1], int64, VoteRule, Powers, int64[:, ::1],"
     " float64[:, :, ::1])"
 )
-def _take_turns(samples, pairs, offers, at, rule, tables, places, all_votes):  # type: ignore[no-untyped-def]
+def _take_turns(samples, pairs, candidates, at, rule, tables, places, all_votes):  # type: ignore[no-untyped-def]
     """Make the steps of pairs from number `at` on; returns the first that is not made."""
     n_outputs = all_votes.shape[2]
     cells = np.zeros((_side(samples.n_bins), _side(samples.n_bins), 2 * n_outputs), dtype=np.int64)
@@ -301,7 +301,7 @@ def _take_turns(samples, pairs, offers, at, rule, tables, places, all_votes):  #
         _pass_over(samples, motion, j, k, cells)
         motion.numbers[2] = 0  # nothing is left to change
         _run_up(cells, n_rows, n_columns)
-        a, b, _ = _best(cells, n_rows, n_columns, rule.l2, offers[at])
+        a, b, _ = _best(cells, n_rows, n_columns, rule.l2, candidates[at])
         _sum_quadrants(cells, n_rows, n_columns, a, b, sums)
         found = _decide(sums, rule, tables, motion.votes, motion.factors)
         if found < 0:
@@ -419,10 +419,10 @@ class KernelPairRun:
         _pass(self._samples, motion, -1, -1, np.zeros((1, 1, 1), dtype=np.int64))
 
     def take_turns(
-        self, steps: Turn, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
+        self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """Make the steps of the pairs from number `at` on; see `PairRun`."""
-        return int(_take_turns(self._samples, pairs, offers, at, rule, powers(), *steps))
+        return int(_take_turns(self._samples, pairs, candidates, at, rule, powers(), *steps))
 
     def added(
         self, scores: np.ndarray, bins: np.ndarray, pairs: np.ndarray, steps: Turn

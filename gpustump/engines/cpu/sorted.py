@@ -29,8 +29,8 @@ from gpustump.engines.contract import (
     with_signs,
 )
 from gpustump.engines.cpu.histogram.category_sums import category_sums
+from gpustump.engines.cpu.loss.candidate_sums import candidate_sums
 from gpustump.engines.cpu.loss.losses import loss_of
-from gpustump.engines.cpu.loss.offered_sums import offered_sums
 from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
 from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
 from gpustump.engines.cpu.rounds.batched_rounds import BatchedRounds
@@ -135,7 +135,7 @@ class SortedState:
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, in one pass over the samples."""
         terms, totals = self.loss.terms, self.sums.totals
-        return offered_sums(self.table.source, hypotheses, terms, totals, self.table.team)
+        return candidate_sums(self.table.source, hypotheses, terms, totals, self.table.team)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""

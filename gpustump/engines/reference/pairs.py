@@ -65,7 +65,7 @@ class ArrayPairRun:
         self._integers = None
 
     def take_turns(
-        self, steps: Turn, pairs: np.ndarray, offers: np.ndarray, at: int, rule: VoteRule
+        self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """None: the caller makes every step."""
         return at

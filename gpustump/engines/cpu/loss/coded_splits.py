@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.loss.offered_sums import BLOCK, add_masked, offered_sums, with_rest
+from gpustump.engines.cpu.loss.candidate_sums import BLOCK, add_masked, candidate_sums, with_rest
 from gpustump.engines.cpu.loss.regions import ASK, largest_on_left, regions_by_code
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
@@ -28,9 +28,9 @@ _ELEMENTS_AT_ONCE = 2**17
 def coded_sums(
     table: CodedTable, splits: Sequence[Partition], terms: Terms, totals: np.ndarray
 ) -> np.ndarray:
-    """What `offered_sums` returns, for splits of features that are not categorical."""
+    """What `candidate_sums` returns, for splits of features that are not categorical."""
     if not (splits and table.source.is_plain):
-        return offered_sums(table.source, splits, terms, totals, table.team)
+        return candidate_sums(table.source, splits, terms, totals, table.team)
     features = np.asarray([split.feature for split in splits], dtype=np.int64)
     by_code = np.zeros((len(splits), WIDE_BINS), dtype=np.uint8)
     for own, split in zip(by_code, splits, strict=True):

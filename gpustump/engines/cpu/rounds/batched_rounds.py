@@ -20,11 +20,11 @@ from gpustump.engines.batched_rounds import (
     CLASSES,
     DISCRETE,
     NEWTON,
-    NO_CUTS,
+    NO_CANDIDATES,
     POISSON,
     SQUARED,
+    CandidateSplits,
     MadeRounds,
-    OfferedCuts,
     VoteRule,
     WatchedSamples,
 )
@@ -51,10 +51,10 @@ from gpustump.engines.cpu.rounds.held_out_votes import (
     nothing_held_out,
 )
 from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.split.candidate_splits import best_candidate, cuts_of
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.found_split import STUMP
-from gpustump.engines.cpu.split.offered_cuts import best_offered, cuts_of
 from gpustump.engines.cpu.split.sorted_splits import Room, Round, Rows, best_split, pack
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
@@ -106,14 +106,14 @@ class Numbers(NamedTuple):
 
 @group
 class Choice(NamedTuple):
-    """What the first rounds choose from; see `engines.batched_rounds.OfferedCuts`.
+    """What the first rounds choose from; see `engines.batched_rounds.CandidateSplits`.
 
     Attributes
     ----------
-    cuts : ndarray (n_offering_rounds, k, 2) of int64
+    cuts : ndarray (n_rounds_with_candidates, k, 2) of int64
         Feature and sorted position.
-    thresholds : ndarray (n_offering_rounds, k) of float64
-    sides : ndarray (n_offering_rounds, k, N_NUMBERS) of uint8
+    thresholds : ndarray (n_rounds_with_candidates, k) of float64
+    sides : ndarray (n_rounds_with_candidates, k, N_NUMBERS) of uint8
         Empty if no feature is categorical.
     """
 
@@ -201,7 +201,7 @@ class BatchedRounds:
             self._shape = watched.n_classes, n_sums_of(watched)
             self._held_out = held_out_of(watched)
 
-    def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
+    def make(self, n_rounds: int, candidates: CandidateSplits = NO_CANDIDATES) -> MadeRounds:
         """Make `n_rounds` rounds, or fewer; see `engines.batched_rounds.BatchMaker.make`."""
         run = self._run
         loss, sums = run.loss, run.sums.numbers
@@ -220,9 +220,9 @@ class BatchedRounds:
         )
         made.sums[0] = sums
         numbers = Numbers(loss.numbers, loss.scores, *loss.terms, loss.units, run.regions)
-        no_sides = np.empty((*offered.features.shape, 0), dtype=np.uint8)
-        sides = offered.sides if self._has_sets else no_sides
-        choice = Choice(cuts_of(offered, run.table), offered.thresholds, sides)
+        no_sides = np.empty((*candidates.features.shape, 0), dtype=np.uint8)
+        sides = candidates.sides if self._has_sets else no_sides
+        choice = Choice(cuts_of(candidates, run.table), candidates.thresholds, sides)
         n_made = _make(
             run.table.columns,
             self._features,
@@ -260,17 +260,17 @@ class BatchedRounds:
 @inner(
     "boolean(SortedColumns, Features, Sets, Numbers, VoteRule, int64[:, ::1], Choice, int64, Made)"
 )
-def _choose_offered(columns, features, sets, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
+def _choose_candidate(columns, features, sets, numbers, rule, totals, candidates, number, made):  # type: ignore[no-untyped-def]
     """Find the best cut that a round is offered; returns whether it is ordinary."""
-    cuts, sides = offered.cuts[number], offered.sides[number]
-    found, score = best_offered(
+    cuts, sides = candidates.cuts[number], candidates.sides[number]
+    found, score = best_candidate(
         columns.order, columns.n_present, numbers.gradient, numbers.hessian, totals, rule.l2,
         features.directions, sets.columns, sets.numbers, cuts, sides,
     )  # fmt: skip
     cut = made.cuts[number]
     cut[0], cut[1] = cuts[found, 0], cuts[found, 1]
     cut[2:].view(np.float64)[0] = score
-    made.thresholds[number] = offered.thresholds[number, found]
+    made.thresholds[number] = candidates.thresholds[number, found]
     if column_of(sets.columns, cut[0]) >= 0:
         for which in range(sides.shape[1]):
             made.sides[number, which] = sides[found, which]
@@ -349,19 +349,19 @@ def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-de
     " LossTable, Choice, Made)"
 )
 def _make(  # type: ignore[no-untyped-def]
-    columns, features, sets, rows, room, numbers, rule, tables, held_out, losses, offered, made
+    columns, features, sets, rows, room, numbers, rule, tables, held_out, losses, candidates, made
 ):
     """Make rounds until all are made, or one is not ordinary; returns how many were made."""
     n_outputs = len(numbers.gradient)
     factors = np.empty((N_REGIONS, n_outputs, 2))
     regions = np.empty((N_REGIONS, n_outputs, 2), dtype=np.int64)
-    n_offering = len(offered.cuts) if offered.cuts.shape[1] > 0 else 0
+    n_with_candidates = len(candidates.cuts) if candidates.cuts.shape[1] > 0 else 0
     for number in range(len(made.cuts)):
         totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
         cut, sides, votes = made.cuts[number], made.sides[number], made.votes[number]
-        if number < n_offering:
-            is_ordinary = _choose_offered(
-                columns, features, sets, numbers, rule, totals, offered, number, made
+        if number < n_with_candidates:
+            is_ordinary = _choose_candidate(
+                columns, features, sets, numbers, rule, totals, candidates, number, made
             )
         else:
             is_ordinary = _choose(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.batched_rounds import OfferedCuts
+from gpustump.engines.batched_rounds import CandidateSplits
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.category_sets import column_of, score_of_set
 from gpustump.engines.cpu.split.monotone_bounds import are_in_order, newton_step
@@ -22,12 +22,12 @@ _SAMPLE = np.uint32(2**31 - 1)
 """Masks the sign bit out."""
 
 
-def cuts_of(offered: OfferedCuts, table: SortedTable) -> np.ndarray:
+def cuts_of(candidates: CandidateSplits, table: SortedTable) -> np.ndarray:
     """Features and sorted positions of offered cuts, (n_rounds, k, 2) of int64.
 
     To the table all values of a categorical feature are missing, so the position means nothing.
     """
-    features, thresholds = offered.features, offered.thresholds
+    features, thresholds = candidates.features, candidates.thresholds
     values, rows = plain(table.source.X, table.source.rows)
     dtype = arrays.dtype_name(values)
     ends = arrays.order_keys(rounded_down(thresholds, dtype)).astype(np.int64)
@@ -111,7 +111,7 @@ def _score(order, n_present, position, gradient, hessian, totals, l2, direction)
     "Tuple((int64, float64))(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1],"
     " int64[:, ::1], float64, int64[::1], int64[::1], uint8[:, ::1], int64[:, ::1], uint8[:, ::1])"
 )
-def best_offered(  # type: ignore[no-untyped-def]
+def best_candidate(  # type: ignore[no-untyped-def]
     order, n_present, gradient, hessian, totals, l2, directions, columns, numbers, cuts, sides
 ):
     """The index of the best of some cuts (k, 2), the first of equal ones, and its score.

@@ -28,7 +28,7 @@ _ELEMENTS_AT_ONCE = 2**17
 """Fewer elements than this are not worth another thread."""
 
 
-def offered_sums(
+def candidate_sums(
     source: Source, splits: Sequence[Partition], terms: Terms, totals: np.ndarray, team: Team
 ) -> np.ndarray:
     """The sums over the regions of each split, (n_splits, n_regions, n_outputs, 2) of int64.
