@@ -34,7 +34,7 @@ def fit_on_one_worker(
     estimator : BoostedEstimator
     data : tuple of object
         X, y and the weights or None: Dask collections.
-    watched : Validation or None
+    validation : Validation or None
         The same of the rows to watch.
     client : distributed.Client
 

@@ -88,7 +88,7 @@ NO_TARGETS = np.zeros(0)
 """For held-out samples that have classes."""
 
 
-class WatchedLoss(NamedTuple):
+class ValidationLoss(NamedTuple):
     """A loss of held-out samples, as `engines.held_out.HeldOutSums` takes it.
 
     Attributes
@@ -117,7 +117,7 @@ class WatchedLoss(NamedTuple):
     most: float = 0.0
 
 
-class WatchedSamples(NamedTuple):
+class ValidationSamples(NamedTuple):
     """Held-out samples, and the loss that is added up over them after each round.
 
     Attributes
@@ -131,7 +131,7 @@ class WatchedSamples(NamedTuple):
         As for `engines.held_out.held_out_sums`; of a quantity empty.
     n_classes : int
         0 for a quantity.
-    loss : WatchedLoss
+    loss : ValidationLoss
     """
 
     X: np.ndarray
@@ -140,7 +140,7 @@ class WatchedSamples(NamedTuple):
     classes: np.ndarray
     units: np.ndarray
     n_classes: int
-    loss: WatchedLoss
+    loss: ValidationLoss
 
 
 NO_SIDES = np.zeros((0, 0, 0), dtype=np.uint8)

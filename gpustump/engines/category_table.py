@@ -22,8 +22,8 @@ from gpustump.engines.batched_rounds import (
     BatchMaker,
     CandidateSplits,
     MadeRounds,
+    ValidationSamples,
     VoteRule,
-    WatchedSamples,
 )
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories, CategorySums, Groups, SetSearch
@@ -193,15 +193,17 @@ class CategoryState:
         self.forget()
 
     @property
-    def batch_maker(self) -> Callable[[VoteRule, WatchedSamples | None], BatchMaker | None] | None:
+    def batch_maker(
+        self,
+    ) -> Callable[[VoteRule, ValidationSamples | None], BatchMaker | None] | None:
         """What begins rounds that are made in batches (`engines.batched_rounds`); None if the engine cannot."""
         begin = getattr(self._inner, "batch_maker", None)
         if begin is None:
             return None
         categories = Categories(self._table.columns, self._table.groups)
 
-        def begun(rule: VoteRule, watched: WatchedSamples | None) -> BatchMaker | None:
-            maker = begin(rule, watched, categories)
+        def begun(rule: VoteRule, validation: ValidationSamples | None) -> BatchMaker | None:
+            maker = begin(rule, validation, categories)
             return None if maker is None else _BatchesOfSets(maker, self.forget)
 
         return begun

@@ -52,7 +52,7 @@ class HeldOutSums(Protocol):
         """The same with the class's share of the logistic probabilities of all classes."""
 
 
-def watched_table(X: Array) -> Array:
+def validation_table(X: Array) -> Array:
     """The table as early stopping reads it: in NumPy, without a copy, where the kernels are in use.
 
     The kernels are in use if training has loaded them; early stopping alone does not load them.

@@ -106,10 +106,10 @@ def seen(classifier: Any) -> tuple[Any, ...]:
 def fitted(*given: np.ndarray, is_seen: bool = True, **how: Any) -> tuple[Any, ...]:
     """All that can be seen of a fit, and what its callback got, if it has one."""
     records: list[Any] = []
-    watched = {name: how.pop(name) for name in ("X_val", "y_val") if name in how}
+    validation = {name: how.pop(name) for name in ("X_val", "y_val") if name in how}
     how = {"n_estimators": 90, "learning_rate": 0.3, "device": "cpu", **how}
     make = how.pop("make", LogitBoostClassifier)
-    classifier = make(callback=records.append if is_seen else None, **how).fit(*given, **watched)
+    classifier = make(callback=records.append if is_seen else None, **how).fit(*given, **validation)
     return seen(classifier), repr(records)
 
 
@@ -226,12 +226,12 @@ def test_weights_may_be_far_apart(weight):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int16", "int64"])
 @pytest.mark.parametrize("dtype_watched", ["float32", "float64"])
-def test_values_of_other_types_lie_on_the_same_side(dtype, dtype_watched):
+def test_values_of_other_types_lie_on_the_same_side(dtype, validation_dtype):
     """Watched values next to thresholds, of the same dtype or of another one."""
     random = np.random.default_rng(4)
     X = (random.integers(-9, 9, size=(120, 3)) * 7).astype(dtype)
     y = (X[:, 0] + random.normal(scale=20, size=120) > 0).astype(int)
-    X_val = np.nextafter(random.choice(np.unique(X), (60, 3)) + 3.5, 0).astype(dtype_watched)
+    X_val = np.nextafter(random.choice(np.unique(X), (60, 3)) + 3.5, 0).astype(validation_dtype)
     how = {**STOPPING, "X_val": X_val, "y_val": np.arange(60) % 2, "n_estimators": 40}
     assert fitted(X, y, **how) == by_the_reference(lambda: fitted(X, y, **how))
 

@@ -85,7 +85,7 @@ class Watched:
 
     def best_split(self, *about: Any) -> BestSplit:
         """In place of `BestSplit`."""
-        watched = self
+        validation = self
 
         class Watching(BestSplit):
             estimates = False
@@ -103,34 +103,34 @@ class Watched:
                 _, bounds = self._evaluator.evaluate(*about, edge=edge)
                 sums, error = edges.slices.sums.copy(), edges.slices.error.copy()
                 slices = edges.slices._replace(sums=sums, error=error)  # as they are now
-                watched._bounds.append((edges._replace(slices=slices), bounds, edge))
+                validation._bounds.append((edges._replace(slices=slices), bounds, edge))
                 self.estimates = True
                 super().search_estimates(edges, renewed, learn)
 
             def _evaluated(self, slices: Slices, ground: Outside) -> np.ndarray:
                 bounds = super()._evaluated(slices, ground)
                 if slices is self.edges.slices:
-                    watched._bounds.append((self.edges, bounds, bounds[:0]))
+                    validation._bounds.append((self.edges, bounds, bounds[:0]))
                 return bounds
 
             def _bounds(self, slices: Slices, ground: Outside) -> np.ndarray:
                 bounds = super()._bounds(slices, ground)
-                watched._units.append((slices, bounds))
+                validation._units.append((slices, bounds))
                 return bounds
 
             def _may_win(self, bounds: np.ndarray) -> np.ndarray:
                 needed = super()._may_win(bounds)
-                others = watched.random.random(len(bounds)) < (0.05 if self.estimates else 1.0)
+                others = validation.random.random(len(bounds)) < (0.05 if self.estimates else 1.0)
                 return needed | (others & (bounds > self._evaluator.nothing))
 
             def _promising_slots(
                 self, slots: np.ndarray, bounds: np.ndarray, edges: Edges
             ) -> np.ndarray:
-                if watched.looks_into_all and len(slots):
-                    watched.looks_into_all = False
+                if validation.looks_into_all and len(slots):
+                    validation.looks_into_all = False
                     return np.flatnonzero(edges.layout.has_inner_split)
                 needed = super()._promising_slots(slots, bounds, edges)
-                others = slots[watched.random.random(len(slots)) < 0.1]
+                others = slots[validation.random.random(len(slots)) < 0.1]
                 return np.union1d(needed, others)
 
         return Watching(*about)
@@ -291,10 +291,10 @@ def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, is_constrain
         case, max_cuts = hard_case(seed, how)
         case = case.voting(kind, l2=float(seed))
         case = case.constrained(*directions) if is_constrained else case
-        watched = Watched(case, max_cuts, seed, where)
-        boosted(watched, n_rounds=16)
-        n_compared += watched.n_compared
-        n_estimated += watched.n_estimated
+        validation = Watched(case, max_cuts, seed, where)
+        boosted(validation, n_rounds=16)
+        n_compared += validation.n_compared
+        n_estimated += validation.n_estimated
     assert n_compared > 200
     stays_exact = kind == "discrete" or (kind == "squared" and how == "equal weights")
     if where == "cluster":
@@ -303,14 +303,14 @@ def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, is_constrain
         assert n_estimated > 3
 
 
-def boosted(watched: Watched, n_rounds: int) -> None:
+def boosted(validation: Watched, n_rounds: int) -> None:
     """Boost."""
-    run, votes = watched.run, watched.case.votes_of_run()
+    run, votes = validation.run, validation.case.votes_of_run()
     for number in range(n_rounds):
-        watched.best_cut()
+        validation.best_cut()
         if number % 2 == 0:
-            watched.best_cut()  # under the very integers that it has just looked at
-        taken = votes.found(watched.table, run)
+            validation.best_cut()  # under the very integers that it has just looked at
+        taken = votes.found(validation.table, run)
         if isinstance(taken, str) or votes.is_perfect(taken):
             break
         run.advance(votes.change(taken).step)
@@ -321,11 +321,11 @@ def test_estimates_hold_round_after_round_without_being_added_up_anew(kind):
     case, max_cuts = hard_case(0, "equal weights")
     weights = 10.0 ** np.random.default_rng(0).uniform(-3, 3, size=len(case.y))
     case = Case.of(case.X, case.y, weights, learning_rate=0.1)
-    watched = Watched(case.voting(kind, l2=1.0), max_cuts, 0)
+    validation = Watched(case.voting(kind, l2=1.0), max_cuts, 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coded, "is_worth_following", lambda *about: True)
-        boosted(watched, n_rounds=20)
-    assert watched.n_estimated > 20
+        boosted(validation, n_rounds=20)
+    assert validation.n_estimated > 20
 
 
 SEARCHES = {

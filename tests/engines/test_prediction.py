@@ -267,7 +267,7 @@ def test_values_are_kept_only_where_rows_are_wide_and_only_within_their_limit(mo
     assert kept == [[0, 7], [], []]
 
 
-def watched(random: np.random.Generator, n_samples: int, n_outputs: int) -> list[HeldOut]:
+def validation(random: np.random.Generator, n_samples: int, n_outputs: int) -> list[HeldOut]:
     """Held-out samples, every class among them: without kernels, and with them."""
     n_classes = max(2, n_outputs)
     classes = random.integers(n_classes, size=n_samples)
@@ -305,7 +305,7 @@ def test_scores_and_errors_of_held_out_samples_are_those_of_array_operations(
     link = "logistic" if n_outputs == 1 else link
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(held_out_sums, "_PIECE", piece)
-        expected, found = watched(random, n_samples, n_outputs)
+        expected, found = validation(random, n_samples, n_outputs)
         scores = any_scores(random, n_samples, n_outputs)
         assert found.error(scores) == expected.error(scores)
         assert scorer(scoring, found, link)(scores) == scorer(scoring, expected, link)(scores)

@@ -139,8 +139,8 @@ def test_the_log_loss_that_early_stopping_watched_is_drawn_without_samples():
         how = {"n_iter_no_change": 4, "random_state": 0}
         clf = logitboost(**how).fit(X, y)
         ax = plots.error_curve(clf)
-        watched = line_called(ax.figure.axes[-1], "held-out log-loss")
-        assert_array_equal(watched, -np.asarray(clf.held_out_scores_[0]))
+        validation = line_called(ax.figure.axes[-1], "held-out log-loss")
+        assert_array_equal(validation, -np.asarray(clf.held_out_scores_[0]))
         assert_array_equal(line_called(ax, "held-out error"), clf.held_out_errors_[0])
         other = logitboost(**how, scoring="accuracy").fit(X, y)
         assert not any("log-loss" in text for text in legend(plots.error_curve(other)))

@@ -77,15 +77,15 @@ def cut(values: np.ndarray, *sizes: int) -> Any:
     return da.from_array(values, chunks=chunks, inline_array=True)
 
 
-def fitted(client: Any, estimator: Any, data: Any, watched: Any = (), *, seed: int = 0) -> Any:
+def fitted(client: Any, estimator: Any, data: Any, validation: Any = (), *, seed: int = 0) -> Any:
     """A copy of an estimator that is fitted on a cluster, to arrays in drawn partitions."""
-    own = dict(zip(WATCHED, spread(*watched, seed=seed + 4) if watched else (), strict=False))
+    own = dict(zip(WATCHED, spread(*validation, seed=seed + 4) if validation else (), strict=False))
     return gpustump.dask.fit(clone(estimator), *spread(*data, seed=seed), client=client, **own)
 
 
-def fitted_here(estimator: Any, data: Any, watched: Any = ()) -> Any:
+def fitted_here(estimator: Any, data: Any, validation: Any = ()) -> Any:
     """A copy that is fitted on this machine."""
-    own = dict(zip(WATCHED, watched, strict=False))
+    own = dict(zip(WATCHED, validation, strict=False))
     return clone(estimator).set_params(device="cpu").fit(*data, **own)
 
 

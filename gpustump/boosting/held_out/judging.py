@@ -24,7 +24,7 @@ from gpustump.boosting.held_out.samples import (
 )
 from gpustump.boosting.held_out.scores import Scorer, check_classes, value_of
 from gpustump.data.parameters import QuantityScoring, Scoring
-from gpustump.engines.batched_rounds import WatchedSamples
+from gpustump.engines.batched_rounds import ValidationSamples
 from gpustump.engines.running_scores import running_scores
 from gpustump.learners.hypothesis import Partition
 
@@ -119,17 +119,17 @@ class LocalJudge:
         right = self._held_out.right_weight(scores)
         return Judgement(score, error_of(right, self._weight))
 
-    def watched(self) -> WatchedSamples | None:
+    def validation(self) -> ValidationSamples | None:
         """The samples for engines that make rounds in batches; None if these cannot watch them."""
         place, scorer = self._scores.on_host(), self._scorer
-        loss = scorer.watched if isinstance(scorer, AdditiveScorer) else None
+        loss = scorer.validation if isinstance(scorer, AdditiveScorer) else None
         if place is None or loss is None:
             return None
         if isinstance(self._held_out, HeldOutTargets):
             nothing = np.zeros(0, dtype=np.int64)
-            return WatchedSamples(*place, nothing, nothing, 0, loss)
+            return ValidationSamples(*place, nothing, nothing, 0, loss)
         sums = self._held_out.sums
-        return None if sums is None else WatchedSamples(*place, *sums.samples, loss)
+        return None if sums is None else ValidationSamples(*place, *sums.samples, loss)
 
     def judged_by(self, parts: Parts) -> tuple[list[float], list[float]]:
         """The score and the error after each of some rounds that an engine has judged.

@@ -43,7 +43,7 @@ from gpustump.engines.batched_rounds import (
     LARGEST_SQUARE,
     LOW_BITS,
     PLACE_BITS,
-    WatchedLoss,
+    ValidationLoss,
 )
 from gpustump.engines.held_out import HeldOutSums
 from gpustump.learners.step_table import VOTE_UNIT
@@ -127,8 +127,8 @@ class LogisticLoss(NegativeLogLoss):
             yield self.table.loss(margins, self.bits)
 
     @property
-    def watched(self) -> WatchedLoss:
-        return WatchedLoss("logistic", self.weights, self.table.plain, self.bits)
+    def validation(self) -> ValidationLoss:
+        return ValidationLoss("logistic", self.weights, self.table.plain, self.bits)
 
     def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
         return kernels.logistic(scores, self.weights, self.table.plain, self.bits)
@@ -147,8 +147,8 @@ class SoftmaxLoss(NegativeLogLoss):
         yield (log_total - own) >> (self.bits - LOSS_BITS)
 
     @property
-    def watched(self) -> WatchedLoss:
-        return WatchedLoss("softmax", self.weights, self.table.plain, self.bits)
+    def validation(self) -> ValidationLoss:
+        return ValidationLoss("softmax", self.weights, self.table.plain, self.bits)
 
     def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
         return kernels.softmax(scores, self.weights, self.table.plain, self.bits)
@@ -261,12 +261,12 @@ class NegativeSquaredError(AdditiveScorer):
         return [weight_of(self.held_out)]
 
     @property
-    def watched(self) -> WatchedLoss:
+    def validation(self) -> ValidationLoss:
         """The loss for engines that make rounds in batches, on the host."""
         weights = arrays.to_host(self.held_out.weights.values).astype(np.float64)
         nodes = np.zeros(0, dtype=np.int64)
         targets = arrays.to_host(self.held_out.targets)
-        return WatchedLoss("squared", weights, (nodes, nodes, 0), 0, targets)
+        return ValidationLoss("squared", weights, (nodes, nodes, 0), 0, targets)
 
     def parts(self, scores: Array) -> list[int]:
         """The sums of the upper and of the lower parts of the weighted squares."""
@@ -370,11 +370,11 @@ class NegativeDeviance(AdditiveScorer):
         return math.ldexp(1.0, 61 - self.held_out.n_samples.bit_length())
 
     @property
-    def watched(self) -> WatchedLoss:
+    def validation(self) -> ValidationLoss:
         """The loss for engines that make rounds in batches, on the host."""
         moving, fixed = (arrays.to_host(own) for own in self._amounts)
         nodes = np.zeros(0, dtype=np.int64)
-        return WatchedLoss(
+        return ValidationLoss(
             self.loss, moving, (nodes, nodes, 0), 0, fixed, exponentials(), self._most
         )
 

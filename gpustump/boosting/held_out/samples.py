@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.batched_rounds import WatchedLoss
+from gpustump.engines.batched_rounds import ValidationLoss
 from gpustump.engines.held_out import HeldOutSums, held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT
@@ -174,7 +174,7 @@ class AdditiveScorer:
         raise NotImplementedError
 
     @property
-    def watched(self) -> WatchedLoss | None:
+    def validation(self) -> ValidationLoss | None:
         """The loss for engines that make rounds in batches; None if they do not know it."""
         return None
 

@@ -393,11 +393,14 @@ class _BagRun:
         samples = own.samples.changed(arrays.to_host)
         bins = learning.bins if own.X is None else arrays.to_host(bins_of(X, learning.axes))
         taken = bins if samples.rows is None else bins[:, samples.rows]
-        watched, link = self.target.watched(samples, 1), self.target.votes.objective("stump").link
+        validation, link = (
+            self.target.validation(samples, 1),
+            self.target.votes.objective("stump").link,
+        )
         return _HeldOut(
             np.ascontiguousarray(taken),
             _scores(model, X, samples, self.target),
-            scorer(stopping.scoring, watched, link),
+            scorer(stopping.scoring, validation, link),
         )
 
 

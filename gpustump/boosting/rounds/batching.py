@@ -100,10 +100,10 @@ class Batching:
             return None
         if candidates is not None and votes.plain.kind != NEWTON:
             return None
-        watched = None if watch is None else watch.watched()
-        if watched is not None and len(watched.scores) > table.n_samples:
-            watched = None  # their keys might take more memory than the table
-        maker = begin(votes.plain, watched)
+        validation = None if watch is None else watch.validation()
+        if validation is not None and len(validation.scores) > table.n_samples:
+            validation = None  # their keys might take more memory than the table
+        maker = begin(votes.plain, validation)
         return None if maker is None else cls(maker, votes, table, state.totals, watch, candidates)
 
     @property

@@ -18,7 +18,7 @@ from gpustump.boosting.held_out.judging import Judge, Judgement, LocalJudge
 from gpustump.boosting.rounds.batches import Batch
 from gpustump.boosting.votes.votes import AnyRound, Vote
 from gpustump.data.parameters import Scoring
-from gpustump.engines.batched_rounds import WatchedSamples
+from gpustump.engines.batched_rounds import ValidationSamples
 from gpustump.learners.hypothesis import signs
 
 
@@ -113,10 +113,10 @@ class EarlyStopping:
             return None
         return max(self.best_round + patience, least + 1) - self._n_rounds
 
-    def watched(self) -> WatchedSamples | None:
+    def validation(self) -> ValidationSamples | None:
         """The held-out samples for engines that make rounds in batches; None if these cannot watch
         them."""
-        return self._judge.watched() if isinstance(self._judge, LocalJudge) else None
+        return self._judge.validation() if isinstance(self._judge, LocalJudge) else None
 
     @property
     def last(self) -> Judgement:

@@ -39,7 +39,7 @@ from gpustump.data.readable import caller_level
 from gpustump.engines.announcements import announce
 from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.contract import PreparedTable, Resources, Task, Trainer
-from gpustump.engines.held_out import watched_table
+from gpustump.engines.held_out import validation_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.objective import Objective
 from gpustump.engines.route import Route, prepared
@@ -265,7 +265,7 @@ class HeldOutRows(NamedTuple):
         own = X if self.X is None else self.X
         if arrays.device_name(own) != arrays.device_name(X):
             own = moved_to_device_of(own, X)
-        own = watched_table(own)
+        own = validation_table(own)
         return HeldOutRows(self.samples.beside(own), own)
 
 
@@ -355,8 +355,8 @@ def train(
         table = trainer.table
         here = samples.beside(table.X)
         with explained_errors(route.place):
-            watched = None if held_out is None else held_out.beside(table.X)
-            ground = LocalGround(route, trainer, here, watched)
+            validation = None if held_out is None else held_out.beside(table.X)
+            ground = LocalGround(route, trainer, here, validation)
             runs = run_all(ground, votes, settings, n_classes, earlier, logs)
         return Trained(runs, objective, route, table.n_missing)
 
@@ -478,7 +478,7 @@ class Target(NamedTuple):
             return found
         return found[:, self.positive]
 
-    def watched(self, samples: Samples, n_jobs: int | None) -> HeldOut | HeldOutTargets:
+    def validation(self, samples: Samples, n_jobs: int | None) -> HeldOut | HeldOutTargets:
         """Held-out samples in the form that the scores take."""
         given = samples.classes, IntegerWeights.of(samples.weights)
         if self.is_quantity:
@@ -544,8 +544,8 @@ class LocalGround:
         samples, X = self.held_out
         n_jobs, keeps_values = settings.resources.n_jobs, settings.resources.max_memory is None
         with arrays.computing_on(X):
-            watched = target.watched(samples, n_jobs)
-            score = scorer(settings.stopping.scoring, watched, boosting.link)
+            validation = target.validation(samples, n_jobs)
+            score = scorer(settings.stopping.scoring, validation, boosting.link)
             start: Any = boosting.constant
             offset = target.offset(samples)
             if offset is not None:
@@ -555,7 +555,7 @@ class LocalGround:
                     start, dtype=xp.float64, device=arrays.device_of(offset)
                 )
             judge = LocalJudge(
-                X, samples.rows, watched, score, start, n_jobs, keeps_values=keeps_values
+                X, samples.rows, validation, score, start, n_jobs, keeps_values=keeps_values
             )
             return EarlyStopping(judge, settings.stopping)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.batched_rounds import NEWTON, VoteRule, WatchedSamples
+from gpustump.engines.batched_rounds import NEWTON, ValidationSamples, VoteRule
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import (
@@ -149,7 +149,7 @@ class SortedState:
     def batch_maker(
         self,
         rule: VoteRule,
-        watched: WatchedSamples | None,
+        validation: ValidationSamples | None,
         categories: Categories | None = None,
     ) -> BatchedRounds | None:
         """The object that makes rounds in batches; see `engines.batched_rounds`.
@@ -164,7 +164,7 @@ class SortedState:
         most = _MOST_AHEAD_IN_BINS if table.has_bins else _MOST_AHEAD
         if table.source.is_half or table.order.size * self.objective.n_outputs > most:
             return None
-        return None if alone is None else BatchedRounds(self, rule, watched, categories, alone)
+        return None if alone is None else BatchedRounds(self, rule, validation, categories, alone)
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made in batches."""

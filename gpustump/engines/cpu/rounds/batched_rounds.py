@@ -25,8 +25,8 @@ from gpustump.engines.batched_rounds import (
     SQUARED,
     CandidateSplits,
     MadeRounds,
+    ValidationSamples,
     VoteRule,
-    WatchedSamples,
 )
 from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Categories
@@ -173,7 +173,7 @@ class BatchedRounds:
     ----------
     run : SortedRun
     rule : VoteRule
-    watched : WatchedSamples or None
+    validation : ValidationSamples or None
     categories : Categories or None
         To the run's table all values of these features are missing.
     room : (Rows, Room)
@@ -184,7 +184,7 @@ class BatchedRounds:
         self,
         run: SortedRun,
         rule: VoteRule,
-        watched: WatchedSamples | None,
+        validation: ValidationSamples | None,
         categories: Categories | None,
         room: tuple[Rows, Room],
     ) -> None:
@@ -195,11 +195,11 @@ class BatchedRounds:
         self._sets = NO_SETS
         if categories is not None:
             n_outputs = run.objective.n_outputs
-            self._sets = sets_of(categories, table.n_features, n_outputs, watched)
+            self._sets = sets_of(categories, table.n_features, n_outputs, validation)
         self._held_out = nothing_held_out()
-        if watched is not None:
-            self._shape = watched.n_classes, n_sums_of(watched)
-            self._held_out = held_out_of(watched)
+        if validation is not None:
+            self._shape = validation.n_classes, n_sums_of(validation)
+            self._held_out = held_out_of(validation)
 
     def make(self, n_rounds: int, candidates: CandidateSplits = NO_CANDIDATES) -> MadeRounds:
         """Make `n_rounds` rounds, or fewer; see `engines.batched_rounds.BatchMaker.make`."""
@@ -383,7 +383,7 @@ def _make(  # type: ignore[no-untyped-def]
             return number
         right, sums = made.right[number], made.losses[number]
         if column >= 0:
-            judge_set(held_out, losses, sets.watched[column], sides, votes, right, sums)
+            judge_set(held_out, losses, sets.validation[column], sides, votes, right, sums)
         else:
             judge(held_out, losses, feature, made.thresholds[number], votes, right, sums)
         _advance(numbers, rule, votes, factors, made.sums[number + 1])

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.batched_rounds import WatchedSamples
+from gpustump.engines.batched_rounds import ValidationSamples
 from gpustump.engines.cpu.predict.held_out_sums import (
     LossTable,
     add_logistic,
@@ -34,7 +34,7 @@ _KINDS = {
 
 @group
 class HeldOut(NamedTuple):
-    """Held-out samples, as `engines.batched_rounds.WatchedSamples`.
+    """Held-out samples, as `engines.batched_rounds.ValidationSamples`.
 
     Attributes
     ----------
@@ -72,25 +72,25 @@ def nothing_held_out() -> tuple[HeldOut, LossTable]:
     return none, LossTable(integers, integers, 0)
 
 
-def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
+def held_out_of(validation: ValidationSamples) -> tuple[HeldOut, LossTable]:
     """Held-out samples in the form that the kernels take."""
-    values, rows = plain(watched.X, watched.rows)
+    values, rows = plain(validation.X, validation.rows)
     is_wide = values.dtype.itemsize == 8
-    keys = np.empty((values.shape[1], len(watched.scores)), dtype=np.int64)
+    keys = np.empty((values.shape[1], len(validation.scores)), dtype=np.int64)
     _set_keys(values.view(np.int64 if is_wide else np.int32), rows, keys)
-    loss = watched.loss
+    loss = validation.loss
     found = HeldOut(
-        keys, is_wide, watched.scores, watched.classes, watched.units, loss.weights,
+        keys, is_wide, validation.scores, validation.classes, validation.units, loss.weights,
         loss.targets, loss.exponentials, loss.most, _KINDS[loss.kind], loss.bits,
     )  # fmt: skip
     return found, LossTable(*loss.table)
 
 
-def n_sums_of(watched: WatchedSamples) -> int:
+def n_sums_of(validation: ValidationSamples) -> int:
     """How many sums of losses there are after a round."""
-    if watched.loss.kind not in ("logistic", "softmax"):
+    if validation.loss.kind not in ("logistic", "softmax"):
         return 2
-    return int(watched.scores.shape[1]) if watched.loss.kind == "logistic" else 1
+    return int(validation.scores.shape[1]) if validation.loss.kind == "logistic" else 1
 
 
 @kernel("void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64[:, ::1])", KEY=KEYS)

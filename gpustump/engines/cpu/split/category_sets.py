@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.batched_rounds import WatchedSamples
+from gpustump.engines.batched_rounds import ValidationSamples
 from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY, as_numbers
 from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
@@ -44,7 +44,7 @@ class Sets(NamedTuple):
     used : ndarray (n_columns, N_NUMBERS) of uint8
         First these numbers, increasing.
     n_used, n_groups : ndarray (n_columns,) of int64
-    watched : ndarray (n_columns, n_held_out) of uint8
+    validation : ndarray (n_columns, n_held_out) of uint8
         The numbers of the held-out samples.
     orders : ndarray (n_columns, n_outputs, N_NUMBERS) of int64
     """
@@ -56,7 +56,7 @@ class Sets(NamedTuple):
     used: _NUMBERS
     n_used: Integers
     n_groups: Integers
-    watched: _NUMBERS
+    validation: _NUMBERS
     orders: Annotated[np.ndarray, "int64[:, :, ::1]"]
 
 
@@ -70,7 +70,7 @@ NO_SETS = Sets(
 
 
 def sets_of(
-    categories: Categories, n_features: int, n_outputs: int, watched: WatchedSamples | None
+    categories: Categories, n_features: int, n_outputs: int, validation: ValidationSamples | None
 ) -> Sets:
     """The categorical features of a run as the kernels take them."""
     features = np.asarray(categories.columns.features, dtype=np.int64)
@@ -93,17 +93,17 @@ def sets_of(
         used,
         n_used,
         np.asarray([len(own.members) for own in groups], dtype=np.int64),
-        _watched_numbers(features, watched),
+        _validation_numbers(features, validation),
         orders,
     )
 
 
-def _watched_numbers(features: np.ndarray, watched: WatchedSamples | None) -> np.ndarray:
+def _validation_numbers(features: np.ndarray, validation: ValidationSamples | None) -> np.ndarray:
     """The numbers of held-out samples; any value may stand there."""
-    if watched is None:
+    if validation is None:
         return np.empty((len(features), 0), dtype=np.uint8)
-    rows = slice(None) if watched.rows is None else watched.rows
-    values = [arrays.as_working(watched.X[rows, feature]) for feature in features.tolist()]
+    rows = slice(None) if validation.rows is None else validation.rows
+    values = [arrays.as_working(validation.X[rows, feature]) for feature in features.tolist()]
     return np.stack([as_numbers(own) for own in values])
 
 
