@@ -17,7 +17,7 @@ from inner_functions import callable_from_python
 from gpustump.engines.contract import NO_CUT, Cut, agreement, constant_cut, discrete_step
 from gpustump.engines.cpu.split import found_split
 from gpustump.engines.cpu.split.found_split import NOTHING, STUMP, Found, as_cut
-from gpustump.engines.cuda.sweep import Discrete
+from gpustump.engines.cuda.update_pass import Discrete
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump

@@ -87,7 +87,7 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     bounds = re.findall(r"__launch_bounds__\((\d+)\)", device.source("codes"))
     assert list(map(int, bounds)) == [device.THREADS, OnCpu().most_threads]
     widths = {f"add_{1 << bits}" for bits in range(3, layout.LANE_BITS + 1)}
-    assert widths <= set(device.KERNELS["sweep"])
+    assert widths <= set(device.KERNELS["update_pass"])
     assert layout._LEAST_COLUMN_BITS == 3
 
 
@@ -100,8 +100,8 @@ def test_what_a_run_holds_is_what_is_planned(kind):
     objective = case.votes_of_run().objective(learner_of(kind))
     made = columns.prepare(X, None, OnCpu(), objective=objective)
     run = start(made, case.y, case.weights, objective)
-    held = [run._sweep, run._sweep._steps, run._sweep.histograms, run._search]
-    held += [run._sweep._first_weights if objective.has_signs else run._sweep._units]
+    held = [run._update, run._update._steps, run._update.histograms, run._search]
+    held += [run._update._first_weights if objective.has_signs else run._update._units]
     held += [made, made.codes, made.orders]
     arrays = {
         id(value): value.nbytes

@@ -146,7 +146,7 @@ class Round:
 
 def planes_of(run: Any) -> np.ndarray:
     """The integers of each sample in a run's round."""
-    terms = run._sweep.histograms.terms[:, : run._table.n_samples]
+    terms = run._update.histograms.terms[:, : run._table.n_samples]
     step = 2 if run._objective.gain == "newton" else 1
     is_positive = terms[::step] < 0
     of_outputs = [
@@ -498,7 +498,7 @@ def test_no_pair_with_an_end_inside_a_bin_is_better_than_the_bins_bound():
             run: Any = start(table, y, weights, objective)
         for _ in range(8):
             cut = run.best_cut()
-            signed = run._sweep.signed
+            signed = run._update.signed
             units = (np.ceil(np.abs(signed)) * np.sign(signed)).astype(np.int64)
             pairs = [pairs_of_feature(x, units) for x in X.T]
             bins = zip(run._search.of_bins.tolist(), table.bins.records.tolist(), strict=True)

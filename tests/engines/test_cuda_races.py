@@ -25,7 +25,7 @@ BARRIER = "__syncthreads();"
 
 BARRIERS = (
     ("common.cuh", "combine", (0,)),
-    ("sweep.cu", "add", (0, 1)),
+    ("update_pass.cu", "add", (0, 1)),
     ("profiles.cuh", "read_weights", (1,)),
     ("intervals.cu", "weigh_pairs", (0, 1)),
     ("splits.cu", "weigh_splits", (1,)),

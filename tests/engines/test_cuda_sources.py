@@ -177,7 +177,7 @@ def test_nothing_is_rounded_but_what_the_contract_rounds(compiler):
         assert not re.search(rb"(atom|red)\.shared\.add\.[us]64", ptx)
     assert rounding["codes"] == rounding["categories"] == set()
     products_and_sums = {"mul.f64", "mul.rn.f64", "add.f64", "add.rn.f64", "sub.f64", "sub.rn.f64"}
-    assert rounding["sweep"] <= products_and_sums
+    assert rounding["update_pass"] <= products_and_sums
     assert rounding["search"] == rounding["intervals"] == set()
     from_integers = {"cvt.rn.f64.s64", "cvt.rn.f64.u64", "cvt.rn.f64.s32"}
     divided = {"div.rn.f64", "rcp.rn.f64"}

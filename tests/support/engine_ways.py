@@ -233,7 +233,7 @@ def sparse(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iter
 
 def with_wide_positions(made: Any) -> PreparedTable:
     """A coded table whose positions are those of 2**31 samples and more."""
-    from gpustump.engines.cpu.table.members import PartedSamples
+    from gpustump.engines.cpu.table.rows_by_code import PartedSamples
     from gpustump.engines.cpu.table.sorted_rows import SortedRows
 
     bins = SortedRows(made.source, made.layout, made.columns, made.bundles, None, "int64")

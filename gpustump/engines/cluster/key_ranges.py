@@ -18,7 +18,7 @@ import numpy as np
 from gpustump.engines.cluster.known_bins import Members
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
-from gpustump.engines.cpu.table.members import POSITIONS
+from gpustump.engines.cpu.table.rows_by_code import POSITIONS
 
 _AT_ONCE = 1024
 """How many samples are put into cells before their integers are added up."""

@@ -14,7 +14,7 @@ import numpy as np
 from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
-from gpustump.engines.cpu.table.members import POSITIONS, positions_of, without_marks
+from gpustump.engines.cpu.table.rows_by_code import POSITIONS, positions_of, without_marks
 
 _KEPT = 8
 """How many samples of bins are kept, as a multiple of the table's samples. On noise, 500 000 x 50,
@@ -85,7 +85,7 @@ class KnownBins:
         return np.empty(n, dtype=positions_of(table.n_samples)), keys
 
     def _look_up(self, feature: np.ndarray, bins: np.ndarray, members: Members) -> None:
-        """Write the samples of some bins, and their keys, into `members`."""
+        """Write the samples of some bins, and their keys, into `rows_by_code`."""
         list_samples(self._table, feature, bins, members.begin, members.samples)
         _look_up(*self._table.source.bits, feature, members)
 

@@ -24,7 +24,7 @@
     prediction      the sum of step functions, a thread for each row
 
 A *classic stump* has discrete votes for one output. Kernels are CUDA C++, in files beside the stage
-that launches them: `sweep.cu`, `losses.cu`, `search.cu` for classic stumps, `intervals.cu`,
+that launches them: `update_pass.cu`, `losses.cu`, `search.cu` for classic stumps, `intervals.cu`,
 `splits.cu` for other votes, `codes.cu`, `categories.cu`, `prediction.cu`. All include `common.cuh`.
 CuPy is not imported before there is an array on a GPU, or a device is asked for.
 """

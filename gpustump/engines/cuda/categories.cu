@@ -1,6 +1,6 @@
 // The sums over the categories, gathered for the host.
 //
-// The code of a categorical feature's value is the number of its category, so `add` in `sweep.cu`
+// The code of a categorical feature's value is the number of its category, so `add` in `update_pass.cu`
 // adds up the categories like bins. The host finds the best sets from these sums.
 
 #include "common.cuh"

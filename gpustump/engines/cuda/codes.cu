@@ -1,4 +1,4 @@
-// Preparation: write each sample's bin as a byte, in the tiles that `add` in `sweep.cu` reads.
+// Preparation: write each sample's bin as a byte, in the tiles that `add` in `update_pass.cu` reads.
 //
 // Features are in groups, whose width is a power of two up to 32. A tile is 512 bytes: 32 lanes of
 // 16 samples. Lane l holds feature l % width. If a group has fewer features than a tile has lanes,

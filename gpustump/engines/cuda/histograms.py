@@ -1,4 +1,4 @@
-"""The integers that a round adds up, and their histograms, by `add` of `sweep.cu`.
+"""The integers that a round adds up, and their histograms, by `add` of `update_pass.cu`.
 
 A *layer* has one integer for each sample, and the histograms of all features for it. There is one
 layer for each output; with Newton votes there are two, since the Hessians are not the

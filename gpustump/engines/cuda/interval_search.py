@@ -7,8 +7,8 @@ import numpy as np
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.search import OF_SIGNS, Search
-from gpustump.engines.cuda.sweep import Sweep
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.cuda.update_pass import UpdatePass
 
 _RUNNING_BYTES = 2 * 256 * (8 + 2 * layout.RANGE.itemsize)
 """Bytes of shared memory of `weigh_pairs`: running sums, and the ranges before and after a bin."""
@@ -20,13 +20,13 @@ class IntervalSearch(Search):
     Parameters
     ----------
     table : CudaTable
-    sweep : Sweep
+    update : UpdatePass
     """
 
-    def __init__(self, table: CudaTable, sweep: Sweep) -> None:
-        super().__init__(table, sweep.sums, sweep.histograms, pieces=OF_SIGNS)
+    def __init__(self, table: CudaTable, update: UpdatePass) -> None:
+        super().__init__(table, update.sums, update.histograms, pieces=OF_SIGNS)
         device, n_slots = table.device, len(table.bins)
-        self._sweep = sweep
+        self._update = update
         self._profiles = layout.zeros(device, n_slots, layout.PROFILE)
         self._slopes = layout.zeros(device, n_slots, layout.SLOPES)
         self._slopes_of_pieces = layout.zeros(device, self._n_pieces, layout.SLOPES)
@@ -37,13 +37,13 @@ class IntervalSearch(Search):
             bins=device.address(self._slopes),
             pieces=device.address(self._slopes_of_pieces),
             looked=device.address(self._looked),
-            signed_weights=device.address(sweep.signed),
-            rescale_exponent=sweep.rescale_at,
+            signed_weights=device.address(update.signed),
+            rescale_exponent=update.rescale_at,
         )
 
     def _queue_weighing(self) -> None:
         self._device.launch(
-            "weigh_pairs", self._table.n_features, THREADS, self._sweep.histograms.sums,
+            "weigh_pairs", self._table.n_features, THREADS, self._update.histograms.sums,
             self._prepared, self._round, self._pairs,
             shared=_RUNNING_BYTES + layout.SLOPES.itemsize * THREADS,
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """How data are laid out in the device's memory: groups of features' codes, and kernels' records.
 
-`codes.cu` says how the codes of a group of features are stored, and `add` in `sweep.cu` says why.
+`codes.cu` says how the codes of a group of features are stored, and `add` in `update_pass.cu` says
+why.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ SLOPES = _record(("reached", EXTREMES), "rise", "rise_place", "fall", "fall_plac
 RANGE = _record("low", "high")
 PAIRS = _record("profiles", "bins", "pieces", "looked", "signed_weights", "rescale_exponent")
 
-# Of `sweep.cu`.
+# Of `update_pass.cu`.
 SAMPLES = _record(
     "signed_weights", "scores", "first_weights", "equal_weight", "sums", ("layers", LAYERS)
 )  # fmt: skip

@@ -17,8 +17,8 @@ from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, SUMS, record
 from gpustump.engines.cuda.steps import Steps
-from gpustump.engines.cuda.sweep import FirstWeights, no_sums
 from gpustump.engines.cuda.table import CudaTable, Parting
+from gpustump.engines.cuda.update_pass import FirstWeights, no_sums
 from gpustump.engines.movement import UNKNOWN, Movement, movement_of
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
@@ -28,7 +28,7 @@ _N_NUMBERS = 3 * N_REGIONS + 2 * len(Movement._fields)
 the `Movement`."""
 
 
-class LossSweep:
+class LossPass:
     """The samples of one run on the device.
 
     Parameters

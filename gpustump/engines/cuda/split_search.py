@@ -11,7 +11,7 @@ from gpustump.engines.category_columns import NO_CATEGORY
 from gpustump.engines.contract import Cut
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
-from gpustump.engines.cuda.losses import LossSweep
+from gpustump.engines.cuda.losses import LossPass
 from gpustump.engines.cuda.search import NO_SCORE, Search, Sizes
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.objective import Objective
@@ -36,17 +36,17 @@ class SplitSearch(Search):
     Parameters
     ----------
     table : CudaTable
-    sweep : LossSweep
+    update : LossPass
     objective : engines.objective.Objective
     """
 
-    def __init__(self, table: CudaTable, sweep: LossSweep, objective: Objective) -> None:
+    def __init__(self, table: CudaTable, update: LossPass, objective: Objective) -> None:
         n_outputs = objective.n_outputs
         n_more = N_REGIONS * n_outputs * 2
         super().__init__(
             table,
-            sweep.sums,
-            sweep.histograms,
+            update.sums,
+            update.histograms,
             n_outputs=n_outputs,
             n_more=n_more,
             pieces=Sizes(layout.SPLIT_PIECE, 0),
@@ -54,7 +54,7 @@ class SplitSearch(Search):
         )
         device, n_slots, xp = table.device, len(table.bins), table.device.xp
         self._votes, self._n_outputs = objective.gain, n_outputs
-        self._sweep = sweep
+        self._update = update
         self._left = layout.zeros(device, n_outputs * n_slots, layout.TRIPLE)
         self._noted = xp.full((2, n_outputs, n_slots), np.inf)
         n_pieces = self._n_pieces
@@ -66,10 +66,10 @@ class SplitSearch(Search):
         self._least = xp.zeros(1, dtype=np.int64)
         self._splits = layout.record(
             layout.SPLITS,
-            samples=sweep.samples[0],
+            samples=update.samples[0],
             left=device.address(self._left),
             noted=device.address(self._noted),
-            movement=sweep.movement[0],
+            movement=update.movement[0],
             piece_sums=device.address(self._sums),
             piece_before=device.address(self._before),
             piece_skew=device.address(self._skew),

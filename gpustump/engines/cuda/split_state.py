@@ -15,7 +15,7 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Beginning, Cut, Step, Totals, split_at
-from gpustump.engines.cuda.losses import LossSweep
+from gpustump.engines.cuda.losses import LossPass
 from gpustump.engines.cuda.search import NO_SCORE, Best, Found
 from gpustump.engines.cuda.split_search import SplitSearch
 from gpustump.engines.cuda.table import CudaTable
@@ -48,14 +48,14 @@ class SplitState:
     ) -> None:
         self._table, self._device, self._objective = table, table.device, objective
 
-        def made() -> tuple[LossSweep, SplitSearch]:
-            sweep = LossSweep(table, labels, sample_weight, objective, beginning)
-            return sweep, SplitSearch(table, sweep, objective)
+        def made() -> tuple[LossPass, SplitSearch]:
+            update = LossPass(table, labels, sample_weight, objective, beginning)
+            return update, SplitSearch(table, update, objective)
 
         self._best: Cut | None = None
         with self._device.active():
-            self._sweep, self._search = table.orders.making_room(made)
-            self._sweep.queue_beginning()
+            self._update, self._search = table.orders.making_room(made)
+            self._update.queue_beginning()
             self._search.queue()
             self._search.expect()
         self._queue_round: Callable[[], None] | None = None
@@ -63,13 +63,13 @@ class SplitState:
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
-        return self._found().sums.totals(self._sweep.first_weight, self._table.n_samples)
+        return self._found().sums.totals(self._update.first_weight, self._table.n_samples)
 
     @property
     def weights(self) -> Array:
         """See `engines.contract.State.weights`."""
         with self._device.active():
-            return self._sweep.weights
+            return self._update.weights
 
     def smallest_weight(self) -> int:
         """The smallest Hessian."""
@@ -112,7 +112,7 @@ class SplitState:
         with self._device.active():
             cut = self._table.parting_of(step)
             given = self._regions(step.hypothesis) if cut is None else None
-            self._sweep.write(step, cut, given)
+            self._update.write(step, cut, given)
             if self._queue_round is None:
                 self._queue_round = self._table.recorded(self._queue)
             self._queue_round()
@@ -123,7 +123,7 @@ class SplitState:
         return self._search.category_sums()
 
     def _queue(self) -> None:
-        self._sweep.queue()
+        self._update.queue()
         self._search.queue()
 
     def _larger(self, best: Best, sums: np.ndarray) -> Cut:
@@ -142,7 +142,7 @@ class SplitState:
         return self._device.array(regions(hypothesis, values)).astype(np.uint8)
 
     def _sums_over(self, region: Array) -> np.ndarray:
-        terms = self._sweep.histograms.terms[:, : self._table.n_samples]
+        terms = self._update.histograms.terms[:, : self._table.n_samples]
         xp, n_outputs = self._device.xp, self._objective.n_outputs
         sizes, is_positive = terms & (2**63 - 1), terms < 0
         gradient, hessian = sizes, sizes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.search import OF_SIGNS, Search
-from gpustump.engines.cuda.sweep import Sweep
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.cuda.update_pass import UpdatePass
 from gpustump.engines.objective import Objective
 
 _RUNNING_BYTES = 2 * 256 * 8
@@ -19,26 +19,26 @@ class StumpSearch(Search):
     Parameters
     ----------
     table : CudaTable
-    sweep : Sweep
+    update : UpdatePass
     objective : engines.objective.Objective
     """
 
-    def __init__(self, table: CudaTable, sweep: Sweep, objective: Objective) -> None:
+    def __init__(self, table: CudaTable, update: UpdatePass, objective: Objective) -> None:
         super().__init__(
             table,
-            sweep.sums,
-            sweep.histograms,
+            update.sums,
+            update.histograms,
             pieces=OF_SIGNS,
             directions=objective.directions,
         )
-        self._sweep = sweep
+        self._update = update
         self._profiles = layout.zeros(table.device, len(table.bins), layout.PROFILE)
         self._extremes = layout.zeros(table.device, self._n_pieces, layout.EXTREMES)
 
     def _queue_weighing(self) -> None:
         self._device.launch(
-            "weigh", self._table.n_features, THREADS, self._sweep.histograms.sums, self._prepared,
-            self._round, self._profiles, self._sweep.rescale_at,
+            "weigh", self._table.n_features, THREADS, self._update.histograms.sums, self._prepared,
+            self._round, self._profiles, self._update.rescale_at,
             shared=_RUNNING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
 
@@ -46,7 +46,7 @@ class StumpSearch(Search):
         device, full = self._device, self._device.most_threads
         device.launch(
             "scan", n_blocks, THREADS, self._pieces, self._prepared, self._round,
-            self._sweep.signed, self._extremes, shared=layout.EXTREMES.itemsize * THREADS,
+            self._update.signed, self._extremes, shared=layout.EXTREMES.itemsize * THREADS,
         )  # fmt: skip
         device.launch(
             "finish", 1, full, self._listed, self._extremes, self._prepared, self._round,

@@ -20,8 +20,8 @@ from gpustump.engines.contract import Cut, Step, Totals, constant_cut, sign_of
 from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE, Found
 from gpustump.engines.cuda.stump_search import StumpSearch
-from gpustump.engines.cuda.sweep import FIRST, Change, Discrete, Sweep
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.cuda.update_pass import FIRST, Change, Discrete, UpdatePass
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS, Partition, by_region, regions
 
@@ -45,15 +45,15 @@ class StumpState:
     ) -> None:
         self._table, self._device = table, table.device
 
-        def made() -> tuple[Sweep, StumpSearch | IntervalSearch]:
-            sweep = Sweep(table, labels, sample_weight)
+        def made() -> tuple[UpdatePass, StumpSearch | IntervalSearch]:
+            update = UpdatePass(table, labels, sample_weight)
             if objective.learner == "interval":
-                return sweep, IntervalSearch(table, sweep)
-            return sweep, StumpSearch(table, sweep, objective)
+                return update, IntervalSearch(table, update)
+            return update, StumpSearch(table, update, objective)
 
         with self._device.active():
-            self._sweep, self._search = table.orders.making_room(made)
-            self._sweep.write(FIRST)
+            self._update, self._search = table.orders.making_room(made)
+            self._update.write(FIRST)
             self._queue()
             self._search.expect()
             self._queue_round = self._table.recorded(self._queue)
@@ -68,7 +68,7 @@ class StumpState:
     def weights(self) -> Array:
         """Float64 weights, (n_samples,); see `State.weights`."""
         with self._device.active():
-            return self._device.xp.abs(self._sweep.signed)
+            return self._device.xp.abs(self._update.signed)
 
     def smallest_weight(self) -> int:
         """The smallest integer weight."""
@@ -90,7 +90,7 @@ class StumpState:
         if self._table.has_categories_of(hypothesis):
             return self._search.sums_in_regions(hypothesis)
         with self._device.active():
-            values, signed = self._table.values(hypothesis.feature), self._sweep.signed
+            values, signed = self._table.values(hypothesis.feature), self._update.signed
             xp = self._device.xp
             region = self._device.array(by_region(hypothesis, values, range(N_REGIONS)))
             units = xp.ceil(xp.abs(signed)).astype(np.int64)
@@ -115,7 +115,7 @@ class StumpState:
             if cut is None:
                 values = self._table.values(step.hypothesis.feature)
                 given = self._device.array(regions(step.hypothesis, values)).astype(np.uint8)
-            self._sweep.write(Change(cut, given, Discrete.of(step), step.rescale_exponent))
+            self._update.write(Change(cut, given, Discrete.of(step), step.rescale_exponent))
             self._queue_round()
             self._search.expect()
 
@@ -124,7 +124,7 @@ class StumpState:
         return self._search.category_sums()
 
     def _queue(self) -> None:
-        self._sweep.queue()
+        self._update.queue()
         self._search.queue()
 
     def _found(self) -> Found:

@@ -41,7 +41,7 @@ from gpustump.engines.cpu.split.slices import Slices  # noqa: F401  # a signatur
 from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import WIDE_BINS
-from gpustump.engines.cpu.table.members import POSITIONS
+from gpustump.engines.cpu.table.rows_by_code import POSITIONS
 from gpustump.engines.threads import ranges
 
 _FEATURES_AT_ONCE = 16

@@ -28,7 +28,7 @@ from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Planes, Slices
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
-from gpustump.engines.cpu.table.members import POSITIONS, without_marks
+from gpustump.engines.cpu.table.rows_by_code import POSITIONS, without_marks
 from gpustump.engines.cpu.table.sorted_rows import SortedSamples
 from gpustump.engines.threads import ranges
 
@@ -68,7 +68,7 @@ class Located(NamedTuple):
     ----------
     order : ndarray of int32 or int64
         An order of samples. The sign bit of a sample is set if the next one is of the same cell;
-        for the bit below it see `members`.
+        for the bit below it see `rows_by_code`.
     begin : ndarray (n_cells,) of int64
         The place in it at which each cell begins.
     """
@@ -171,8 +171,8 @@ class CodedSums:
         """The samples of some parts by increasing value, part after part.
 
         The sign bit of a sample is set if the next one has the same value. In the order itself the
-        parts are sorted, too (see `members`), as a part that is asked for once is often asked for
-        again.
+        parts are sorted, too (see `rows_by_code`), as a part that is asked for once is often asked
+        for again.
         """
         source = self.table.source
         samples, keys = np.empty(n_samples, order.dtype), np.empty(n_samples, np.int64)

@@ -28,7 +28,7 @@ from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns, Uncoded
 from gpustump.engines.cpu.table.cuts import Cuts, codable, cuts_of
-from gpustump.engines.cpu.table.members import PATIENCE, PartedSamples
+from gpustump.engines.cpu.table.rows_by_code import PATIENCE, PartedSamples
 from gpustump.engines.cpu.table.sorted_rows import SortedRows
 from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.threads import Team, ranges

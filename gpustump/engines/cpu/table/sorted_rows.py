@@ -21,7 +21,7 @@ from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import PART_BITS, WIDE_BINS, Columns
-from gpustump.engines.cpu.table.members import POSITIONS, positions_of
+from gpustump.engines.cpu.table.rows_by_code import POSITIONS, positions_of
 from gpustump.engines.cpu.table.source_table import Source
 
 

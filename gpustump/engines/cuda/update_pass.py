@@ -1,7 +1,7 @@
-"""A round's pass over the samples for classic stumps, by `sweep.cu`: scores and weights.
+"""A round's pass over the samples for classic stumps, by `update_pass.cu`: scores and weights.
 
-A `Sweep` holds the vectors with one element for each sample, and queues the kernels that update
-them in a round. Nothing here waits for the device.
+A `UpdatePass` holds the vectors with one element for each sample, and queues the kernels that
+update them in a round. Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ FIRST = Change(None, None, Discrete((1, 1, 1), 0.0, 1.0, 1.0), 0, is_first=True)
 """Nothing changes; all weights are added up."""
 
 
-class Sweep:
+class UpdatePass:
     """The samples of one run on the device.
 
     Parameters
@@ -143,7 +143,7 @@ class Sweep:
         self.histograms.queue_adding()
 
     def _record(self) -> np.ndarray:
-        """The `Samples` of `sweep.cu`; its arrays are not moved during the run."""
+        """The `Samples` of `update_pass.cu`; its arrays are not moved during the run."""
         address, units = self._device.address, self._first_weights
         return record(
             SAMPLES,
