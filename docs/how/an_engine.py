@@ -284,7 +284,7 @@ assert state.n_tried == n_values
 #   `tests/support/engine_ways.py`. The conformance suite compares every integer with the
 #   reference's after every round, on tables made to break ties, bounds and sums: missing values,
 #   infinities, neighbouring floats, weights that are far apart.
-# * Scores of real and Newton votes are floats. `gpustump/engines/worth.py` defines the order of
+# * Scores of real and Newton votes are floats. `gpustump/engines/gain.py` defines the order of
 #   operations that computes them; keep to it.
 #
 # :doc:`/auto/how/the_rooms` shows where engines live.

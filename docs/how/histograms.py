@@ -51,12 +51,12 @@ a = signed(weights)
 # sum for one feature, in the order of its values. With 48 bins, only the dots are known.
 
 
-def cut(values, n_units):
-    """The starts of units of about equal size; equal values lie in the same unit."""
+def cut(values, n_cells):
+    """The starts of cells of about equal size; equal values lie in the same cell."""
     cuts = np.flatnonzero(np.diff(values)) + 1  # between values
-    if len(cuts) < n_units:
+    if len(cuts) < n_cells:
         return np.r_[0, cuts]
-    wanted = np.linspace(0, len(values), n_units + 1)[1:-1]
+    wanted = np.linspace(0, len(values), n_cells + 1)[1:-1]
     chosen = np.searchsorted(cuts, wanted).clip(max=len(cuts) - 1)
     return np.unique(np.r_[0, cuts[chosen]])
 
@@ -139,12 +139,12 @@ print(f"{is_left.sum()} of {len(starts)} bins are left")
 def search(X, a, orders):
     """The best agreement, minus its feature, and what was looked at."""
     best, total, looks = (-1, 0), a.sum(), []
-    units = [(j, X[order, j], a[order], 0) for j, order in enumerate(orders)]
-    for n_units in (255, 16, len(X)):
-        looks.append((len(units), sum(len(unit[1]) for unit in units)))
+    cells = [(j, X[order, j], a[order], 0) for j, order in enumerate(orders)]
+    for n_cells in (255, 16, len(X)):
+        looks.append((len(cells), sum(len(cell[1]) for cell in cells)))
         inside = []
-        for j, values, own, before in units:
-            starts = cut(values, n_units)
+        for j, values, own, before in cells:
+            starts = cut(values, n_cells)
             up = np.add.reduceat(np.maximum(own, 0), starts)
             down = np.add.reduceat(np.maximum(-own, 0), starts)
             right = before + np.cumsum(up - down)
@@ -157,9 +157,9 @@ def search(X, a, orders):
             for i in np.flatnonzero(bounds > best[0]):
                 part = slice(starts[i], ends[i])
                 if values[part][0] < values[part][-1]:  # there is a cut
-                    unit = j, values[part], own[part], left[i]
-                    inside.append((bounds[i], unit))
-        units = [unit for bound, unit in inside if bound > best[0]]
+                    cell = j, values[part], own[part], left[i]
+                    inside.append((bounds[i], cell))
+        cells = [cell for bound, cell in inside if bound > best[0]]
     return best, looks
 
 
@@ -167,8 +167,8 @@ orders = [np.argsort(column, kind="stable") for column in X.T]
 (agreement, minus_feature), looks = search(X, a, orders)
 assert -minus_feature == feature
 kinds = "features", "bins", "parts"
-for what, (n_units, n_values) in zip(kinds, looks, strict=True):
-    print(f"{what:8} looked into: {n_units:4}, with {n_values:6} values")
+for what, (n_cells, n_values) in zip(kinds, looks, strict=True):
+    print(f"{what:8} looked into: {n_cells:4}, with {n_values:6} values")
 
 # %%
 # The histograms of all features are added up once, which reads memory in order. After that hardly

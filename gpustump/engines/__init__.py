@@ -2,8 +2,8 @@
 
     contract           what every engine offers, and the one order of ties between cuts
     route              which engine trains a table, and where; decided once, as a value
-    worth              what a cut is worth, for every kind of votes
-    worth_of_split     the same for one split, from Python numbers
+    objective          the loss, what a cut gains, and the number of outputs
+    gain               what a cut gains, for every kind of votes
     monotone           which cuts a monotone constraint allows
     movement           how far a step moves what engines keep of a bin from round to round
     category_columns   the numbers of the categories of categorical features
@@ -14,7 +14,7 @@
     cuda/              compiled kernels for CUDA devices
     cluster/           rows in many places, which answer the CPU engine's search together
     handover           a run that begins on one engine and goes on with another
-    ahead              many rounds in one call of an engine
+    batched_rounds     many rounds in one call of an engine
     prediction         the sum of step functions, by the kernels that suit the table
     running_scores     scores that grow term by term, for stages and early stopping
     held_out           what early stopping adds up, where the CPU kernels are in use

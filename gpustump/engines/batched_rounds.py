@@ -6,10 +6,10 @@ update of the samples, and the sums over held-out samples for early stopping. It
 round that only the host can decide, for example because the last digit of a vote is in doubt. The
 host then makes that round in the ordinary way.
 
-A state that can do so has a method `batch_maker(rule, watched)`. It returns an `BatchMaker`, or
+A state that can do so has a method `batch_maker(rule, validation)`. It returns a `BatchMaker`, or
 None if this run cannot be made in batches, or if that would save no time. If features are
-categorical, the state of an engine is told so: `batch_maker(rule, watched, categories)`, where the
-last argument is of the class `category_search.Categories`.
+categorical, the state of an engine is told so: `batch_maker(rule, validation, categories)`, where
+the last argument is of the class `category_search.Categories`.
 """
 
 from __future__ import annotations

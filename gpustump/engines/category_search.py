@@ -1,7 +1,7 @@
 """The best set of categories: which of them a split sends left, for every kind of votes.
 
 A round has exact integer sums for each category c and output: A_c of the gradients, B_c of the
-second ones. A split sends a set of categories left and the others right. The search returns the set
+Hessians. A split sends a set of categories left and the others right. The search returns the set
 whose split is worth most (`gain`).
 
 With one output, the score is a convex function of the pair (A, B) summed over the set, for all

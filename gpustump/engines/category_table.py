@@ -196,7 +196,7 @@ class CategoryState:
     def batch_maker(
         self,
     ) -> Callable[[VoteRule, ValidationSamples | None], BatchMaker | None] | None:
-        """What begins rounds that are made in batches (`engines.batched_rounds`); None if the engine cannot."""
+        """Begins batches (see `engines.batched_rounds`); None where nothing can."""
         begin = getattr(self._inner, "batch_maker", None)
         if begin is None:
             return None

@@ -1,18 +1,19 @@
-"""What a cut is gain: the scores, defined operation by operation.
+"""What a cut gains: the scores, defined operation by operation.
 
-A run adds up two integers for each sample and output: `gradient`, signed, the first-order term, and
-`hessian`, not negative, the second-order term. A cut divides the samples into three regions: left,
+A run adds up two integers for each sample and output: `gradient`, minus the gradient of the loss,
+and `hessian`, which is not negative. A cut divides the samples into three regions: left,
 right and missing values. The score of a cut follows from the sums over its regions:
 
-    discrete    sum over outputs of |first_left - first_right| + |first_missing|
+    discrete    sum over outputs of |gradient_left - gradient_right| + |gradient_missing|
                 the weight that the best signs get right less the weight that they get wrong
                 [Freund and Schapire 1997; for several outputs Kegl 2013]
     real        minus the sum over outputs and regions of sqrt(P * N), that is -Z/2, where
                 P = (hessian + gradient) / 2 is the weight of the samples with the label +1 and
-                N = (hessian - gradient) / 2 that of the others [Schapire and Singer 1999, section
-                4.1]
-    newton      sum over outputs and regions of gradient**2 / (hessian + l2): twice the decrease of the
-                loss in a Newton step [Friedman, Hastie and Tibshirani 2000; Chen and Guestrin 2016]
+                N = (hessian - gradient) / 2 that of the others
+                [Schapire and Singer 1999, section 4.1]
+    newton      sum over outputs and regions of gradient**2 / (hessian + l2): twice the decrease
+                of the loss in a Newton step
+                [Friedman, Hastie and Tibshirani 2000; Chen and Guestrin 2016]
 
 The discrete score is an integer. The other two are float64 numbers, defined by the order of their
 operations. First the sums are converted to float64. Then each region's part is computed: for real
@@ -98,7 +99,7 @@ class _NewtonGain:
     def _of_region(self, sums: Sums) -> Array:
         xp, gradient = arrays.namespace_of(sums.gradient), _float(sums.gradient)
         denominator = _float(sums.hessian) + self._l2
-        # Only an empty region has a Hessian below 1; its first sum is 0.
+        # Only an empty region has a Hessian below 1; its gradient is 0.
         return (gradient * gradient) / xp.maximum(denominator, arrays.scalar(1.0, denominator))
 
 
@@ -123,25 +124,25 @@ def score_of(sums: RegionSums, objective: Objective) -> float:
 
 def exact_score_of(sums: RegionSums, objective: Objective) -> float:
     """What a split with these sums is worth, in the search's type: an int for discrete votes."""
-    gain = _gain_of_numbers(objective)
+    gain = _gain_of_split(objective)
     # Not `sum`, which starts from 0 and would turn -0.0 into 0.0.
     return functools.reduce(operator.add, map(gain, zip(*sums, strict=True)))
 
 
-def _gain_of_numbers(objective: Objective) -> Callable[[Any], float]:
+def _gain_of_split(objective: Objective) -> Callable[[Any], float]:
     if objective.gain == "discrete":
-        return _agreement_of_numbers
+        return _agreement_of_split
     if objective.gain == "real":
-        return _minus_half_normaliser_of_numbers
-    return functools.partial(_newton_gain_of_numbers, objective.l2)
+        return _minus_half_normaliser_of_split
+    return functools.partial(_newton_gain_of_split, objective.l2)
 
 
-def _agreement_of_numbers(regions: _Pairs) -> int:
+def _agreement_of_split(regions: _Pairs) -> int:
     (left, _), (right, _), (missing, _) = regions
     return abs(left - right) + abs(missing)
 
 
-def _minus_half_normaliser_of_numbers(regions: _Pairs) -> float:
+def _minus_half_normaliser_of_split(regions: _Pairs) -> float:
     left, right, missing = (
         math.sqrt(float((hessian + gradient) >> 1) * float((hessian - gradient) >> 1))
         for gradient, hessian in regions
@@ -149,7 +150,7 @@ def _minus_half_normaliser_of_numbers(regions: _Pairs) -> float:
     return -((left + right) + missing)
 
 
-def _newton_gain_of_numbers(l2: float, regions: _Pairs) -> float:
+def _newton_gain_of_split(l2: float, regions: _Pairs) -> float:
     left, right, missing = (
         float(gradient) * float(gradient) / max(float(hessian) + l2, 1.0)
         for gradient, hessian in regions

@@ -150,7 +150,7 @@ class HandoverState:
 
     @property
     def batch_maker(self) -> Any:
-        """What begins rounds that are made in batches (`engines.batched_rounds`); None where nothing can."""
+        """Begins batches (see `engines.batched_rounds`); None where nothing can."""
         self._hand_over()
         return getattr(self._state, "batch_maker", None)
 

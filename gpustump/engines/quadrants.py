@@ -67,7 +67,7 @@ def best_quadrants(cells: np.ndarray, l2: float, candidates: np.ndarray | None =
     first, second = below[:, :, :-1, -1:], below[:, :, -1:, :-1]
     both, total = below[:, :, :-1, :-1], below[:, :, -1:, -1:]
     regions = np.stack([both, first - both, second - both, total - first - second + both])
-    # An empty region's Hessian is 0, and so is its first one. All others have 1 or more.
+    # An empty region's Hessian is 0, and so is its gradient. All others have 1 or more.
     divisors = np.maximum(regions[:, :, 1].astype(np.float64) + l2, 1.0)
     gains = regions[:, :, 0].astype(np.float64) ** 2 / divisors
     of_outputs = (gains[0] + gains[3]) + (gains[1] + gains[2])

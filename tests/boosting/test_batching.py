@@ -1,4 +1,4 @@
-"""Rounds that are made in batches are those that are made one by one, in everything that can be seen.
+"""Rounds made in batches are those that are made one by one, in everything that can be seen.
 
 Fits on sorted tables are compared with the same fits where nothing is made in batches, and with the
 reference's: digests, records, held-out scores and errors, what callbacks get, and checkpoints.

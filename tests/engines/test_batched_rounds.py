@@ -106,7 +106,7 @@ def as_arrays(candidates: list[list[Split]]) -> CandidateSplits:
 
 
 @pytest.mark.parametrize(("n_outputs", "monotone"), [(1, None), (1, (1, -1, 1, 0)), (3, None)])
-def test_the_best_of_the_offered_cuts_is_taken_with_its_votes(n_outputs, monotone):
+def test_the_best_of_the_candidates_is_taken_with_its_votes(n_outputs, monotone):
     random = np.random.default_rng(n_outputs)
     n_rounds = n_refused = 0
     for _ in range(25):

@@ -1,4 +1,4 @@
-"""Rounds that an engine makes in batches (see `engines.batched_rounds`), handed out as they are asked for.
+"""Rounds that an engine makes in batches (`engines.batched_rounds`), handed out on demand.
 
 How many rounds a run has is decided round by round: by early stopping, a callback or an observer.
 Rounds that were made beyond the last one are thrown away. So no call makes many more rounds than

@@ -401,7 +401,7 @@ class Boosting(Iterator[Any]):
         self._begin_batching = functools.partial(self._batching_of_state, watch)
 
     def _batching_of_state(self, watch: EarlyStopping | None) -> Batching | None:
-        """What makes rounds in batches, once the engine can; it is asked again as long as it cannot."""
+        """What makes batches, once the engine can; it is asked again as long as it cannot."""
         if getattr(self._state, "batch_maker", None) is None:
             return None
         self._begin_batching = None

@@ -132,8 +132,8 @@ with positive integers) is below 2**-72."""
 
 
 class Growth(NamedTuple):
-    """What votes do to the weights, which are then divided by 2**rescale_exponent; and the sum of the new
-    weights before that, over the sum of the old ones."""
+    """What votes do to the weights, which are then divided by 2**rescale_exponent; and the sum of
+    the new weights before that, over the sum of the old ones."""
 
     factors: Any
     rescale_exponent: int

@@ -83,7 +83,7 @@ class SplitVotes:
 
     @property
     def largest_size(self) -> float:
-        """The most that a round made in batches counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
+        """The most that a round of a batch counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
         raise NotImplementedError
 
     def on(self, labels: Array, sample_weight: Array) -> Self:

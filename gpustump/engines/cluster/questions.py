@@ -182,13 +182,13 @@ def bin_planes_of(objective: Objective) -> int:
     """How many sums a bin has.
 
     The same, but that under Newton votes of one output the Hessians of positive and of
-    negative samples are told apart: what a step does to the first ones follows from them.
+    negative samples are told apart: what a step does to gradients follows from them.
     """
     return 4 if objective.loss == "logistic" else planes_of(objective)
 
 
 def narrowed(changes: np.ndarray, first: np.ndarray) -> Changes:
-    """Changes (n_planes, n_slots) of int64 in four bytes; features begin at the slots `gradient`."""
+    """Changes (n_planes, n_slots) of int64 in four bytes; features begin at slots `first`."""
     most = np.maximum.reduceat(np.abs(changes), first, axis=1)
     _, n_bits = np.frexp(most.astype(np.float64))
     shift = np.maximum(n_bits - 30, 0)

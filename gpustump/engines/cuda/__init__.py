@@ -11,13 +11,13 @@
     steps           what a round decides, in one place on the device
     histograms      what is added up, and the sums over the bins
     category_sums   the sums over categories, gathered and copied to the host
-    sweep           a round's pass over the samples for classic stumps: scores and weights
+    update_pass     a round's pass over the samples for classic stumps: scores and weights
     losses          the same pass for real, Newton and shared votes
     search          what the searches for the best cut have in common
     stump_search    from histograms to the best classic stump
     interval_search the same for intervals and stumps
     split_search    from histograms to the best split, for other votes
-    stump_state     a run with classic stumps, or with intervals: sweep and search, queued together
+    stump_state     a run with classic stumps, or with intervals: update and search, queued together
                     once a round
     split_state     the same for other votes
     engine          what `engines.route` needs to know of all this

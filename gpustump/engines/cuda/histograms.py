@@ -2,7 +2,7 @@
 
 A *layer* has one integer for each sample, and the histograms of all features for it. There is one
 layer for each output; with Newton votes there are two, since the Hessians are not the
-absolute values of the first ones.
+absolute values of the gradients.
 """
 
 from __future__ import annotations

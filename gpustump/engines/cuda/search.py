@@ -129,9 +129,9 @@ class Search(ABC):
     ----------
     table : CudaTable
     sums : array (1, 4) of int64
-        The record `layout.SUMS`, which the sweep adds to.
+        The record `layout.SUMS`, which the update pass adds to.
     histograms : Histograms
-        Those that the sweep adds to.
+        Those that the update pass adds to.
     n_outputs : int
     pieces : Sizes
         How bins are cut into pieces.
@@ -175,7 +175,7 @@ class Search(ABC):
         self._found: Found
 
     def queue(self) -> None:
-        """Queue a search after a sweep."""
+        """Queue a search after an update pass."""
         self._by_category.queue(self._more[self._n_more :])
         self._queue_weighing()
         self._queue_looking()

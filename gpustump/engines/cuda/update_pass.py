@@ -76,7 +76,7 @@ class Change(NamedTuple):
 
     @property
     def rescale_for_search(self) -> int:
-        """The argument of `weigh`: the rescale_exponent, or -1 if what earlier scans found is void."""
+        """The argument of `weigh`: the exponent, or -1 if what earlier scans found is void."""
         is_known = self.rescale_exponent >= 0 and self.discrete.grown >= self.discrete.kept
         return min(self.rescale_exponent, _MOST_RESCALE) if is_known else -1
 

@@ -2,7 +2,7 @@
 
 The model gives class l the probability p_l = exp(2 F_l) / sum over m of exp(2 F_m). Let w_l be the
 probability given to the wrong side: 1 - p_l for the sample's class, p_l for the others. The
-gradient is weight * w_l, positive for the sample's class and negative for others; the second one is
+gradient is weight * w_l, positive for the sample's class and negative for others; the Hessian is
 weight * p_l * (1 - p_l). They are minus half of the gradient, and a quarter of the Hessian's
 diagonal [Friedman, Hastie and Tibshirani 2000, section 5].
 

@@ -35,7 +35,7 @@ def category_sums(columns: CategoryColumns, terms: Terms, team: Team) -> np.ndar
 
 @kernel("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, ::1])")
 def _add(numbers, gradient, hessian, low, high, sums):  # type: ignore[no-untyped-def]
-    """Add up samples `low` to `high`; if `hessian` is empty, absolute values of the first ones."""
+    """Add up samples `low` to `high`; if `hessian` is empty, absolute values of the gradients."""
     for output in range(len(gradient)):
         own, gradients, hessians = gradient[output], sums[output, 0], sums[output, 1]
         if len(hessian) == 0:

@@ -89,7 +89,7 @@ def with_rest(found: np.ndarray, totals: np.ndarray) -> np.ndarray:
 def _masked(gradient, hessian, mask):  # type: ignore[no-untyped-def]
     """The sums of both integers where the mask has all bits set.
 
-    If there are no Hessians, the absolute values of the first ones are added up.
+    If there are no Hessians, the absolute values of the gradients are added up.
     """
     a, b = 0, 0
     if len(hessian) == 0:

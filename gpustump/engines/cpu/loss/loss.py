@@ -136,7 +136,7 @@ class LossByOutput(Loss):
         As for `Loss`.
     n_outputs : int
     has_hessians : bool
-        Whether the Hessians differ from the absolute first ones.
+        Whether the Hessians differ from the absolute gradients.
     """
 
     def __init__(

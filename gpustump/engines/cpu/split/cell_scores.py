@@ -283,8 +283,8 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
                 limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, p, n, all_p, all_n, p_error, n_error,
-                    rest_p_error, rest_n_error, is_exact,
+                    direction, by_positive, by_negative, missing, p, n, all_p, all_n,
+                    p_error, n_error, rest_p_error, rest_n_error, is_exact,
                 )  # fmt: skip
                 limit_real(limited, rules.smoothing, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
@@ -612,8 +612,8 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
                 limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, a, b, all_a, all_b, a_error, b_error,
-                    rest_a_error, rest_b_error, is_exact,
+                    direction, by_positive, by_negative, missing, a, b, all_a, all_b,
+                    a_error, b_error, rest_a_error, rest_b_error, is_exact,
                 )  # fmt: skip
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
                 limit_newton(limited, GradientSums(up, down, sizes), rules, at_edge, own)

@@ -76,7 +76,7 @@ def _add_gains(gradient, hessian, present, missing, l2, is_first, scores):  # ty
 def add_scores(gradient, hessian, present, missing, kind, l2, is_first, scores):  # type: ignore[no-untyped-def]
     """Add an output's part to the scores of some cuts; the first output's part replaces them.
 
-    `gradient` and `hessian` are the sums left of the cuts; for discrete votes only the first ones
+    `gradient` and `hessian` are the sums left of the cuts; for discrete votes only gradients
     count. `present` and `missing` are both sums over the samples that have a value, and over the
     others.
     """

@@ -643,8 +643,8 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
                 continue
             least = max(best.key, NO_KEY + 1)
             key, place = _look(
-                order[offset[b] : offset[b + 1] - 1], round_.gradient, round_.hessian, left, b, n_bins,
-                missing, kind, l2, direction, smoothing, room.at_cuts, room.scores, least,
+                order[offset[b] : offset[b + 1] - 1], round_.gradient, round_.hessian, left, b,
+                n_bins, missing, kind, l2, direction, smoothing, room.at_cuts, room.scores, least,
             )  # fmt: skip
             if key >= least and is_better(best, key, j, offset[b] + place):
                 best = Best(key, j, offset[b] + place)
