@@ -168,7 +168,7 @@ orders = [np.argsort(column, kind="stable") for column in X.T]
 assert -minus_feature == feature
 kinds = "features", "bins", "parts"
 for what, (n_cells, n_values) in zip(kinds, looks, strict=True):
-    print(f"{what:8} looked into: {n_cells:4}, with {n_values:6} values")
+    print(f"{what:8} refined: {n_cells:4}, with {n_values:6} values")
 
 # %%
 # The histograms of all features are added up once, which reads memory in order. After that hardly

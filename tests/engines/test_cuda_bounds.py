@@ -66,14 +66,14 @@ class Seen(SplitSearch):
     of_bins : ndarray (n_slots,) of int64
         The bounds of the bins.
     of_pieces : list of (int, int, int)
-        The bin, the number and the bound of each piece of the bins that are looked into.
+        The bin, the number and the bound of each piece of the bins that are refined.
     noted : ndarray (2, n_outputs, n_slots) of float64
         By how much one share may be ahead of the other.
-    share_looked_into : float
+    share_refined : float
         Of the bins in each round, beside those that need it; if it is 0, no bin is.
     """
 
-    share_looked_into = 0.1
+    share_refined = 0.1
 
     def __init__(self, *about: Any) -> None:
         super().__init__(*about)
@@ -83,9 +83,9 @@ class Seen(SplitSearch):
     def _keep(self, kernel: str) -> None:
         if kernel == "list_bins":
             self.of_bins, self.noted = self._bounds.copy(), self._noted.copy()
-            others = self._random.random(len(self._bounds)) < self.share_looked_into
+            others = self._random.random(len(self._bounds)) < self.share_refined
             self._bounds[others & (self._table.bins.records["has_cuts"] > 0)] = 2**63 - 1
-            if self.share_looked_into == 0.0:
+            if self.share_refined == 0.0:
                 self._bounds[:] = NO_SCORE
         elif kernel.startswith("scan_"):
             n_pieces = int(layout.read(self._counts, layout.COUNTS)["n_pieces"][0])
@@ -95,7 +95,7 @@ class Seen(SplitSearch):
                 (*piece, bound)
                 for piece, bound in zip(pieces.tolist(), bounds.tolist(), strict=True)
             ]
-            bounds[self._random.random(n_pieces) < max(0.5, self.share_looked_into)] = 2**63 - 1
+            bounds[self._random.random(n_pieces) < max(0.5, self.share_refined)] = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ def check_bins(one: Round) -> int:
 
 
 def check_pieces(one: Round) -> int:
-    """The same of the pieces of bins that are looked into. Returns how many hold cuts."""
+    """The same of the pieces of bins that are refined. Returns how many hold cuts."""
     n_compared = 0
     for slot, number, bound in one.of_pieces:
         begin, n_inside, feature, _ = one.bins[slot].item()
@@ -266,7 +266,7 @@ def test_bounds_of_small_integers_hold(kind):
 
 
 class Driven:
-    """A run that takes steps which no votes would take, and whose bins are all looked into.
+    """A run that takes steps which no votes would take, and whose bins are all refined.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ class Driven:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sorting, "MOST_BINS", n_bins)
             patch.setattr(split_state, "SplitSearch", Seen)
-            patch.setattr(Seen, "share_looked_into", 1.0)
+            patch.setattr(Seen, "share_refined", 1.0)
             self.table = columns.prepare(self._X, None, Interrupted(threads=1))
             self.run: Any = start(self.table, y, weights, objective)
             self.check()
@@ -291,7 +291,7 @@ class Driven:
     def check(self) -> None:
         """All bounds hold, and what is noted does."""
         seen = self.run._search
-        seen.share_looked_into = 1.0
+        seen.share_refined = 1.0
         seen.found()
         self.now = Round(
             self._X, self.table.bins.records, self._objective, planes_of(self.run), seen.of_bins,
@@ -308,7 +308,7 @@ class Driven:
 
     def follow(self, cut: Cut, factors: np.ndarray, looks: bool = True) -> None:
         """A step with factors (3, n_outputs, 2) of the regions, for the labels -1 and +1."""
-        self.run._search.share_looked_into = float(looks)
+        self.run._search.share_refined = float(looks)
         n_outputs = self._objective.n_outputs
         step = Step(
             split_at(self.table, cut),

@@ -77,7 +77,7 @@ class ClusterSums:
     objective : Objective
     """
 
-    bins_at_once = 256  # each question takes a round trip, and looking into bins takes longer
+    bins_at_once = 256  # each question takes a round trip, and refining bins takes longer
 
     def __init__(self, shards: Shards, bins: CommonBins, objective: Objective) -> None:
         self._shards, self._bins, self._objective = shards, bins, objective

@@ -90,12 +90,12 @@ class SortedState:
         self.loss = loss_of(labels, in_units(sample_weight, objective.n_copies), objective)
         if beginning is not None:
             self.loss.start_from(beginning)
-        self._finder = self._new_finder()
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._parted: Partition | Place | None = None  # whose regions these are
         self._found: Cut | None = None
         self._pieces = ranges(table.n_samples, ELEMENTS_AT_ONCE)
         self._take(self.loss.begin)
+        self._finder = self._new_finder()
 
     def _new_finder(self) -> SortedSearch | SortedIntervals:
         if self.objective.learner == "interval":

@@ -571,7 +571,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
                     double(inside.negative) / double(whole.negative);
         skew.append({by, -by});
       }
-      combine(ahead, reinterpret_cast<Skew*>(room));
+      combine(skew, reinterpret_cast<Skew*>(room));
       if (threadIdx.x == 0) {
         splits.piece_skew[k * splits.most_pieces + p] = skew.positive;
         splits.piece_skew[(splits.samples.n_outputs + k) * splits.most_pieces + p] = skew.negative;
