@@ -225,7 +225,7 @@ def test_weights_may_be_far_apart(weight):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int16", "int64"])
-@pytest.mark.parametrize("dtype_watched", ["float32", "float64"])
+@pytest.mark.parametrize("validation_dtype", ["float32", "float64"])
 def test_values_of_other_types_lie_on_the_same_side(dtype, validation_dtype):
     """Watched values next to thresholds, of the same dtype or of another one."""
     random = np.random.default_rng(4)
