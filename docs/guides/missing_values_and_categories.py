@@ -224,7 +224,7 @@ found.rename(columns={"time": "time / one-hot's"}).round(4)
 # stays one feature, with one bar for each category and one share of the importances, and rare
 # categories are pooled.
 #
-# Limits: at most 254 categories for each feature; no monotone constraint on a categorical feature.
+# Limits: at most 1000 categories for each feature; no monotone constraint on a categorical feature.
 # With stumps that several classes share there is no single order of the categories, and the chosen
 # set may not be the best one.
 #

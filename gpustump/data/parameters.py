@@ -72,7 +72,7 @@ logarithm."""
 LINKS: tuple[Link, ...] = get_args(Link)
 QUANTITY_LINKS: tuple[Link, ...] = ("identity", "log")
 
-MOST_CATEGORIES = 254
+MOST_CATEGORIES = 1000
 """The most categories of a feature; they are numbered from 0."""
 
 MOST_BAGS = 1_000_000

@@ -157,7 +157,7 @@ class CandidateSplits(NamedTuple):
     thresholds : ndarray (n_rounds_with_candidates, k) of float64
         Infinite for the cut that separates missing values from all others; NaN for a set of
         categories.
-    sides : ndarray (n_rounds_with_candidates, k, N_NUMBERS) of uint8
+    sides : ndarray (n_rounds_with_candidates, k, n_numbers) of uint8
         For sets of categories: the region of each number of a category, `MISSING` for a number that
         no sample has. Empty, of any shape, if no feature is categorical.
     """
@@ -191,7 +191,7 @@ class MadeRounds:
     losses : ndarray (n_rounds, n_sums) of int64
         The sums of the losses of the held-out samples after the round; (n_rounds, 0) if none are
         watched.
-    sides : ndarray (n_rounds, N_NUMBERS) of uint8
+    sides : ndarray (n_rounds, n_numbers) of uint8
         For sets of categories, as `CandidateSplits.sides`; (n_rounds, 0) if no feature is
         categorical.
     weights : ndarray (n_rounds,) of int64

@@ -42,8 +42,6 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.category_columns import (
-    N_NUMBERS,
-    NO_CATEGORY,
     CategoryColumns,
     regions_of_numbers,
 )
@@ -88,8 +86,8 @@ class Groups:
 
     @classmethod
     def of(cls, counts: np.ndarray) -> Groups:
-        """From the number of samples of each category, (N_NUMBERS,) of int64."""
-        counts = counts[:NO_CATEGORY]
+        """From the number of samples of each category, as in `CategoryColumns.counts`."""
+        counts = counts[:-1]
         is_rare = (counts < RARE_SAMPLES) & (counts * RARE_PARTS < counts.sum()) & (counts > 0)
         alone = [(number,) for number in np.flatnonzero((counts > 0) & ~is_rare).tolist()]
         rare = tuple(np.flatnonzero(is_rare).tolist())
@@ -100,10 +98,12 @@ class Groups:
         """The numbers of all groups, increasing."""
         return sorted(number for own in self.members for number in own)
 
-    @cached_property
-    def of_numbers(self) -> np.ndarray:
-        """The group of each number of a category, (N_NUMBERS,) of uint8; 255 if it has none."""
-        found = np.full(N_NUMBERS, NO_CATEGORY, dtype=np.uint8)
+    def of_numbers(self, n_numbers: int) -> np.ndarray:
+        """The group of each number of a category, (n_numbers,) of uint16.
+
+        `n_numbers - 1` if it has none.
+        """
+        found = np.full(n_numbers, n_numbers - 1, dtype=np.uint16)
         for group, own in enumerate(self.members):
             found[list(own)] = group
         return found
@@ -138,7 +138,7 @@ class CategorySums(NamedTuple):
     Attributes
     ----------
     feature : int
-    by_number : ndarray (n_outputs, 2, N_NUMBERS) of int64
+    by_number : ndarray (n_outputs, 2, n_numbers) of int64
         For each output and category the sums of the gradients and of the Hessians.
     """
 
@@ -147,7 +147,7 @@ class CategorySums(NamedTuple):
 
     def in_regions(self, hypothesis: OfCategories) -> np.ndarray:
         """The sums over each region of a split of this feature; see `State.region_sums`."""
-        regions = regions_of_numbers(hypothesis)
+        regions = regions_of_numbers(hypothesis, self.by_number.shape[-1])
         return self.over([np.flatnonzero(regions == own).tolist() for own in range(N_REGIONS)])
 
     def over(self, regions: Sequence[Sequence[int]]) -> np.ndarray:
@@ -177,7 +177,7 @@ class SetSearch:
         ]
 
     def best(self, by_number: np.ndarray) -> Cut | None:
-        """The best cut, from the features' sums (n_features, n_outputs, 2, N_NUMBERS) of int64.
+        """The best cut, from the features' sums (n_features, n_outputs, 2, n_numbers) of int64.
 
         None if no feature has a split. Of equally good cuts it is that of the lowest feature.
         """
@@ -194,7 +194,7 @@ class SetSearch:
         cut = Cut(sums.feature, 0, 0, 0, found.score, categories=sides)
         if not self._objective.has_signs:
             return cut
-        by_region = sums.over([sides.left, sides.right, [NO_CATEGORY]])
+        by_region = sums.over([sides.left, sides.right, [-1]])
         return with_signs(cut, by_region, self._objective)
 
 
@@ -231,7 +231,7 @@ class _Part:
     def best(self, by_number: np.ndarray, objective: Objective) -> tuple[int, _Found | None]:
         """The place of the first feature with the best set, and that set; None if there is none."""
         of_groups = self._of_groups(by_number)
-        sides = of_groups.sum(axis=3), by_number[self._columns, :, :, NO_CATEGORY]
+        sides = of_groups.sum(axis=3), by_number[self._columns, :, :, -1]
         prefix, orders, at = _best_prefixes(of_groups, self._n_groups, *sides, objective)
         is_apart, scores = np.zeros(len(prefix), dtype=np.bool_), prefix
         if sides[1].any():

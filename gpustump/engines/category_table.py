@@ -37,10 +37,10 @@ class SummingState(State, Protocol):
     """A state that adds up its integers by category."""
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
-        """This round's sums over each category: (n_columns, n_outputs, 2, N_NUMBERS) of int64.
+        """This round's sums over each category: (n_columns, n_outputs, 2, n_numbers) of int64.
 
         The third axis holds the sums of the gradients and of the Hessians. On the last axis,
-        place `NO_CATEGORY` has the sums over the samples without a category.
+        the last place has the sums over the samples without a category.
         """
 
 

@@ -366,7 +366,7 @@ class Task:
     @property
     def category_bytes(self) -> int:
         """Bytes of the samples' category numbers, and of an order of the samples by them."""
-        return 9 * self.n_samples * len(self.categorical)
+        return 10 * self.n_samples * len(self.categorical)
 
 
 @dataclass(frozen=True)

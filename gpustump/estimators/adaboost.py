@@ -77,7 +77,7 @@ class AdaBoostClassifier(BoostedClassifier):
         Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
         of a frame that hold text, or categories of pandas or polars. A stump sends a set of
         categories left; the notes say which. Categories are text or a frame's own categories, at
-        most 254 a feature, or whole numbers from 0 to 253. Negative whole numbers and NaN are
+        most 1000 a feature, or whole numbers from 0 to 999. Negative whole numbers and NaN are
         missing values. `fit` refuses other numbers. Elsewhere a value that is no category of the
         training data counts as missing, and a warning says so.
     class_weight : dict, "balanced" or None

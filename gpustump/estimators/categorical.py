@@ -227,7 +227,7 @@ def is_of_categories(column: Column) -> bool:
 
 
 def too_many_categories(name: str, how_many: object) -> ValueError:
-    """The error for a column with more categories than one byte can number."""
+    """The error for a column with too many categories."""
     return ValueError(
         f"categorical feature {quoted(name)} has {how_many} categories; there may be "
         f"{MOST_CATEGORIES} at most. Put rare ones together, turn them into numbers that mean "

@@ -68,8 +68,8 @@ class LogitBoostClassifier(BoostedClassifier):
         Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
         of a frame that hold text, or categories of pandas or polars. A stump sends a set of
         categories left; the notes say which. Categories are text or a frame's own categories, at
-        most 254 a feature, or whole numbers from 0 to 253. A value that is negative, NaN or unknown
-        counts as missing.
+        most 1000 a feature, or whole numbers from 0 to 999. A value that is negative, NaN or
+        unknown counts as missing.
     class_weight : dict, "balanced" or None
         As for `AdaBoostClassifier`. The probabilities are then those of data in which the classes
         have these weights. `l2_regularization` is on the scale of the multiplied weights.

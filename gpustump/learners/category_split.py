@@ -1,6 +1,6 @@
 """Splits of a categorical feature: a set of categories on either side.
 
-The values of a categorical feature are the numbers of categories, 0 to 253: they tell categories
+The values of a categorical feature are the numbers of categories, 0 to 999: they tell categories
 apart, and their order means nothing. A split sends a set of them left and a set right. Every other
 value lies in the region of missing values: a category that no training sample had, a number that is
 no category at all, such as 0.999, and NaN.
@@ -75,7 +75,7 @@ class CategorySplit(_Sets):
     feature : int
         Column of X, from 0.
     left, right : tuple of int
-        Numbers of categories from 0 to 253, increasing. No category is in both; `left` has at least
+        Numbers of categories from 0 to 999, increasing. No category is in both; `left` has at least
         one. If `right` is empty, the split separates these categories from all other values.
 
     Raises

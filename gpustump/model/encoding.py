@@ -440,7 +440,7 @@ def unseen_numbers(X: Array, known: Mapping[int, Sequence[int]]) -> dict[int, Un
     if not known:
         return {}
     X, found = quick_to_compute_in(X), dict[int, Unseen]()
-    is_known = np.zeros((len(known), 256), dtype=bool)
+    is_known = np.zeros((len(known), MOST_CATEGORIES), dtype=bool)
     for flags, numbers in zip(is_known, known.values(), strict=True):
         flags[list(numbers)] = True
     with arrays.computing_on(X):
@@ -454,18 +454,18 @@ def unseen_numbers(X: Array, known: Mapping[int, Sequence[int]]) -> dict[int, Un
 
 
 def _unseen_in(X: Array, features: Sequence[int], is_known: np.ndarray) -> dict[int, Unseen]:
-    """`unseen_numbers` of some rows; `is_known` (n_used, 256) tells of each byte."""
+    """`unseen_numbers` of some rows; `is_known` (n_used, MOST_CATEGORIES) tells of each number."""
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     values = arrays.as_working(xp.take(X, xp.asarray(features, device=device), axis=1))
-    numbers = xp.astype(values, xp.uint8)  # any, if the value is no byte
-    is_byte = xp.astype(numbers, values.dtype) == values
-    n_leading = np.cumprod(is_known, axis=1).sum(axis=1).astype(np.uint8)
-    if bool(xp.all(is_byte & (numbers < xp.asarray(n_leading, device=device)))):
+    n_leading = xp.asarray(np.cumprod(is_known, axis=1).sum(axis=1), device=device)
+    is_number = (values >= 0) & (values < MOST_CATEGORIES) & (xp.floor(values) == values)
+    numbers = xp.astype(xp.where(is_number, values, xp.zeros_like(values)), xp.int64)
+    if bool(xp.all(is_number & (numbers < n_leading))):
         return {}  # soon known, as most categories are numbered from 0 without a gap
-    first = 256 * xp.arange(len(features), dtype=xp.int64, device=device)
-    places = xp.reshape(xp.astype(numbers, xp.int64) + first, (-1,))
-    flags = xp.take(xp.asarray(is_known.reshape(-1), device=device), places, axis=0)
-    is_seen = xp.reshape(flags, values.shape) & is_byte
+    first = MOST_CATEGORIES * xp.arange(len(features), dtype=xp.int64, device=device)
+    flags = xp.asarray(is_known.reshape(-1), device=device)
+    is_seen = xp.reshape(xp.take(flags, xp.reshape(numbers + first, (-1,)), axis=0), values.shape)
+    is_seen = is_seen & is_number
     is_missing = xp.isnan(values) | ((values < 0) & (xp.floor(values) == values))
     unseen = xp.astype(~(is_seen | is_missing), xp.int64)
     found = {}

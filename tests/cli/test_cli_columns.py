@@ -299,15 +299,15 @@ def test_rules_name_the_categories_on_the_left(command):
 
 
 @pytest.mark.filterwarnings("ignore:.* made no round")
-def test_up_to_254_values_are_taken_as_sets(command):
-    for n in (254, 255):
+def test_up_to_1000_values_are_taken_as_sets(command):
+    for n in (1000, 1001):
         values = np.tile([f"v{k}" for k in range(n)], 4)
         label = np.where(np.arange(4 * n) % n % 2 == 0, "even", "odd")
         pandas.DataFrame({"v": values, "w": 1.5, "label": label}).to_csv("many.csv", index=False)
         arguments = ("train", "many.csv", "--target", "label", "--rounds", "2")
-        if n == 255:
+        if n == 1001:
             said = command.refuses(*arguments, "--categories", "sets")
-            assert "text with 255 distinct values, more than 254" in said
+            assert "text with 1001 distinct values, more than 1000" in said
         else:
             command.succeeds(*arguments, "--categories", "sets")
             assert "more than 64" in command.refuses(*arguments)

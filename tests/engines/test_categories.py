@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rounds import KINDS, Case, facts_of
 
 from gpustump.engines import category_search
-from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import CategorySums, Groups, SetSearch, _orders
 from gpustump.engines.contract import Cut
 from gpustump.engines.objective import Objective
@@ -47,11 +47,11 @@ def drawn_sums(random: np.random.Generator, objective: Objective, most: int = 8)
         objective.gain != "newton"
     ):  # both are sums of the same integers, so their parity is the same
         first, second = 2 * first, 2 * second
-    by_number = np.zeros((objective.n_outputs, 2, 256), dtype=np.int64)
-    numbers = np.sort(random.choice(254, size=n, replace=False))
+    by_number = np.zeros((objective.n_outputs, 2, 301), dtype=np.int64)
+    numbers = np.sort(random.choice(300, size=n, replace=False))
     by_number[:, 0, numbers], by_number[:, 1, numbers] = first[:, 1:], second[:, 1:]
     if random.random() < 0.5:
-        by_number[:, 0, NO_CATEGORY], by_number[:, 1, NO_CATEGORY] = first[:, 0], second[:, 0]
+        by_number[:, 0, -1], by_number[:, 1, -1] = first[:, 0], second[:, 0]
     return CategorySums(3, by_number)
 
 
@@ -62,7 +62,7 @@ def best_set(sums: CategorySums, groups: Groups, objective: Objective) -> Cut | 
 
 def apart(sums: CategorySums) -> Groups:
     """Every category by itself."""
-    present = np.flatnonzero(sums.by_number[0, 1, :NO_CATEGORY])
+    present = np.flatnonzero(sums.by_number[0, 1, :-1])
     return Groups(tuple((number,) for number in present.tolist()))
 
 
@@ -71,7 +71,7 @@ def regions_of(sums: CategorySums, left: Any, right: Any) -> list[Any]:
     found = []
     for own in sums.by_number.tolist():
         parts = [[sum(row[number] for number in side) for row in own] for side in (left, right)]
-        found.append((*map(tuple, parts), (own[0][NO_CATEGORY], own[1][NO_CATEGORY])))
+        found.append((*map(tuple, parts), (own[0][-1], own[1][-1])))
     return found
 
 
@@ -95,7 +95,7 @@ def test_with_one_output_no_set_is_worth_more_than_the_best_prefix_and_a_constan
     exact = exact_score_of(objective.gain, objective.l2)
     rounded = score_of(objective.gain, objective.l2)
     all_left = regions_of(sums, numbers, [])
-    both = regions_of(sums, [*numbers, NO_CATEGORY], [])
+    both = regions_of(sums, [*numbers, -1], [])
     constant = [(left, (0, 0), (0, 0)) for left, *_ in both]
     candidates = [regions_of(sums, *sides) for sides in all_sides(numbers)]
     if rounded(all_left) > rounded(constant):  # only then it is a split
@@ -106,7 +106,7 @@ def test_with_one_output_no_set_is_worth_more_than_the_best_prefix_and_a_constan
         return
     assert cut.categories is not None
     left, right = cut.categories
-    assert min(left) < min(right, default=NO_CATEGORY)
+    assert min(left) < min(right, default=1000)
     regions = regions_of(sums, left, right)
     assert cut.score == rounded(regions)
     assert objective.has_signs or (cut.polarity, cut.missing) == (0, 0)
@@ -128,7 +128,7 @@ def test_with_one_output_no_set_is_worth_more_than_the_best_prefix_and_a_constan
 def test_with_several_outputs_it_is_the_best_prefix_of_their_own_orders(votes, random):
     objective = Objective.of(votes, 3, l2=0.5 if votes == "newton" else 0.0)
     sums = drawn_sums(random, objective)
-    sums.by_number[:, :, NO_CATEGORY] = 0
+    sums.by_number[:, :, -1] = 0
     numbers = [number for (number,) in apart(sums).members]
     assume(len(numbers) > 1)
     candidates = []
@@ -172,9 +172,9 @@ def test_features_are_searched_together_as_each_by_itself(objective, at_once, ra
     assert found == best
 
 
-@given(counts=st.lists(st.integers(0, 3000), min_size=1, max_size=254))
+@given(counts=st.lists(st.integers(0, 3000), min_size=1, max_size=400))
 def test_rare_categories_are_together_and_all_others_alone(counts):
-    found = Groups.of(np.asarray([*counts, *[0] * (256 - len(counts))])).members
+    found = Groups.of(np.asarray([*counts, *[0] * (401 - len(counts))])).members
     together = [own for own in found if len(own) > 1]
     total, present = sum(counts), {number for number, count in enumerate(counts) if count}
     assert {number for own in found for number in own} == present
@@ -226,11 +226,11 @@ def test_other_numbers_for_the_same_categories_part_the_samples_in_the_same_way(
         assert np.array_equal(own.weights, also.weights)
 
 
-@pytest.mark.parametrize("value", [254.0, 0.5, np.inf, 1e30, -0.3])
+@pytest.mark.parametrize("value", [1000.0, 0.5, np.inf, 1e30, -0.3])
 def test_other_values_than_numbers_of_categories_are_refused(value):
     X = np.asarray([[0.0, 0.0], [0.0, value], [0.0, np.nan], [0.0, -3.0]])
     with pytest.raises(
         ValueError, match=r"categorical feature 1 must hold .* got " + re.escape(repr(value))
     ):
         CategoryColumns.of(X, None, (0, 1))
-    assert CategoryColumns.of(X, np.asarray([0, 2, 3]), (1,)).numbers.tolist() == [[0, 255, 255]]
+    assert CategoryColumns.of(X, np.asarray([0, 2, 3]), (1,)).numbers.tolist() == [[0, 1, 1]]

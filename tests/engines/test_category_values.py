@@ -172,7 +172,7 @@ def test_held_out_samples_are_scored_by_the_same_categories(kernels, dtype, monk
         scores.add(split, votes)
     np.testing.assert_array_equal(scores.now(), by_sets(SHARED, rows))
     numbers = as_numbers(rows[:, 0])
-    expected = [int(v) if v in range(254) else 255 for v in rows[:, 0].astype(float).tolist()]
+    expected = [int(v) if v in range(1000) else 65535 for v in rows[:, 0].astype(float).tolist()]
     assert numbers.tolist() == expected
 
 

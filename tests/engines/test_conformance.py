@@ -20,6 +20,7 @@ from hard_cases import (
     SMALL,
     WITH_CATEGORIES,
     WITH_SIGNS,
+    hundreds_of_categories,
     large_case,
     of_outputs,
     small_case,
@@ -165,6 +166,12 @@ def test_every_way_knows_the_references_facts_of_categories(engine, kind):
     if kind in CONSTRAINED and not engine.is_library:
         case = with_categories("numbers and categories", kind).constrained(-1, 0, 0, 1, 0, 1)
         engine.check(case, kind, third=CONSTRAINED.index(kind))
+
+
+@with_kinds([e for e in WITH_SETS if not e.name.startswith("cuda")], FEW_KINDS)
+def test_every_way_knows_the_references_facts_of_hundreds_of_categories(engine, kind):
+    engine.skip_if_unusable()
+    engine.check(voting(hundreds_of_categories(), kind), kind, n_ways=1)
 
 
 def from_known_scores(case: Case, number: int) -> Case:

@@ -161,6 +161,7 @@ def test_a_code_is_the_number_of_the_category(n_features):
     X = drawn_table(np.random.default_rng(0), 1100, n_features)
     own = categories_among(n_features)
     expected = CategoryColumns.of(X, None, own)
+    none = expected.n_numbers - 1
     for name, made in cuda(X, None, own):
         assert isinstance(made, columns.CudaTable)
         for feature, numbers in zip(own, expected.numbers, strict=True):
@@ -168,9 +169,11 @@ def test_a_code_is_the_number_of_the_category(n_features):
             parts = [np.array(part.codes) for part in made.codes.parts_of(group)]
             by_run = np.concatenate(parts)[: layout.padded(1100) << group.width_bits]
             found = by_run.reshape(-1, 1 << group.width_bits, layout.RUN)[:, place].reshape(-1)
-            assert np.array_equal(found[:1100], numbers), (name, feature)
+            codes = np.where(numbers == none, layout.NO_CODE, numbers)
+            assert np.array_equal(found[:1100], codes), (name, feature)
         counts = np.stack(list(made.categories.values()))
-        assert np.array_equal(counts, expected.counts), name
+        assert np.array_equal(counts[:, :none], expected.counts[:, :-1]), name
+        assert np.array_equal(counts[:, layout.NO_CODE], expected.n_missing), name
 
 
 @pytest.mark.parametrize(
@@ -207,13 +210,19 @@ def test_rounds_of_sets_take_one_copy_each_and_read_no_values(monkeypatch, kind,
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("value", [254.0, 0.5, np.inf])
+@pytest.mark.parametrize("value", [1000.0, 0.5, np.inf])
 def test_what_is_no_number_of_a_category_is_refused_without_another_word(value):
     X = np.asarray([[0.0, 0.0], [0.0, value], [0.0, np.nan]])
     task, engine = Task(X, 3, categorical=(1,)), CudaEngine(OnCpu())
     choice = Choice(Route("cuda:0", "cuda", "", ""), engine, task, Resources())
     with pytest.raises(ValueError, match="categorical feature 1 must hold"):
         choice.prepare()
+
+
+def test_numbers_of_categories_that_no_byte_holds_are_left_to_other_engines():
+    X, engine = np.asarray([[255.0, 254.0], [np.nan, 0.0]]), CudaEngine(OnCpu())
+    assert engine.refusal(Task(X, 2, categorical=(1,))) is None
+    assert "numbers above 254" in str(engine.refusal(Task(X, 2, categorical=(0, 1))))
 
 
 STAND_IN = """

@@ -119,15 +119,17 @@ def test_values_that_are_no_numbers_of_categories_are_refused_by_name():
         DecisionStumpClassifier().fit(frame_of(X), y)
 
 
-def test_254_categories_are_taken_and_255_are_refused_with_a_way_out():
-    texts = np.asarray([f"c{number:03}" for number in range(255)])
-    for n in (254, 255):
+def test_1000_categories_are_taken_and_1001_are_refused_with_a_way_out():
+    texts = np.asarray([f"c{number:03}" for number in range(1001)])
+    for n in (1000, 1001):
         frame, y = pd.DataFrame({"c": np.tile(texts[:n], 10)}), np.tile(np.arange(n) % 2, 10)
         classifier = AdaBoostClassifier(n_estimators=1, categorical_features="from_dtype")
-        if n == 254:
+        if n == 1000:
             assert classifier.fit(frame, y).score(frame, y) == 1.0
         else:
-            with pytest.raises(ValueError, match=r"'c' has 255 categories.*Put rare ones together"):
+            with pytest.raises(
+                ValueError, match=r"'c' has 1001 categories.*Put rare ones together"
+            ):
                 classifier.fit(frame, y)
 
 

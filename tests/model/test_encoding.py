@@ -198,7 +198,7 @@ FIRST = [
     ({"name": None}, "name and values must be text"),
     *(({"kind": kind}, "of an unknown kind") for kind in ("pickle", "number")),
     ({"kind": "numbered", "values": ["a", "a"]}, "one category twice"),
-    ({"kind": "numbered", "values": [f"c{k}" for k in range(255)]}, "or more than 254"),
+    ({"kind": "numbered", "values": [f"c{k}" for k in range(1001)]}, "or more than 1000"),
     *(({"values": own}, "name and values must be text") for own in (["a", 5], [["a"]])),
     ({"date_order": "YDM"}, "dates are of an unknown order"),
 ]

@@ -245,6 +245,19 @@ WITH_CATEGORIES = {
 
 
 @functools.cache
+def hundreds_of_categories() -> Case:
+    """Of two features, 300 categories and 20, with numbers that no byte holds; values missing."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(4500, 3))
+    X[:, 0], X[:, 2] = random.permutation(1000)[np.arange(4500) % 300], np.arange(4500) % 20 * 50
+    X[random.random(X.shape) < 0.02] = np.nan
+    effect = random.normal(size=1000)
+    score = effect[np.nan_to_num(X[:, 0]).astype(int)] + np.nan_to_num(X[:, 1])
+    y = np.where(score + random.normal(size=len(X)) > 0, 1.0, -1.0)
+    return Case(X, y, np.ones(len(X)), None, 0.5, 4, categorical=(0, 2))
+
+
+@functools.cache
 def with_categories(name: str, kind: str) -> Case:
     """One of them with votes of a kind; intervals stand beside sets where numbers call for them."""
     case = WITH_CATEGORIES[name]

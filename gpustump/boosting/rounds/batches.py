@@ -373,7 +373,7 @@ def splits_of(features: np.ndarray, thresholds: np.ndarray, sides: np.ndarray) -
 
 
 def _set_of(feature: int, sides: np.ndarray) -> CategorySplit:
-    """The split that sends each number of a category to its region, (N_NUMBERS,) of uint8."""
+    """The split that sends each number of a category to its region, (n_numbers,) of uint8."""
     left, right = (np.flatnonzero(sides == side).tolist() for side in (FIRST, SECOND))
     return CategorySplit(feature, tuple(left), tuple(right))
 

@@ -27,7 +27,6 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import NO_CANDIDATES, CandidateSplits
-from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Groups
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
@@ -119,6 +118,13 @@ class CutPlaces:
         return np.flatnonzero(self.n_places)
 
     @functools.cached_property
+    def _n_numbers(self) -> int:
+        """How many numbers the categories have; see `CategoryColumns.n_numbers`."""
+        return 2 + max(
+            (number for own in self.groups.values() for number in own.numbers), default=-1
+        )
+
+    @functools.cached_property
     def _starts(self) -> np.ndarray:
         """Where the thresholds of each feature begin."""
         counts = self.n_places.copy()
@@ -136,10 +142,10 @@ class CutPlaces:
         thresholds = np.full(features.shape, np.nan)
         plain = self._starts[features[~is_set]] + places[~is_set]
         thresholds[~is_set] = self.thresholds[plain]
-        sides = np.empty((*features.shape, N_NUMBERS), dtype=np.uint8)
+        sides = np.empty((*features.shape, self._n_numbers), dtype=np.uint8)
         for feature, groups in self.groups.items():
             here = features == feature
-            sides[here] = _drawn_sides(groups, places[here], drawn[here])
+            sides[here] = _drawn_sides(groups, places[here], drawn[here], self._n_numbers)
         return CandidateSplits(features, thresholds, sides)
 
     def split(self, feature: int, place: int, drawn: int) -> AnySplit:
@@ -202,15 +208,17 @@ def _keys_of(sums: np.ndarray) -> np.ndarray:
     return found
 
 
-def _drawn_sides(groups: Groups, places: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def _drawn_sides(
+    groups: Groups, places: np.ndarray, drawn: np.ndarray, n_numbers: int
+) -> np.ndarray:
     """What `CutPlaces.split` sends left and right at places (n,): the region of each number of a
-    category, (n, N_NUMBERS) of uint8."""
+    category, (n, n_numbers) of uint8."""
     keys = mixed(drawn[:, np.newaxis] + np.arange(len(groups.members), dtype=np.uint64))
     is_first = np.argsort(np.argsort(keys, axis=1), axis=1) <= places[:, np.newaxis]
     with_lowest = is_first == is_first[:, :1]  # the lowest group goes left
-    found = np.full((len(places), N_NUMBERS), MISSING, dtype=np.uint8)
-    of_numbers = np.where(with_lowest, FIRST, SECOND)[:, groups.of_numbers[groups.numbers]]
-    found[:, groups.numbers] = of_numbers
+    found = np.full((len(places), n_numbers), MISSING, dtype=np.uint8)
+    of_groups = groups.of_numbers(n_numbers)[groups.numbers]
+    found[:, groups.numbers] = np.where(with_lowest, FIRST, SECOND)[:, of_groups]
     return found
 
 

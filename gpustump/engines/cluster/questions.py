@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Step
 from gpustump.engines.objective import Objective
@@ -91,7 +91,7 @@ class Coded(NamedTuple):
     low, high : ndarray (n_slots,)
         The smallest and the largest key of a bin; `NO_KEYS` for an empty bin, and for the slot of
         missing values.
-    categories : ndarray (n_categorical, N_NUMBERS)
+    categories : ndarray (n_categorical, n_numbers)
         How many samples are in each category; see `CategoryColumns.counts`.
     """
 
@@ -142,7 +142,7 @@ class Tally(NamedTuple):
         round's weights of the samples that the scores get wrong.
     bins : ndarray (n_planes, n_slots) of int64, or Changes
         The sums over the bins, in the planes of `bin_planes_of`; or how they have changed.
-    categories : ndarray (n_categorical, n_outputs, 2, N_NUMBERS) of int64
+    categories : ndarray (n_categorical, n_outputs, 2, n_numbers) of int64
         The sums over categories; see `category_table.SummingState`.
     """
 
@@ -199,12 +199,12 @@ def narrowed(changes: np.ndarray, first: np.ndarray) -> Changes:
 
 def no_sums_by_category(objective: Objective) -> np.ndarray:
     """`Tally.categories` without categorical features."""
-    return np.empty((0, objective.n_outputs, 2, N_NUMBERS), dtype=np.int64)
+    return np.empty((0, objective.n_outputs, 2, 1), dtype=np.int64)
 
 
 def counts_of(columns: CategoryColumns | None) -> np.ndarray:
     """`Coded.categories` of a shard's categorical features; `columns` is None without any."""
-    return np.empty((0, N_NUMBERS), dtype=np.int64) if columns is None else columns.counts
+    return np.empty((0, 1), dtype=np.int64) if columns is None else columns.counts
 
 
 def unfolded(planes: np.ndarray, objective: Objective) -> np.ndarray:

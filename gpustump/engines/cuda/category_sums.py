@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
-from gpustump.engines.cuda.layout import SLOTS
+from gpustump.engines.cuda.layout import NO_CODE, SLOTS
 from gpustump.engines.cuda.table import CudaTable
 
 
@@ -30,7 +29,7 @@ class SumsByCategory:
     ----------
     n_words : int
         How many sums there are, (n_outputs, 2, n_places). A categorical feature has one place for
-        each category number that a sample has, and one for `NO_CATEGORY`.
+        each category number that a sample has, and one for `NO_CODE`.
     """
 
     def __init__(self, table: CudaTable, histograms: Histograms, n_outputs: int) -> None:
@@ -55,14 +54,15 @@ class SumsByCategory:
             n_places, int(layers["n_layers"][0] > self._n_outputs), target,
         )  # fmt: skip
 
-    def read(self, words: np.ndarray) -> np.ndarray:
+    def read(self, words: np.ndarray, n_numbers: int) -> np.ndarray:
         """What `engines.category_table.SummingState.category_sums` returns, from these words."""
         by_place = words.reshape(self._n_outputs, 2, len(self._numbers))
-        found = np.zeros((self._n_columns, self._n_outputs, 2, N_NUMBERS), dtype=np.int64)
-        found[self._columns, :, :, self._numbers] = np.moveaxis(by_place, 2, 0)
+        found = np.zeros((self._n_columns, self._n_outputs, 2, n_numbers), dtype=np.int64)
+        numbers = np.where(self._numbers == NO_CODE, n_numbers - 1, self._numbers)
+        found[self._columns, :, :, numbers] = np.moveaxis(by_place, 2, 0)
         return found
 
 
 def _occurring(counts: np.ndarray) -> np.ndarray:
-    """The category numbers that some sample has, and `NO_CATEGORY`, from their counts."""
-    return np.append(np.flatnonzero(counts[:NO_CATEGORY]), NO_CATEGORY)
+    """The category numbers that some sample has, and `NO_CODE`, from their counts."""
+    return np.append(np.flatnonzero(counts[:NO_CODE]), NO_CODE)

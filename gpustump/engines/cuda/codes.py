@@ -13,9 +13,16 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
-from gpustump.engines.category_columns import NO_CATEGORY
 from gpustump.engines.cuda.device import THREADS, CudaDevice, blocks_for
-from gpustump.engines.cuda.layout import RUN, TILE_SAMPLES, Group, described, n_bytes, on_device
+from gpustump.engines.cuda.layout import (
+    NO_CODE,
+    RUN,
+    TILE_SAMPLES,
+    Group,
+    described,
+    n_bytes,
+    on_device,
+)
 from gpustump.engines.cuda.sorting import Cuts
 
 
@@ -192,10 +199,11 @@ def write_numbers(numbers: Array, group: Group, place: int, codes: Array) -> Non
 
 
 def category_numbers(column: Array) -> Array:
-    """The category numbers of a column's values, (n_samples,) of uint8.
+    """The category numbers of a column's values as codes, (n_samples,) of uint8.
 
-    They are those of `engines.category_columns.numbers_of`, which checks the values.
+    They are those of `engines.category_columns.numbers_of`, which checks the values, and `NO_CODE`
+    where there is none.
     """
     xp = arrays.namespace_of(column)
-    has_number = (column >= 0) & (column < NO_CATEGORY)
-    return xp.astype(xp.where(has_number, column, xp.full_like(column, NO_CATEGORY)), xp.uint8)
+    has_number = (column >= 0) & (column < NO_CODE)
+    return xp.astype(xp.where(has_number, column, xp.full_like(column, NO_CODE)), xp.uint8)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.engines.contract import Beginning, PreparedTable, Resources, State, Task
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.device import CudaDevice
+from gpustump.engines.cuda.layout import NO_CODE
 from gpustump.engines.objective import Objective
 
 if TYPE_CHECKING:
@@ -73,4 +75,13 @@ def refusal_of_any(task: Task) -> str | None:
         return "sparse tables are trained on the host"
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
+    if any(_is_beyond_codes(task.X[:, feature]) for feature in task.categorical):
+        return f"a categorical feature has numbers above {NO_CODE - 1}, which no byte holds"
     return None
+
+
+def _is_beyond_codes(column: Array) -> bool:
+    """Whether a column has numbers of categories for which there is no code."""
+    with arrays.computing_on(column):
+        has_none = (column >= NO_CODE) & (column < MOST_CATEGORIES)
+        return bool(arrays.namespace_of(column).any(has_none))

@@ -25,8 +25,11 @@ LANES = 1 << LANE_BITS
 RUN = TILE_SAMPLES // LANES
 """How many samples of a feature are neighbours in a tile."""
 
-SLOTS = 512
-"""How many sums a feature's histogram has: 256 codes, two labels."""
+N_CODES, NO_CODE = 256, 255
+"""How many codes a byte holds, and that of missing values."""
+
+SLOTS = 2 * N_CODES
+"""How many sums a feature's histogram has: one for each code and label."""
 
 _LEAST_COLUMN_BITS = 3
 

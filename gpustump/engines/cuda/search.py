@@ -201,9 +201,9 @@ class Search(ABC):
             self._found, self._pending = found, None
         return self._found
 
-    def category_sums(self) -> np.ndarray:
+    def category_sums(self, n_numbers: int = layout.N_CODES) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
-        return self._by_category.read(self.found().rest[self._n_more :])
+        return self._by_category.read(self.found().rest[self._n_more :], n_numbers)
 
     def sums_in_regions(self, hypothesis: OfCategories) -> np.ndarray:
         """The sums over the regions of a split of a categorical feature."""

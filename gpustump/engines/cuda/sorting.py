@@ -31,7 +31,7 @@ class Cuts(NamedTuple):
         Whether a bin holds two values or more.
     low, high : ndarray (n_bins,) of float64
         The smallest and the largest value of each bin.
-    counts : ndarray (N_NUMBERS,) of int64, or None
+    counts : ndarray (layout.N_CODES,) of int64, or None
         How many samples have each category number; for a categorical feature, which has no bins.
     """
 

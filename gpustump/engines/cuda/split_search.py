@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpustump.engines.category_columns import NO_CATEGORY
 from gpustump.engines.contract import Cut
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
@@ -120,7 +119,7 @@ class SplitSearch(Search):
         found = self.found()
         by_region = found.rest[: self._n_more].reshape(N_REGIONS, self._n_outputs, 2).copy()
         if found.best.score == NO_SCORE and 0 in self._table.categories:
-            by_region[FIRST] = self.category_sums()[0, ..., :NO_CATEGORY].sum(axis=-1)
+            by_region[FIRST] = self.category_sums()[0, ..., :-1].sum(axis=-1)
         return by_region
 
     def _queue_scan(self, n_blocks: int) -> None:

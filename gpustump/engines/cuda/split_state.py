@@ -120,7 +120,7 @@ class SplitState:
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
-        return self._search.category_sums()
+        return self._search.category_sums(columns.n_numbers)
 
     def _queue(self) -> None:
         self._update.queue()

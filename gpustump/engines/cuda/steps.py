@@ -17,10 +17,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.category_columns import N_NUMBERS, regions_of_numbers
+from gpustump.engines.category_columns import regions_of_numbers
 from gpustump.engines.contract import Cut
 from gpustump.engines.cuda.device import THREADS, blocks_for
-from gpustump.engines.cuda.layout import STEP, Group
+from gpustump.engines.cuda.layout import N_CODES, STEP, Group
 from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.learners.kinds import OfCategories
 
@@ -58,7 +58,7 @@ class Steps:
         self._marks = device.xp.zeros(table.n_samples, dtype=np.uint32)
         n_bytes = n_parts * STEP.itemsize
         at_regions = n_bytes + 8 * n_words
-        self._host = device.pinned(at_regions + N_NUMBERS)
+        self._host = device.pinned(at_regions + N_CODES)
         self._host[:] = 0
         self._records = self._host[:n_bytes].view(STEP)
         self._on_device = device.xp.zeros(len(self._host), dtype=np.uint8)
@@ -97,7 +97,7 @@ class Steps:
             records["cut_bin"], records["regions"] = _OF_SAMPLES, self._device.address(regions)
         elif isinstance(cut, OfCategories):
             records["cut_bin"], records["regions"] = _OF_CODES, self._regions_at
-            self._regions_of_codes[:] = regions_of_numbers(cut)
+            self._regions_of_codes[:] = regions_of_numbers(cut, N_CODES)
             self._write_codes(cut.feature)
         elif cut is not None and cut.position is not None:
             self._write_bins(cut, 0 if cut.after is None else cut.after + 1, cut.position)

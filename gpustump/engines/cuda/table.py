@@ -20,7 +20,7 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
-from gpustump.engines.category_columns import N_NUMBERS, regions_of_numbers
+from gpustump.engines.category_columns import regions_of_numbers
 from gpustump.engines.contract import Cut, Resources, Step
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.codes import (
@@ -35,6 +35,7 @@ from gpustump.engines.cuda.device_memory import DeviceBudget
 from gpustump.engines.cuda.layout import (
     BIN,
     FEATURE,
+    N_CODES,
     Group,
     column_bits,
     groups_of,
@@ -147,7 +148,7 @@ class CudaTable:
     bins_on_device, features_on_device : array
         `bins.records` and `bins.features` on the device.
     categories : dict
-        For each categorical feature how many samples have each code, (N_NUMBERS,) of int64.
+        For each categorical feature how many samples have each code, (N_CODES,) of int64.
     note : str or None
         What the user should know about how the memory is used.
     """
@@ -266,7 +267,7 @@ class CudaTable:
     def counts_of_regions(self, cut: Parting) -> tuple[int, int, int]:
         """How many samples lie in each region of a stump's cut, or of a split of categories."""
         if isinstance(cut, OfCategories):
-            counts, regions = self.categories[cut.feature], regions_of_numbers(cut)
+            counts, regions = self.categories[cut.feature], regions_of_numbers(cut, N_CODES)
             left, right, missing = (int(counts[regions == own].sum()) for own in range(N_REGIONS))
             return left, right, missing
         if cut.position is None:
@@ -392,7 +393,7 @@ def _coded(
         if feature in source.categorical:
             numbers = category_numbers(column)
             write_numbers(numbers, group, feature - group.first, written)
-            counts = arrays.to_host(source.device.xp.bincount(numbers, minlength=N_NUMBERS))
+            counts = arrays.to_host(source.device.xp.bincount(numbers, minlength=N_CODES))
             found.append(NO_CANDIDATES._replace(counts=counts.astype(np.int64)))
             continue
         order, keys = sorted_feature(column)

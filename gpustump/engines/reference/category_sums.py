@@ -10,7 +10,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.reference.integers import Integers, hessian_of
 
 
@@ -28,12 +28,12 @@ class SumsByCategory:
         xp, device = arrays.namespace_of(beside), arrays.device_of(beside)
         orders = np.argsort(columns.numbers, axis=1, kind="stable")
         self._orders = [xp.asarray(order, device=device) for order in orders]
-        ends = np.cumsum(columns.counts, axis=1)
+        ends, self._n_numbers = np.cumsum(columns.counts, axis=1), columns.n_numbers
         # The running sums start with 0, so the one at place n is the sum of n samples.
         self._ends = [xp.asarray(own, device=device) for own in ends]
 
     def __call__(self, integers: Integers) -> np.ndarray:
-        """The sums, (n_columns, n_outputs, 2, N_NUMBERS) of int64, on the host."""
+        """The sums, (n_columns, n_outputs, 2, n_numbers) of int64, on the host."""
         parts = [part for own in integers.outputs for part in (own.gradient, hessian_of(own))]
         xp = arrays.namespace_of(parts[0])
         running = [
@@ -44,5 +44,5 @@ class SumsByCategory:
             for part in parts
         ]
         upto: np.ndarray = arrays.to_host(xp.stack(running))
-        shape = (len(self._orders), len(integers.outputs), 2, N_NUMBERS)
+        shape = (len(self._orders), len(integers.outputs), 2, self._n_numbers)
         return np.diff(upto, axis=1, prepend=0).reshape(shape)

@@ -7,7 +7,7 @@ import operator
 
 import numpy as np
 
-from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.threads import Team, ranges
@@ -17,9 +17,9 @@ _SAMPLES_AT_ONCE = 2**17
 
 
 def category_sums(columns: CategoryColumns, terms: Terms, team: Team) -> np.ndarray:
-    """The sums, (n_columns, n_outputs, 2, N_NUMBERS) of int64."""
+    """The sums, (n_columns, n_outputs, 2, n_numbers) of int64."""
     n_columns, n_samples = columns.numbers.shape
-    shape = (len(terms.gradient), 2, N_NUMBERS)
+    shape = (len(terms.gradient), 2, columns.n_numbers)
     parts: list[list[np.ndarray]] = [[] for _ in range(n_columns)]
 
     def add(piece: tuple[int, tuple[int, int]]) -> None:
@@ -33,7 +33,7 @@ def category_sums(columns: CategoryColumns, terms: Terms, team: Team) -> np.ndar
     return np.stack([functools.reduce(operator.add, own) for own in parts])
 
 
-@kernel("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, ::1])")
+@kernel("void(uint16[::1], int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, ::1])")
 def _add(numbers, gradient, hessian, low, high, sums):  # type: ignore[no-untyped-def]
     """Add up samples `low` to `high`; if `hessian` is empty, absolute values of the gradients."""
     for output in range(len(gradient)):

@@ -28,7 +28,6 @@ from gpustump.engines.batched_rounds import (
     ValidationSamples,
     VoteRule,
 )
-from gpustump.engines.category_columns import N_NUMBERS
 from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.loss.exponential_loss import advance as advance_weights
 from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
@@ -113,7 +112,7 @@ class Choice(NamedTuple):
     cuts : ndarray (n_rounds_with_candidates, k, 2) of int64
         Feature and sorted position.
     thresholds : ndarray (n_rounds_with_candidates, k) of float64
-    sides : ndarray (n_rounds_with_candidates, k, N_NUMBERS) of uint8
+    sides : ndarray (n_rounds_with_candidates, k, n_numbers) of uint8
         Empty if no feature is categorical.
     """
 
@@ -132,7 +131,7 @@ class Made(NamedTuple):
         Feature, position, and the score: an agreement, or the bits of a float.
     thresholds : ndarray (n_rounds,) of float64
         NaN for a set of categories.
-    sides : ndarray (n_rounds, N_NUMBERS) of uint8
+    sides : ndarray (n_rounds, n_numbers) of uint8
         Empty, (n_rounds, 0), if no feature is categorical.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     normalisers : ndarray (n_rounds,) of float64
@@ -211,7 +210,7 @@ class BatchedRounds:
         made = Made(
             np.empty((n_rounds, 3), dtype=np.int64),
             np.empty(n_rounds),
-            np.empty((n_rounds, N_NUMBERS if self._has_sets else 0), dtype=np.uint8),
+            np.empty((n_rounds, self._sets.groups.shape[1]), dtype=np.uint8),
             np.empty((n_rounds, N_REGIONS, n_outputs)),
             np.empty(n_rounds),
             np.zeros((n_rounds + 1, len(sums)), dtype=np.int64),

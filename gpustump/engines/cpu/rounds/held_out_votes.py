@@ -130,7 +130,7 @@ def _add_votes(keys, end, missing, votes, scores):  # type: ignore[no-untyped-de
             scores[i, output] += apart if key == missing else vote
 
 
-@inner("void(uint8[::1], uint8[::1], float64[:, ::1], float64[:, ::1])")
+@inner("void(uint16[::1], uint8[::1], float64[:, ::1], float64[:, ::1])")
 def _add_votes_of_set(numbers, sides, votes, scores):  # type: ignore[no-untyped-def]
     """Add votes (n_regions, n_outputs) to the scores of samples with these categories."""
     for output in range(scores.shape[1]):
@@ -169,7 +169,7 @@ def judge(held_out, table, feature, threshold, votes, right, losses):  # type: i
     _add_up(held_out, table, right, losses)
 
 
-@inner("void(HeldOut, LossTable, uint8[::1], uint8[::1], float64[:, ::1], int64[::1], int64[::1])")
+@inner("void(HeldOut, LossTable, uint16[::1], uint8[::1], float64[:, ::1], int64[::1], int64[::1])")
 def judge_set(held_out, table, numbers, sides, votes, right, losses):  # type: ignore[no-untyped-def]
     """The same for a set of categories, from the samples' numbers and each number's region."""
     if held_out.kind == _NOTHING:

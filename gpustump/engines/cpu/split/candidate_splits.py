@@ -109,7 +109,7 @@ def _score(order, n_present, position, gradient, hessian, totals, l2, direction)
 
 @inner(
     "Tuple((int64, float64))(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1],"
-    " int64[:, ::1], float64, int64[::1], int64[::1], uint8[:, ::1], int64[:, ::1], uint8[:, ::1])"
+    " int64[:, ::1], float64, int64[::1], int64[::1], uint16[:, ::1], int64[:, ::1], uint8[:, ::1])"
 )
 def best_candidate(  # type: ignore[no-untyped-def]
     order, n_present, gradient, hessian, totals, l2, directions, columns, numbers, cuts, sides
@@ -117,7 +117,7 @@ def best_candidate(  # type: ignore[no-untyped-def]
     """The index of the best of some cuts (k, 2), the first of equal ones, and its score.
 
     The index is -1 if there are no cuts, and the score -1 if none is allowed. `columns` and
-    `numbers` are those of `Sets`; `sides` (k, N_NUMBERS) are the regions of categories.
+    `numbers` are those of `Sets`; `sides` (k, n_numbers) are the regions of categories.
     """
     found, best = -1, -1.0
     for number in range(len(cuts)):

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.batched_rounds import ValidationSamples
-from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY, as_numbers
+from gpustump.engines.category_columns import as_numbers
 from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
@@ -25,7 +25,7 @@ from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 _ROUNDINGS = 2.0**-49
 """Quotients that differ by more than this share are in the right order; see `category_search`."""
 
-_NUMBERS = Annotated[np.ndarray, "uint8[:, ::1]"]
+_NUMBERS = Annotated[np.ndarray, "uint16[:, ::1]"]
 
 
 @group
@@ -37,16 +37,16 @@ class Sets(NamedTuple):
     columns : ndarray (n_features,) of int64
         Each feature's place among them; -1 of all others. Empty if no feature is categorical.
     features : ndarray (n_columns,) of int64
-    numbers : ndarray (n_columns, n_samples) of uint8
-        Of the samples' categories, or `NO_CATEGORY`.
-    groups : ndarray (n_columns, N_NUMBERS) of uint8
+    numbers : ndarray (n_columns, n_samples) of uint16
+        Of the samples' categories; see `CategoryColumns`.
+    groups : ndarray (n_columns, n_numbers) of uint16
         The group of each number that a sample has.
-    used : ndarray (n_columns, N_NUMBERS) of uint8
+    used : ndarray (n_columns, n_numbers) of uint16
         First these numbers, increasing.
     n_used, n_groups : ndarray (n_columns,) of int64
-    validation : ndarray (n_columns, n_held_out) of uint8
+    validation : ndarray (n_columns, n_held_out) of uint16
         The numbers of the held-out samples.
-    orders : ndarray (n_columns, n_outputs, N_NUMBERS) of int64
+    orders : ndarray (n_columns, n_outputs, n_numbers) of int64
     """
 
     columns: Integers
@@ -61,7 +61,7 @@ class Sets(NamedTuple):
 
 
 _NO_INTEGERS = np.empty(0, dtype=np.int64)
-_NO_NUMBERS = np.empty((0, 0), dtype=np.uint8)
+_NO_NUMBERS = np.empty((0, 0), dtype=np.uint16)
 NO_SETS = Sets(
     _NO_INTEGERS, _NO_INTEGERS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_INTEGERS, _NO_INTEGERS,
     _NO_NUMBERS, np.empty((0, 0, 0), dtype=np.int64),
@@ -74,37 +74,40 @@ def sets_of(
 ) -> Sets:
     """The categorical features of a run as the kernels take them."""
     features = np.asarray(categories.columns.features, dtype=np.int64)
-    n_columns = len(features)
+    n_columns, n_numbers = len(features), categories.columns.n_numbers
     columns = np.full(n_features, -1, dtype=np.int64)
     columns[features] = np.arange(n_columns)
     groups = [categories.groups[feature] for feature in features.tolist()]
-    used = np.zeros((n_columns, N_NUMBERS), dtype=np.uint8)
+    used = np.zeros((n_columns, n_numbers), dtype=np.uint16)
     n_used = np.zeros(n_columns, dtype=np.int64)
     for column, own in enumerate(groups):
         numbers = own.numbers
         used[column, : len(numbers)], n_used[column] = numbers, len(numbers)
-    orders = np.empty((n_columns, n_outputs, N_NUMBERS), dtype=np.int64)
-    orders[:] = np.arange(N_NUMBERS)
+    orders = np.empty((n_columns, n_outputs, n_numbers), dtype=np.int64)
+    orders[:] = np.arange(n_numbers)
     return Sets(
         columns,
         features,
         categories.columns.numbers,
-        np.stack([own.of_numbers for own in groups]),
+        np.stack([own.of_numbers(n_numbers) for own in groups]),
         used,
         n_used,
         np.asarray([len(own.members) for own in groups], dtype=np.int64),
-        _validation_numbers(features, validation),
+        _validation_numbers(features, validation, n_numbers),
         orders,
     )
 
 
-def _validation_numbers(features: np.ndarray, validation: ValidationSamples | None) -> np.ndarray:
+def _validation_numbers(
+    features: np.ndarray, validation: ValidationSamples | None, n_numbers: int
+) -> np.ndarray:
     """The numbers of held-out samples; any value may stand there."""
     if validation is None:
-        return np.empty((len(features), 0), dtype=np.uint8)
+        return np.empty((len(features), 0), dtype=np.uint16)
     rows = slice(None) if validation.rows is None else validation.rows
     values = [arrays.as_working(validation.X[rows, feature]) for feature in features.tolist()]
-    return np.stack([as_numbers(own) for own in values])
+    found: np.ndarray = np.stack([as_numbers(own) for own in values])
+    return found.clip(max=n_numbers - 1)
 
 
 @inner("int64(int64[::1], int64)")
@@ -113,13 +116,13 @@ def column_of(columns, feature):  # type: ignore[no-untyped-def]
     return columns[feature] if len(columns) > 0 else -1
 
 
-@inner("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")
+@inner("void(uint16[::1], int64[::1], int64[::1], int64[:, ::1])")
 def _add_up(numbers, gradient, hessian, sums):  # type: ignore[no-untyped-def]
-    """Sums of both integers over each number, (2, N_NUMBERS).
+    """Sums of both integers over each number, (2, n_numbers).
 
     Two halves of the samples have sums of their own, as one sum cannot be added to twice at once.
     """
-    others = np.zeros((2, N_NUMBERS), dtype=np.int64)
+    others = np.zeros_like(sums)
     sums[:] = 0
     half = len(numbers) // 2
     for i in range(half):
@@ -133,7 +136,7 @@ def _add_up(numbers, gradient, hessian, sums):  # type: ignore[no-untyped-def]
         sums[0, numbers[last]] += gradient[last]
         sums[1, numbers[last]] += hessian[last]
     for which in range(2):
-        for number in range(N_NUMBERS):
+        for number in range(sums.shape[1]):
             sums[which, number] += others[which, number]
 
 
@@ -213,7 +216,7 @@ def _apart(present, missing, l2, constant):  # type: ignore[no-untyped-def]
 def _sum_groups(sets, column, gradient, hessian, sums, present, missing):  # type: ignore[no-untyped-def]
     """The sums over each group of a feature, over all of them, and over samples without one."""
     numbers, groups, used = sets.numbers[column], sets.groups[column], sets.used[column]
-    by_number = np.empty((2, N_NUMBERS), dtype=np.int64)
+    by_number = np.empty((2, len(groups)), dtype=np.int64)
     sums[:] = 0
     present[:] = 0
     for output in range(len(gradient)):
@@ -224,15 +227,15 @@ def _sum_groups(sets, column, gradient, hessian, sums, present, missing):  # typ
                 own = by_number[which, number]
                 sums[output, which, groups[number]] += own
                 present[output, which] += own
-        missing[output, 0] = by_number[0, NO_CATEGORY]
-        missing[output, 1] = by_number[1, NO_CATEGORY]
+        missing[output, 0] = by_number[0, len(groups) - 1]
+        missing[output, 1] = by_number[1, len(groups) - 1]
 
 
 @inner("void(Sets, int64, int64[::1], int64, uint8[::1])")
 def _send(sets, column, order, n_left, sides):  # type: ignore[no-untyped-def]
     """Give each number of a category its region: the first groups go one way; the lowest left."""
     groups, used = sets.groups[column], sets.used[column]
-    is_chosen = np.zeros(N_NUMBERS, dtype=np.uint8)
+    is_chosen = np.zeros(len(groups), dtype=np.uint8)
     for place in range(n_left):
         is_chosen[order[place]] = 1
     sides[:] = MISSING
@@ -245,15 +248,16 @@ def _send(sets, column, order, n_left, sides):  # type: ignore[no-untyped-def]
 def best_set(sets, gradient, hessian, l2, constant, sides):  # type: ignore[no-untyped-def]
     """The score of the best set, and its feature, -1 if there is none.
 
-    `sides` (N_NUMBERS,) gets the region of each number of a category. `constant` is the score of
+    `sides` (n_numbers,) gets the region of each number of a category. `constant` is the score of
     all samples together.
     """
     n_outputs, best, found = len(gradient), NO_SCORE, -1
     at_column, at_output, n_left = 0, 0, 0
-    sums = np.empty((n_outputs, 2, N_NUMBERS), dtype=np.int64)
+    n_numbers = sets.groups.shape[1]
+    sums = np.empty((n_outputs, 2, n_numbers), dtype=np.int64)
     present = np.empty((n_outputs, 2), dtype=np.int64)
     missing = np.empty((n_outputs, 2), dtype=np.int64)
-    ratios, all_scores = np.empty(N_NUMBERS), np.empty(N_NUMBERS)
+    ratios, all_scores = np.empty(n_numbers), np.empty(n_numbers)
     for column in range(len(sets.features)):
         n_groups = sets.n_groups[column]
         if n_groups == 0:
@@ -276,14 +280,14 @@ def best_set(sets, gradient, hessian, l2, constant, sides):  # type: ignore[no-u
     return best, found
 
 
-@inner("float64(uint8[::1], uint8[::1], int64[:, ::1], int64[:, ::1], float64)")
+@inner("float64(uint16[::1], uint8[::1], int64[:, ::1], int64[:, ::1], float64)")
 def score_of_set(numbers, sides, gradient, hessian, l2):  # type: ignore[no-untyped-def]
     """What a set that a round is offered is worth, from each number's region."""
-    score, sums = 0.0, np.empty((2, N_NUMBERS), dtype=np.int64)
+    score, sums = 0.0, np.empty((2, len(sides)), dtype=np.int64)
     for output in range(len(gradient)):
         _add_up(numbers, gradient[output], hessian[output], sums)
         regions = np.zeros((3, 2), dtype=np.int64)
-        for number in range(N_NUMBERS):
+        for number in range(len(sides)):
             regions[sides[number], 0] += sums[0, number]
             regions[sides[number], 1] += sums[1, number]
         left, right = gain(regions[0, 0], regions[0, 1], l2), gain(regions[1, 0], regions[1, 1], l2)
@@ -291,7 +295,7 @@ def score_of_set(numbers, sides, gradient, hessian, l2):  # type: ignore[no-unty
     return score
 
 
-@inner("void(uint8[::1], uint8[::1], uint8[::1])")
+@inner("void(uint16[::1], uint8[::1], uint8[::1])")
 def mark_set(numbers, sides, regions):  # type: ignore[no-untyped-def]
     """Give samples with these numbers of categories their regions."""
     for i in range(len(numbers)):
