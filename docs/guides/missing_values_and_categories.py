@@ -224,8 +224,8 @@ found.rename(columns={"time": "time / one-hot's"}).round(4)
 # stays one feature, with one bar for each category and one share of the importances, and rare
 # categories are pooled.
 #
-# Limits: at most 1000 categories for each feature; no monotone constraint on a categorical feature.
-# With stumps that several classes share there is no single order of the categories, and the chosen
-# set may not be the best one.
+# Limits: at most 1000 categories for each feature (numbered up to 254 for CUDA kernels); no
+# monotone constraint on a categorical feature. With stumps that several classes share there is no
+# single order of the categories, and the chosen set may not be the best one.
 #
 # How to read the pictures is in :doc:`/auto/guides/shape_functions`.

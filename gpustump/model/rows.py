@@ -287,7 +287,8 @@ def _set_rule(*, is_needed: bool) -> ValueRule:
 
 
 def _is_text_of_set(value: Any, *, is_needed: bool) -> bool:
-    if type(value) is not str or not set(value) <= {*"0123456789 "} or len(value) > 1024:
+    longest = 4 * MOST_CATEGORIES
+    if type(value) is not str or not set(value) <= {*"0123456789 "} or len(value) > longest:
         return False
     if not value:
         return not is_needed

@@ -191,7 +191,7 @@ def test_a_fit_goes_on_from_the_checkpoint_of_one_machine(threads, tmp_path):
         dask.fit(estimator, *parted(other, Y), client=threads)
 
 
-MANY = pd.DataFrame({"id": [f"number {k % 255}" for k in range(N)], "width": RNG.normal(size=N)})
+MANY = pd.DataFrame({"id": [f"number {k % 1001}" for k in range(3 * N)], "width": 0.5})
 REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
     "too many categories": (MANY, {"categorical_features": "from_dtype"}),
     "text that is not named": (FRAME, {"categorical_features": ["size", "grade", "nothing"]}),
@@ -210,16 +210,16 @@ def test_what_one_machine_refuses_is_refused_in_its_words_before_training(thread
     frame, how = REFUSED[name]
     there = AdaBoostClassifier(**how)
     with pytest.raises(ValueError, match=r"[Cc]ategorical|columns") as here:
-        AdaBoostClassifier(**how).fit(frame, Y)
+        AdaBoostClassifier(**how).fit(frame, np.resize(Y, len(frame)))
     with pytest.raises(ValueError, match="^" + re.escape(str(here.value))):
-        dask.fit(there, *evenly(frame, Y), client=threads)
+        dask.fit(there, *evenly(frame, np.resize(Y, len(frame))), client=threads)
     assert not hasattr(there, "model_")
 
 
 def test_far_too_many_categories_are_not_sent(threads, monkeypatch):
     monkeypatch.setattr(categories, "_MOST_TOLD", 60)
     with pytest.raises(ValueError, match="feature 'id' has more than 60 categories; there may be"):
-        dask.fit(clone(ADA), *evenly(MANY, Y), client=threads)
+        dask.fit(clone(ADA), *evenly(MANY, np.resize(Y, len(MANY))), client=threads)
 
 
 def test_numbers_in_rows_to_watch_are_the_categories_whose_text_they_are(threads):

@@ -26,23 +26,23 @@ from gpustump import (
 from gpustump.engines.category_columns import as_numbers
 from gpustump.engines.running_scores import running_scores
 
-KNOWN = (0, 1, 2, 5, 127, 253)
+KNOWN = (0, 1, 2, 5, 127, 999)
 
 FLOATS = ("float16", "float32", "float64")
 DTYPES = (*FLOATS, "bool", "int8", "uint8", "int16", "int32", "int64")
 
 STUMPS = (
-    CategoryStump(0, (0, 2, 253), (1, 5, 127), 1, -1, 0.25),
-    CategoryStump(0, (1,), (0, 2, 5, 127, 253), -1, 1, 0.25),
+    CategoryStump(0, (0, 2, 999), (1, 5, 127), 1, -1, 0.25),
+    CategoryStump(0, (1,), (0, 2, 5, 127, 999), -1, 1, 0.25),
     CategoryStump(0, KNOWN, (), 1, -1, 0.25),
     Stump(1, 0.5, 1, -1, 0.25),
 )
 DISCRETE = StumpEnsemble((Member(STUMPS, (0.5, 0.25, 2.0, 0.125)),), 2)
 
 SPLITS = (
-    CategorySplit(0, (0, 5), (1, 2, 127, 253)),
+    CategorySplit(0, (0, 5), (1, 2, 127, 999)),
     Split(1, 0.5),
-    CategorySplit(0, (253,), (0, 1, 2, 5)),  # another bag had no sample of category 127
+    CategorySplit(0, (999,), (0, 1, 2, 5)),  # another bag had no sample of category 127
 )
 VOTES = np.arange(27.0).reshape(3, 3, 3) ** 2 / 64
 SHARED = StumpEnsemble(
@@ -58,10 +58,10 @@ def values_of(dtype: str) -> np.ndarray:
     kind = np.dtype(dtype).type
     if dtype not in FLOATS:
         limits = np.iinfo(kind)
-        wanted = [*KNOWN, -1, 3, 4, 77, 254, 255, limits.min, limits.max]
+        wanted = [*KNOWN, -1, 3, 4, 77, 254, 255, 998, 1000, limits.min, limits.max]
         return np.asarray([own for own in wanted if limits.min <= own <= limits.max], dtype=kind)
     at = np.asarray(KNOWN, dtype=kind)
-    few = [0.999, 1.5, 3, 77, 254, 255, 256, -0.0, -0.2, -1, -1.5, np.inf, -np.inf, np.nan]
+    few = [0.999, 1.5, 3, 77, 254, 255, 256, 1000, -0.0, -0.2, -1, -1.5, np.inf, -np.inf, np.nan]
     tiny = [np.finfo(kind).smallest_subnormal, np.finfo(kind).smallest_normal]
     tiny += [-np.finfo(kind).smallest_normal, *([] if dtype == "float64" else [-tiny[0]])]
     below, above = (np.nextafter(at[1:], kind(end)) for end in (-np.inf, np.inf))

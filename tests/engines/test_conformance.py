@@ -318,7 +318,7 @@ ELSEWHERE = (
 )
 """Not found by a search on the table: thresholds at, between and beyond values."""
 SETS = (
-    CategoryStump(1, (0, 4, 7), (2, 253), -1, 1, 0.25),
+    CategoryStump(1, (0, 4, 7), (2, 999), -1, 1, 0.25),
     CategoryStump(4, (1, 60), tuple(range(2, 59)), 1, 1, 0.25),
     CategoryStump(0, (0, 3), (1, 2), 1, -1, 0.25),  # of a feature of numbers
 )

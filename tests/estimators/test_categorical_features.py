@@ -19,6 +19,7 @@ from gpustump import (
     LogitBoostClassifier,
 )
 from gpustump.learners.kinds import OfCategories
+from gpustump.model.ensemble import StumpEnsemble
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -119,13 +120,16 @@ def test_values_that_are_no_numbers_of_categories_are_refused_by_name():
         DecisionStumpClassifier().fit(frame_of(X), y)
 
 
-def test_1000_categories_are_taken_and_1001_are_refused_with_a_way_out():
+def test_1000_categories_are_taken_and_1001_are_refused_with_a_way_out(tmp_path):
     texts = np.asarray([f"c{number:03}" for number in range(1001)])
     for n in (1000, 1001):
         frame, y = pd.DataFrame({"c": np.tile(texts[:n], 10)}), np.tile(np.arange(n) % 2, 10)
         classifier = AdaBoostClassifier(n_estimators=1, categorical_features="from_dtype")
         if n == 1000:
             assert classifier.fit(frame, y).score(frame, y) == 1.0
+            classifier.model_.save(tmp_path / "model.json")
+            model = StumpEnsemble.load(tmp_path / "model.json")
+            assert model.digest() == classifier.model_.digest()
         else:
             with pytest.raises(
                 ValueError, match=r"'c' has 1001 categories.*Put rare ones together"
@@ -138,7 +142,7 @@ def test_missing_and_unknown_categories_have_the_score_of_missing_values(kind):
     X, y = drawn()
     X[::7, 1] = np.nan
     classifier = KINDS[kind](n_estimators=8, categorical_features=[1]).fit(X, y)
-    values = np.asarray([[0.5, value] for value in (np.nan, -1, 6, 17, 253, 254, 1e9)])
+    values = np.asarray([[0.5, value] for value in (np.nan, -1, 6, 17, 999, 1000, 1e9)])
     with pytest.warns(UserWarning, match="'column 1' has values that were not in training in 5 r"):
         assert len(set(classifier.decision_function(values).tolist())) == 1
     frame = frame_of(np.nan_to_num(X)).mask(np.isnan(X))

@@ -26,9 +26,9 @@ from gpustump.learners.hypothesis import by_region, regions
 from gpustump.learners.kinds import condition
 from gpustump.model.encoding import Encoding, InputColumn
 
-TABLE = CategoryTable(0, (0, 1, 4, 253), np.asarray([-0.5, 1.0, 0.5, 2.0]), missing=0.25)
+TABLE = CategoryTable(0, (0, 1, 4, 999), np.asarray([-0.5, 1.0, 0.5, 2.0]), missing=0.25)
 NAMED = CategoryTable(0, ("blue", "red", "10"), np.asarray([-0.5, 1.0, 0.5]), missing=0.25)
-VALUES = {0: -0.5, 1: 1.0, 4: 0.5, 253: 2.0, 2: 0.25, 77: 0.25, 127: 0.25, -1: 0.25}
+VALUES = {0: -0.5, 1: 1.0, 4: 0.5, 999: 2.0, 2: 0.25, 77: 0.25, 127: 0.25, -1: 0.25}
 
 
 @pytest.mark.parametrize("kind", [CategorySplit, CategoryStump])
@@ -38,7 +38,7 @@ VALUES = {0: -0.5, 1: 1.0, 4: 0.5, 253: 2.0, 2: 0.25, 77: 0.25, 127: 0.25, -1: 0
         ((), (1,), "left must hold at least one category"),
         ((1, 0), (), "left must hold increasing"),
         ((0, 1), (1, 2), r"got \[1\] in both"),
-        ((0,), (254,), "right must hold increasing"),
+        ((0,), (1000,), "right must hold increasing"),
         ((-1,), (), "left must hold increasing"),
         ((0.5,), (), "left must hold increasing"),
     ],
@@ -50,7 +50,7 @@ def test_sets_that_are_none_are_refused(kind, left, right, message):
 
 
 @given(
-    sides=st.dictionaries(st.integers(0, 253), st.booleans(), min_size=1).filter(
+    sides=st.dictionaries(st.integers(0, 999), st.booleans(), min_size=1).filter(
         lambda sides: any(sides.values())
     ),
     dtype=st.sampled_from(["float16", "float32", "float64"]),
@@ -72,7 +72,7 @@ def test_a_split_of_categories_is_the_partition_of_its_sets(sides, dtype):
 
 def test_the_condition_names_the_categories_on_the_left():
     def words(*left: int) -> str:
-        return condition(CategorySplit(0, left, (253,)), "x", category="c{}".format)
+        return condition(CategorySplit(0, left, (999,)), "x", category="c{}".format)
 
     assert words(0, 2) == "x in {c0, c2}"
     assert words(*range(13)).endswith("c11, c12}")

@@ -90,7 +90,7 @@ def _of_one_number(number: float) -> Case:
 
 def _categories() -> Case:
     stumps = (
-        CategoryStump(0, (0, 2, 253), (1, 5), 1, -1, 0.25),
+        CategoryStump(0, (0, 2, 999), (1, 5), 1, -1, 0.25),
         CategoryStump(1, (1,), (), -1, 1, 0.25),
         Interval(2, -np.inf, 0.5, 1, -1, 0.25),
         Interval(2, 0.5, 3.0, -1, -1, 0.25),

@@ -85,7 +85,7 @@ def refusal_of(content: Document | str, folder: Path) -> str:
 def _of_every_layout() -> dict[str, StumpEnsemble]:
     """A small model for each layout of a file, with every kind of value that it may hold."""
     votes = np.arange(18).reshape(3, 3, 2) / 8
-    splits = (Split(0, 0.5), CategorySplit(1, (0, 253), (2,)), CategorySplit(2, (4,), ()))
+    splits = (Split(0, 0.5), CategorySplit(1, (0, 999), (2,)), CategorySplit(2, (4,), ()))
     axes = PairAxis(0, np.asarray([-np.inf, 1.0, np.inf])), PairAxis(1, groups=((0, 2), (1,)))
     values = np.arange(12.0).reshape(4, 3, 1)
     pair = PairTable(axes, values, values[..., 0] / 8, np.stack([values, -values]))
