@@ -17,7 +17,8 @@ An array's type is the text in its annotation. A name with several types, like K
 with several versions.
 
 Python calls a `kernel`. What only kernels call is `inner`, as are two of three functions here: they
-get no wrapper that takes Python's objects, which would take a tenth of a second to compile.
+get no wrapper that takes Python's objects, which would take a tenth of a second to compile. They
+are compiled, or read from disk, only when a kernel that calls them has to be compiled.
 
 Numba takes some microseconds to find the type of a group that comes from Python. So kernels for
 tables so small that a round takes less than a hundred microseconds are given plain arrays.
@@ -30,6 +31,7 @@ the process ends with a segmentation fault. Kernels may return groups to each ot
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib
 import os
@@ -94,7 +96,7 @@ def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[
 
 
 def inner(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function that only kernels call, and other inner functions; see `kernel`.
+    """Declare a function that only kernels call, and other inner functions; see `kernel`.
 
     Python cannot call it: that is a TypeError.
     """
@@ -124,19 +126,53 @@ def _compiled(
 ) -> Any:
     njit: Any = numba.njit
     dispatcher = njit(nogil=True, boundscheck=False, error_model="numpy", **options)(function)
-    if hasattr(dispatcher, "compile"):  # otherwise a plain function: Numba is switched off
-        folder = kernel_folder()
-        if folder is not None and function.__module__.startswith("gpustump."):
-            dispatcher._cache = KernelCache(folder, function)  # it knows no other sources
-        for signature in signatures:
-            dispatcher.compile(signature)
-            _notice(dispatcher)
-        for listener in listeners:
-            listener()
-        dispatcher.disable_compile()
-        if "no_cpython_wrapper" in options:
-            dispatcher._clear()  # what Python would call; kernels find the compiled versions
+    if not hasattr(dispatcher, "compile"):  # a plain function: Numba is switched off
+        return dispatcher
+    folder = kernel_folder()
+    if folder is not None and function.__module__.startswith("gpustump."):
+        dispatcher._cache = KernelCache(folder, function)  # it knows no other sources
+    if "no_cpython_wrapper" in options:
+        _compile_when_called(dispatcher, signatures)
+    else:
+        _compile(dispatcher, signatures)
     return dispatcher
+
+
+def _compile(dispatcher: Any, signatures: Sequence[Any]) -> None:
+    dispatcher.disable_compile(False)
+    for signature in signatures:
+        with _no_garbage_collection():
+            dispatcher.compile(signature)
+        _notice(dispatcher)
+    for listener in listeners:
+        listener()
+    dispatcher.disable_compile()
+
+
+def _compile_when_called(dispatcher: Any, signatures: Sequence[Any]) -> None:
+    """Compile an inner function as soon as Numba asks for its types, to compile a kernel."""
+    template_of = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        if len(dispatcher.overloads) < len(signatures):
+            _compile(dispatcher, signatures)
+            dispatcher._clear()  # what Python would call; kernels find the compiled versions
+        return template_of(args, kws)
+
+    dispatcher.get_call_template = get_call_template
+    dispatcher._can_compile = False
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Numba makes millions of objects; looking for cycles in them takes a tenth of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class KernelCache(NullCache):
