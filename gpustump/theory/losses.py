@@ -373,11 +373,11 @@ def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
     sums = _region_sums(left, right, missing, len(scores) - 1 if at is None else at)
     totals = Totals(int(total.gradient[0]), int(total.hessian[0]), 0, 1, len(integers.gradient))
     regions = votes.votes_of(together(sums) if at is None else sums, totals)
-    (gradient,), (hessian,), (of_missing,) = regions
+    (first,), (second,), (of_missing,) = regions
     best = VotedCut(
         math.inf if at is None else float(cuts.thresholds[at]),
         votes.recorded(constant if at is None else float(scores[at]), totals.weight),
-        (gradient, gradient, gradient) if at is None else (gradient, hessian, of_missing),
+        (first, first, first) if at is None else (first, second, of_missing),
         at is None,
     )
     return SplitScores(

@@ -113,8 +113,8 @@ class SharedDiscreteVotes(ExponentialVotes):
         share = (wrong, totals.weight) if wrong else (1, 2 * totals.n_samples * self.n_outputs)
         alpha = vote_of(*share, self.learning_rate)
         left = tuple(
-            alpha * sign_of(gradient[0] - hessian[0])
-            for gradient, hessian in zip(sums[FIRST], sums[SECOND], strict=True)
+            alpha * sign_of(first[0] - second[0])
+            for first, second in zip(sums[FIRST], sums[SECOND], strict=True)
         )
         missing = tuple(
             alpha * sign_of(own[0] or sum(region[output][0] for region in sums))

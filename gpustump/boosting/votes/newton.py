@@ -230,8 +230,8 @@ class SquaredVotes(NewtonVotes):
         n_copies = SquaredVotes().objective().n_copies
         with arrays.computing_on(targets):
             given = targets, targets * targets
-            gradient, squares, weight = exact_totals(sample_weight, n_copies, *given)
-        return max(0.0, float((squares - Fraction(gradient * gradient, weight)) / weight))
+            total, squares, weight = exact_totals(sample_weight, n_copies, *given)
+        return max(0.0, float((squares - Fraction(total * total, weight)) / weight))
 
     def factors(self, votes: RegionVotes) -> RegionFactors:
         """None: residuals lose the votes."""

@@ -184,8 +184,8 @@ class ArrayShard:
             for j, edges in enumerate(self._edges)
         ]
         n_slots = [len(edges) - 1 for edges in self._edges]
-        gradient = np.cumsum([0, *n_slots[:-1]])
-        return narrowed(np.concatenate(bins, axis=1), gradient)
+        first = np.cumsum([0, *n_slots[:-1]])
+        return narrowed(np.concatenate(bins, axis=1), first)
 
     def _changed(self, old: Sums, new: Sums, is_minority: Array, majority: Majority) -> list[Array]:
         """The changes of an output's integers, in planes."""

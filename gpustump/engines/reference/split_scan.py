@@ -155,10 +155,10 @@ def _missing_sums(block: Block, integers: Integers, block_bytes: int) -> list[Su
     xp, device = arrays.namespace_of(values), arrays.device_of(values)
     nothing = xp.zeros((n_features, 1), dtype=xp.int64, device=device)
     found = [Sums(nothing, nothing) for _ in integers.outputs]
-    gradient = int(block.n_present.min())
+    first = int(block.n_present.min())
     n_present = xp.asarray(block.n_present[:, np.newaxis], device=device)
-    for span in spans(n_samples - gradient, n_features * ELEMENT_BYTES, block_bytes):
-        samples = slice(gradient + span.start, gradient + span.stop)
+    for span in spans(n_samples - first, n_features * ELEMENT_BYTES, block_bytes):
+        samples = slice(first + span.start, first + span.stop)
         places = xp.arange(samples.start, samples.stop, dtype=xp.int64, device=device)
         is_missing = xp.reshape(places, (1, -1)) >= n_present
         order = block.order[:, samples]

@@ -341,7 +341,7 @@ def _scan_bins(in_order, layout, profile, feature, signed, scanned):  # type: ig
 def _best_of_scanned(layout, profile, around, feature, scanned):  # type: ignore[no-untyped-def]
     """The best pair of a feature's edges and of the cuts inside bins that were scanned."""
     top = 1 << 62
-    gradient, offset = layout.first[feature], layout.offset
+    first, offset = layout.first[feature], layout.offset
     present, missing = around.present[feature], around.missing[feature]
     vote = sign_for_missing(missing, present)
     for_rise, for_fall = abs(missing) - present, abs(missing) + present
@@ -349,7 +349,7 @@ def _best_of_scanned(layout, profile, around, feature, scanned):  # type: ignore
     left, lowest, highest, lowest_at, highest_at = 0, top, -top, -1, -1
     for b in range(layout.n_bins[feature]):
         if b > 0:
-            at = offset[gradient + b] - 1
+            at = offset[first + b] - 1
             if lowest < top:
                 agreement = 2 * (left - lowest) + for_rise
                 best = better(Found(agreement, feature, lowest_at, at, 1, vote), best)
@@ -377,7 +377,7 @@ def _best_of_scanned(layout, profile, around, feature, scanned):  # type: ignore
                 lowest, lowest_at = left + own.lowest, own.lowest_at
             if left + own.highest > highest:
                 highest, highest_at = left + own.highest, own.highest_at
-        left += profile.positive[gradient + b] - profile.negative[gradient + b]
+        left += profile.positive[first + b] - profile.negative[first + b]
     return fields_of(best)
 
 
