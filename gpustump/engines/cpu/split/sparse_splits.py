@@ -269,7 +269,8 @@ def _pack_near(gradient, hessian, rows, samples, bounds, thread, told):  # type:
     """Put the terms of some samples side by side.
 
     Returns the sum of d**2 / h since they were packed last, and the least and the largest share of
-    their former values that Hessians have. If `told`, each feature that lists a sample learns its part.
+    their former values that Hessians have. If `told`, each feature that lists a sample learns its
+    part.
     """
     total, least, most = 0.0, 1.0, 1.0
     for i in samples:
