@@ -65,7 +65,7 @@ _records: dict[str, np.dtype] = {}
 _has_compiled = False
 
 listeners: list[Callable[[], None]] = []
-"""Called after each kernel that is compiled, or found on disk."""
+"""Called after each kernel that is compiled, or found on disk; not after inner functions."""
 
 
 def group(cls: Group) -> Group:
@@ -135,6 +135,8 @@ def _compiled(
         _compile_when_called(dispatcher, signatures)
     else:
         _compile(dispatcher, signatures)
+        for listener in listeners:
+            listener()
     return dispatcher
 
 
@@ -144,8 +146,6 @@ def _compile(dispatcher: Any, signatures: Sequence[Any]) -> None:
         with _no_garbage_collection():
             dispatcher.compile(signature)
         _notice(dispatcher)
-    for listener in listeners:
-        listener()
     dispatcher.disable_compile()
 
 

@@ -124,10 +124,8 @@ def _this_cpu() -> list[str]:
 
 
 def n_kernels() -> int:
-    """How many kernels all sources declare."""
-    return sum(
-        content.count(b"\n@kernel(") + content.count(b"\n@inner(") for _, content in _sources()
-    )
+    """How many kernels all sources declare, without inner functions."""
+    return sum(content.count(b"\n@kernel(") for _, content in _sources())
 
 
 def _places() -> Iterator[Path]:
