@@ -8,6 +8,7 @@
     weights          weights of samples, and weights of classes, which multiply them
     parameters       single parameters: counts, sizes, choices, constraints, pairs of features
     fingerprint      tells whether two tables, with labels and weights, are the same
+    collector        Python's garbage collector, paused while millions of objects are made
     readable         text for people, and the line of the caller, to which a warning points
 
 An error names the argument, what was found in it and what is wanted. Arrays stay in their own

@@ -43,8 +43,7 @@ class VoteRule(NamedTuple):
     In units of `VOTE_UNIT` a vote is the whole number nearest to
 
     - scale * gradient / (hessian + l2) for Newton votes, with the quotient limited to
-    +-largest_step;
-      see `boosting.votes.newton`;
+      +-largest_step; see `boosting.votes.newton`;
     - scale * ln(x / y) for other votes. For real ones x and y are the weights of both labels in a
       region, for discrete ones the weights that the regions' signs get right and wrong; see
       `boosting.votes.exponential`.

@@ -116,7 +116,7 @@ def regions_of_numbers(hypothesis: OfCategories, n_numbers: int) -> np.ndarray:
     return found
 
 
-def added_up(parts: Sequence[np.ndarray]) -> np.ndarray:
+def joined_sums(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Sums over categories, (..., n_numbers) of int64, of several tables together.
 
     Each table has numbers of its own; in all of them the last place is that of none.

@@ -115,9 +115,8 @@ def is_allowed(feature: int, sums: RegionSums, totals: Totals, objective: Object
 def _odds_of(sums: Sequence[int], smoothing: float) -> float:
     """The level of real votes, from Python's own numbers."""
     gradient, hessian = sums
-    return (float((hessian + gradient) >> 1) + smoothing) / (
-        float((hessian - gradient) >> 1) + smoothing
-    )
+    positive, negative = (hessian + gradient) >> 1, (hessian - gradient) >> 1
+    return (float(positive) + smoothing) / (float(negative) + smoothing)
 
 
 def _newton_step_of(sums: Sequence[int], l2: float) -> float:
@@ -133,10 +132,8 @@ class _Odds:
     smoothing: float
 
     def __call__(self, sums: Sums) -> Array:
-        positive, negative = (
-            (sums.hessian + sums.gradient) >> 1,
-            (sums.hessian - sums.gradient) >> 1,
-        )
+        gradient, hessian = sums
+        positive, negative = (hessian + gradient) >> 1, (hessian - gradient) >> 1
         below = _float(negative) + self.smoothing
         # Sums below 0 occur after a feature's last value only, where there is no cut.
         below = arrays.namespace_of(below).maximum(below, arrays.scalar(self.smoothing, below))
@@ -151,7 +148,7 @@ class _NewtonStep:
 
     def __call__(self, sums: Sums) -> Array:
         xp, below = arrays.namespace_of(sums.gradient), _float(sums.hessian) + self.l2
-        # Only an empty region has a Hessian below 1; its first sum is 0.
+        # Only an empty region has a Hessian below 1; its gradient is 0.
         return _float(sums.gradient) / xp.maximum(below, arrays.scalar(1.0, below))
 
 

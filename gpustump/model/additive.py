@@ -3,8 +3,8 @@
     F_l(x) = constant_l + sum over the terms of votes[region of x, l]        l = 0, ..., K - 1
 
 The terms come in parts. One part may vote for all outputs; or each part votes for outputs of its
-own, as in boosting one class against the rest. `rows_by_code` makes the parts, `ensemble` makes
-labels and probabilities from the outputs.
+own, as in boosting one class against the rest. `members` makes the parts, `ensemble` makes labels
+and probabilities from the outputs.
 
 All terms on one feature add up to a step function of that feature, with one value for each output
 on every step. So the score of a sample takes one table look-up for each feature, for any number of

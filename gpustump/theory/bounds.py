@@ -504,7 +504,7 @@ def _least_over_means(theta: float, deviation: _Deviation) -> float:
 
 
 def _first(is_reached: Callable[[int], bool], least: int = 1) -> int:
-    """The gradient from `least` on with a property that all later integers have as well."""
+    """The first integer from `least` on with a property that all later integers have as well."""
     below, above = least - 1, least
     while not is_reached(above):
         below, above = above, 2 * above

@@ -368,7 +368,7 @@ def test_a_boosting_that_looks_ahead_refuses_weights_and_resume_until_it_is_in_s
     boosting.make_batches()
     first = next(boosting)
     for ask in (lambda: boosting.weights, lambda: boosting.resume([], [])):
-        with pytest.raises(RuntimeError, match="has made rounds in batches"):
+        with pytest.raises(RuntimeError, match="has made rounds ahead"):
             ask()
     assert [first, *boosting] == list(other)
     assert boosting.n_done == 20

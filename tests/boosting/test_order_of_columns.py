@@ -109,9 +109,9 @@ def test_columns_in_another_order_give_the_same_model(kind, missing):
 
 def candidates(X: np.ndarray, groups: dict[int, Groups], order: np.ndarray) -> list[list[Any]]:
     """What each of 1000 smoothing rounds offers: features, renamed, and where they are cut."""
-    candidates = Candidates(Smoothing(1000), CutPlaces.of(X, groups))
+    drawn = Candidates(Smoothing(1000), CutPlaces.of(X, groups))
     return [
-        sorted((int(order[own.feature]), str(cut_of(own))) for own in candidates.at(number))
+        sorted((int(order[own.feature]), str(cut_of(own))) for own in drawn.at(number))
         for number in range(1000)
     ]
 

@@ -35,8 +35,8 @@ def table(seed: int = 0, n_samples: int = 200, n_features: int = 6) -> np.ndarra
 
 
 def candidates(X: np.ndarray, n_rounds: int, bag: int = 0, run: int = 0) -> list[list[Any]]:
-    candidates = Candidates(Smoothing(n_rounds, bag), CutPlaces.of(X), run)
-    return [list(candidates.at(number)) for number in range(n_rounds)]
+    own = Candidates(Smoothing(n_rounds, bag), CutPlaces.of(X), run)
+    return [list(own.at(number)) for number in range(n_rounds)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

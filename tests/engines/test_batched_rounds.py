@@ -1,4 +1,4 @@
-"""What a kernel makes ahead: thresholds, and the best of the cuts that a round is offered.
+"""What a batch of rounds holds: thresholds, and the best of the cuts that a round is offered.
 
 The reference's state makes the same steps, and tells the sums over the regions of every cut; what a
 cut is worth, and its votes, follow from these on the host. Whole fits, with sets of categories too,
@@ -40,7 +40,7 @@ compared = callable_from_python(category_sets._compared)
 class Pair(NamedTuple):
     """A run on a sorted table, which makes rounds in batches, and the same run of the reference."""
 
-    ahead: Any
+    maker: Any
     own: Any
     other: Any
     table: Any
@@ -112,7 +112,7 @@ def test_the_best_of_the_candidates_is_taken_with_its_votes(n_outputs, monotone)
     for _ in range(25):
         pair = Pair.of(random, n_outputs, monotone)
         candidates = [drawn_offer(pair, random) for _ in range(6)]
-        done = pair.ahead.make(6, as_arrays(candidates))
+        done = pair.maker.make(6, as_arrays(candidates))
         for number, offer in enumerate(candidates):
             best = pair.best_of(offer)
             if number == len(done.features):

@@ -81,11 +81,11 @@ class Watched:
         self.random = np.random.default_rng(seed)
         self.n_compared, self.n_estimated, self.looks_into_all = 0, 0, True
         self._bounds: list[tuple[Edges, np.ndarray, np.ndarray]] = []
-        self._units: list[tuple[Slices, np.ndarray]] = []
+        self._cells: list[tuple[Slices, np.ndarray]] = []
 
     def best_split(self, *about: Any) -> BestSplit:
         """In place of `BestSplit`."""
-        validation = self
+        watched = self
 
         class Watching(BestSplit):
             estimates = False
@@ -103,34 +103,34 @@ class Watched:
                 _, bounds = self._evaluator.evaluate(*about, edge=edge)
                 sums, error = edges.slices.sums.copy(), edges.slices.error.copy()
                 slices = edges.slices._replace(sums=sums, error=error)  # as they are now
-                validation._bounds.append((edges._replace(slices=slices), bounds, edge))
+                watched._bounds.append((edges._replace(slices=slices), bounds, edge))
                 self.estimates = True
                 super().search_estimates(edges, renewed, learn)
 
             def _evaluated(self, slices: Slices, ground: Outside) -> np.ndarray:
                 bounds = super()._evaluated(slices, ground)
                 if slices is self.edges.slices:
-                    validation._bounds.append((self.edges, bounds, bounds[:0]))
+                    watched._bounds.append((self.edges, bounds, bounds[:0]))
                 return bounds
 
             def _bounds(self, slices: Slices, ground: Outside) -> np.ndarray:
                 bounds = super()._bounds(slices, ground)
-                validation._units.append((slices, bounds))
+                watched._cells.append((slices, bounds))
                 return bounds
 
             def _may_win(self, bounds: np.ndarray) -> np.ndarray:
                 needed = super()._may_win(bounds)
-                others = validation.random.random(len(bounds)) < (0.05 if self.estimates else 1.0)
+                others = watched.random.random(len(bounds)) < (0.05 if self.estimates else 1.0)
                 return needed | (others & (bounds > self._evaluator.nothing))
 
             def _promising_slots(
                 self, slots: np.ndarray, bounds: np.ndarray, edges: Edges
             ) -> np.ndarray:
-                if validation.looks_into_all and len(slots):
-                    validation.looks_into_all = False
+                if watched.looks_into_all and len(slots):
+                    watched.looks_into_all = False
                     return np.flatnonzero(edges.layout.has_inner_split)
                 needed = super()._promising_slots(slots, bounds, edges)
-                others = slots[validation.random.random(len(slots)) < 0.1]
+                others = slots[watched.random.random(len(slots)) < 0.1]
                 return np.union1d(needed, others)
 
         return Watching(*about)
@@ -144,10 +144,10 @@ class Watched:
         for about in self._bounds:
             for feature in about[0].slices.feature.tolist():
                 self._compare(feature, in_order[feature], *about)
-        for slices, bounds in self._units:
-            self._compare_units(in_order, slices, bounds)
+        for slices, bounds in self._cells:
+            self._compare_cells(in_order, slices, bounds)
         self._bounds.clear()
-        self._units.clear()
+        self._cells.clear()
         return found
 
     def _planes(self) -> np.ndarray:
@@ -200,7 +200,7 @@ class Watched:
                     in_bin = as_in_bins(own[:, start:end], self.objective)
                     check_shares(in_bin, cuts, edges.slices.skew[:, slot], self.objective)
 
-    def _compare_units(
+    def _compare_cells(
         self, in_order: list[tuple[np.ndarray, ...]], slices: Slices, bounds: np.ndarray
     ) -> None:
         """Of parts and samples in a search by estimates: no cut inside or behind one is better."""
@@ -291,10 +291,10 @@ def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, is_constrain
         case, max_cuts = hard_case(seed, how)
         case = case.voting(kind, l2=float(seed))
         case = case.constrained(*directions) if is_constrained else case
-        validation = Watched(case, max_cuts, seed, where)
-        boosted(validation, n_rounds=16)
-        n_compared += validation.n_compared
-        n_estimated += validation.n_estimated
+        watched = Watched(case, max_cuts, seed, where)
+        boosted(watched, n_rounds=16)
+        n_compared += watched.n_compared
+        n_estimated += watched.n_estimated
     assert n_compared > 200
     stays_exact = kind == "discrete" or (kind == "squared" and how == "equal weights")
     if where == "cluster":
@@ -303,14 +303,14 @@ def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, is_constrain
         assert n_estimated > 3
 
 
-def boosted(validation: Watched, n_rounds: int) -> None:
+def boosted(watched: Watched, n_rounds: int) -> None:
     """Boost."""
-    run, votes = validation.run, validation.case.votes_of_run()
+    run, votes = watched.run, watched.case.votes_of_run()
     for number in range(n_rounds):
-        validation.best_cut()
+        watched.best_cut()
         if number % 2 == 0:
-            validation.best_cut()  # under the very integers that it has just looked at
-        taken = votes.found(validation.table, run)
+            watched.best_cut()  # under the very integers that it has just looked at
+        taken = votes.found(watched.table, run)
         if isinstance(taken, str) or votes.is_perfect(taken):
             break
         run.advance(votes.change(taken).step)
@@ -321,11 +321,11 @@ def test_estimates_hold_round_after_round_without_being_added_up_anew(kind):
     case, max_cuts = hard_case(0, "equal weights")
     weights = 10.0 ** np.random.default_rng(0).uniform(-3, 3, size=len(case.y))
     case = Case.of(case.X, case.y, weights, learning_rate=0.1)
-    validation = Watched(case.voting(kind, l2=1.0), max_cuts, 0)
+    watched = Watched(case.voting(kind, l2=1.0), max_cuts, 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coded, "is_worth_following", lambda *about: True)
-        boosted(validation, n_rounds=20)
-    assert validation.n_estimated > 20
+        boosted(watched, n_rounds=20)
+    assert watched.n_estimated > 20
 
 
 SEARCHES = {
@@ -424,7 +424,7 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
 @pytest.mark.parametrize("name", ["discrete", "real", "newton", "newton without l2"])
 @settings(max_examples=200)
 @given(seed=SEEDS)
-def test_no_cut_between_units_is_better_than_its_bound_if_sums_are_estimates(name, seed):
+def test_no_cut_between_cells_is_better_than_its_bound_if_sums_are_estimates(name, seed):
     """Units of a sample each. All sums of a plane are off in one direction, by as much as they may
     be, so their errors add up on both sides of a cut. Often both labels' first sums are off in
     opposite directions, and second sums are too large: then the true score is higher."""
@@ -475,7 +475,7 @@ def one_bin(n_samples: int) -> BinLayout:
     return BinLayout(np.asarray([0]), np.asarray([1]), offset, last, np.asarray([1, 0], np.uint8))
 
 
-def as_units(planes: np.ndarray, n_cells: int) -> Slices:
+def as_cells(planes: np.ndarray, n_cells: int) -> Slices:
     """One bin of samples as cells of several samples each."""
     ends = np.linspace(0, planes.shape[1], n_cells + 1).astype(int)
     sums = np.add.reduceat(planes, ends[:-1], axis=1)
@@ -500,7 +500,7 @@ class Shares:
         return np.stack([np.where(self.labels > 0, whole, 0), np.where(self.labels > 0, 0, whole)])
 
     def learn(self, n_cells: int) -> None:
-        self.skew.learn(np.asarray([0]), as_units(self.planes, n_cells))
+        self.skew.learn(np.asarray([0]), as_cells(self.planes, n_cells))
 
     def follow(self, in_first: np.ndarray, factors: np.ndarray, *, tells: bool = False) -> None:
         """Multiply by factors (2, 2), of two regions and of the labels -1 and +1.

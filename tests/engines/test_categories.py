@@ -43,9 +43,7 @@ def drawn_sums(random: np.random.Generator, objective: Objective, most: int = 8)
     shape = (objective.n_outputs, n + 1)
     second = random.integers(1, top + 1, size=shape)
     first = random.integers(-second, second + 1)
-    if (
-        objective.gain != "newton"
-    ):  # both are sums of the same integers, so their parity is the same
+    if objective.gain != "newton":  # sums of the same integers have the same parity
         first, second = 2 * first, 2 * second
     by_number = np.zeros((objective.n_outputs, 2, 301), dtype=np.int64)
     numbers = np.sort(random.choice(300, size=n, replace=False))

@@ -65,7 +65,7 @@ pytestmark = [
 ]
 
 
-def validation(library: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def watched(library: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run all kernels of a library that was built with the sanitizer."""
     suppressed = folder / "suppressed"
     suppressed.write_text(NOT_OURS + "\n")
@@ -85,7 +85,7 @@ def validation(library: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_thread_sanitizer_finds_nothing(tmp_path):
-    done = validation(cuda_on_cpu.build(*WATCHED), tmp_path)
+    done = watched(cuda_on_cpu.build(*WATCHED), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -100,7 +100,7 @@ def test_a_missing_barrier_is_found(file, function, number, tmp_path):
         return source.replace(body, without)
 
     assert any(changed(device.source(name)) != device.source(name) for name in device.KERNELS)
-    done = validation(cuda_on_cpu.build(*WATCHED, change=changed), tmp_path)
+    done = watched(cuda_on_cpu.build(*WATCHED, change=changed), tmp_path)
     assert done.returncode == 66
     assert "data race" in done.stderr
     assert re.search(rf"#\d+ .*\b{function}\b", done.stderr), done.stderr

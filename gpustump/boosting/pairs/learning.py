@@ -393,10 +393,8 @@ class _BagRun:
         samples = own.samples.changed(arrays.to_host)
         bins = learning.bins if own.X is None else arrays.to_host(bins_of(X, learning.axes))
         taken = bins if samples.rows is None else bins[:, samples.rows]
-        validation, link = (
-            self.target.validation(samples, 1),
-            self.target.votes.objective("stump").link,
-        )
+        validation = self.target.validation(samples, 1)
+        link = self.target.votes.objective("stump").link
         return _HeldOut(
             np.ascontiguousarray(taken),
             _scores(model, X, samples, self.target),

@@ -105,10 +105,8 @@ class Turns:
 
     def turn(self, number: int) -> Turn:
         """Make one step of each pair."""
-        steps, candidates = (
-            Turn.none(len(self.pairs), self.rule.n_outputs),
-            self.candidates.at(number),
-        )
+        steps = Turn.none(len(self.pairs), self.rule.n_outputs)
+        candidates = self.candidates.at(number)
         at = self.run.take_turns(steps, self.pairs, candidates, 0, self.rule.plain)
         while at < len(self.pairs):
             self._step(steps, candidates[at], at)

@@ -426,7 +426,7 @@ class Boosting(Iterator[Any]):
     def _check_in_step(self) -> None:
         if self._batching is not None and self._batching.has_more:
             raise RuntimeError(
-                "the engine has made rounds in batches of this boosting; take these rounds first"
+                "the engine has made rounds ahead of this boosting; take these rounds first"
             )
 
     def _asked_to_stop(self, record: Any) -> bool:

@@ -196,10 +196,8 @@ class ArrayShard:
         size = xp.astype(xp.abs(old.gradient), xp.float64)
         expected = [size * by]
         if old.hessian is not None:
-            more, hessian = (
-                picked_numbers(majority.slope, label),
-                xp.astype(old.hessian, xp.float64),
-            )
+            more = picked_numbers(majority.slope, label)
+            hessian = xp.astype(old.hessian, xp.float64)
             spread = hessian - hessian * hessian / size
             expected[0] = expected[0] + hessian * more
             expected.append(hessian + (hessian - 2.0 * spread) * more)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpustump.engines.category_columns import CategoryColumns, added_up
+from gpustump.engines.category_columns import CategoryColumns, joined_sums
 from gpustump.engines.cluster.questions import Coded, planes_of
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.cpu.table.bin_layout import BinLayout
@@ -93,7 +93,7 @@ class CommonBins:
         n_missing = size[is_missing]
         n_samples = int(size[first[0] : first[0] + n_slots[0]].sum())
         layout = _layout(feature, size[kept], (low < high)[kept] & ~is_missing[kept])
-        counts = added_up([own.categories for own in coded])
+        counts = joined_sums([own.categories for own in coded])
         columns = CategoryColumns.counted(categorical, counts) if categorical else None
         return cls(layout, low[kept], high[kept], kept, number[kept], n_samples, n_missing, columns)
 

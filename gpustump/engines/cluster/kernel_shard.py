@@ -84,10 +84,8 @@ class KernelShard:
         """Begin a run."""
         labels = self.samples.labels(run.objective, run.positive)
         units = scaled(self.samples.weights, run.exponent)
-        self._rows, self._objective = (
-            _Rows(self._table, labels, units, run.objective),
-            run.objective,
-        )
+        self._objective = run.objective
+        self._rows = _Rows(self._table, labels, units, run.objective)
         return self._tally(self._rows.bin_sums())
 
     def advance(self, step: Step, majority: Majority | None = None) -> Tally:

@@ -85,7 +85,7 @@ class KnownBins:
         return np.empty(n, dtype=positions_of(table.n_samples)), keys
 
     def _look_up(self, feature: np.ndarray, bins: np.ndarray, members: Members) -> None:
-        """Write the samples of some bins, and their keys, into `rows_by_code`."""
+        """Write the samples of some bins, and their keys, into `members`."""
         list_samples(self._table, feature, bins, members.begin, members.samples)
         _look_up(*self._table.source.bits, feature, members)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.category_columns import CategoryColumns, added_up
+from gpustump.engines.category_columns import CategoryColumns, joined_sums
 from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.questions import Changes, Majority, Run, Tally, unfolded
 from gpustump.engines.cluster.sums_source import ClusterSums
@@ -151,7 +151,7 @@ class ClusterState:
         numbers = np.sum([own.numbers for own in tallies], axis=0)
         self._codes_of_shard = self._table.n_samples * self._table.n_features // len(tallies)
         self._bins.take([own.bins for own in tallies], self._run.objective)
-        self._by_category = added_up([own.categories for own in tallies])
+        self._by_category = joined_sums([own.categories for own in tallies])
         self._by_output, self._error = numbers[:-1].reshape(-1, 2), int(numbers[-1])
 
     def _n_present(self, feature: int) -> int:

@@ -1,13 +1,13 @@
 // The sums over the categories, gathered for the host.
 //
-// The code of a categorical feature's value is the number of its category, so `add` in `update_pass.cu`
-// adds up the categories like bins. The host finds the best sets from these sums.
+// The code of a categorical feature's value is the number of its category, so `add` in
+// `update_pass.cu` adds up the categories like bins. The host finds the best sets from these sums.
 
 #include "common.cuh"
 
 // Write the sums of both integers over some codes, (n_outputs, 2, n_places).
 //
-// places      (n_places) where the sums of a feature and code are, counted from a layer's first sum
+// places        (n_places) where the sums of a feature and code are, counted from a layer's first sum
 // has_hessians  whether an output has a layer of its own for its Hessians
 KERNEL gather_categories(const Layers layers, const int64* places, int64 n_places,
                          int64 has_hessians, int64* found) {

@@ -128,7 +128,7 @@ def _slot_bytes(objective: Objective) -> int:
         return fixed + layout.PROFILE.itemsize + layout.SLOPES.itemsize
     if objective.has_signs:
         return fixed + layout.PROFILE.itemsize
-    return fixed + objective.n_outputs * (layout.TRIPLE.itemsize + layout.AHEAD.itemsize)
+    return fixed + objective.n_outputs * (layout.TRIPLE.itemsize + layout.SKEW.itemsize)
 
 
 def _piece_bytes(objective: Objective) -> int:
@@ -136,7 +136,7 @@ def _piece_bytes(objective: Objective) -> int:
     if objective.has_signs:
         found = layout.SLOPES if objective.learner == "interval" else layout.EXTREMES
         return layout.PIECE_OF_BIN.itemsize + found.itemsize
-    of_output = 2 * layout.TRIPLE.itemsize + layout.AHEAD.itemsize
+    of_output = 2 * layout.TRIPLE.itemsize + layout.SKEW.itemsize
     return layout.PIECE_OF_BIN.itemsize + layout.BEST.itemsize + 8 + objective.n_outputs * of_output
 
 

@@ -62,7 +62,7 @@ struct Range {
   }
 };
 
-constexpr Range NO_CANDIDATES = {TOP, -TOP};
+constexpr Range NO_CUTS = {TOP, -TOP};
 
 // Whether pieces of a feature's bins were joined in this round, and whether the feature was paired
 // since.
@@ -109,7 +109,7 @@ __device__ BestEdge best_of_feature(const PreparedTable& table, int64 j, const S
 
 // Where score_left may be at the cuts inside a bin.
 __device__ inline Range inside(const Profile& p, const Bin& bin) {
-  if (!bin.has_cuts) return NO_CANDIDATES;
+  if (!bin.has_cuts) return NO_CUTS;
   Swing swing = swing_of(p);
   return {p.left - swing.down, p.left + swing.up};
 }

@@ -125,7 +125,7 @@ MOTION = _record("votes", "factors")
 
 # Of `splits.cu`.
 TRIPLE = _record("positive", "negative", "hessian")
-AHEAD = _record(("positive", np.float64), ("negative", np.float64))
+SKEW = _record(("positive", np.float64), ("negative", np.float64))
 MOVEMENT = _record("most", "of_majority", "is_one_way", "low", "high")
 SPLITS = _record(
     ("samples", LOSS_SAMPLES), "left", "noted", ("movement", MOVEMENT), "piece_sums",
@@ -145,7 +145,7 @@ RECORDS = {
     "Piece": PIECE_OF_BIN, "Neighbours": NEIGHBOURS, "Result": RESULT, "SourceTable": SOURCE_TABLE,
     "PreparedTable": PREPARED_TABLE, "Sizes": SIZES, "Round": ROUND, "Profile": PROFILE,
     "Extremes": EXTREMES, "Slopes": SLOPES, "Range": RANGE, "Pairs": PAIRS,
-    "Triple": TRIPLE, "Skew": AHEAD, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
+    "Triple": TRIPLE, "Skew": SKEW, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
     "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES,
     "Motion": MOTION, "StepTables<int>": STEP_TABLES, "Rows": ROWS,
 }  # fmt: skip

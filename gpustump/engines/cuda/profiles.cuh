@@ -62,9 +62,9 @@ __device__ inline const int64* read_weights(const int64* own, int64 n_bins, Prof
 
 // Update a bin's profile.
 //
-// left      score_left at its left edge
-// rescale_exponent  all integers were divided by 2**rescale_exponent and rounded up since the last round; if it is
-//           negative, what earlier scans found is void
+// left              score_left at its left edge
+// rescale_exponent  all integers were divided by two to this power and rounded up since the last
+//                   round; if it is negative, what earlier scans found is void
 __device__ inline void update(Profile& p, int64 left, int64 rescale_exponent) {
   p.left = left;
   if (rescale_exponent < 0) {

@@ -42,7 +42,7 @@ class Cuts(NamedTuple):
     counts: np.ndarray | None = None
 
 
-NO_CANDIDATES = Cuts(np.zeros(1, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+NO_CUTS = Cuts(np.zeros(1, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
 """For a feature without values, and for a categorical one."""
 
 
@@ -67,7 +67,7 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
     n_present = int(xp.sum(xp.astype(keys != missing, xp.int64)))
     present = keys[:n_present]
     if n_present == 0:
-        return NO_CANDIDATES
+        return NO_CUTS
     is_last = present[1:] != present[:-1]
     n_values = 1 + int(xp.sum(xp.astype(is_last, xp.int64)))
     if n_values <= MOST_BINS:

@@ -2,7 +2,7 @@
 //
 // The search is that of `search.cu`, with other scores: those of `engines/worth.py`, operation by
 // operation. They are convex in the sums left of a cut. So inside a bin they are bounded by their
-// values at the corners of the region in which the sums can lie. `cpu/cell_scores.py` explains that
+// values at the corners of the region in which the sums can lie. `cpu/split/cell_scores.py` explains that
 // region and its corners, and `cpu/split/skew.py` what is noted of a bin when it has been searched.
 // Bounds computed in floating point are widened by far more than their error.
 //
@@ -261,7 +261,8 @@ struct NewtonVotes {
     return (of(left, l2) + of(right, l2)) + of(missing, l2);
   }
   static __device__ double at(const Triple& present, int64 gradient, int64 hessian, double l2) {
-    return gain(gradient, hessian, l2) + gain(present.gradient() - gradient, present.hessian - hessian, l2);
+    return gain(gradient, hessian, l2) +
+           gain(present.gradient() - gradient, present.hessian - hessian, l2);
   }
   static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
                                double l2) {

@@ -46,7 +46,7 @@ from gpustump.engines.cuda.layout import (
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.sorting import (
     MARK,
-    NO_CANDIDATES,
+    NO_CUTS,
     Cuts,
     cuts_of,
     sorted_feature,
@@ -394,7 +394,7 @@ def _coded(
             numbers = category_numbers(column)
             write_numbers(numbers, group, feature - group.first, written)
             counts = arrays.to_host(source.device.xp.bincount(numbers, minlength=N_CODES))
-            found.append(NO_CANDIDATES._replace(counts=counts.astype(np.int64)))
+            found.append(NO_CUTS._replace(counts=counts.astype(np.int64)))
             continue
         order, keys = sorted_feature(column)
         cuts = cuts_of(keys, arrays.dtype_name(column))

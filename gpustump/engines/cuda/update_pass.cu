@@ -33,7 +33,7 @@ struct Effect {
   double vote;
   double grown, kept;  // the factors of the weights of wrong and of right samples
   int64 anew;          // whether the histograms get the whole new integers instead of the changes
-  int64 rescale_exponent;      // for the search: see `weigh`
+  int64 rescale_exponent;  // for the search: see `weigh`
 };
 
 // Compute the next weight, score and change of some samples.

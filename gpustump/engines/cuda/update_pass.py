@@ -1,6 +1,6 @@
 """A round's pass over the samples for classic stumps, by `update_pass.cu`: scores and weights.
 
-A `UpdatePass` holds the vectors with one element for each sample, and queues the kernels that
+An `UpdatePass` holds the vectors with one element for each sample, and queues the kernels that
 update them in a round. Nothing here waits for the device.
 """
 
@@ -23,7 +23,7 @@ from gpustump.learners.hypothesis import signs
 from gpustump.learners.kinds import AnyStump
 
 _MOST_RESCALE = 63
-"""More rescale_exponent leave nothing of an integer, and a shift by 64 bits is not defined."""
+"""A larger exponent leaves nothing of an integer, and a shift by 64 bits is not defined."""
 
 
 class Discrete(NamedTuple):

@@ -46,9 +46,9 @@ class Integers:
 
 def hessian_of(own: Sums) -> Array:
     """The Hessians of an output, (n_samples,)."""
-    return (
-        arrays.namespace_of(own.gradient).abs(own.gradient) if own.hessian is None else own.hessian
-    )
+    if own.hessian is not None:
+        return own.hessian
+    return arrays.namespace_of(own.gradient).abs(own.gradient)
 
 
 class Loss(Protocol):

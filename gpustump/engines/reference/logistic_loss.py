@@ -1,8 +1,8 @@
 """The logistic loss of two classes: odds, and the integers of Newton votes.
 
 The odds of the wrong label are u = exp(-2 y F), so the model gives that label the probability
-w = u / (1 + u). The gradient is weight * w with the sign of the label, the Hessian
-weight * w * (1 - w). They are minus half of the gradient, and a quarter of the Hessian, of
+w = u / (1 + u). `gradient` is weight * w with the sign of the label, and `hessian`
+is weight * w * (1 - w). They are minus half of the gradient, and a quarter of the Hessian, of
 weight * ln(1 + exp(-2 y F)) [Friedman, Hastie and Tibshirani 2000, section 4.3]. Each step
 multiplies the odds by a factor from the host, so no exponential is computed on a device.
 """

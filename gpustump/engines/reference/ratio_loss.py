@@ -6,7 +6,7 @@ multiplied by a factor from the host in each step:
     Poisson    stays: weight * target        moves: weight * exp(F)
     gamma      stays: weight                 moves: weight * target / exp(F)
 
-The gradient is the gradient, negated: what is observed less what is expected, so the amount
+`gradient` is the gradient, negated: what is observed less what is expected, so the amount
 that stays less the one that moves, and for gamma the other way round. The loss's own Hessian is the
 amount that moves. Once a step has balanced a region's amounts, it is the one that stays. The
 Hessian is the sum of the amounts, twice the mean of these Hessians. So a Newton step, twice the

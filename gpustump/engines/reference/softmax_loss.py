@@ -1,8 +1,8 @@
 """The softmax loss of several classes: probabilities, and the integers of Newton votes.
 
 The model gives class l the probability p_l = exp(2 F_l) / sum over m of exp(2 F_m). Let w_l be the
-probability given to the wrong side: 1 - p_l for the sample's class, p_l for the others. The
-gradient is weight * w_l, positive for the sample's class and negative for others; the Hessian is
+probability given to the wrong side: 1 - p_l for the sample's class, p_l for the others. So
+`gradient` is weight * w_l, positive for the sample's class and negative for others; `hessian` is
 weight * p_l * (1 - p_l). They are minus half of the gradient, and a quarter of the Hessian's
 diagonal [Friedman, Hastie and Tibshirani 2000, section 5].
 

@@ -1,8 +1,8 @@
 """The squared loss of a quantity: residuals, and the integers of Newton votes.
 
 A sample's residual is r = t - F, where the target t and the score F are whole multiples of
-`VOTE_UNIT`; so a step, which subtracts a vote, is exact. The gradient is weight * r, rounded,
-and the Hessian is the weight. They are minus the gradient, and the Hessian, of
+`VOTE_UNIT`; so a step, which subtracts a vote, is exact. `gradient` is weight * r, rounded,
+and `hessian` is the weight. They are minus the gradient, and the Hessian, of
 weight * r**2 / 2 [Buehlmann and Yu 2003: L2Boost]. If all weights are one power of two, large
 enough, the gradients are exact, too.
 """

@@ -150,8 +150,8 @@ def _shift(step: Step, majority: int, counts: np.ndarray, sums: np.ndarray) -> i
     free = (2.0 ** (62 - HESSIAN_BITS), 2.0 ** (HESSIAN_BITS - 2))
     if 4 * n_minority > min(free):
         return None
-    gradient, hessian = (math.ceil(math.log2(most / (room - 2.0 * n_minority))) for room in free)
-    return max(0, gradient, hessian - ROUGHER)
+    first, second = (math.ceil(math.log2(most / (room - 2.0 * n_minority))) for room in free)
+    return max(0, first, second - ROUGHER)
 
 
 def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> np.ndarray:

@@ -373,19 +373,16 @@ def list_terms(gradient, hessian, listed, chunk):  # type: ignore[no-untyped-def
 def add_terms(columns, terms, histograms, low, high):  # type: ignore[no-untyped-def]
     """Add up the terms of the samples from `low` to `high`, whole chunks, for every output."""
     has_hessians = len(terms.hessian) > 0
-    sample, amount = (
-        np.empty(CHUNK, np.uint16),
-        np.empty((CHUNK, 2 if has_hessians else 1), np.int64),
-    )
+    sample = np.empty(CHUNK, np.uint16)
+    amount = np.empty((CHUNK, 2 if has_hessians else 1), np.int64)
     listed = Listed(sample, amount, np.zeros(1, np.int64), np.zeros(1, np.int64))
     n_columns = len(columns.wide) + len(columns.narrow)
     for start in range(low, high, CHUNK):
         end = min(start + CHUNK, high)
         for k in range(len(terms.gradient)):
             gradient = terms.gradient[k, start:end]
-            list_terms(
-                gradient, terms.hessian[k, start:end] if has_hessians else gradient, listed, 0
-            )
+            hessian = terms.hessian[k, start:end] if has_hessians else gradient
+            list_terms(gradient, hessian, listed, 0)
             add_chunk(columns, histograms, 2 * k, 0, n_columns, start, listed, 0)
 
 

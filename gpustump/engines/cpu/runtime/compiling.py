@@ -31,7 +31,6 @@ the process ends with a segmentation fault. Kernels may return groups to each ot
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import importlib
 import os
@@ -47,6 +46,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from gpustump.data.collector import collector_paused
 from gpustump.engines.announcements import announce_anywhere
 from gpustump.engines.cpu.runtime.host_memory import COMPILING_BYTES, has_room
 from gpustump.engines.cpu.runtime.kernel_folder import STAGES, kernel_folder
@@ -143,7 +143,7 @@ def _compiled(
 def _compile(dispatcher: Any, signatures: Sequence[Any]) -> None:
     dispatcher.disable_compile(False)
     for signature in signatures:
-        with _no_garbage_collection():
+        with collector_paused():  # Numba makes millions of objects
             dispatcher.compile(signature)
         _notice(dispatcher)
     dispatcher.disable_compile()
@@ -161,18 +161,6 @@ def _compile_when_called(dispatcher: Any, signatures: Sequence[Any]) -> None:
 
     dispatcher.get_call_template = get_call_template
     dispatcher._can_compile = False
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Numba makes millions of objects; looking for cycles in them takes a tenth of its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class KernelCache(NullCache):
