@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +60,7 @@ SUMMARIES = {
     "export": "write a model as ONNX, C or SQL",
     "devices": "list devices, libraries and engines, and why some cannot be used",
     "kernels": "show the compiled CPU kernels, or compile them ahead",
-    "help": "rules of tables, text files and columns, and the boosting methods",
+    "help": "explain tables, text, columns or boosting",
 }
 
 TEXTS = {
@@ -141,21 +142,32 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     for text in argv:
         if "\0" in text:  # only callers in Python can; no system takes it in a name
             parser.error(f"an argument holds a zero byte: {quoted(text)}")
+    if argv[0] == "help" and (len(argv) == 1 or argv[1] in commands):
+        argv = [*argv[1:], "--help"]
     if argv[0] not in commands and not argv[0].startswith("-"):
         known = ", ".join(commands)
         hint = suggestion(argv[0], [*commands])
         parser.error(
             f"unknown command {quoted(argv[0])}; the commands are {known}{hint and '.' + hint}"
         )
+    own = commands.get(argv[0], parser)
+    for text in itertools.takewhile(lambda text: text != "--", argv):
+        name = text.partition("=")[0]
+        is_option = name.startswith("--") and " " not in name
+        if is_option and name not in own._option_string_actions:
+            _refuse_unknown(text, own)  # before argparse says that others are lacking
     arguments, unknown = parser.parse_known_args(argv)
     command: argparse.ArgumentParser = commands[arguments.command]
     if unknown:
-        options = [text for action in command._actions for text in action.option_strings]
-        name = unknown[0].partition("=")[0]
-        hint = suggestion(name, options) if name.startswith("-") else ""
-        command.error(f"unexpected argument {quoted(unknown[0])}{hint and '.' + hint}")
+        _refuse_unknown(unknown[0], command)
     _refuse_two_dashes(arguments, command)
     return arguments
+
+
+def _refuse_unknown(text: str, command: argparse.ArgumentParser) -> NoReturn:
+    name = text.partition("=")[0]
+    hint = suggestion(name, [*command._option_string_actions]) if name.startswith("-") else ""
+    command.error(f"unexpected argument {quoted(text)}{hint and '.' + hint}")
 
 
 def _refuse_two_dashes(arguments: argparse.Namespace, command: argparse.ArgumentParser) -> None:

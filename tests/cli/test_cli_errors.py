@@ -148,7 +148,7 @@ COMMAND_REFUSALS = {
     "trian": "unknown command 'trian'; the commands are train, predict, explain, inspect, audit, "
     "export, devices, kernels, help. Did you mean 'train'?",
     "table.npy": "unknown command 'table.npy'; the commands are train",
-    "--nope": "the following arguments are required: COMMAND (see gpustump --help)",
+    "--nope": "unexpected argument '--nope' (see gpustump --help)",
     "train a.npy b.npy": "unexpected argument 'b.npy'",
     "train table.npy": "--target COLUMN is needed: which column is to be predicted? Columns count",
     "train table.npz": "--target COLUMN is needed: which column is to be predicted? table.npz has",
@@ -156,6 +156,7 @@ COMMAND_REFUSALS = {
     "train table.npz --target y --weight negative": "not negative",
     "train table.npz --target y --drop 0,1,2": "no column is left",
     "train table.npz --target y -o table.npz": "would replace the file",
+    "predict --expose e": "unexpected argument '--expose'. Did you mean '--exposure'?",
     "predict": "required: MODEL, DATA (see gpustump predict --help)",
     "predict absent.json table.npy -o o.csv": "absent.json: No such file",
     "predict table.npy table.npy -o o.csv": "is not a gpustump model",
@@ -225,7 +226,8 @@ def test_the_help_of_a_command_and_of_a_topic_fits_a_screen(command, monkeypatch
         assert "{" not in text
         assert max(map(len, text.splitlines())) <= 80
     assert command.succeeds("--version").out == f"gpustump {gpustump.__version__}\n"
-    assert "COMMAND" in command.succeeds().out
+    assert "COMMAND" in command.succeeds().out == command.succeeds("help").out
+    assert command.succeeds("help", "predict").out == command.succeeds("predict", "--help").out
 
 
 def test_a_reader_that_leaves_is_no_error(command):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,19 @@ def test_a_sparse_file_gives_the_model_the_predictions_and_the_explanations_of_c
         command.succeeds("audit", model, "rows.csv", "--target", "target")
         command.succeeds("audit", model, "rows.svm")
         command.succeeds("inspect", model, "--data", "rows.svm", "--page", "page.html", "--force")
+
+
+def test_standard_input_may_be_a_sparse_table(command, models, monkeypatch):
+    content = b"# 7 x 7\r\n1\r\n" + Path("rows.svm").read_bytes()
+    Path("more.svm").write_bytes(content)
+    wanted = [written(command, what, "svm.json", "more.svm") for what in ("predict", "explain")]
+    for what, result in zip(("predict", "explain"), wanted, strict=True):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert written(command, what, "svm.json", "-") == result
+    for data, model in ("more.svm", "one.json"), ("-", "other.json"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        command.succeeds("train", data, "--feature-names", "names.txt", *TRAIN, "-o", model)
+    assert Path("one.json").read_bytes() == Path("other.json").read_bytes()
 
 
 def test_packed_files_are_read_and_a_damaged_one_is_named(command, models):

@@ -27,8 +27,8 @@ from gpustump.cli.columns.targets import (
 )
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.method import asks_for_quantity
-from gpustump.cli.read.files import read_table
-from gpustump.cli.read.svmlight import TARGET, is_svmlight, read_names
+from gpustump.cli.read.files import read_table, shown_name
+from gpustump.cli.read.svmlight import TARGET, read_names
 from gpustump.cli.read.table import (
     NUMBER,
     TEXT,
@@ -36,6 +36,7 @@ from gpustump.cli.read.table import (
     Request,
     UnreadColumn,
     Wanted,
+    everything,
     table_of,
 )
 from gpustump.cli.wording import one_line
@@ -280,16 +281,8 @@ def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
                     "the breast-cancer data is used, whose target is known.)"
                 )
         return breast_cancer()
-    if is_svmlight(arguments.data):
-        _refuse_for_sparse(arguments)
-        names = arguments.feature_names and read_names(arguments.feature_names)
-        return read_table(arguments.data, Request(feature_names=names)), TARGET
-    if arguments.feature_names is not None:
-        raise InputError(
-            "--feature-names is for files in svmlight's format, .svm; other tables hold the names "
-            "of their columns themselves."
-        )
-    return _file_of(arguments), arguments.target
+    table = _file_of(arguments)
+    return table, arguments.target if table.first_index is None else TARGET
 
 
 _NOT_FOR_SPARSE = "target weight exposure init_score drop categorical numeric missing decimal"
@@ -301,9 +294,9 @@ def _refuse_for_sparse(arguments: argparse.Namespace) -> None:
     for name in _NOT_FOR_SPARSE.split():
         if getattr(arguments, name):
             raise InputError(
-                f"--{name.replace('_', '-')} is not for {arguments.data}: in svmlight's format the "
-                "target stands first in each line, and all else are features, as numbers. Leave "
-                "it out."
+                f"--{name.replace('_', '-')} is not for {shown_name(arguments.data)}: in "
+                "svmlight's format the target stands first in each line, and all else are "
+                "features, as numbers. Leave it out."
             )
 
 
@@ -311,6 +304,14 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
     """What the file holds, where the user's words for missing values are missing."""
 
     def choose(header: InputTable) -> Wanted:
+        if header.first_index is not None:
+            _refuse_for_sparse(arguments)
+            return everything(header)
+        if arguments.feature_names is not None:
+            raise InputError(
+                "--feature-names is for files in svmlight's format, .svm; other tables hold the "
+                "names of their columns themselves."
+            )
         if arguments.target is None:
             raise InputError(_question_about_target(header))
         choice = choice_of(header, arguments.target, arguments)
@@ -320,7 +321,10 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
         return Wanted(choice.dropped - choice.others, kinds, orders if arguments.date_order else {})
 
     words = _missing_words(arguments)
-    request = Request(choose, arguments.encoding, None, arguments.decimal, words)
+    names = arguments.feature_names and read_names(arguments.feature_names)
+    request = Request(
+        choose, arguments.encoding, None, arguments.decimal, words, feature_names=names
+    )
     return words_removed(read_table(arguments.data, request), words)
 
 

@@ -76,7 +76,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
 def _explain_table(arguments: argparse.Namespace) -> None:
     output = result_file(arguments)
     loaded = load_model(arguments.model)
-    terms = terms_that_vote(loaded.model) if is_svmlight(arguments.data) else None
+    is_sparse = is_svmlight(arguments.data) or loaded.encoding.first_index is not None
+    terms = terms_that_vote(loaded.model) if is_sparse else None
     layout = _layout(loaded, terms)
     output.check_replaced(result_of(layout, output.path), force=arguments.force)
     before = FileState.of(arguments.data)

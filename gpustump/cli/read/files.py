@@ -24,8 +24,8 @@ from typing import BinaryIO, NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
 from gpustump.cli.read.svmlight import ENDINGS as SPARSE
+from gpustump.cli.read.svmlight import IN_SVMLIGHT, is_svmlight, read_svmlight
 from gpustump.cli.read.svmlight import OPENERS as SPARSE_PACKED
-from gpustump.cli.read.svmlight import is_svmlight, read_svmlight
 from gpustump.cli.read.table import COMPRESSIONS, InputTable, Request, without_compression
 from gpustump.model.model_file import ModelFileError
 
@@ -268,6 +268,8 @@ def _ending_of_table(name: str, head: bytes) -> str:
             return ending
     if b"\0" in head and not head.startswith(_BYTE_ORDER_MARKS):
         raise InputError(f"{name} is not a table: neither text nor Parquet, Feather, .npy or .npz.")
+    if IN_SVMLIGHT.match(head):
+        return SPARSE[0]
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return ".jsonl" if text.startswith(b"{") else ".csv"
 

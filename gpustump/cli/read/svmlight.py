@@ -10,6 +10,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -37,6 +38,9 @@ OPENERS: Mapping[str, Callable[[str], IO[bytes]]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+
+IN_SVMLIGHT = re.compile(rb"(#.*\n|[-+.\de]+\s*\n)*[-+.\de]+([ \t]+\w+:[-+.\w]+)+\s")
+"""How text of this format begins: comments and rows without features, then a row with some."""
 
 TARGET = "target"
 """What the target is called, as the file has no name for it."""
