@@ -90,7 +90,7 @@ from gpustump.estimators.held_out import (
     naming,
 )
 from gpustump.estimators.regressors import StumpBoostingRegressor
-from gpustump.estimators.targets import Quantity, TargetDomain
+from gpustump.estimators.targets import Offset, Quantity, TargetDomain
 from gpustump.model.bags import averaged
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -147,9 +147,13 @@ def fit(
     y: Any,
     sample_weight: Any = None,
     *,
+    init_score: Any = None,
+    exposure: Any = None,
     X_val: Any = None,
     y_val: Any = None,
     sample_weight_val: Any = None,
+    init_score_val: Any = None,
+    exposure_val: Any = None,
     client: Any = None,
 ) -> _Estimator:
     """Fit an estimator to a table that is spread over the workers of a cluster.
@@ -182,12 +186,12 @@ def fit(
         refused.
     y : dask array, series or frame of one column (n_samples,)
         Partitioned as X. Classes, of which a partition may lack some, or a quantity. Targets and
-        weights of a quantity, 16 bytes a sample, are sent to the process that calls `fit`. For
-        counts with an exposure pass counts / exposure, and weights times exposure: the model is
-        that of `fit(X, counts, weights, exposure=exposure)`.
+        weights of a quantity, 16 bytes a sample, are sent to the process that calls `fit`.
     sample_weight : dask array, series or frame of one column (n_samples,), optional
         Finite, not negative, not all zero.
-    X_val, y_val, sample_weight_val : dask collections, optional
+    init_score, exposure : dask array, series or frame of one column (n_samples,), optional
+        Of quantities, as in `StumpBoostingRegressor.fit`; of classes only if X is sparse.
+    X_val, y_val, sample_weight_val, init_score_val, exposure_val : dask collections, optional
         Rows to watch, as in `AdaBoostClassifier.fit`, with partitions of their own.
     client : distributed.Client, optional
         By default the current one.
@@ -226,14 +230,16 @@ def fit(
     True
     """
     check_estimator(estimator)
+    offset, other = Offset(init_score, exposure), Offset(init_score_val, exposure_val, "_val")
+    watched = Validation.of(X_val, y_val, sample_weight_val, other)
+    given = Data(X, y, sample_weight, estimator.device, offset=offset)
+    if not isinstance(estimator, StumpBoostingRegressor):
+        _refuse_for_classes([*offset.given, *other.given], is_sparse=holds_sparse(X))
     if holds_sparse(X):
-        watched = Validation.of(X_val, y_val, sample_weight_val)
-        fit_on_one_worker(estimator, (X, y, sample_weight), watched, _running(client))
+        fit_on_one_worker(estimator, given, watched, _running(client))
         estimator.cluster_ = Use(1, 0, 0, 0, 0.0, 0)
         return estimator
-    own = _Fit(
-        estimator, Data(X, y, sample_weight, estimator.device), X_val, y_val, sample_weight_val
-    )
+    own = _Fit(estimator, given, watched)
     client = _running(client)
     messages = Messages(client, f"gpustump-{uuid.uuid4().hex[:12]}")
     shards = DaskShards(messages, own.collection, own.settings.resources.max_memory)
@@ -258,14 +264,12 @@ class _Fit:
     estimator : BoostedEstimator
     given : Data
         As `fit` was called with.
-    validation : object
-        X_val, y_val and sample_weight_val.
+    watched : Validation or None
     """
 
-    def __init__(self, estimator: Any, given: Data, *validation: Any) -> None:
+    def __init__(self, estimator: Any, given: Data, watched: Validation | None) -> None:
         self.estimator, self.given = estimator, given
         self.is_quantity = isinstance(estimator, StumpBoostingRegressor)
-        watched = Validation.of(*validation)
         settings, asked, self.earlier = estimator._asked_for(watched)
         self.checkpoint: FitCheckpoint | None = estimator._checkpoint()
         if self.checkpoint is not None:
@@ -281,10 +285,11 @@ class _Fit:
         self.class_weight = check_class_weight(getattr(estimator, "class_weight", None))
         self.learner = copy.copy(estimator)  # it learns the table's columns
         is_new = self.earlier is None
-        collection = _collected(self.learner, given.X, given.y, given.sample_weight, reset=is_new)
+        rows = (given.X, given.y, given.sample_weight, given.offset)
+        collection = _collected(self.learner, *rows, reset=is_new)
         if watched is not None:
             with naming("X_val and y_val"):
-                other = _collected(self.learner, *watched[:3], reset=False)
+                other = _collected(self.learner, *watched[:3], watched.offset, reset=False)
             collection = collection.watching(other)
         self.collection = collection
         self.settings: Settings = self.learner._constrained(settings, self.earlier)
@@ -572,7 +577,21 @@ class _Fit:
         )
 
 
-def _collected(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Collection:
+def _refuse_for_classes(names: Sequence[str], *, is_sparse: bool) -> None:
+    """Refuse what is known of samples beforehand where classes cannot have it."""
+    for name in names:
+        if name.startswith("exposure"):
+            raise ValueError(f"{name} is for counts, and this model predicts classes.")
+        if not is_sparse:
+            raise ValueError(
+                f"{name} of classes is for one machine, or for a sparse table. Leave it out, or "
+                "gather the table and fit there."
+            )
+
+
+def _collected(
+    learner: Any, X: Any, y: Any, sample_weight: Any, offset: Offset, *, reset: bool
+) -> Collection:
     """The partitions; number and names of their features are learnt (`reset`) or compared."""
     is_text = may_be_text(learner)
     if not reset:
@@ -580,7 +599,7 @@ def _collected(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool)
         learner._table(example_of(with_whole_rows(X), may_be_text=is_text))
         if is_frame(X) and "feature_names_in_" in vars(learner):
             X = X[list(learner.feature_names_in_)]
-    found = Collection.of(X, y, sample_weight, may_be_text=is_text)
+    found = Collection.of(X, y, sample_weight, offset, may_be_text=is_text)
     learner._table(found.example, reset=reset)
     is_quantity = isinstance(learner, StumpBoostingRegressor)
     categorical: Asked | None = None

@@ -23,6 +23,7 @@ from gpustump.data.readable import caller_level
 from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.data.weights import check_weights
 from gpustump.estimators.held_out import Earlier, refuse_absent_classes
+from gpustump.estimators.targets import NO_OFFSET, Offset, Quantity
 
 
 class Reading(NamedTuple):
@@ -124,7 +125,7 @@ class Rows:
 
     @classmethod
     def of(
-        cls, X: Any, y: Any, sample_weight: Any, reading: Reading
+        cls, X: Any, y: Any, sample_weight: Any, offset: Offset, reading: Reading
     ) -> tuple[Rows | None, tuple[ToldColumn, ...]]:
         """Check a partition; None if it has no rows. Also what to report of a frame's columns.
 
@@ -139,8 +140,7 @@ class Rows:
                 "it is made, with meta=scipy.sparse.csr_matrix((0, 0)); or, if only rows to watch "
                 "are sparse, make these dense."
             )
-        n_rows = n_rows_of(X, y, sample_weight)
-        if not n_rows:
+        if not n_rows_of(X, y, sample_weight, offset):
             return None, ()
         columns: tuple[ToldColumn, ...] = ()
         categories: dict[int, np.ndarray] = {}
@@ -148,13 +148,17 @@ class Rows:
         if table is not None and reading.categorical:
             X, columns, categories = numbered(table, reading.categorical)
         values = arrays.to_host(check_table(X))
-        own = targets_of(values, y, sample_weight, reading.loss)
+        own = targets_of(values, y, sample_weight, reading.loss, offset)
         kinds = tuple(column.kind for column in columns)
         return cls(values, *own, reading.loss is not None, kinds, categories), columns
 
 
 def targets_of(
-    like: np.ndarray, y: Any, sample_weight: Any, loss: QuantityLossName | None
+    like: np.ndarray,
+    y: Any,
+    sample_weight: Any,
+    loss: QuantityLossName | None,
+    offset: Offset = NO_OFFSET,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
     """The labels or targets, weights and rows of a partition's samples, and the labels of all rows.
 
@@ -167,6 +171,8 @@ def targets_of(
         As they were given.
     loss : str or None
         See `Reading`.
+    offset : Offset
+        Of a quantity; its targets and weights are returned without it.
 
     Raises
     ------
@@ -180,19 +186,29 @@ def targets_of(
     if sample_weight is not None and not np.any(np.asarray(sample_weight)):
         return labels[:0], np.empty(0), np.empty(0, dtype=np.int64), labels
     weights, rows = check_weights(_column_of(sample_weight), like)
-    return labels if rows is None else labels[rows], weights, rows, labels
+    taken = slice(None) if rows is None else rows
+    if loss is not None and offset.given:
+        quantity = Quantity.of(labels, weights, rows, like, loss, plain(offset))
+        labels, weights = labels.copy(), np.asarray(quantity.weights)
+        labels[taken] = quantity.targets
+    return labels[taken], weights, rows, labels
 
 
-def n_rows_of(X: Any, y: Any, sample_weight: Any) -> int:
+def n_rows_of(X: Any, y: Any, sample_weight: Any, offset: Offset = NO_OFFSET) -> int:
     """The number of a partition's rows, which its labels and weights must have, too."""
     n_rows: int = X.shape[0]  # sparse matrices have no length
-    for name, own in (("y", y), ("sample_weight", sample_weight)):
+    for name, own in {"y": y, "sample_weight": sample_weight, **offset.given}.items():
         if own is not None and len(own) != n_rows:
             raise ValueError(
                 f"this partition of X has {n_rows} rows and that of {name} has {len(own)}. "
                 f"Partition {name} as X."
             )
     return n_rows
+
+
+def plain(offset: Offset) -> Offset:
+    """A partition's offset without frames of one column."""
+    return Offset(_column_of(offset.init_score), _column_of(offset.exposure), offset.suffix)
 
 
 def _column_of(values: Any) -> Any:
@@ -209,6 +225,8 @@ class Collection:
     ----------
     X, y : list of Delayed
     sample_weight : list of Delayed or of None
+    offset : list of Offset
+        What is in them are Delayed objects, too.
     example : object
         A table of one row or two that is like X, to learn its columns from.
     n_watched : int
@@ -219,13 +237,20 @@ class Collection:
     X: list[Any]
     y: list[Any]
     sample_weight: list[Any]
+    offset: list[Offset]
     example: Any
     n_watched: int = 0
     reading: Reading = NUMBERS
 
     @classmethod
     def of(
-        cls, X: Any, y: Any, sample_weight: Any = None, *, may_be_text: bool = False
+        cls,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Offset = NO_OFFSET,
+        *,
+        may_be_text: bool = False,
     ) -> Collection:
         """From Dask collections; for `may_be_text` see `example_of`.
 
@@ -240,7 +265,8 @@ class Collection:
         parts = blocks_of(X, "X")
         own = [("y", y), ("sample_weight", sample_weight)]
         y_parts, weight_parts = (_beside(X, other, name, len(parts)) for name, other in own)
-        return cls(parts, y_parts, weight_parts, example_of(X, may_be_text=may_be_text))
+        known = offset_parts(X, offset, len(parts))
+        return cls(parts, y_parts, weight_parts, known, example_of(X, may_be_text=may_be_text))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -257,6 +283,7 @@ class Collection:
             X=self.X + other.X,
             y=self.y + other.y,
             sample_weight=self.sample_weight + other.sample_weight,
+            offset=self.offset + other.offset,
             n_watched=len(other),
         )
 
@@ -402,6 +429,14 @@ def _beside(X: Any, other: Any, name: str, n_parts: int) -> list[Any]:
             f"X has {n_parts} partitions and {name} has {len(parts)}. Partition {name} as X."
         )
     return parts
+
+
+def offset_parts(X: Any, offset: Offset, n_parts: int) -> list[Offset]:
+    """The offset of each partition of X."""
+    init_score, exposure, suffix = offset
+    named = {f"init_score{suffix}": init_score, f"exposure{suffix}": exposure}
+    columns = (_beside(X, own, name, n_parts) for name, own in named.items())
+    return [Offset(first, second, suffix) for first, second in zip(*columns, strict=True)]
 
 
 def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndarray:

@@ -17,13 +17,16 @@ from gpustump.dask.partitions import (
     blocks_of,
     example_of,
     n_rows_of,
+    offset_parts,
+    plain,
     targets_of,
     with_whole_rows,
 )
 from gpustump.estimators.boosters import BoostedClassifier, BoostedEstimator
+from gpustump.estimators.targets import NO_OFFSET, Offset
 
 
-def decision_function(estimator: Any, X: Any) -> Any:
+def decision_function(estimator: Any, X: Any, *, init_score: Any = None) -> Any:
     """The score of each sample of a Dask collection: lazily, with its partitions.
 
     Parameters
@@ -31,6 +34,8 @@ def decision_function(estimator: Any, X: Any) -> Any:
     estimator : classifier of gpustump
         Fitted, on a cluster or on one machine.
     X : dask array (n_samples, n_features) or dask frame
+    init_score : dask collection, optional
+        Partitioned as X, as the estimator's own methods take it.
 
     Returns
     -------
@@ -48,13 +53,13 @@ def decision_function(estimator: Any, X: Any) -> Any:
     """
     n_classes = len(_of_classes(estimator).classes_)
     like = np.empty((0,) if n_classes == 2 else (0, n_classes))
-    return _applied(estimator, "decision_function", X, like)
+    return _applied(estimator, "decision_function", X, like, Offset(init_score))
 
 
-def predict(estimator: Any, X: Any) -> Any:
+def predict(estimator: Any, X: Any, *, init_score: Any = None, exposure: Any = None) -> Any:
     """The label, or the quantity, of each sample of a Dask collection: lazily, with its partitions.
 
-    Parameters are those of `decision_function`.
+    Parameters are those of `decision_function`, and the exposure of counts.
 
     Examples
     --------
@@ -66,10 +71,10 @@ def predict(estimator: Any, X: Any) -> Any:
     [0, 0, 1]
     """
     like = getattr(_fitted(estimator), "classes_", np.empty(0))[:0]
-    return _applied(estimator, "predict", X, like)
+    return _applied(estimator, "predict", X, like, Offset(init_score, exposure))
 
 
-def predict_proba(estimator: Any, X: Any) -> Any:
+def predict_proba(estimator: Any, X: Any, *, init_score: Any = None) -> Any:
     """Class probabilities of a Dask collection's samples: lazily, with its partitions.
 
     Parameters are those of `decision_function`.
@@ -85,14 +90,23 @@ def predict_proba(estimator: Any, X: Any) -> Any:
     [[0.693, 0.307]]
     """
     n_classes = len(_of_classes(estimator).classes_)
-    return _applied(estimator, "predict_proba", X, np.empty((0, n_classes)))
+    like = np.empty((0, n_classes))
+    return _applied(estimator, "predict_proba", X, like, Offset(init_score))
 
 
-def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def score(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    init_score: Any = None,
+    exposure: Any = None,
+) -> float:
     """The (weighted) share of a Dask collection's samples that are predicted right, at once.
 
-    Of a quantity it is R2, for which targets and predictions of all samples are gathered. Targets
-    and weights are cut as X is, and checked, as in `fit`.
+    Of a quantity it is R2, for which targets and predictions of all samples are gathered. What is
+    beside X is cut as X is, and checked, as in `fit`.
 
     Examples
     --------
@@ -106,10 +120,11 @@ def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     1.0
     """
     own = _fitted(estimator)
-    rows = Collection.of(X, y, sample_weight, may_be_text=may_be_text(own))
+    offset = Offset(init_score, exposure)
+    rows = Collection.of(X, y, sample_weight, offset, may_be_text=may_be_text(own))
     own._table(rows.example, reset=False)
     model, judge = _delayed(own), delayed(_judged, pure=True)
-    parts = zip(rows.X, rows.y, rows.sample_weight, strict=True)
+    parts = zip(rows.X, rows.y, rows.sample_weight, rows.offset, strict=True)
     found = list(zip(*compute(*(judge(model, *part) for part in parts)), strict=True))
     if not sum(map(len, found[-1])):
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
@@ -154,7 +169,7 @@ def _of_classes(estimator: Any) -> Any:
     return estimator
 
 
-def _applied(estimator: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
+def _applied(estimator: Any, method: str, X: Any, like: np.ndarray, offset: Offset) -> da.Array:
     """What a method of an estimator gives for each row of X, with the same partitions.
 
     `like` is an array without rows, otherwise of the results' dtype and shape.
@@ -162,17 +177,22 @@ def _applied(estimator: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
     blocks_of(X, "X")  # refuses what is not Dask's
     estimator._table(example_of(X, may_be_text=may_be_text(estimator)), reset=False)
     X, model = with_whole_rows(X), _delayed(estimator)
-    if getattr(X, "chunks", None) is not None:
+    if getattr(X, "chunks", None) is not None and not offset.given:
         how: dict[str, Any] = {"drop_axis": [1]}
         if like.ndim == 2:
             how = {"chunks": (X.chunks[0], like.shape[1:])}
         return X.map_blocks(
             _of_part, model=model, method=method, like=like, dtype=like.dtype, meta=like, **how
         )
-    call, shape = delayed(_of_part, pure=True), (np.nan, *like.shape[1:])
-    blocks = [  # of a frame, whose partitions' lengths are not known
-        da.from_delayed(call(part, model, method, like), shape, dtype=like.dtype)
-        for part in X.to_delayed()
+    parts, call = blocks_of(X, "X"), delayed(_of_part, pure=True)
+    lengths = getattr(X, "chunks", [[np.nan] * len(parts)])[0]  # those of a frame are not known
+    blocks = [
+        da.from_delayed(
+            call(part, model, method, like, known), (length, *like.shape[1:]), dtype=like.dtype
+        )
+        for part, known, length in zip(
+            parts, offset_parts(X, offset, len(parts)), lengths, strict=True
+        )
     ]
     return da.concatenate(blocks, axis=0, allow_unknown_chunksizes=True)
 
@@ -185,20 +205,24 @@ def _delayed(estimator: Any) -> Any:
     return delayed(light, name=f"gpustump-model-{light.model_.digest()[:16]}")
 
 
-def _of_part(part: Any, model: Any, method: str, like: np.ndarray) -> np.ndarray:
-    if part.shape[0] == 0:
+def _of_part(
+    part: Any, model: Any, method: str, like: np.ndarray, offset: Offset = NO_OFFSET
+) -> np.ndarray:
+    if n_rows_of(part, None, None, offset) == 0:
         return like
-    found: np.ndarray = np.asarray(getattr(model, method)(part))
+    found: np.ndarray = np.asarray(getattr(model, method)(part, **plain(offset).given))
     return found
 
 
-def _judged(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, ...]:
+def _judged(
+    model: Any, X: Any, y: Any, sample_weight: Any, offset: Offset
+) -> tuple[np.ndarray, ...]:
     """The weights of a partition's samples that are right, and of all; of a quantity the targets,
     predictions and weights."""
     loss = getattr(model, "loss", None)
-    if not n_rows_of(X, y, sample_weight):
+    if not n_rows_of(X, y, sample_weight, offset):
         return (np.empty(0),) * (2 if loss is None else 3)
-    predicted = np.asarray(model.predict(X))
+    predicted = np.asarray(model.predict(X, **plain(offset).given))
     true, weights, rows, _ = targets_of(predicted, y, sample_weight, loss)
     predicted = predicted if rows is None else predicted[rows]
     return (weights[true == predicted], weights) if loss is None else (true, predicted, weights)

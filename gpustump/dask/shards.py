@@ -253,7 +253,7 @@ class DaskShards:
         tasks = [
             bring(
                 Destination(fit, shard, part, limit, data.reading),
-                data.X[part], data.y[part], data.sample_weight[part],
+                data.X[part], data.y[part], data.sample_weight[part], data.offset[part],
             )
             for part in parts
         ]  # fmt: skip

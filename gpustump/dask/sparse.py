@@ -16,6 +16,7 @@ from dask.delayed import delayed
 
 from gpustump.dask.partitions import Collection
 from gpustump.data.tables import is_sparse_matrix
+from gpustump.estimators.base import Data
 from gpustump.estimators.held_out import Validation, naming
 
 
@@ -24,17 +25,15 @@ def holds_sparse(X: Any) -> bool:
     return is_sparse_matrix(getattr(X, "_meta", None))
 
 
-def fit_on_one_worker(
-    estimator: Any, data: tuple[Any, Any, Any], watched: Validation | None, client: Any
-) -> None:
+def fit_on_one_worker(estimator: Any, data: Data, watched: Validation | None, client: Any) -> None:
     """Fit an estimator to a sparse table with its own `fit`, as a task of the cluster.
 
     Parameters
     ----------
     estimator : BoostedEstimator
-    data : tuple of object
-        X, y and the weights or None: Dask collections.
-    validation : Validation or None
+    data : Data
+        Of Dask collections.
+    watched : Validation or None
         The same of the rows to watch.
     client : distributed.Client
 
@@ -49,11 +48,11 @@ def fit_on_one_worker(
                 f"{way or name} is for the process that calls fit, and a worker fits sparse tables "
                 "by itself. Leave it out, or gather the table and fit on one machine."
             )
-    arguments = list(_parts_of(*data))
+    given = dict(_parts_of(data))
     if watched is not None:
         with naming("X_val and y_val"):
-            arguments += _parts_of(*watched[:3])
-    task = delayed(_fitted, pure=False)(copy.copy(estimator), *arguments)
+            given |= _parts_of(watched, "_val")
+    task = delayed(_fitted, pure=False)(copy.copy(estimator), given)
     future = client.compute(task)
     try:
         found = future.result()
@@ -63,12 +62,15 @@ def fit_on_one_worker(
     estimator.__dict__ = found | estimator.get_params(deep=False)
 
 
-def _parts_of(X: Any, y: Any, sample_weight: Any) -> Iterator[Any]:
-    """The partitions of each of the three, put together by a task; None for no weights."""
-    rows = Collection.of(X, y, sample_weight)
+def _parts_of(data: Data | Validation, suffix: str = "") -> Iterator[tuple[str, Any]]:
+    """What is given of rows, by its name: the partitions, put together by a task."""
+    rows = Collection.of(data.X, data.y, data.sample_weight, data.offset)
+    known = (list(own) for own in zip(*(own[:2] for own in rows.offset), strict=True))
+    names = ("X", "y", "sample_weight", "init_score", "exposure")
     together = delayed(_together, pure=True)
-    for parts in (rows.X, rows.y, rows.sample_weight):
-        yield None if parts[0] is None else together(parts)
+    for name, parts in zip(names, (rows.X, rows.y, rows.sample_weight, *known), strict=True):
+        if parts[0] is not None:
+            yield name + suffix, together(parts)
 
 
 def _together(parts: Sequence[Any]) -> Any:
@@ -84,11 +86,9 @@ def _together(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def _fitted(estimator: Any, X: Any, y: Any, sample_weight: Any, *watched: Any) -> dict[str, Any]:
+def _fitted(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The attributes of an estimator that this worker has fitted with all of its threads."""
     from distributed import get_worker
 
     estimator.n_jobs = get_worker().state.nthreads
-    names = ("X_val", "y_val", "sample_weight_val")
-    how = dict(zip(names, watched, strict=False))
-    return dict(vars(estimator.fit(X, y, sample_weight, **how)))
+    return dict(vars(estimator.fit(**given)))

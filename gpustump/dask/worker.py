@@ -37,6 +37,7 @@ from gpustump.dask.messages import (
 )
 from gpustump.dask.partitions import Reading, Rows, Summary
 from gpustump.dask.worker_rows import Store, WorkerRows
+from gpustump.estimators.targets import Offset
 
 _IDLE_SECONDS = 1800.0
 
@@ -72,7 +73,7 @@ class Destination(NamedTuple):
     reading: Reading
 
 
-def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summary:
+def store(destination: Destination, X: Any, y: Any, sample_weight: Any, offset: Offset) -> Summary:
     """The task that brings a partition to the worker that it runs on."""
     worker = get_worker()
     with _LOCK:
@@ -82,7 +83,7 @@ def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summa
         host = hosts[destination.fit]
     if host is None:
         raise RuntimeError("the fit that this partition was for is over")
-    return host.store(destination, X, y, sample_weight)._replace(worker=worker.address)
+    return host.store(destination, X, y, sample_weight, offset)._replace(worker=worker.address)
 
 
 def close_host(fit: str, dask_worker: Worker) -> None:
@@ -119,11 +120,13 @@ class Host:
         worker.handlers[fit + CONNECT] = self._open_connection
         threading.Thread(target=self._close_when_idle, name=fit, daemon=True).start()
 
-    def store(self, destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summary:
+    def store(
+        self, destination: Destination, X: Any, y: Any, sample_weight: Any, offset: Offset
+    ) -> Summary:
         """Keep a partition for a shard. One is checked at a time, as that takes memory."""
         self._heard.set()
         with self._lock:
-            rows, columns = Rows.of(X, y, sample_weight, destination.reading)
+            rows, columns = Rows.of(X, y, sample_weight, offset, destination.reading)
             summary = Summary.of(rows, columns)
             own = self._shards.get(destination.shard)
             if own is None:

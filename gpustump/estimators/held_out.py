@@ -334,11 +334,9 @@ class Validation(NamedTuple):
         ValueError
             If X_val or y_val is missing and one of the others is given.
         """
-        given = {
-            "X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val,
-            "init_score_val": offset.init_score, "exposure_val": offset.exposure,
-        }  # fmt: skip
+        given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
         there = [name for name, value in given.items() if value is not None]
+        there += offset.given
         for name in ("X_val", "y_val"):
             if there and name not in there:
                 raise ValueError(

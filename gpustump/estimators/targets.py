@@ -49,6 +49,12 @@ class Offset(NamedTuple):
     exposure: Any = None
     suffix: str = ""
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments that are not None, by their names."""
+        named = {"init_score": self.init_score, "exposure": self.exposure}
+        return {name + self.suffix: own for name, own in named.items() if own is not None}
+
     def of_quantity(self, X: Array, loss: QuantityLossName) -> Array | None:
         """The offset of the rows of X, (n_samples,) of float64; None if there is none.
 

@@ -219,13 +219,31 @@ def test_bags_that_are_not_counted_are_as_many_as_on_one_machine(threads, monkey
     assert there.model_.n_bags == (12 if few_samples == 160 else 6)
 
 
-def test_an_exposure_is_a_rate_that_weighs_as_much(threads):
-    X, y, weights = TABLES["poisson"]
-    years = np.random.default_rng(1).uniform(0.1, 3.0, N)
-    here = StumpBoostingRegressor(loss="poisson", n_estimators=12, device="cpu")
-    here.fit(X, y, weights, exposure=years)
-    there = fitted(threads, here, (X, y / years, weights * years))
-    assert there.model_.digest() == here.model_.digest()
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma"])
+def test_what_is_known_beforehand_counts_as_on_one_machine(threads, loss):
+    X, y, weights = TABLES[loss]
+    rng = np.random.default_rng(1)
+    known = {"init_score": rng.normal(size=N)}
+    if loss == "poisson":
+        known["exposure"] = rng.uniform(0.1, 3.0, N)
+    named = {f"{name}_val": own[::3] for name, own in known.items()}
+    given, other = {"X": X, "y": y} | known, {"X_val": X[::3], "y_val": y[::3]} | named
+    here = StumpBoostingRegressor(loss=loss, n_estimators=12, n_iter_no_change=4, device="cpu")
+    here.fit(sample_weight=weights, **given, **other)
+    arrays = dict(zip(given, spread(*given.values()), strict=True))
+    frame = dd.from_pandas(pd.DataFrame(X).add_prefix("x").assign(y=y, **known), 3)
+    series = {"X": frame[[f"x{j}" for j in range(X.shape[1])]]}
+    series |= {name: frame[name] for name in given if name != "X"}
+    own = dict(zip(other, spread(*other.values(), seed=4), strict=True))
+    there = dask.fit(clone(here), sample_weight=spread(weights)[0], client=threads, **arrays, **own)
+    check_equal(there, here)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the frame has names
+        for own in arrays, series:
+            assert dask.score(there, **own) == here.score(**given)
+            del own["y"]
+            predicted = dask.predict(there, **own).compute()
+            assert np.array_equal(predicted, here.predict(X, **known))
 
 
 WARM: dict[str, tuple[Any, str, tuple[dict[str, Any], ...]]] = {

@@ -61,6 +61,17 @@ def test_a_sparse_table_gives_the_model_of_one_machine(name: str, threads: Any) 
         assert str(there.cluster_).startswith("one worker")
 
 
+def test_initial_scores_of_classes_come_along(threads: Any) -> None:
+    scores = np.stack([SIGNAL, -SIGNAL, 0.0 * SIGNAL], axis=1)
+    here = LogitBoostClassifier(n_estimators=5, device="cpu")
+    here.fit(X, THREE, init_score=scores)
+    data, known = (sparse(X, 100, 140), cut(THREE, 100, 140)), cut(scores, N // 2, N // 2)
+    there = gpustump.dask.fit(clone(here), *data, init_score=known, client=threads)
+    check_equal(there, here)
+    found = gpustump.dask.predict_proba(there, data[0], init_score=known).compute()
+    assert np.array_equal(found, here.predict_proba(X, init_score=scores))
+
+
 def test_a_warm_start_goes_on_from_the_earlier_rounds(threads: Any) -> None:
     there = AdaBoostClassifier(n_estimators=4, warm_start=True)
     for n_rounds in (4, 9):
@@ -128,6 +139,11 @@ REFUSED: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any], str]] = {
         "if only rows to watch are sparse, make these dense",
     ),
     "no labels to watch": (ADA(), TABLE, {"X_val": TABLE[0]}, "X_val is given, but y_val is not"),
+    "exposure": (ADA(), TABLE, {"exposure": TABLE[1]}, "exposure is for counts, and this model"),
+    "dense": (
+        ADA(), (cut(X, N), cut(TWO, N)), {"init_score": cut(SIGNAL, N)},
+        "init_score of classes is for one machine, or for a sparse table",
+    ),
     "from the worker": (ADA(votes="own"), TABLE, {}, "votes must be"),
 }  # fmt: skip
 
