@@ -125,7 +125,7 @@ class Rows:
 
     @classmethod
     def of(
-        cls, X: Any, y: Any, sample_weight: Any, offset: Offset, reading: Reading
+        cls, X: Any, y: Any, sample_weight: Any, reading: Reading, offset: Offset = NO_OFFSET
     ) -> tuple[Rows | None, tuple[ToldColumn, ...]]:
         """Check a partition; None if it has no rows. Also what to report of a frame's columns.
 

@@ -126,7 +126,7 @@ class Host:
         """Keep a partition for a shard. One is checked at a time, as that takes memory."""
         self._heard.set()
         with self._lock:
-            rows, columns = Rows.of(X, y, sample_weight, offset, destination.reading)
+            rows, columns = Rows.of(X, y, sample_weight, destination.reading, offset)
             summary = Summary.of(rows, columns)
             own = self._shards.get(destination.shard)
             if own is None:
