@@ -27,7 +27,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
 from threadpoolctl import threadpool_limits
 
 from bench.contenders import GROUPS, PATIENCE, SHARE, Contender, stumps_made
@@ -251,13 +250,14 @@ def estimator(contender: Contender, rounds: int | None, threads: int, loss: str)
     return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), made)
 
 
-class Stopped(BaseEstimator):
+class Stopped:
     """An estimator that stops early on a share of its samples, which it is handed."""
 
     def __init__(self, estimator: Any, watches: str) -> None:
         self.estimator, self.watches = estimator, watches
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Stopped:
+        from sklearn.base import is_classifier
         from sklearn.model_selection import train_test_split
 
         strata = y if is_classifier(self.estimator) else None

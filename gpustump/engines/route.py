@@ -248,16 +248,13 @@ def why_not_on_gpu(task: Task) -> str | None:
     """Why "auto" leaves a table on the host; None if a GPU is to train on it."""
     if asked_for() not in ("auto", "cuda"):
         return f"GPUSTUMP_KERNELS asks for {asked_for()!r}"
-    refusal = refusal_of_any(task)
-    if refusal is not None:
-        return refusal
     if not gains_from_gpu(task):
         return f"{task.n_elements} elements and {_rounds(task)} rounds are too few to gain from it"
     try:
         device = cuda_device.device_named("cuda")
     except DeviceError as error:
         return str(error)
-    return None if device is not None else cuda_device.problem_of("cuda")
+    return cuda_device.problem_of("cuda") if device is None else refusal_of_any(task)
 
 
 def gains_from_gpu(task: Task) -> bool:

@@ -245,7 +245,7 @@ def test_auto_takes_a_gpu_for_large_tables_only_and_says_why_not(a_gpu, monkeypa
         raise DeviceError("CuPy finds no working CUDA driver: CUDARuntimeError: no device")
 
     monkeypatch.setattr(cuda_device, "device_named", none)
-    found = reason(LARGE, len(LARGE))
+    found = reason(LARGE, 2**31)
     assert "not a GPU: CuPy finds no working CUDA driver" in found
     assert not found.endswith(".")
 
