@@ -263,7 +263,7 @@ follows_more = pytest.mark.usefixtures("following_more")
 def following_more(monkeypatch):
     """Sums are estimates more often than where that saves time."""
     monkeypatch.setattr(
-        coded, "is_worth_following", lambda counts, _: counts.max() > counts.sum() / 2
+        coded, "is_worth_following", lambda counts, _: max(counts) > sum(counts) / 2
     )
     monkeypatch.setattr(row_sums, "_FEW", 1e9)
     monkeypatch.setattr(state, "_LEAST_CODES", 0)
@@ -510,7 +510,7 @@ class Shares:
         pairs = [((float(a), float(b)),) for a, b in factors]
         votes = ((0.0,), (0.0,), (0.0,))
         step = Step(Split(0, 0.0), votes, (pairs[0], pairs[1], pairs[1]))
-        counts = np.asarray([np.count_nonzero(in_first), np.count_nonzero(~in_first), 0])
+        counts = (int(np.count_nonzero(in_first)), int(np.count_nonzero(~in_first)), 0)
         sums, error = self._sums(), np.zeros((2, 2))
         move = Move.of(step, counts, [[(0, 1)]] * 3, self.objective) if tells else None
         if move is not None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import operator
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from gpustump.engines.contract import RegionFactors, Step
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.margins import CHUNK
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
-from gpustump.engines.cpu.loss.terms import region_sums
+from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers, hessian_of, picked_numbers
@@ -122,14 +120,15 @@ def test_every_number_is_the_references_in_every_round(objective, started, n_sam
         assert loss.first_weight == reference.first_weights.sum()
         found = [loss.begin(*piece) for piece in pieces]
         for number in range(5):
-            sums, integers = functools.reduce(operator.add, found), reference.integers()
+            sums, integers = SampleSums.of(found), reference.integers()
             checked_terms(loss.terms, integers)
-            assert sums.totals.tolist() == [list(own) for own in integers.totals]
+            assert sums.by_output.tolist() == [list(own) for own in integers.totals]
+            error = sums.totals(loss.first_weight, n_samples).error
             if objective.is_of_quantity:
-                assert sums.error == reference.error(), number
+                assert error == reference.error(), number
             else:
                 wrong = reference.first_weights[is_wrong(scores, labels)]
-                assert sums.error == wrong.sum(), number
+                assert error == wrong.sum(), number
             assert np.array_equal(loss.weights, reference.weights)
             least = min(int(hessian_of(own).min()) for own in integers.outputs)
             assert loss.smallest_weight() == least
@@ -137,7 +136,8 @@ def test_every_number_is_the_references_in_every_round(objective, started, n_sam
             regions = random.integers(0, N_REGIONS, size=n_samples).astype(np.uint8)
             in_regions = sum(region_sums(loss.terms, regions, *piece) for piece in pieces)
             assert in_regions.tolist() == sums_of(regions, integers)
-            found = [loss.advance(step, regions, *piece) for piece in reversed(pieces)]
+            advance = loss.advancing(step, regions)
+            found = [advance(*piece) for piece in reversed(pieces)]
             reference.advance(regions.astype(np.int64), step.votes, step.factors)
             by_output = zip(*step.votes, strict=True)
             scores += [picked_numbers(votes, regions.astype(np.int64)) for votes in by_output]

@@ -3,14 +3,14 @@
 On a small table a round takes less time than the objects that describe it: the record, its split
 and its votes. So a batch keeps the arrays that the engine wrote. Its records are made when they are
 asked for, and the model's member is made from the arrays (`member_of`). An ordinary round is a
-batch of one record.
+batch of one.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, overload
 
@@ -27,7 +27,7 @@ from gpustump.engines.contract import RegionVotes, Totals
 from gpustump.engines.objective import Objective
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
-from gpustump.learners.kinds import AnySplit
+from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 from gpustump.learners.target_scale import TargetScale
@@ -68,6 +68,35 @@ class Recorded:
 
     def parts(self, low: int, high: int) -> None:
         """None: nothing is known of held-out samples."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ordinary:
+    """A round that was made by itself; its record is made when it is asked for.
+
+    Attributes
+    ----------
+    hypothesis : any kind of stump or split
+    vote : Vote
+    record : callable
+        Makes the record.
+    """
+
+    hypothesis: AnyStump | AnySplit
+    vote: Vote
+    record: Callable[[], AnyRound]
+
+    @functools.cached_property
+    def records(self) -> tuple[AnyRound, ...]:
+        """What the round did."""
+        return (self.record(),)
+
+    def terms(self, low: int, high: int) -> Terms:
+        """See `Recorded`."""
+        return Terms((self.hypothesis,)[low:high], (self.vote,)[low:high])
+
+    def parts(self, low: int, high: int) -> None:
+        """See `Recorded`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +158,12 @@ class Batch:
 
     Attributes
     ----------
-    source : Recorded or Columns
+    source : Recorded, Ordinary or Columns
     low, high : int
         Which of its rounds they are.
     """
 
-    source: Recorded | Columns
+    source: Recorded | Ordinary | Columns
     low: int
     high: int
 

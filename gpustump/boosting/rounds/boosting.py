@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.rounds.batches import Batch, Terms, joined, member_of
+from gpustump.boosting.rounds.batches import Batch, Ordinary, joined, member_of
 from gpustump.boosting.rounds.batching import Batching, Standing
 from gpustump.boosting.rounds.known_scores import beginning_of
 from gpustump.boosting.rounds.smoothing import Candidates
@@ -25,7 +25,7 @@ from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.settings import Votes, VoteSettings
-from gpustump.boosting.votes.votes import SoFar, Taken, Vote, sizes_of
+from gpustump.boosting.votes.votes import AnyRound, SoFar, Taken, Vote, sizes_of
 from gpustump.data.parameters import (
     Learner,
     Link,
@@ -223,7 +223,7 @@ class Boosting(Iterator[Any]):
         self._n_rounds = n_rounds
         self._callback = callback
         self._candidates = candidates
-        self._model: list[Terms | Batch] = []
+        self._model: list[Batch] = []
         self._is_whole = True
         self._batching: Batching | None = None
         self._begin_batching: Callable[[], Batching | None] | None = None
@@ -269,7 +269,7 @@ class Boosting(Iterator[Any]):
 
         n_outputs = len(self.constant)
         labels = (-1, 1) if n_outputs == 1 else tuple(range(n_outputs))
-        terms = joined([own.terms if isinstance(own, Batch) else own for own in self._model])
+        terms = joined([own.terms for own in self._model])
         return StumpEnsemble(
             (member_of(terms, self.constant, self._objective),),
             self._table.n_features,
@@ -309,8 +309,7 @@ class Boosting(Iterator[Any]):
         made = None if self._batching is None else self._next_batch(self._batching, at_once)
         if made is None:
             with arrays.computing_on(self._labels):
-                record = self._round()
-            made = None if record is None else Batch.of([record])
+                made = self._round()
         return made
 
     def keep(self, made: Batch, n_rounds: int) -> Batch:
@@ -370,11 +369,11 @@ class Boosting(Iterator[Any]):
         """
         self._check_whole()
         self._check_in_step()
-        records = []
+        records: list[AnyRound] = []
         with arrays.computing_on(self._labels):
             for hypothesis, vote in zip(hypotheses, votes, strict=True):
                 known = self._votes.known(hypothesis, vote, self._state)
-                records.append(self._take(known, sizes_of(hypothesis, known.vote)))
+                records.extend(self._take(known, sizes_of(hypothesis, known.vote)).records)
         return tuple(records)
 
     def make_batches(self, watch: EarlyStopping | None = None) -> None:
@@ -452,7 +451,7 @@ class Boosting(Iterator[Any]):
         # All samples count as the first region, which engines find without looking at values.
         self._state.advance(replace(step, cut=Cut(0, None, 0, 0, 0.0)))
 
-    def _round(self) -> Any:
+    def _round(self) -> Batch | None:
         candidates = () if self._candidates is None else self._candidates.at(self.n_done)
         found = self._votes.found(self._table, self._state, candidates)
         if isinstance(found, str):
@@ -466,23 +465,25 @@ class Boosting(Iterator[Any]):
                 return None
         return self._take(found, sizes)
 
-    def _take(self, taken: Taken, sizes: tuple[float, ...]) -> Any:
-        """Add a hypothesis to the model, reweight the samples, and record the round."""
+    def _take(self, taken: Taken, sizes: tuple[float, ...]) -> Batch:
+        """Add a hypothesis to the model, and reweight the samples."""
         self._is_whole = False  # an interruption may leave what follows half done
         change = self._votes.change(taken)
-        self._model.append(Terms([taken.hypothesis], [taken.vote]))
         n_done, sums_of_votes, bound = self._standing
         bound *= change.normaliser
         bound = math.inf if math.isnan(bound) else bound  # infinity times 0
         sums_of_votes = [so_far + size for so_far, size in zip(sums_of_votes, sizes, strict=True)]
-        self._standing = Standing(n_done + 1, sums_of_votes, bound)
         step = change.step if taken.cut is not None else replace(change.step, is_known=True)
         self._state.advance(step)
         if self._votes.is_perfect(taken):
             self.stop_reason = "perfect"
-        self._is_whole = True
         so_far = SoFar(n_done + 1, bound, self._state.totals)
-        return self._votes.record(taken, change, so_far)
+        record = functools.partial(self._votes.record, taken, change, so_far)
+        made = Batch(Ordinary(taken.hypothesis, taken.vote, record), 0, 1)
+        self._model.append(made)
+        self._standing = Standing(n_done + 1, sums_of_votes, bound)
+        self._is_whole = True
+        return made
 
 
 def checked_resources(

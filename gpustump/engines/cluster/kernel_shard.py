@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -32,7 +30,7 @@ from gpustump.engines.cpu.histogram.estimates import Move, round_to_fit
 from gpustump.engines.cpu.loss.loss import LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import mark_by_value
-from gpustump.engines.cpu.loss.terms import PieceSums, Terms, region_sums
+from gpustump.engines.cpu.loss.terms import SampleSums, Terms, region_sums
 from gpustump.engines.cpu.table.codes import CodedTable, prepare_by_cuts
 from gpustump.engines.cpu.table.cuts import Cuts
 from gpustump.engines.cpu.table.source_table import Source
@@ -173,11 +171,10 @@ class _Rows:
         return self._folded(self._bins.sums_of(features))
 
     def advance(self, step: Step, majority: Majority | None) -> np.ndarray | Changes:
-        work = functools.partial(self._loss.advance, step, self.regions)
+        work = self._loss.advancing(step, self.regions)
         if self._has_signs and step.rescale_exponent == 0:
             assert isinstance(self._loss, LossByOutput)
-            found = self._bins.update(self._loss, step, self.regions)
-            self._sums = functools.reduce(operator.add, found)
+            self._sums = SampleSums.of(self._bins.update(self._loss, step, self.regions))
             return self.bin_sums()
         if majority is None:
             self._take(work)
@@ -186,7 +183,7 @@ class _Rows:
         factor, slope = np.asarray(majority.factor), np.asarray(majority.slope)
         move = Move(majority.region, majority.shift, factor, slope, np.zeros_like(slope))
         changes = self._bins.changes(make, self.regions, move)
-        self._sums = functools.reduce(operator.add, found)
+        self._sums = SampleSums.of(found)
         numbers = np.empty(changes.shape, dtype=np.int32)
         shift = np.empty((len(changes), len(self._first)), dtype=np.uint8)
         round_to_fit(changes, self._first, numbers, shift)
@@ -204,11 +201,11 @@ class _Rows:
     def weights(self) -> np.ndarray:
         return self._loss.weights
 
-    def _take(self, work: Callable[[int, int], PieceSums]) -> None:
+    def _take(self, work: Callable[[int, int], np.ndarray]) -> None:
         """Compute the terms of all samples by `work`, and add them up over the bins."""
         make, found = _noting(work)
         self._bins.add_up(make)
-        self._sums = functools.reduce(operator.add, found)
+        self._sums = SampleSums.of(found)
 
     def _folded(self, planes: np.ndarray) -> np.ndarray:
         """The planes of `questions.bin_planes_of`."""
@@ -220,10 +217,10 @@ class _Rows:
 
 
 def _noting(
-    work: Callable[[int, int], PieceSums],
-) -> tuple[Callable[[int, int], None], list[PieceSums]]:
+    work: Callable[[int, int], np.ndarray],
+) -> tuple[Callable[[int, int], None], list[np.ndarray]]:
     """The same work without an answer, and the list that takes the answers."""
-    found = list[PieceSums]()
+    found = list[np.ndarray]()
 
     def make(low: int, high: int) -> None:
         found.append(work(low, high))

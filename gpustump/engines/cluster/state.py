@@ -137,7 +137,7 @@ class ClusterState:
         self._bins.expect_nothing()
         if (known := self._split.follow(step)) is not None:
             counts, move = known
-            is_minority_small = counts.sum() - counts.max() <= _LARGEST_MINORITY * counts.sum()
+            is_minority_small = sum(counts) - max(counts) <= _LARGEST_MINORITY * sum(counts)
             follows = is_minority_small and self._codes_of_shard >= _LEAST_CODES
             self._bins.expect(move, follows=follows)
             if follows:

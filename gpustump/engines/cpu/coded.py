@@ -8,13 +8,12 @@ and one that goes on from there the best interval (`intervals`).
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Beginning, Cut, Step, Totals, split_at
+from gpustump.engines.contract import Beginning, Cut, Step, split_at
 from gpustump.engines.cpu.histogram.amount_sums import AmountSums
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
@@ -28,7 +27,7 @@ from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 from gpustump.engines.cpu.loss.regions import CodedRegions
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
-from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
+from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
 from gpustump.engines.cpu.split.intervals import IntervalSearch
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.cpu.split.sums_source import CodedSums
@@ -51,6 +50,11 @@ class CodedState:
     objective : Objective
     beginning : Beginning, optional
         In NumPy arrays.
+
+    Attributes
+    ----------
+    totals : Totals
+        Sums over all samples.
     """
 
     def __init__(
@@ -97,14 +101,7 @@ class CodedState:
             self._pairs = IntervalSearch(table, self._source, self._loss.terms)
         self._found: tuple[Partition, Cut] | None = None
         self._is_behind = False  # whether the sums over bins wait for the next search
-        self._sums = self._taken(self._loss.begin, self._bins.add_up)
-
-    @property
-    def totals(self) -> Totals:
-        """Sums over all samples."""
-        gradient, hessian = self._sums.totals.sum(axis=0).tolist()
-        error, n_samples = self._sums.error, self._table.n_samples
-        return Totals(gradient, hessian, error, self._loss.first_weight, n_samples)
+        self._total(self._taken(self._loss.begin, self._bins.add_up))
 
     @property
     def weights(self) -> np.ndarray:
@@ -120,7 +117,7 @@ class CodedState:
         if self._is_behind:
             self._bins.add_up(lambda low, high: None)
             self._is_behind = False
-        cut = self._finder.best(self._source, self._bins, self._sums.totals)
+        cut = self._finder.best(self._source, self._bins, self._sums.by_output)
         if self._pairs is not None:
             return self._pairs.best(self._bins.sums, cut)
         self._found = (split_at(self._table, cut), cut)
@@ -137,7 +134,7 @@ class CodedState:
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, in one pass over the samples."""
-        return coded_sums(self._table, hypotheses, self._loss.terms, self._sums.totals)
+        return coded_sums(self._table, hypotheses, self._loss.terms, self._sums.by_output)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
@@ -152,30 +149,31 @@ class CodedState:
         regions, known = self._regions.found, self._finder.follow(step)
         if self._pairs is not None:
             self._pairs.follow(step)
-        work = functools.partial(self._loss.advance, step, regions)
+        work = self._loss.advancing(step, regions)
+        was_behind, self._is_behind = self._is_behind, step.is_known
         if step.is_known:  # the sums over bins are not needed before the next search
-            self._is_behind = True
-            self._sums = self._taken(work, self._each)
-            return
-        was_behind, self._is_behind = self._is_behind, False
-        if isinstance(self._bins, ResidualSums) and not was_behind:
-            self._sums = self._bins.step(step, regions)
-            return
-        follow = self._bins.add_up
-        if known is not None:
-            assert not isinstance(self._bins, RowSums)  # under a softmax nothing is known
-            counts, move = known
-            follows = is_worth_following(counts, self._table.columns.n_columns)
-            self._bins.expect(move, follows=follows)
-            if follows:
-                follow = functools.partial(self._bins.follow, regions=regions, move=move)
-        if self._objective.has_signs and step.rescale_exponent == 0 and not was_behind:
+            self._total(self._taken(work, self._each))
+        elif isinstance(self._bins, ResidualSums) and not was_behind:
+            self._total(self._bins.step(step, work, regions))
+        elif self._objective.has_signs and step.rescale_exponent == 0 and not was_behind:
             assert isinstance(self._bins, BinSums)
             assert isinstance(self._loss, LossByOutput)
-            found = self._bins.update(self._loss, step, regions)
-            self._sums = functools.reduce(operator.add, found)
+            self._total(SampleSums.of(self._bins.update(self._loss, step, regions)))
         else:
-            self._sums = self._taken(work, follow)
+            follow = self._bins.add_up
+            if known is not None:
+                assert not isinstance(self._bins, RowSums)  # under a softmax nothing is known
+                counts, move = known
+                follows = is_worth_following(counts, self._table.columns.n_columns)
+                self._bins.expect(move, follows=follows)
+                if follows:
+                    follow = functools.partial(self._bins.follow, regions=regions, move=move)
+            self._total(self._taken(work, follow))
+
+    def _total(self, sums: SampleSums) -> None:
+        """Set the sums over all samples."""
+        self._sums = sums
+        self.totals = sums.totals(self._loss.first_weight, self._table.n_samples)
 
     def _each(self, make: Callable[[int, int], None]) -> None:
         """Call `make`, which computes terms, for all pieces of the samples."""
@@ -184,14 +182,14 @@ class CodedState:
 
     def _taken(
         self,
-        work: Callable[[int, int], PieceSums],
+        work: Callable[[int, int], np.ndarray],
         bring_up_to_date: Callable[[Callable[[int, int], None]], None],
-    ) -> PieceSums:
+    ) -> SampleSums:
         """Compute the terms of all samples by `work`, and update the sums over the bins."""
-        found = list[PieceSums]()
+        found = list[np.ndarray]()
 
         def make(low: int, high: int) -> None:
             found.append(work(low, high))
 
         bring_up_to_date(make)
-        return functools.reduce(operator.add, found)
+        return SampleSums.of(found)

@@ -32,7 +32,7 @@ from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.loss.candidate_sums import candidate_sums
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
-from gpustump.engines.cpu.loss.terms import PieceSums, region_sums
+from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
 from gpustump.engines.cpu.rounds.batched_rounds import BatchedRounds
 from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
@@ -69,14 +69,14 @@ class SortedState:
     ----------
     totals : Totals
         Sums over all samples.
-    sums : PieceSums
+    sums : SampleSums
         The same, for each output.
     regions : ndarray (n_samples,) of uint8
         The regions of the last hypothesis.
     """
 
     totals: Totals
-    sums: PieceSums
+    sums: SampleSums
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class SortedState:
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        cut = self._finder.best_cut(self.loss.terms, self.sums.totals)
+        cut = self._finder.best_cut(self.loss.terms, self.sums.by_output)
         self._found = cut
         if self.objective.has_signs and self.objective.learner == "stump":
             if cut.position is None:
@@ -134,7 +134,7 @@ class SortedState:
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, in one pass over the samples."""
-        terms, totals = self.loss.terms, self.sums.totals
+        terms, totals = self.loss.terms, self.sums.by_output
         return candidate_sums(self.table.source, hypotheses, terms, totals, self.table.team)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
@@ -144,7 +144,7 @@ class SortedState:
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the samples' numbers by its factors."""
         self._part(step.hypothesis, step.cut)
-        self._take(lambda low, high: self.loss.advance(step, self.regions, low, high))
+        self._take(self.loss.advancing(step, self.regions))
 
     def batch_maker(
         self,
@@ -169,7 +169,7 @@ class SortedState:
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made in batches."""
         self._parted = self._found = None
-        self._total(PieceSums(sums))
+        self._total(SampleSums(sums))
 
     def _part(self, hypothesis: Partition, cut: Cut | None) -> None:
         """Find the region of each sample; `cut` is the hypothesis's cut, if known."""
@@ -191,15 +191,13 @@ class SortedState:
         after = STUMP if cut.after is None else cut.after
         mark_by_position(own, n_present, after, position, self.regions)
 
-    def _take(self, take: Callable[[int, int], PieceSums]) -> None:
+    def _take(self, take: Callable[[int, int], np.ndarray]) -> None:
         """Update all pieces of the samples by `take`, and set the sums over them."""
-        sums: list[PieceSums] = []
+        sums: list[np.ndarray] = []
         self.table.team.each(lambda piece: sums.append(take(*piece)), self._pieces)
-        self._total(functools.reduce(operator.add, sums))
+        self._total(SampleSums.of(sums))
 
-    def _total(self, sums: PieceSums) -> None:
+    def _total(self, sums: SampleSums) -> None:
         """Set the sums over all samples."""
         self.sums = sums
-        *numbers, error = sums.numbers.tolist()
-        rest = (error, self.loss.first_weight, self.table.n_samples)
-        self.totals = Totals(sum(numbers[::2]), sum(numbers[1::2]), *rest)
+        self.totals = sums.totals(self.loss.first_weight, self.table.n_samples)

@@ -37,7 +37,7 @@ class SparseState(SortedState):
             is_present = ~np.isnan(values)
             sums[other] = self._sum_of(rows[is_present & (is_left != (end >= 0))])
             sums[MISSING] = self._sum_of(rows[~is_present])
-            sums[has_zeros] = self.sums.totals - sums[other] - sums[MISSING]
+            sums[has_zeros] = self.sums.by_output - sums[other] - sums[MISSING]
         return found
 
     def _sum_of(self, samples: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from gpustump.engines.cpu.histogram.histograms import (
 )
 from gpustump.engines.cpu.histogram.update_pass import update
 from gpustump.engines.cpu.loss.loss import LossByOutput
-from gpustump.engines.cpu.loss.terms import PieceSums, Terms
+from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import Histograms
 from gpustump.engines.objective import Objective
@@ -119,10 +119,11 @@ class BinSums(HistogramSums):
         # For each plane of `slices`, the histograms' plane, and which of the integers added there.
         planes = [(k + s, which) for k in outputs for which in range(width) for s in (0, 1)]
         self._planes = np.asarray(planes)
+        self._word_planes = np.asarray([(plane, 0) for plane in range(2 * objective.n_outputs)])
         self._histograms = TeamHistograms(2 * objective.n_outputs, width, table.columns, table.team)
         self._changes: list[Changes] = []
         self._into: Histograms | None = None
-        self._unpacked: np.ndarray | None = None
+        self._unpacked, self._error_now = np.empty_like(self.sums), np.zeros(self.sums.shape)
 
     def _take_sums(self) -> None:
         table = self._table
@@ -140,11 +141,9 @@ class BinSums(HistogramSums):
 
         `follows` says whether the sums will be estimates.
         """
-        error_now = np.zeros_like(self.error)
-        move_slots(self.sums, self.error, self._n_inside, move, error_now)
-        self._expected = Expected(self.sums, error_now if follows else self.error)
-        if not follows:
-            self.error = np.zeros_like(self.error)
+        move_slots(self.sums, self.error, self._n_inside, move, self._error_now)
+        self._expected = Expected(self.sums, self._error_now if follows else self.error)
+        self.is_exact = False
 
     def add_up(self, make: Callable[[int, int], None]) -> None:
         """Add up all samples anew.
@@ -159,7 +158,7 @@ class BinSums(HistogramSums):
             self.error = np.zeros_like(self.error)
         self.is_exact = self._is_behind = True
 
-    def update(self, loss: LossByOutput, step: Step, regions: np.ndarray) -> list[PieceSums]:
+    def update(self, loss: LossByOutput, step: Step, regions: np.ndarray) -> list[np.ndarray]:
         """Update the samples and exact sums by a step of discrete votes; see `update_pass`."""
         self._is_behind = True
         return update(loss, step, regions, self._table.columns, self._histograms, self._table.team)
@@ -174,8 +173,9 @@ class BinSums(HistogramSums):
         regions : ndarray (n_samples,) of uint8
         move : Move
         """
-        self.sums = self._expected.sums + self.changes(make, regions, move)
-        self.is_exact = False
+        changes = self.changes(make, regions, move)
+        changes += self._expected.sums
+        self.sums, self._unpacked = changes, self._expected.sums
 
     def changes(
         self, make: Callable[[int, int], None], regions: np.ndarray, move: Move
@@ -184,24 +184,21 @@ class BinSums(HistogramSums):
 
         The arguments are those of `follow`. The answer may be overwritten by the next one.
         """
-        table = self._table
         self._list(make, regions, move)
-        into = self._words()
-        self._add_listed(into)
-        planes = [(plane, 0) for plane in range(len(into.wide))]
-        words = slot_sums(into, np.asarray(planes), table.bundles, table.layout, table.team)
+        words = self._added()
         if len(self._terms.hessian) == 0:
             return words
-        self._unpacked = np.empty_like(self.sums) if self._unpacked is None else self._unpacked
         unpack_slots(words, move.shift, self._unpacked)
         return self._unpacked
 
-    def _words(self) -> Histograms:
-        """Cleared histograms for changes, whose memory is used in every round."""
-        n_planes = 2 * len(self._terms.gradient)
-        into = self._into = self._into or Histograms.empty(n_planes, 1, self._table.columns)
+    def _added(self) -> np.ndarray:
+        """The sums over slots of what is listed, positive and negative for each output."""
+        table, planes = self._table, self._word_planes
+        into = self._into = self._into or Histograms.empty(len(planes), 1, table.columns)
         into.clear()
-        return into
+        for output, changes in enumerate(self._changes):
+            add_changes(table.columns, into, 2 * output, changes, table.team)
+        return slot_sums(into, planes, table.bundles, table.layout, table.team)
 
     def _list(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
         """Have the terms made, and list what is to be added for the samples of the minority."""
@@ -218,10 +215,6 @@ class BinSums(HistogramSums):
                 list_changes(terms, move, output, piece, changes)
 
         team.each(take, range(len(self._changes[0].n_front)))
-
-    def _add_listed(self, into: Histograms) -> None:
-        for output, changes in enumerate(self._changes):
-            add_changes(self._table.columns, into, 2 * output, changes, self._table.team)
 
 
 def samples_of_slots(table: CodedTable) -> np.ndarray:

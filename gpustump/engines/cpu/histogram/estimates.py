@@ -25,6 +25,7 @@ exact sums.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,6 @@ import numpy as np
 from gpustump.engines.contract import Cut, Step
 from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
 from gpustump.engines.objective import Objective
-from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
 _LARGEST_MINORITY, _LARGEST_MINORITY_IN_CACHE = 0.6, 0.45
 """If the minority is a larger share of the samples, adding up all samples takes less time. The
@@ -99,20 +99,20 @@ class Move(NamedTuple):
 
     @classmethod
     def of(
-        cls, step: Step, counts: np.ndarray, sums: np.ndarray, objective: Objective
+        cls, step: Step, counts: Sequence[int], sums: np.ndarray, objective: Objective
     ) -> Move | None:  # fmt: skip
         """What a step does to its largest region; None if that cannot be estimated well.
 
         Parameters
         ----------
         step : Step
-        counts : ndarray (n_regions,) of int64
+        counts : sequence (n_regions,) of int
             How many samples lie in each region.
         sums : ndarray (n_regions, n_outputs, 2) of int64
             The sums over the regions before the step.
         objective : Objective
         """
-        majority = int(np.argmax(counts))
+        majority = max(range(len(counts)), key=counts.__getitem__)
         factor = [
             own for negative, positive in step.factors[majority] for own in (positive, negative)
         ]
@@ -134,7 +134,7 @@ class Move(NamedTuple):
         return cls(majority, shift, nothing + 1.0, slope, slope * slope / np.minimum(1.0, by))
 
 
-def _shift(step: Step, majority: int, counts: np.ndarray, sums: np.ndarray) -> int | None:
+def _shift(step: Step, majority: int, counts: Sequence[int], sums: np.ndarray) -> int | None:
     """The least shift with which the sums of the minority's changes fit into a word.
 
     If a region's odds are multiplied by f, an integer changes by at most max(f, 1 / f) - 1 times
@@ -142,7 +142,7 @@ def _shift(step: Step, majority: int, counts: np.ndarray, sums: np.ndarray) -> i
     make is subtracted. None if there are too many samples.
     """
     growth = [max(max(f, 1.0 / f) for f in factors[0]) - 1.0 for factors in step.factors]
-    n_minority = int(counts.sum() - counts[majority])
+    n_minority = sum(counts) - counts[majority]
     most = 4.0 * n_minority + 1.0
     for region, own in enumerate(sums.tolist()):
         if region != majority:
@@ -154,28 +154,28 @@ def _shift(step: Step, majority: int, counts: np.ndarray, sums: np.ndarray) -> i
     return max(0, first, second - ROUGHER)
 
 
-def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> np.ndarray:
-    """How many samples lie in each region of a cut; `n_missing` (n_features,) have no value."""
+def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> tuple[int, int, int]:
+    """How many samples lie left and right of a cut, and lack its feature's value, as `n_missing`
+    (n_features,) of them do."""
     missing = int(n_missing[cut.feature])
     present = n_samples - missing
     first = present if cut.position is None else cut.position + 1
-    counts = np.zeros(N_REGIONS, dtype=np.int64)
-    counts[FIRST], counts[SECOND], counts[MISSING] = first, present - first, missing
-    return counts
+    return first, present - first, missing
 
 
-def is_worth_following(counts: np.ndarray, n_columns: int) -> bool:
+def is_worth_following(counts: Sequence[int], n_columns: int) -> bool:
     """Whether estimates take less time than adding up all samples.
 
     Parameters
     ----------
-    counts : ndarray (n_regions,) of int64
+    counts : sequence (n_regions,) of int
         How many samples lie in each region.
     n_columns : int
     """
-    in_cache = int(counts.sum()) * n_columns < _CODES_IN_CACHE
+    n_samples = sum(counts)
+    in_cache = n_samples * n_columns < _CODES_IN_CACHE
     most = _LARGEST_MINORITY_IN_CACHE if in_cache else _LARGEST_MINORITY
-    return bool(counts.sum() - counts.max() <= most * counts.sum())
+    return n_samples - max(counts) <= most * n_samples
 
 
 @kernel("void(int64[:, ::1], int64[::1], int32[:, ::1], uint8[:, ::1])")

@@ -24,17 +24,15 @@ anew (`split.spread`).
 
 from __future__ import annotations
 
-import functools
-import operator
+from collections.abc import Callable
 
 import numpy as np
 
 from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.changes import Changes, list_others
-from gpustump.engines.cpu.histogram.histograms import slot_sums
 from gpustump.engines.cpu.loss.loss import Loss
-from gpustump.engines.cpu.loss.terms import PieceSums
+from gpustump.engines.cpu.loss.terms import SampleSums
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import TOP
@@ -54,8 +52,6 @@ _OUTWARDS = 2.0**-40
 _OF_SAMPLE, _OF_PRODUCT = 4.0, 2.0**-50
 """More than the rounding of a sample's gradients before and after a step, in units; and than
 the relative error of the products in them."""
-
-_PLANES = np.asarray([(0, 0), (1, 0)])
 
 
 class ResidualSums(BinSums):
@@ -81,12 +77,16 @@ class ResidualSums(BinSums):
         self._stays_exact = len(loss.units) == 1 and unit % 2**_UNIT_BITS == 0
         self.spread = np.zeros(self.sums.shape[1])
 
-    def step(self, step: Step, regions: np.ndarray) -> PieceSums:
+    def step(
+        self, step: Step, advance: Callable[[int, int], np.ndarray], regions: np.ndarray
+    ) -> SampleSums:
         """Update the samples and the sums by a step; returns the sums over all samples.
 
         Parameters
         ----------
         step : Step
+        advance : callable
+            See `Loss.advancing`.
         regions : ndarray (n_samples,) of uint8
         """
         self.look()
@@ -94,39 +94,38 @@ class ResidualSums(BinSums):
         _count(regions, counts)
         majority = int(np.argmax(counts))
         votes = np.asarray(step.votes)[:, 0]
-        found = self._listed(step, regions, votes, majority)
-        into = self._words()
-        self._add_listed(into)
-        table = self._table
-        words = slot_sums(into, _PLANES, table.bundles, table.layout, table.team)
-        total = functools.reduce(operator.add, found)
-        squares = float(total.error) + len(regions)
+        total = SampleSums.of(self._listed(advance, regions, votes, majority))
+        words = self._added()
+        squares = float(total.numbers[-1]) + len(regions)
         most = float(np.abs(votes - votes[majority]).max())
-        _move(
+        largest = _move(
             self.sums, self.error[0], self.spread, words, self._n_inside, votes[majority], most,
-            self._stays_exact, squares,
+            self._stays_exact, squares, self._table.layout.first,
         )  # fmt: skip
         self.is_exact = self._stays_exact
-        sizes = (self.sums[0] + self.sums[1].astype(np.float64))[: len(self.spread)]
-        if np.add.reduceat(sizes, table.layout.first).max() >= TOP:  # sums of bounds may overflow
+        if largest >= TOP:  # sums of bounds may overflow
             self.add_up(lambda low, high: None)
         return total
 
     def _listed(
-        self, step: Step, regions: np.ndarray, votes: np.ndarray, majority: int
-    ) -> list[PieceSums]:
+        self,
+        advance: Callable[[int, int], np.ndarray],
+        regions: np.ndarray,
+        votes: np.ndarray,
+        majority: int,
+    ) -> list[np.ndarray]:
         """Update all samples, and list those of the minority with what they add besides."""
         columns, team, (gradient,) = self._table.columns, self._table.team, self._terms.gradient
         if not self._changes:
             self._changes = [Changes.empty(columns.n_samples, team)]
         (changes,) = self._changes
-        size, found = changes.piece, list[PieceSums]()
+        size, found = changes.piece, list[np.ndarray]()
         grows = (votes < votes[majority]).astype(np.uint8)
 
         def take(piece: int) -> None:
             _list_before(gradient, regions, majority, grows, piece, changes)
             low, high = piece * size, min((piece + 1) * size, columns.n_samples)
-            found.append(self._loss.advance(step, regions, low, high))
+            found.append(advance(low, high))
             _add_after(gradient, self._loss.units, votes[majority], piece, changes)
 
         team.each(take, range(len(changes.n_front)))
@@ -206,11 +205,13 @@ def _most_of(hessian, squares, n_inside):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "void(int64[:, ::1], float64[::1], float64[::1], int64[:, ::1], int64[::1], float64, float64,"
-    " boolean, float64)"
+    "float64(int64[:, ::1], float64[::1], float64[::1], int64[:, ::1], int64[::1], float64,"
+    " float64, boolean, float64, int64[::1])"
 )
-def _move(sums, error, spread, words, n_inside, vote, most_apart, stays_exact, squares):  # type: ignore[no-untyped-def]
+def _move(sums, error, spread, words, n_inside, vote, most_apart, stays_exact, squares, first):  # type: ignore[no-untyped-def]
     """Update the sums over slots, and what is known of them, by a step.
+
+    Returns the most that the first two planes add up to for a feature.
 
     Parameters
     ----------
@@ -228,6 +229,8 @@ def _move(sums, error, spread, words, n_inside, vote, most_apart, stays_exact, s
     stays_exact : bool
     squares : float
         At least the sum of all weighted squared residuals after the step.
+    first : ndarray (n_features,) of int64
+        See `BinLayout`.
     """
     units = np.int64(vote / VOTE_UNIT)
     for s in range(sums.shape[1]):
@@ -250,3 +253,11 @@ def _move(sums, error, spread, words, n_inside, vote, most_apart, stays_exact, s
         below = min(float(max(-total, 0)) + own, most) * (1.0 + _OUTWARDS)
         sums[0, s] = max(np.int64(above) + 1, np.int64(below) + 1 + total)
         sums[1, s] = sums[0, s] - total
+    largest = 0.0
+    for j in range(len(first)):
+        above, below = 0.0, 0.0
+        for s in range(first[j], first[j + 1] if j + 1 < len(first) else sums.shape[1]):
+            above += float(sums[0, s])
+            below += float(sums[1, s])
+        largest = max(largest, above + below)
+    return largest

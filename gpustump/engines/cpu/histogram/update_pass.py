@@ -20,7 +20,6 @@ from gpustump.engines.cpu.histogram.histograms import (
 )
 from gpustump.engines.cpu.loss.exponential_loss import advance
 from gpustump.engines.cpu.loss.loss import LossByOutput
-from gpustump.engines.cpu.loss.terms import PieceSums
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.columns import Columns, Histograms
 from gpustump.engines.threads import Shared, Team
@@ -33,7 +32,7 @@ def update(
     columns: Columns,
     histograms: TeamHistograms,
     team: Team,
-) -> list[PieceSums]:
+) -> list[np.ndarray]:
     """Update all samples by a step, and add their changes to the histograms.
 
     Parameters
@@ -48,18 +47,18 @@ def update(
 
     Returns
     -------
-    list of PieceSums
-        The sums over the pieces of the samples.
+    list of ndarray (3,) of int64
+        The numbers of `terms.SampleSums` for each piece of the samples.
     """
     votes, factors = np.array(step.votes), np.array(step.factors)
     samples = (loss.numbers, loss.scores, loss.terms.gradient, loss.units, regions, votes, factors)
-    pieces, found = Shared(pieces_of(columns.n_samples, team)), list[PieceSums]()
+    pieces, found = Shared(pieces_of(columns.n_samples, team)), list[np.ndarray]()
 
     def take(own: Histograms) -> None:
         for piece in pieces:
             sums = np.zeros(3, dtype=np.int64)
             _update(*samples, columns, own, *piece, sums)
-            found.append(PieceSums(sums))
+            found.append(sums)
 
     histograms.add(take)
     return found

@@ -13,12 +13,13 @@ Several threads may update disjoint pieces of the samples at the same time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.engines.contract import Beginning, Step
-from gpustump.engines.cpu.loss.terms import PieceSums, Terms
+from gpustump.engines.cpu.loss.terms import Terms
 
 
 class Piece(NamedTuple):
@@ -33,7 +34,7 @@ class Piece(NamedTuple):
     low : int
         The piece's first sample.
     sums : ndarray (2 * n_outputs + 1,) of int64
-        The numbers of `PieceSums`; kernels add to them.
+        The numbers of `SampleSums`; kernels add to them.
     """
 
     regions: np.ndarray
@@ -93,29 +94,33 @@ class Loss(ABC):
         gradient, hessian = self.terms
         return int((hessian if len(hessian) else np.abs(gradient)).min())
 
-    def begin(self, low: int, high: int) -> PieceSums:
-        """Compute the terms of samples `low` to `high` before the first round."""
+    def begin(self, low: int, high: int) -> np.ndarray:
+        """Compute the terms of samples `low` to `high` before the first round; returns the numbers
+        of `SampleSums`."""
         n_outputs = len(self.scores)
         regions = np.zeros(high - low, dtype=np.uint8)
         votes, factors = np.zeros((3, n_outputs)), np.ones((3, n_outputs, 2))
         sums = np.zeros(2 * n_outputs + 1, dtype=np.int64)
         self._take(Piece(regions, votes, factors, low, sums), moves=False)
-        return PieceSums(sums)
+        return sums
 
-    def advance(self, step: Step, regions: np.ndarray, low: int, high: int) -> PieceSums:
-        """Update samples `low` to `high` by a step.
+    def advancing(self, step: Step, regions: np.ndarray) -> Callable[[int, int], np.ndarray]:
+        """What updates samples `low` to `high` by a step, and returns what `begin` returns.
 
         Parameters
         ----------
         step : Step
         regions : ndarray (n_samples,) of uint8
             `learners.hypothesis.FIRST`, `SECOND` or `MISSING`.
-        low, high : int
         """
         votes, factors = np.array(step.votes), np.array(step.factors, dtype=np.float64)
-        sums = np.zeros(2 * len(self.scores) + 1, dtype=np.int64)
-        self._take(Piece(regions[low:high], votes, factors, low, sums), moves=True)
-        return PieceSums(sums)
+
+        def advance(low: int, high: int) -> np.ndarray:
+            sums = np.zeros(2 * len(self.scores) + 1, dtype=np.int64)
+            self._take(Piece(regions[low:high], votes, factors, low, sums), moves=True)
+            return sums
+
+        return advance
 
     @abstractmethod
     def _take(self, piece: Piece, *, moves: bool) -> None:

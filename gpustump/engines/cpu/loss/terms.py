@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from gpustump.engines.contract import Totals
 from gpustump.engines.cpu.runtime.compiling import group, inner, kernel
 from gpustump.learners.hypothesis import N_REGIONS
 
@@ -27,9 +28,8 @@ class Terms(NamedTuple):
     hessian: Annotated[np.ndarray, "int64[:, ::1]"]
 
 
-@dataclass(frozen=True)
-class PieceSums:
-    """Sums over a piece of the samples. Those of several pieces may be added.
+class SampleSums(NamedTuple):
+    """Sums over all samples.
 
     Attributes
     ----------
@@ -40,18 +40,20 @@ class PieceSums:
 
     numbers: np.ndarray
 
+    @classmethod
+    def of(cls, pieces: Sequence[np.ndarray]) -> SampleSums:
+        """From these numbers of each piece of the samples."""
+        return cls(np.add.reduce(pieces))
+
     @property
-    def totals(self) -> np.ndarray:
+    def by_output(self) -> np.ndarray:
         """The sums of the gradients and of the Hessians, (n_outputs, 2) of int64."""
         return self.numbers[:-1].reshape(-1, 2)
 
-    @property
-    def error(self) -> int:
-        """See `contract.Totals`."""
-        return int(self.numbers[-1])
-
-    def __add__(self, other: PieceSums) -> PieceSums:
-        return PieceSums(self.numbers + other.numbers)
+    def totals(self, first_weight: int, n_samples: int) -> Totals:
+        """The same over all outputs."""
+        *numbers, error = self.numbers.tolist()
+        return Totals(sum(numbers[::2]), sum(numbers[1::2]), error, first_weight, n_samples)
 
 
 def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.ndarray:

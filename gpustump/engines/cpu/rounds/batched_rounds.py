@@ -38,7 +38,7 @@ from gpustump.engines.cpu.loss.regions import mark_by_position
 from gpustump.engines.cpu.loss.softmax_loss import advance as advance_probabilities
 from gpustump.engines.cpu.loss.squared_loss import SquaredLoss
 from gpustump.engines.cpu.loss.squared_loss import advance as advance_residuals
-from gpustump.engines.cpu.loss.terms import PieceSums, sum_regions
+from gpustump.engines.cpu.loss.terms import SampleSums, sum_regions
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
 from gpustump.engines.cpu.rounds.certain_votes import Whole, says_nothing_of_missing, set_votes
 from gpustump.engines.cpu.rounds.exact_powers import powers
@@ -136,7 +136,7 @@ class Made(NamedTuple):
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     normalisers : ndarray (n_rounds,) of float64
     sums : ndarray (n_rounds + 1, 2 * n_outputs + 1) of int64
-        The numbers of `terms.PieceSums` before the first round, and after each; zeros at first.
+        The numbers of `terms.SampleSums` before the first round, and after each; zeros at first.
     right : ndarray (n_rounds, n_classes) of int64
     losses : ndarray (n_rounds, n_sums) of int64
         The sums over held-out samples after each round, as in `MadeRounds`; zeros at first.
@@ -158,7 +158,7 @@ class SortedRun(Protocol):
     table: SortedTable
     objective: Objective
     loss: Loss
-    sums: PieceSums
+    sums: SampleSums
     regions: np.ndarray
 
     def take_made(self, sums: np.ndarray) -> None:

@@ -84,17 +84,17 @@ class SumsSource(Protocol):
 
 
 class Best(NamedTuple):
-    """The best cut so far, and the sums left of it.
+    """The best cut so far, and the sums over its regions.
 
     Attributes
     ----------
     cut : Cut
-    left : callable, or None
-        Returns them in the planes of `slices`, (n_planes,) of int64; None for a constant.
+    regions : callable, or None
+        Returns them in the planes of `slices`, (n_planes, n_regions) of int64; None for a constant.
     """
 
     cut: Cut
-    left: Callable[[], np.ndarray] | None = None
+    regions: Callable[[], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,19 +162,18 @@ class Evaluator:
         n_segments, n_cells = len(slices.first), slices.sums.shape[1]
         bounds = np.empty(n_cells, dtype=self.dtype)
         bounds.fill(self.nothing)
+        about = (slices, outside, self.rules)
         edge = bounds[:0] if edge is None else edge
-        found: list[Any] = []
-
-        def evaluate(part: tuple[int, int]) -> None:
-            own = self.kernel(slices, outside, self.rules, *part, bounds, edge)
-            found.append(self.of_edges(*own))
-
         if team.size == 1 or n_cells <= _CELLS_AT_ONCE:
-            evaluate((0, n_segments))
+            found = [self.kernel(*about, 0, n_segments, bounds, edge)]
         else:
+            found = []
             size = max(_CELLS_AT_ONCE * n_segments // n_cells, -(-n_segments // team.size))
-            team.each(evaluate, ranges(n_segments, size))
-        return [own for own in found if own.cell >= 0], bounds
+            team.each(
+                lambda part: found.append(self.kernel(*about, *part, bounds, edge)),
+                ranges(n_segments, size),
+            )
+        return [self.of_edges(*own) for own in found if own[2] >= 0], bounds
 
     def best_score(self, slices: Slices, outside: Outside, segment: int) -> float:
         """The best score between the cells of a segment; `nothing` if there is no cut."""
@@ -257,10 +256,10 @@ class BestSplit:
         self.best = Best(constant)
         self._source, self._evaluator, self._team = source, evaluator, team
 
-    def offer(self, cut: Cut, left: Callable[[], np.ndarray]) -> None:
+    def offer(self, cut: Cut, regions: Callable[[], np.ndarray]) -> None:
         """Take a cut if it is better than the best one."""
         if cut > self.best.cut:
-            self.best = Best(cut, left)
+            self.best = Best(cut, regions)
 
     def search(self, edges: Edges, learn: Callable[[np.ndarray, Slices], None]) -> None:
         """Search all cuts.
@@ -378,8 +377,8 @@ class BestSplit:
         for own in found:
             if own.score >= self.best.cut.score:
                 feature, position = int(slices.feature[own.segment]), int(slices.last[own.cell])
-                left = functools.partial(_left_of, slices, outside, own.segment, own.cell)
-                self.offer(Cut(feature, position, 0, 0, own.score), left)
+                regions = functools.partial(_regions_of, slices, outside, own.segment, own.cell)
+                self.offer(Cut(feature, position, 0, 0, own.score), regions)
         return bounds
 
     def _may_win(self, bounds: np.ndarray) -> np.ndarray:
@@ -410,7 +409,9 @@ class BestSplit:
 
     def _look_at_samples(self, answer: Answer, outside: Outside, bounds: np.ndarray) -> None:
         """Ask for the samples of the open cells that may hold a better cut."""
-        while len(cells := ((answer.slices.is_open > 0) & self._may_win(bounds)).nonzero()[0]):
+        while len(
+            cells := self._may_win(bounds).nonzero()[0]
+        ):  # closed ones are bounded by nothing
             answer, outside = self._samples(answer, outside, cells)
             bounds = self._evaluated(answer.slices, outside)
 
@@ -540,8 +541,9 @@ def _raise(slices, bounds, cells, most):  # type: ignore[no-untyped-def]
         most[feature] = max(most[feature], bounds[u])
 
 
-def _left_of(slices: Slices, outside: Outside, segment: int, cell: int) -> np.ndarray:
-    """The sums over all that is left of the right edge of a cell, (n_planes,) of int64."""
+def _regions_of(slices: Slices, outside: Outside, segment: int, cell: int) -> np.ndarray:
+    """The sums over the regions of the cut at the right edge of a cell; see `Best`."""
     own = slices.sums[:, slices.first[segment] : cell + 1]
-    left: np.ndarray = outside.left[:, segment] + own.sum(axis=1)
-    return left
+    left = outside.left[:, segment] + own.sum(axis=1)
+    right = outside.present[:, segment] - left
+    return np.stack((left, right, outside.missing[:, segment]), axis=1)

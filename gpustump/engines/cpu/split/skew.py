@@ -26,6 +26,7 @@ and multiplied by the least factor of each step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -85,7 +86,8 @@ class Skew:
         self._noted = np.full((2 * objective.n_outputs, n_slots), np.inf)
         self._least = np.zeros_like(self._noted) if objective.loss == "softmax" else NOT_NOTED
         self._bounds = np.ones_like(self._noted)
-        self._movement: Movement | None = None
+        nothing = np.zeros(len(self._noted))
+        self._at_rest = self._movement = Movement(nothing, nothing, nothing.astype(np.uint8))
 
     def bounds(self, sums: np.ndarray, error: np.ndarray, expected: Expected) -> np.ndarray:
         """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
@@ -100,10 +102,11 @@ class Skew:
         expected : Expected
             Of that step. If there is none, the sums themselves.
         """
-        if self._movement is not None:
-            _move(self._noted, self._movement, self._stride, sums, error, *expected, self._n_units)
-            self._movement = None
-        _skew_now(self._noted, self._least, sums, error, self._stride, self._n_units, self._bounds)
+        _follow(
+            self._noted, self._movement, self._least, sums, error, *expected, self._stride,
+            self._n_units, self._bounds,
+        )  # fmt: skip
+        self._movement = self._at_rest
         return self._bounds
 
     def learn(self, slots: np.ndarray, cells: Slices) -> None:
@@ -111,19 +114,18 @@ class Skew:
         are_amounts = self._objective.is_of_quantity
         _note_skew(slots, cells, self._stride, are_amounts, self._n_units, self._noted, self._least)
 
-    def follow(self, step: Step, counts: np.ndarray | None) -> None:
+    def follow(self, step: Step, counts: Sequence[int] | None) -> None:
         """Prepare for a step, which is about to change the weights.
 
         Parameters
         ----------
         step : Step
-        counts : ndarray (n_regions,) or None
+        counts : sequence (n_regions,) of int, or None
             How many samples lie in each region; None if that is not known.
         """
-        if self._movement is not None:  # no search has read the integers since the last step
+        if self._movement is not self._at_rest:  # no search has read the integers since a step
             self._noted[:] = np.inf
-        known_counts = None if counts is None else counts.tolist()
-        known = movement_of(step.factors, known_counts, self._objective)
+        known = movement_of(step.factors, counts, self._objective)
         self._movement = Movement(
             _positive_first(known.most),
             _positive_first(known.of_majority),
@@ -138,7 +140,7 @@ def _positive_first(by_label: np.ndarray) -> np.ndarray:
     return by_label[:, ::-1].ravel()
 
 
-@kernel(
+@inner(
     "void(float64[:, ::1], Movement, int64, int64[:, ::1], float64[:, ::1], int64[:, ::1],"
     " float64[:, ::1], float64[::1])"
 )
@@ -165,11 +167,17 @@ def _move(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1],"
-    " float64[:, ::1])"
+    "void(float64[:, ::1], Movement, float64[:, ::1], int64[:, ::1], float64[:, ::1],"
+    " int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1])"
 )
-def _skew_now(noted, least, sums, error, stride, n_units, found):  # type: ignore[no-untyped-def]
-    """Write the bounds that the notes give to `found`, with the error of the integers' shares."""
+def _follow(  # type: ignore[no-untyped-def]
+    noted, movement, least, sums, error, expected, expected_error, stride, n_units, found
+):
+    """Write the bounds that the notes give to `found`, with the error of the integers' shares.
+
+    First add to the notes how far the shares may have moved in a step.
+    """
+    _move(noted, movement, stride, sums, error, expected, expected_error, n_units)
     for output in range(len(noted) // 2):
         plane = stride * output
         for s in range(len(n_units)):

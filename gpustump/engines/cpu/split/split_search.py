@@ -114,7 +114,7 @@ class SplitSearch:
         else:
             edges = Edges.of(bins.sums, layout, bins.error, skew=skew, spread=spread)
             found.search_estimates(edges, lambda features: exact_edges(bins.renew(features)), learn)
-        self._found = self._around(found.best, bins.sums)
+        self._found = self._with_sums(found.best)
         return found.best.cut if self._found is None else self._found[0]
 
     def sums_of(self, cut: Cut | None) -> np.ndarray | None:
@@ -122,12 +122,12 @@ class SplitSearch:
         found = self._found
         return found[1] if found is not None and cut is not None and found[0] == cut else None
 
-    def follow(self, step: Step) -> tuple[np.ndarray, Move] | None:
+    def follow(self, step: Step) -> tuple[tuple[int, int, int], Move] | None:
         """Prepare for a step, which is about to change the weights.
 
         Returns
         -------
-        (ndarray (n_regions,) of int64, Move) or None
+        (tuple (n_regions,) of int, Move) or None
             How many samples lie in each region, and what the step does to the largest one. None if
             the step's cut is not the one that was found last, if `Move.of` gives no estimate, or
             for discrete votes of one output and quantities, whose sums are updated otherwise.
@@ -174,7 +174,8 @@ class SplitSearch:
             feature = int(features[both[best]])
             position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
             cut = Cut(feature, position, 0, 0, scores[best].item())
-            found.offer(cut, lambda: edges.outside.present[:, both[best]])
+            own = edges.outside.present[:, both[best]], edges.outside.missing[:, both[best]]
+            found.offer(cut, lambda: np.stack((own[0], np.zeros_like(own[0]), own[1]), axis=1))
 
     def _outputs(self, planes: Sequence[Any] | np.ndarray) -> list[Sums]:
         """For each output the sums of the gradients and of the Hessians, from planes."""
@@ -188,16 +189,12 @@ class SplitSearch:
             for k in range(0, len(planes), 2)
         ]
 
-    def _around(self, best: Best, sums: np.ndarray) -> tuple[Cut, np.ndarray] | None:
-        """A split, whose feature's sums are exact, and the sums over its regions."""
-        cut, left = best
-        if left is None:
+    def _with_sums(self, best: Best) -> tuple[Cut, np.ndarray] | None:
+        """A split and the sums over its regions; None for a constant."""
+        cut, regions = best
+        if regions is None:
             return None
-        slots = self._layout.slots(cut.feature)
-        present, missing = sums[:, slots].sum(axis=1), sums[:, slots.stop]
-        on_left = left()
-        parts = (on_left, present - on_left, missing)
-        found = np.asarray([self._outputs(own) for own in parts])
+        found: np.ndarray = np.asarray(self._outputs(regions())).transpose(2, 0, 1)
         return with_signs(cut, found, self._objective) if self._objective.has_signs else cut, found
 
 

@@ -7,6 +7,7 @@ order of their codes, or of their values (see `slices`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -97,29 +98,18 @@ class CodedSums:
     @classmethod
     def of_terms(cls, table: CodedTable, terms: Terms) -> CodedSums:
         """From the two integers of each sample and output."""
-
-        def add_up(order: np.ndarray, *rest: object) -> None:
-            _add_up_terms(order, terms, *rest)
-
-        return cls(table, add_up, (4 if len(terms.hessian) else 2) * len(terms.gradient))
+        n_planes = (4 if len(terms.hessian) else 2) * len(terms.gradient)
+        return cls(table, functools.partial(_add_up_terms, terms), n_planes)
 
     @classmethod
     def of_residuals(cls, table: CodedTable, terms: Terms, unit: int) -> CodedSums:
         """From gradients alone, as all Hessians are `unit`."""
-
-        def add_up(order: np.ndarray, *rest: object) -> None:
-            _add_up_residuals(order, terms.gradient[0], unit, *rest)
-
-        return cls(table, add_up, 4)
+        return cls(table, functools.partial(_add_up_residuals, terms.gradient[0], unit), 4)
 
     @classmethod
     def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedSums:
         """From the probabilities of several classes, which determine these integers."""
-
-        def add_up(order: np.ndarray, *rest: object) -> None:
-            _add_up_softmax(order, rows, *rest)
-
-        return cls(table, add_up, 4 * rows.n_outputs)
+        return cls(table, functools.partial(_add_up_softmax, rows), 4 * rows.n_outputs)
 
     def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
         """Nothing takes less time if it is known before."""
@@ -373,8 +363,8 @@ def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-unt
         u += np.uint64(1 - goes_on)
 
 
-@kernel("void(POSITION[::1], Terms, Segments, int64, int64, _Cells)", POSITION=POSITIONS)
-def _add_up_terms(order, terms, segments, low, high, cells):  # type: ignore[no-untyped-def]
+@kernel("void(Terms, POSITION[::1], Segments, int64, int64, _Cells)", POSITION=POSITIONS)
+def _add_up_terms(terms, order, segments, low, high, cells):  # type: ignore[no-untyped-def]
     """Add up all terms over the cells of segments `low` to `high`."""
     has_hessians = len(terms.hessian) > 0
     for t in range(low, high):
@@ -390,9 +380,9 @@ def _add_up_terms(order, terms, segments, low, high, cells):  # type: ignore[no-
 
 
 @kernel(
-    "void(POSITION[::1], int64[::1], int64, Segments, int64, int64, _Cells)", POSITION=POSITIONS
+    "void(int64[::1], int64, POSITION[::1], Segments, int64, int64, _Cells)", POSITION=POSITIONS
 )
-def _add_up_residuals(order, gradient, unit, segments, low, high, cells):  # type: ignore[no-untyped-def]
+def _add_up_residuals(gradient, unit, order, segments, low, high, cells):  # type: ignore[no-untyped-def]
     """The same for one output whose Hessians are all `unit`."""
     mask = without_marks(order)
     for t in range(low, high):
@@ -494,8 +484,8 @@ def _add_up_rows(order, rows, tile, own, sums, first_cell):  # type: ignore[no-u
     _write_cells(own, rows, sums, written, u)
 
 
-@kernel("void(POSITION[::1], SoftmaxRows, Segments, int64, int64, _Cells)", POSITION=POSITIONS)
-def _add_up_softmax(order, rows, segments, low, high, cells):  # type: ignore[no-untyped-def]
+@kernel("void(SoftmaxRows, POSITION[::1], Segments, int64, int64, _Cells)", POSITION=POSITIONS)
+def _add_up_softmax(rows, order, segments, low, high, cells):  # type: ignore[no-untyped-def]
     """The same as `_add_up_terms`, with all outputs of a sample at once."""
     tile, size = new_tile(rows), TILE + 1
     own = _CellRows(

@@ -114,6 +114,9 @@ class CodedTable:
     parted: PartedSamples | None = field(repr=False)
     note: ClassVar[str | None] = None
     _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
+    _bins_by_value: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, repr=False
+    )
     _is_in_order: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -175,28 +178,31 @@ class CodedTable:
 
     def first_of_bin(self, feature: int, bin_: int, n_first: int) -> np.ndarray:
         """The first samples of a bin by value, in any order; there must be a cut after them."""
-        if not self.has_parts(feature):
-            return self.bins.sorted_bin(feature, bin_)[:n_first]
-        samples, values = self._of_bin(feature, bin_)
-        found: np.ndarray = samples[values <= np.partition(values, n_first - 1)[n_first - 1]]
-        return found
+        return self._of_bin(feature, bin_)[0][:n_first]
 
     def _of_bin(self, feature: int, bin_: int) -> tuple[np.ndarray, np.ndarray]:
-        """The samples of a bin, in no order, and their values."""
-        assert self.parted is not None
-        samples = self.parted.bin(feature, bin_)
-        return samples, self.source.picked(samples, feature)
+        """The samples of a bin by increasing value, and these values."""
+        known = self._bins_by_value.get((feature, bin_))
+        if known is None:
+            if self.has_parts(feature):
+                assert self.parted is not None
+                samples = self.parted.bin(feature, bin_)
+                values = self.source.picked(samples, feature)
+                order = np.argsort(values)
+                known = samples[order], values[order]
+            else:
+                samples = self.bins.sorted_bin(feature, bin_)
+                known = samples, self.source.picked(samples, feature)
+            self._bins_by_value.clear()  # a round asks for the bin of its cut three times
+            self._bins_by_value[feature, bin_] = known
+        return known
 
     def _value(self, feature: int, position: int) -> Any:
         bin_ = self.layout.bin_at(feature, position)
         slot = self.layout.first[feature] + bin_
         if not self.layout.has_inner_split[slot]:
             return self.high[slot].astype(self.source.working_dtype)
-        at = position - int(self.layout.offset[slot])
-        if self.has_parts(feature):
-            return np.partition(self._of_bin(feature, bin_)[1], at)[at]
-        sample = self.bins.sorted_bin(feature, bin_)[at : at + 1]
-        return self.source.picked(sample, feature)[0]
+        return self._of_bin(feature, bin_)[1][position - int(self.layout.offset[slot])]
 
 
 def prepare(
