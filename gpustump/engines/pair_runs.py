@@ -14,16 +14,15 @@ from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.engine import KERNELS
+from gpustump.engines.cpu.pairs import STAGE_OF
 from gpustump.engines.integer_weights import in_units
-from gpustump.engines.objective import Objective
+from gpustump.engines.objective import LossName, Objective
 from gpustump.engines.prediction import cpu_kernels_take
 from gpustump.engines.quadrants import Pair, PairRun, Place, Turn
 from gpustump.engines.reference.pairs import ArrayPairRun
 from gpustump.engines.reference.state import loss_of
 from gpustump.engines.route import asked_for
 from gpustump.engines.threads import Team
-
-_STAGE = "pairs"
 
 _MANY_SAMPLES = 2**16
 """Two threads were measured to take 1.7 of one's time at 500 samples, 1.1 at 32 000 and 0.7 at
@@ -58,32 +57,32 @@ def pair_run(
     n_steps : int
         About how many steps of pairs it makes, or how many pairs it scores.
     """
-    units = in_units(sample_weight, objective.n_copies)
+    stage, units = STAGE_OF[objective.loss], in_units(sample_weight, objective.n_copies)
     seconds = n_steps * (_STEP_SECONDS + len(labels) * _SAMPLE_SECONDS)
 
     def by_kernels() -> PairRun:
-        from gpustump.engines.cpu.pairs import KernelPairRun
+        from gpustump.engines.cpu.pairs.run import KernelPairRun
 
         return KernelPairRun(bins, n_bins, labels, units, objective.loss, beginning)
 
-    if cpu_kernels_take(bins, seconds, _STAGE):
+    if cpu_kernels_take(bins, seconds, stage):
         return by_kernels()
     run = ArrayPairRun(bins, n_bins, loss_of(labels, units, objective, beginning))
-    return HandoverPairRun(run, by_kernels) if KERNELS.are_coming(_STAGE) else run
+    return HandoverPairRun(run, stage, by_kernels) if KERNELS.are_coming(stage) else run
 
 
-def gain_from_threads(n_samples: int) -> bool:
+def gain_from_threads(loss: LossName, n_samples: int) -> bool:
     """Whether runs gain from threads: by kernels, and on large arrays.
 
     On smaller ones the threads wait for Python's lock longer than they compute.
     """
-    return KERNELS.are_loaded(_STAGE) or n_samples >= _MANY_SAMPLES
+    return KERNELS.are_loaded(STAGE_OF[loss]) or n_samples >= _MANY_SAMPLES
 
 
-def have_compiled(X: Array) -> None:
+def have_compiled(X: Array, loss: LossName) -> None:
     """Have the kernels of pairs compiled by another process, as pairs of a table come soon."""
     if asked_for() == "auto" and KERNELS.refusal(X) is None:
-        KERNELS.have_compiled(_STAGE)
+        KERNELS.have_compiled(STAGE_OF[loss])
 
 
 class HandoverPairRun:
@@ -92,12 +91,15 @@ class HandoverPairRun:
     Parameters
     ----------
     run : ArrayPairRun
+    stage : str
+        The CPU engine's file with the kernels.
     by_kernels : callable
         Begins the same run by kernels.
     """
 
-    def __init__(self, run: ArrayPairRun, by_kernels: Callable[[], PairRun]) -> None:
+    def __init__(self, run: ArrayPairRun, stage: str, by_kernels: Callable[[], PairRun]) -> None:
         self._run: PairRun = run
+        self._stage = stage
         self._by_kernels: Callable[[], PairRun] | None = by_kernels
         self._steps: list[tuple[Pair, Place, RegionVotes, RegionFactors]] = []
 
@@ -116,7 +118,7 @@ class HandoverPairRun:
         self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """By kernels as soon as they are ready: they take the steps so far first."""
-        if at == 0 and self._by_kernels is not None and KERNELS.load(_STAGE, waits=False):
+        if at == 0 and self._by_kernels is not None and KERNELS.load(self._stage, waits=False):
             run = self._by_kernels()
             for step in self._steps:
                 run.advance(*step)

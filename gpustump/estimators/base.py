@@ -346,7 +346,7 @@ class StumpEstimator(BaseEstimator):
             first, n_outputs = ready.shares[0].samples, settings.n_outputs(n_classes)
             settings.votes.warn_of_small_weights(*first.mean_weight, n_outputs)
         if ready.interactions.number != 0:
-            have_compiled(X)  # pairs come after main effects
+            have_compiled(X, settings.objective(n_classes).loss)  # pairs come after main effects
         with shares_kept(ready.kept, ready.shares, ready.splits, outline) as shares:
             trained = train_bags(X, shares, n_classes, settings, device=device)
         pairs = learn_pairs(X, shares, trained, n_classes, settings, ready.interactions)

@@ -16,7 +16,8 @@ from gpustump.boosting.pairs.turns import PairCandidates, Turns
 from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.engines.contract import Beginning
-from gpustump.engines.cpu.pairs import KernelPairRun
+from gpustump.engines.cpu.pairs.run import KernelPairRun
+from gpustump.engines.cpu.pairs.turns import CHUNK
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.quadrants import best_quadrants
 from gpustump.engines.reference.pairs import ArrayPairRun
@@ -96,8 +97,8 @@ def check_equal(found: list, wanted: list) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_kernels_make_the_steps_of_the_reference(loss: str):
     """Also if they leave every other turn to the host, as they do with a step in doubt."""
-    for seed in range(6):
-        made = Made(loss, n=30 + 40 * seed, seed=seed)
+    for seed, n in enumerate((30, 70, 230, CHUNK, CHUNK + 1, 2 * CHUNK + 100)):
+        made = Made(loss, n, seed)
         one, mixed, other = made.kernels(), made.kernels(), made.reference()
         take_turns, calls = mixed.take_turns, itertools.count()
 

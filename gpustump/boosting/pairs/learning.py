@@ -138,7 +138,8 @@ def learn_pairs(
         found[bag] = _tables_of_bag(own, pairs, bag)
 
     # One bag takes less memory than its main effects did.
-    one_by_one = settings.resources.max_memory is not None or not gain_from_threads(int(X.shape[0]))
+    one_by_one = settings.resources.max_memory is not None
+    one_by_one |= not gain_from_threads(settings.objective(n_classes).loss, int(X.shape[0]))
     Team(1 if one_by_one else threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
     return _finished(own, pairs, [found[bag] for bag in range(len(shares))])
 

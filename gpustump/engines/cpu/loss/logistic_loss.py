@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpustump.engines.cpu.loss.integers import CEILING, integers_of_odds
 from gpustump.engines.cpu.loss.loss import LossByOutput, Piece
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.integer_weights import FLOOR
-
-_CEILING = 1.0 / FLOOR
-"""The largest odds."""
 
 
 class LogisticLoss(LossByOutput):
@@ -46,7 +44,7 @@ class LogisticLoss(LossByOutput):
 
 @inner("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
 def _multiply(odds, gradient, regions, factors):  # type: ignore[no-untyped-def]
-    """Compute the next odds, between `FLOOR` and `_CEILING`: no library flushes these to zero."""
+    """Compute the next odds, between `FLOOR` and `CEILING`: no library flushes these to zero."""
     negative_0, negative_1, negative_2 = factors[0, 0], factors[1, 0], factors[2, 0]
     positive_0, positive_1, positive_2 = factors[0, 1], factors[1, 1], factors[2, 1]
     for i in range(len(odds)):
@@ -55,25 +53,8 @@ def _multiply(odds, gradient, regions, factors):  # type: ignore[no-untyped-def]
         by_1 = positive_1 if positive else negative_1
         by_2 = positive_2 if positive else negative_2
         own = odds[i] * (by_0 if region == 0 else (by_1 if region == 1 else by_2))
-        own = own if own < _CEILING else _CEILING
+        own = own if own < CEILING else CEILING
         odds[i] = own if own > FLOOR else FLOOR
-
-
-@inner("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
-def _round_up(odds, units, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Compute the integers that follow from the odds; returns the sums of both."""
-    total, size = 0, 0
-    for i in range(len(odds)):
-        below = odds[i] + 1.0
-        slope = units[i] * (odds[i] / below)
-        whole = np.int64(np.ceil(slope))
-        curve = np.int64(np.ceil(slope * (1.0 / below)))
-        signed = whole if gradient[i] > 0 else -whole
-        gradient[i] = signed
-        hessian[i] = curve
-        total += signed
-        size += curve
-    return total, size
 
 
 @kernel(
@@ -93,7 +74,7 @@ def advance(  # type: ignore[no-untyped-def]
         start, end = low + at, low + at + len(here)
         of_chunk = units_of_chunk(units, room, start, end)
         _multiply(odds[start:end], gradient[0][start:end], here, factors[:, 0])
-        total, size = _round_up(
+        total, size = integers_of_odds(
             odds[start:end], of_chunk, gradient[0][start:end], hessian[0][start:end]
         )
         sums[0] += total

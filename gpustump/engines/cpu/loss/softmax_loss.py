@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpustump.engines.cpu.loss.integers import integers_of_probabilities
 from gpustump.engines.cpu.loss.loss import LossByOutput, Piece, by_sample
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
@@ -69,25 +70,6 @@ def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-u
         _divide(probabilities[output][start:end], total)
 
 
-@inner("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
-def _round_up(probabilities, units, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Compute a class's integers, at least 1, from its probabilities; returns the sums of both."""
-    total, size = 0, 0
-    for i in range(len(probabilities)):
-        own, positive = probabilities[i], gradient[i] > 0
-        rest = 1.0 - own
-        slope = np.ceil(units[i] * (rest if positive else own))
-        curve = np.ceil((units[i] * own) * rest)
-        whole = np.int64(slope if slope > 1.0 else 1.0)
-        below = np.int64(curve if curve > 1.0 else 1.0)
-        signed = whole if positive else -whole
-        gradient[i] = signed
-        hessian[i] = below
-        total += signed
-        size += below
-    return total, size
-
-
 @kernel(
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1],"
     " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[::1], boolean)"
@@ -107,7 +89,7 @@ def advance(  # type: ignore[no-untyped-def]
         if moves:
             _multiply(probabilities, here, factors, start, end)
         for output in range(len(probabilities)):
-            total, size = _round_up(
+            total, size = integers_of_probabilities(
                 probabilities[output][start:end],
                 of_chunk,
                 gradient[output][start:end],

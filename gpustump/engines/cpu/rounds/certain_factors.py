@@ -33,27 +33,41 @@ _DOUBT = 2.0**-72
 """More than the relative error of the sum of products in `_new_weight`, and of its quotient."""
 
 
-@inner("void(float64[:, ::1], Powers, float64[:, :, ::1])")
-def _set_factors_of_odds(votes, tables, factors):  # type: ignore[no-untyped-def]
+@inner("void(float64[:, ::1], VoteRule, Powers, float64[:, :, ::1])")
+def set_factors_of_odds(votes, rule, tables, factors):  # type: ignore[no-untyped-def]
     """Newton votes: factors of odds, or of probabilities; NaN if they are in doubt."""
     n_outputs = votes.shape[1]
     for region in range(len(votes)):
-        largest = votes[region].max()
+        largest = votes[region, 0]
+        for output in range(1, n_outputs):
+            largest = max(largest, votes[region, output])
         for output in range(n_outputs):
             vote = votes[region, output]
             if n_outputs == 1:  # odds: for the label -1, and for the label +1
                 factors[region, output, 0] = certain_power(2.0 * vote, tables)
                 factors[region, output, 1] = certain_power(-2.0 * vote, tables)
             else:  # probabilities, whatever the label
-                factors[region, output, :] = certain_power(2.0 * (vote - largest), tables)
+                factor = certain_power(2.0 * (vote - largest), tables)
+                factors[region, output, 0] = factors[region, output, 1] = factor
 
 
-@inner("void(float64[:, ::1], int64, Powers, float64[:, :, ::1])")
-def _set_factors_of_amounts(votes, target, tables, factors):  # type: ignore[no-untyped-def]
+@inner("void(float64[:, ::1], VoteRule, Powers, float64[:, :, ::1])")
+def set_factors_of_amounts(votes, rule, tables, factors):  # type: ignore[no-untyped-def]
     """Poisson and gamma loss: factors of the amounts that move; NaN if they are in doubt."""
     for region in range(len(votes)):
         vote = votes[region, 0]
-        factors[region, 0, :] = certain_power(vote if target == POISSON else -vote, tables)
+        factor = certain_power(vote if rule.target == POISSON else -vote, tables)
+        factors[region, 0, 0] = factors[region, 0, 1] = factor
+
+
+@inner("boolean(float64[:, :, ::1])")
+def are_certain(factors):  # type: ignore[no-untyped-def]
+    """Whether no factor is in doubt."""
+    for region in range(len(factors)):
+        for output in range(factors.shape[1]):
+            if math.isnan(factors[region, output, 0] + factors[region, output, 1]):
+                return False
+    return True
 
 
 @inner("UniTuple(float64, 2)(int64[:, :, ::1], float64[:, ::1], Powers)")
@@ -87,9 +101,10 @@ def _set_factors_of_weights(sums, votes, whole, has_signs, tables, factors):  # 
 
     The weights of samples that signs get right are not multiplied, but for a power of two.
     """
-    largest = max(votes.max(), -votes.min())
-    if largest > LARGEST:
-        return math.nan
+    for region in range(len(votes)):
+        for output in range(votes.shape[1]):
+            if abs(votes[region, output]) > LARGEST:
+                return math.nan
     total, rest = _new_weight(sums, votes, tables)
     alpha = votes[FIRST, 0] if votes[FIRST, 0] > 0.0 else -votes[FIRST, 0]
     bound = total * certain_power(alpha, tables) if has_signs else total
@@ -131,15 +146,10 @@ def set_factors(sums, votes, rule, whole, tables, factors):  # type: ignore[no-u
         return 1.0
     normaliser = 1.0
     if rule.target != CLASSES:
-        _set_factors_of_amounts(votes, rule.target, tables, factors)
+        set_factors_of_amounts(votes, rule, tables, factors)
     elif rule.kind == NEWTON:
-        _set_factors_of_odds(votes, tables, factors)
+        set_factors_of_odds(votes, rule, tables, factors)
     else:
         has_signs = rule.kind == DISCRETE and votes.shape[1] == 1
         normaliser = _set_factors_of_weights(sums, votes, whole, has_signs, tables, factors)
-    for region in range(len(votes)):
-        for output in range(votes.shape[1]):
-            for label in range(2):
-                if math.isnan(factors[region, output, label]):
-                    return math.nan
-    return normaliser
+    return normaliser if are_certain(factors) else math.nan

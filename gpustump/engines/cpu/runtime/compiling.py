@@ -70,7 +70,7 @@ listeners: list[Callable[[], None]] = []
 
 def group(cls: Group) -> Group:
     """Allow this NamedTuple in signatures; its annotations give the types of its fields."""
-    _groups[cls.__name__] = cls
+    assert _groups.setdefault(cls.__name__, cls) is cls, f"two groups are named {cls.__name__}"
     return cls
 
 
@@ -177,8 +177,8 @@ class KernelCache(NullCache):
     """
 
     def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
-        self._folder = folder
-        self._name = f"{function.__module__}.{function.__qualname__}"
+        self._folder, self._made_for = folder, _made_for(function)
+        self._name = f"{function.__module__}.{function.__qualname__.replace('<locals>.', '')}"
 
     @property
     def cache_path(self) -> str:
@@ -211,8 +211,14 @@ class KernelCache(NullCache):
             whole.replace(file)
 
     def _file(self, sig: object) -> Path:
-        types = hashlib.sha256(repr(sig).encode()).hexdigest()[:12]
-        return self._folder / f"{self._name}-{types}.kernel"
+        version = hashlib.sha256(f"{sig!r}{self._made_for}".encode()).hexdigest()[:12]
+        return self._folder / f"{self._name}-{version}.kernel"
+
+
+def _made_for(function: Callable[..., Any]) -> list[Any]:
+    """The functions that a function was made to call, which are not in its source."""
+    called = [cell.cell_contents.py_func for cell in function.__closure__ or ()]
+    return [(own.__module__, own.__qualname__, _made_for(own)) for own in called]
 
 
 def _notice(dispatcher: Any) -> None:

@@ -1,0 +1,128 @@
+"""A run of boosting by pairs in kernels; see `engines.quadrants`."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+
+from gpustump.engines.batched_rounds import VoteRule
+from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
+from gpustump.engines.cpu.pairs import STAGE_OF
+from gpustump.engines.cpu.pairs.cells import Motion, PairRoom, PairSamples
+from gpustump.engines.cpu.pairs.turns import CHUNK, PairKernels, add_steps
+from gpustump.engines.cpu.rounds.exact_powers import powers
+from gpustump.engines.integer_weights import FLOOR
+from gpustump.engines.objective import LossName
+from gpustump.engines.quadrants import N_QUADRANTS, Pair, Place, Turn
+from gpustump.engines.threads import Team, ranges
+
+_PAIRS_AT_ONCE = 16
+"""How many pairs a thread scores at a time."""
+
+
+class KernelPairRun:
+    """The samples of one run; see `engines.quadrants.PairRun`.
+
+    Parameters
+    ----------
+    bins : ndarray (n_features, n_samples) of uint8
+    n_bins : tuple of int
+    labels : ndarray (n_samples,)
+        As `Engine.start` takes them.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    loss : str
+        As `Objective.loss` names it.
+    beginning : Beginning
+        As `reference.state.loss_of` takes it.
+    """
+
+    def __init__(
+        self,
+        bins: np.ndarray,
+        n_bins: tuple[int, ...],
+        labels: np.ndarray,
+        units: np.ndarray,
+        loss: LossName,
+        beginning: Beginning,
+    ) -> None:
+        module = importlib.import_module(f"gpustump.engines.cpu.{STAGE_OF[loss]}")
+        self._kernels: PairKernels = module.KERNELS
+        numbers, classes = beginning.numbers, np.zeros(0, dtype=np.int64)
+        if loss in ("logistic", "softmax"):
+            classes = labels.astype(np.int64)
+        elif loss == "squared":
+            numbers = (labels - beginning.scores[0])[np.newaxis]
+        elif loss == "poisson":
+            numbers = np.stack([units * numbers[0], np.rint(units * labels)])
+        else:
+            numbers = np.stack([units * labels * numbers[0], units])
+        if loss in ("poisson", "gamma"):
+            np.maximum(numbers[0], FLOOR, out=numbers[0])
+        self._n_outputs = len(numbers) if loss == "softmax" else 1
+        self._samples = PairSamples(
+            np.ascontiguousarray(bins),
+            np.asarray(n_bins, dtype=np.int64),
+            np.array(numbers, dtype=np.float64, order="C"),
+            classes,
+            units,
+            -1 if loss == "gamma" else 1,
+        )
+
+    def cells(self, pair: Pair) -> np.ndarray:
+        """The sums over a pair's cells."""
+        (n_rows, n_columns), room = (self._samples.n_bins[j] for j in pair), self._room()
+        self._kernels.pass_over(self._samples, self._motion((0, 0), (0, 0)), *pair, room)
+        found = room.cells[:n_rows, :n_columns].transpose(2, 0, 1)
+        return np.ascontiguousarray(found).reshape(-1, 2, n_rows, n_columns)
+
+    def scores(self, pairs: np.ndarray, l2: float, team: Team) -> np.ndarray:
+        """The score of each pair's best cut; see `PairRun`."""
+        found = np.empty(len(pairs))
+
+        def score(part: tuple[int, int]) -> None:
+            own, given = slice(*part), (self._motion((0, 0), (0, 0)), self._room())
+            self._kernels.set_scores(self._samples, *given, pairs[own], l2, found[own])
+
+        team.each(score, ranges(len(pairs), _PAIRS_AT_ONCE))
+        return found
+
+    def advance(self, pair: Pair, place: Place, votes: RegionVotes, factors: RegionFactors) -> None:
+        """Change the samples by what the regions of a cut vote."""
+        motion = self._motion(pair, place)
+        motion.votes[:] = votes
+        if len(factors):
+            motion.factors[:] = factors
+        self._kernels.pass_over(self._samples, motion, -1, -1, self._room())
+
+    def take_turns(
+        self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
+    ) -> int:
+        """Make the steps of the pairs from number `at` on; see `PairRun`."""
+        given = self._samples, self._motion((0, 0), (0, 0)), self._room()
+        return int(self._kernels.take_turns(*given, pairs, candidates, at, rule, powers(), *steps))
+
+    def added(
+        self, scores: np.ndarray, bins: np.ndarray, pairs: np.ndarray, steps: Turn
+    ) -> np.ndarray:
+        """The scores of other samples, after the steps of a turn."""
+        add_steps(bins, pairs, *steps, scores)
+        return scores
+
+    def _motion(self, pair: Pair, place: Place) -> Motion:
+        return Motion(
+            np.asarray(pair, dtype=np.int64),
+            np.asarray(place, dtype=np.int64),
+            np.zeros((N_QUADRANTS, self._n_outputs)),
+            np.ones((N_QUADRANTS, self._n_outputs, 2)),
+        )
+
+    def _room(self) -> PairRoom:
+        most, n_outputs = int(self._samples.n_bins.max()), self._n_outputs
+        return PairRoom(
+            np.empty((most, most, 2 * n_outputs), dtype=np.int64),
+            np.empty((N_QUADRANTS, n_outputs, 2), dtype=np.int64),
+            np.empty(CHUNK, dtype=np.uint8),
+            *np.empty((2, n_outputs, CHUNK), dtype=np.int64),
+        )

@@ -1,0 +1,170 @@
+"""Turns of many pairs in kernels, for a loss that says what a step does to its samples.
+
+A turn needs one pass over the samples for each pair: the pass changes what the loss keeps of a
+sample by the step of the pair before, computes both integers anew, and adds them to the cells of
+the next pair. Then the best cut is found, its votes and factors follow (`rounds`), and the next
+pass begins. All numbers are those of `reference.pairs`, bit for bit. If a vote or a factor is in
+doubt, the caller makes that step.
+
+Each loss has kernels of its own, so that a first fit compiles no others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.pairs.cells import best_cut, run_up, sum_quadrants
+from gpustump.engines.cpu.rounds.certain_factors import are_certain
+from gpustump.engines.cpu.rounds.certain_votes import Whole, vote_of_region
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
+
+LOSS_PASS = "void(PairSamples, Motion, uint8[::1], int64, int64, int64[:, ::1], int64[:, ::1])"
+"""What a loss does to samples `begin` to `end`, given their regions: it changes them by a step, if
+the step has a cut, and sets both integers of each output, in rows."""
+
+SET_FACTORS = "void(float64[:, ::1], VoteRule, Powers, float64[:, :, ::1])"
+"""What the numbers of a loss are multiplied by; see `rounds.certain_factors`."""
+
+CHUNK = 1024
+"""Samples whose integers stay in the nearest cache."""
+
+
+class PairKernels(NamedTuple):
+    """The kernels of a loss.
+
+    Attributes
+    ----------
+    take_turns, set_scores, pass_over : callable
+    """
+
+    take_turns: Callable[..., int]
+    set_scores: Callable[..., None]
+    pass_over: Callable[..., None]
+
+
+@inner("void(uint8[::1], uint8[::1], int64, int64, uint8[::1])")
+def _set_regions(first, second, a, b, regions):  # type: ignore[no-untyped-def]
+    """Set the quadrant of each sample; see `quadrants.quadrants_of`."""
+    low, high = np.uint8(a), np.uint8(b)
+    for i in range(len(first)):
+        regions[i] = 2 * np.uint8(first[i] >= low) + np.uint8(second[i] >= high)
+
+
+@inner("void(uint8[::1], uint8[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1])")
+def _add(first, second, gradient, hessian, cells):  # type: ignore[no-untyped-def]
+    """Add samples' integers to the cells of their bins."""
+    if len(gradient) == 1:
+        for i in range(len(first)):
+            cell = cells[first[i], second[i]]
+            cell[0] += gradient[0, i]
+            cell[1] += hessian[0, i]
+        return
+    for i in range(len(first)):
+        cell = cells[first[i], second[i]]
+        for output in range(len(gradient)):
+            cell[2 * output] += gradient[output, i]
+            cell[2 * output + 1] += hessian[output, i]
+
+
+@kernel("void(uint8[:, ::1], int64[:, ::1], int64[:, ::1], float64[:, :, ::1], float64[:, ::1])")
+def add_steps(bins, pairs, places, votes, scores):  # type: ignore[no-untyped-def]
+    """Add what the regions of each pair's step vote to the scores (n_samples, n_outputs)."""
+    for at in range(len(pairs)):
+        a, b = places[at, 0], places[at, 1]
+        if a == 0:
+            continue
+        first, second, own = bins[pairs[at, 0]], bins[pairs[at, 1]], votes[at]
+        for i in range(len(scores)):
+            region = 2 * np.int64(first[i] >= a) + np.int64(second[i] >= b)
+            for output in range(scores.shape[1]):
+                scores[i, output] += own[region, output]
+
+
+def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
+    """The kernels of a loss.
+
+    Parameters
+    ----------
+    loss_pass : inner function
+        As `LOSS_PASS` says.
+    set_factors : inner function
+        As `SET_FACTORS` says.
+    """
+
+    @kernel("void(PairSamples, Motion, int64, int64, PairRoom)")
+    def pass_over(samples, motion, j, k, room):  # type: ignore[no-untyped-def]
+        """Change all samples by a step, and add their integers to the cells of a pair; for j = -1
+        the step is all."""
+        first, second = samples.bins[motion.features[0]], samples.bins[motion.features[1]]
+        a, b, regions = motion.cut[0], motion.cut[1], room.regions
+        room.cells[:] = 0
+        for begin in range(0, len(samples.units), CHUNK):
+            end = min(begin + CHUNK, len(samples.units))
+            if a > 0:
+                _set_regions(first[begin:end], second[begin:end], a, b, regions)
+            loss_pass(samples, motion, regions, begin, end, room.gradient, room.hessian)
+            if j >= 0:
+                own, other = samples.bins[j, begin:end], samples.bins[k, begin:end]
+                _add(own, other, room.gradient, room.hessian, room.cells)
+
+    @inner("int64(PairRoom, VoteRule, Powers, Motion)")
+    def decide(room, rule, tables, motion):  # type: ignore[no-untyped-def]
+        """Set votes and factors; returns -1 if one is in doubt, 0 if all votes are 0, else 1."""
+        whole, is_any, sums, votes = Whole(0, 0), 0, room.sums, motion.votes
+        for region in range(len(votes)):
+            for output in range(votes.shape[1]):
+                vote = vote_of_region(sums[region, output, 0], sums[region, output, 1], rule, whole)
+                if math.isnan(vote):
+                    return -1
+                votes[region, output] = vote
+                is_any = 1 if vote != 0.0 else is_any
+        if is_any == 0:
+            return 0
+        set_factors(votes, rule, tables, motion.factors)
+        return 1 if are_certain(motion.factors) else -1
+
+    @kernel(
+        "int64(PairSamples, Motion, PairRoom, int64[:, ::1], int64[:, :, ::1], int64, VoteRule,"
+        " Powers, int64[:, ::1], float64[:, :, ::1])"
+    )
+    def take_turns(  # type: ignore[no-untyped-def]
+        samples, motion, room, pairs, candidates, at, rule, tables, places, votes
+    ):
+        """Make the steps of pairs from number `at` on; returns the first that is not made."""
+        while at < len(pairs):
+            j, k = pairs[at, 0], pairs[at, 1]
+            n_rows, n_columns = samples.n_bins[j], samples.n_bins[k]
+            pass_over(samples, motion, j, k, room)
+            motion.cut[0] = 0  # nothing is left to change
+            run_up(room.cells, n_rows, n_columns)
+            a, b, _ = best_cut(room.cells, n_rows, n_columns, rule.l2, candidates[at])
+            sum_quadrants(room.cells, n_rows, n_columns, a, b, room.sums)
+            found = decide(room, rule, tables, motion)
+            if found < 0:
+                return at
+            if found > 0:
+                motion.features[0], motion.features[1] = j, k
+                motion.cut[0], motion.cut[1] = a, b
+                places[at, 0], places[at, 1] = a, b
+                for region in range(len(motion.votes)):
+                    for output in range(motion.votes.shape[1]):
+                        votes[at, region, output] = motion.votes[region, output]
+            at += 1
+        pass_over(samples, motion, -1, -1, room)
+        return at
+
+    @kernel("void(PairSamples, Motion, PairRoom, int64[:, ::1], float64, float64[::1])")
+    def set_scores(samples, motion, room, pairs, l2, scores):  # type: ignore[no-untyped-def]
+        """Set the score of each pair's best cut."""
+        for at in range(len(pairs)):
+            j, k = pairs[at, 0], pairs[at, 1]
+            n_rows, n_columns = samples.n_bins[j], samples.n_bins[k]
+            pass_over(samples, motion, j, k, room)
+            run_up(room.cells, n_rows, n_columns)
+            _, _, scores[at] = best_cut(room.cells, n_rows, n_columns, l2, pairs[:0])
+
+    return PairKernels(take_turns, set_scores, pass_over)
