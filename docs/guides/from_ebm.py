@@ -133,6 +133,7 @@ pd.DataFrame(
 # `explain_local(X)`              `plots.explanation(model, row)`; `init_score=` too
 # `predict_with_uncertainty(X)`   `predict_proba_interval(X)`
 # `to_json()`                     `model_.save(path)`
+# `remove_terms(names)`           `model_.without(name)`; flat ranges: `model_.edited(edits)`
 # =============================== ==========================================
 #
 # Both step functions in one picture

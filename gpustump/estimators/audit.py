@@ -12,7 +12,6 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +33,7 @@ from gpustump.estimators.targets import Offset
 from gpustump.learners.kinds import AnySplit, condition
 from gpustump.model import model_file
 from gpustump.model.bags import turns
-from gpustump.model.ensemble import StumpEnsemble
+from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.model.members import Member
 
 
@@ -131,7 +130,7 @@ class Audit:
 
 
 def audit(
-    model: StumpEnsemble | str | PathLike[str],
+    model: Any,
     X: Array,
     y: Array,
     sample_weight: Array | None = None,
@@ -153,7 +152,7 @@ def audit(
 
     Parameters
     ----------
-    model : StumpEnsemble, str or path
+    model : StumpEnsemble, fitted estimator, str or path
         The model, or its file.
     X : array or frame (n_samples, n_features)
         The table that it was trained on, of any library and on any device.
@@ -198,15 +197,16 @@ def audit(
     >>> from sklearn.datasets import load_breast_cancer
     >>> from gpustump import AdaBoostClassifier, audit
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = AdaBoostClassifier(n_estimators=20, device="cpu").fit(X, y).model_
+    >>> model = AdaBoostClassifier(n_estimators=20, device="cpu").fit(X, y)
     >>> audit(model, X, y).same
     True
     >>> X[7, 20] = 14.9
     >>> audit(model, X, y)
     <Audit: differs: round 1, another error of the same stump>
     """
-    if not isinstance(model, StumpEnsemble):
+    if isinstance(model, (str, os.PathLike)):
         model = StumpEnsemble.load(os.fspath(model))
+    model = model_of(model)
     known = recorded_fit(model, estimator)
     watched = Offset(init_score_val, exposure_val, "_val")
     validation = Validation.of(X_val, y_val, sample_weight_val, watched)

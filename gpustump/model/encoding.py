@@ -567,14 +567,16 @@ def needed_positions(encoding: Encoding, table: ColumnTable) -> list[int]:
     """
     if encoding.named and table.named:
         places = {name: position for position, name in enumerate(table.names)}
-        absent = [needed.name for needed in encoding.columns if needed.name not in places]
+        needed = [column.name for column in encoding.columns]
+        absent = [name for name in needed if name not in places]
         if absent:
-            hint = suggestion(absent[0], table.names) if len(absent) == 1 else ""
+            others = [name for name in table.names if name not in needed]
+            hint = suggestion(absent[0], others) if len(absent) == 1 else ""
             raise ValueError(
                 f"{table.source} lacks {counted(len(absent), 'column')} that the model needs: "
                 f"{listed(absent)}.{hint}"
             )
-        return [places[needed.name] for needed in encoding.columns]
+        return [places[name] for name in needed]
     n_needed = len(encoding.columns)
     if len(table.columns) == n_needed:
         return list(range(n_needed))

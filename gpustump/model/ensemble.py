@@ -742,6 +742,8 @@ class StumpEnsemble:
                 )
             if feature not in self.feature_names:
                 hint = readable.suggestion(feature, self.feature_names)
+                if feature in self.term_names:
+                    hint = " It is a pair, which model.pairs holds and plots.pair draws."
                 raise ValueError(f"feature {feature!r} is none of the model's features.{hint}")
             return self.feature_names.index(feature)
         index = check_count(feature, "feature", least=0)

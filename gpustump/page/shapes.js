@@ -171,7 +171,8 @@ function drawBars(model, term, { output }, width) {
   return { picture, spots, at: (_, py) => (py < shown.length * rowHeight ? Math.floor(py / rowHeight) : -1) };
 }
 
-// The names of the bins of a pair's axis: the ends of numbers, or the categories in each.
+// The names of the bins of a pair's axis: the ends of numbers, or the categories in each, by those
+// that are not if these are fewer.
 function binNames(model, term, side) {
   const axis = term.axes[side];
   const column = model.columns[term.columns[side]];
@@ -182,7 +183,13 @@ function binNames(model, term, side) {
     else if (step === ends.length) found[bin].push("missing");
     else found[bin].push(rangeText(column, step ? ends[step - 1] : -Infinity, ends[step]));
   });
-  return found.map((texts) => texts.filter(Boolean).slice(0, 6).join(", ") || "another value");
+  return found.map((texts) => {
+    const known = texts.filter(Boolean);
+    const others = column.values?.map((_, k) => valueText(column, k)).filter((text) => !known.includes(text));
+    const isRest = texts.includes(null) && !texts.includes("missing") && others.length;
+    if (isRest && others.length < known.length) return `not ${others.join(", ")}`;
+    return known.slice(0, 6).join(", ") + (known.length > 6 ? ", …" : "") || "another value";
+  });
 }
 
 function drawCells(model, term, { output }, width) {
