@@ -233,12 +233,13 @@ def fit(
     offset, other = Offset(init_score, exposure), Offset(init_score_val, exposure_val, "_val")
     watched = Validation.of(X_val, y_val, sample_weight_val, other)
     given = Data(X, y, sample_weight, estimator.device, offset=offset)
-    if not isinstance(estimator, StumpBoostingRegressor):
-        _refuse_for_classes([*offset.given, *other.given], is_sparse=holds_sparse(X))
     if holds_sparse(X):
         fit_on_one_worker(estimator, given, watched, _running(client))
         estimator.cluster_ = Use(1, 0, 0, 0, 0.0, 0)
         return estimator
+    names = [*offset.given, *other.given]
+    if names and not isinstance(estimator, StumpBoostingRegressor):
+        raise ValueError(f"{names[0]} is for quantities here; of classes, for one machine.")
     own = _Fit(estimator, given, watched)
     client = _running(client)
     messages = Messages(client, f"gpustump-{uuid.uuid4().hex[:12]}")
@@ -575,18 +576,6 @@ class _Fit:
             bags=bags,
             details={} if encoding is None else {"encoding": encoding.as_details()},
         )
-
-
-def _refuse_for_classes(names: Sequence[str], *, is_sparse: bool) -> None:
-    """Refuse what is known of samples beforehand where classes cannot have it."""
-    for name in names:
-        if name.startswith("exposure"):
-            raise ValueError(f"{name} is for counts, and this model predicts classes.")
-        if not is_sparse:
-            raise ValueError(
-                f"{name} of classes is for one machine, or for a sparse table. Leave it out, or "
-                "gather the table and fit there."
-            )
 
 
 def _collected(

@@ -177,13 +177,6 @@ def _applied(estimator: Any, method: str, X: Any, like: np.ndarray, offset: Offs
     blocks_of(X, "X")  # refuses what is not Dask's
     estimator._table(example_of(X, may_be_text=may_be_text(estimator)), reset=False)
     X, model = with_whole_rows(X), _delayed(estimator)
-    if getattr(X, "chunks", None) is not None and not offset.given:
-        how: dict[str, Any] = {"drop_axis": [1]}
-        if like.ndim == 2:
-            how = {"chunks": (X.chunks[0], like.shape[1:])}
-        return X.map_blocks(
-            _of_part, model=model, method=method, like=like, dtype=like.dtype, meta=like, **how
-        )
     parts, call = blocks_of(X, "X"), delayed(_of_part, pure=True)
     lengths = getattr(X, "chunks", [[np.nan] * len(parts)])[0]  # those of a frame are not known
     blocks = [

@@ -62,6 +62,7 @@ from gpustump.learners.step_table import CategoryTable, StepTable
 from gpustump.model.bags import averaged
 from gpustump.model.encoding import features_of, plain_encoding, told_features_of
 from gpustump.model.ensemble import StumpEnsemble
+from gpustump.page import page
 
 _LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_", "is_categorical_", "_categories")
 """What scikit-learn's validation learns from a table, and what is learnt of categorical
@@ -218,11 +219,19 @@ class StumpEstimator(BaseEstimator):
         check_is_fitted(self)
         return self.model_.shape_function(feature, label=label)
 
-    def to_html(self, path: str | PathLike[str] | None = None, X: Any = None, y: Any = None) -> str:
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        X: Any = None,
+        y: Any = None,
+        *,
+        init_score: Any = None,
+        exposure: Any = None,
+    ) -> str:
         """A page on which people explore the model.
 
         Parameters, result and errors are those of `StumpEnsemble.to_html`; X may be a frame like
-        the training table.
+        the training table, and what is known of its rows is given as to `predict`.
 
         Examples
         --------
@@ -232,7 +241,12 @@ class StumpEstimator(BaseEstimator):
         '<!doctype html>'
         """
         check_is_fitted(self)
-        return self.model_.to_html(path, None if X is None else self._table(X), y)
+        table = None if X is None else self._table(X)
+        known = None if X is None else Offset(init_score, exposure).of_scores(table, self.model_)
+        found = page(self.model_, table, y, known_scores=known)
+        if path is not None:
+            found.save(path)
+        return found.html
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
         """Each feature's share of the spread of the scores, (n_features,).

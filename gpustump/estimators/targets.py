@@ -28,6 +28,7 @@ from gpustump.data.labels import (
 from gpustump.data.parameters import QuantityLossName
 from gpustump.data.weights import SMALLEST
 from gpustump.learners.target_scale import TargetScale
+from gpustump.model.ensemble import StumpEnsemble
 
 Scale = TargetScale | RatioScale
 
@@ -117,6 +118,19 @@ class Offset(NamedTuple):
             _refuse(xp.abs(own) > limit, own, f"{name} must be from {-limit:g} to {limit:g}")
         halves = [in_vote_units(own * 0.5) for own in columns]
         return halves[0] if n_classes <= 2 else xp.stack(halves, axis=1)
+
+    def of_model(self, X: Array, model: StumpEnsemble) -> Array | None:
+        """The offset of the rows of X for a model; see `of_quantity` and `of_classes`."""
+        if not model.is_regression:
+            return self.of_classes(X, len(model.classes))
+        return self.of_quantity(X, "poisson" if model.link == "log" else "squared_error")
+
+    def of_scores(self, X: Array, model: StumpEnsemble) -> Array | None:
+        """What is added to a model's scores of the rows of X, (n_samples,) or
+        (n_samples, n_outputs) of float64; None if that is nothing."""
+        found = self.of_model(X, model)
+        is_log = found is not None and model.link == "log"
+        return arrays.namespace_of(found).log(found) if is_log else found
 
 
 NO_OFFSET = Offset()

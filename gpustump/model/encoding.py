@@ -211,11 +211,6 @@ class Encoding:
         return all(column.kind in NUMERIC for column in self.columns)
 
     @property
-    def text_columns(self) -> tuple[str, ...]:
-        """Columns to read as text, even if they look like numbers."""
-        return tuple(column.name for column in self.columns if column.kind in _OF_TEXT)
-
-    @property
     def categorical_features(self) -> tuple[int, ...]:
         """The features whose values are numbers of categories."""
         numbers = range(len(self.shown_names))

@@ -79,7 +79,9 @@ class Page(NamedTuple):
             file.write(self.html.encode())
 
 
-def page(model: Any, X: Any = None, y: Any = None, *, source: str | None = None) -> Page:
+def page(
+    model: Any, X: Any = None, y: Any = None, *, known_scores: Any = None, source: str | None = None
+) -> Page:
     """A page on which people explore a model: one file of HTML, without a server or a network.
 
     Parameters
@@ -93,6 +95,9 @@ def page(model: Any, X: Any = None, y: Any = None, *, source: str | None = None)
     y : array (n_samples,), optional
         Their labels or targets: with them the page says how good the model is on these rows, and
         what edits do to that.
+    known_scores : array (n_samples,) or (n_samples, n_outputs), optional
+        What is known of these rows beforehand and added to their scores: of counts the logarithm of
+        the exposure, of other quantities the `init_score`, of classes half of it.
     source : str, optional
         What the rows are, such as "rows held out in training".
 
@@ -128,7 +133,8 @@ def page(model: Any, X: Any = None, y: Any = None, *, source: str | None = None)
         raise ValueError("y is given without X; give both, or X alone.")
     if X is not None:
         X = ensemble.checked(X) if model is ensemble else model._table(X)
-    return Page(document(payload(ensemble, X, y, source=source), ensemble))
+    data = payload(ensemble, X, y, known_scores, source)
+    return Page(document(data, ensemble))
 
 
 def document(data: dict[str, Any], model: StumpEnsemble) -> str:

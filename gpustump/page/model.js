@@ -111,9 +111,17 @@ class Model {
     return Float64Array.from(this.columns, (_, k) => numbers(this.rows.columns, k)[number]);
   }
 
-  // The scores of all rows of the page, with the edits: changes of the edited terms are exact, too.
+  // What is known of a row of the page beforehand, for each output.
+  knownOf(number) {
+    const known = this.rows && numbers(this.rows, "known");
+    return Float64Array.from(this.constant, (_, k) => (known ? known[number * this.nOutputs + k] : 0));
+  }
+
+  // The scores of all rows of the page, with the edits and what is known beforehand: changes of the
+  // edited terms are exact, too.
   rowScores() {
-    const found = Float64Array.from(numbers(this.rows, "scores"));
+    const known = numbers(this.rows, "known");
+    const found = Float64Array.from(numbers(this.rows, "scores"), (own, k) => own + (known ? known[k] : 0));
     const edited = this.terms.filter((term) => term.parts !== term.trained);
     for (let number = 0; edited.length && number < this.rows.n; number++) {
       const row = this.row(number);
@@ -133,16 +141,20 @@ class Model {
     const n = target.length;
     const each = (number) => scores.subarray(number * this.nOutputs, (number + 1) * this.nOutputs);
     if (this.isQuantity) {
-      const mean = target.reduce((sum, own) => sum + own, 0) / n;
+      const isLog = this.link === "log";
+      const total = (values) => values.reduce((sum, own) => sum + own, 0);
+      const known = Array.from(target, (_, number) => this.quantity(this.knownOf(number)));
+      const mean = isLog ? total(target) / total(known) : (total(target) - total(known)) / n;
       const errors = { squares: 0, sizes: 0, squaresOfMean: 0, sizesOfMean: 0 };
       target.forEach((own, number) => {
         const error = own - this.quantity(each(number));
         errors.squares += error * error / n;
         errors.sizes += Math.abs(error) / n;
-        errors.squaresOfMean += (own - mean) ** 2 / n;
-        errors.sizesOfMean += Math.abs(own - mean) / n;
+        const base = own - (isLog ? mean * known[number] : mean + known[number]);
+        errors.squaresOfMean += base * base / n;
+        errors.sizesOfMean += Math.abs(base) / n;
       });
-      const of = "their mean alone";
+      const of = this.rows.known ? "their mean, and what is known beforehand" : "their mean alone";
       return [
         { name: "RMSE", value: Math.sqrt(errors.squares), base: Math.sqrt(errors.squaresOfMean), of },
         { name: "MAE", value: errors.sizes, base: errors.sizesOfMean, of },

@@ -25,6 +25,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.columns import numbers_of
+from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import check_targets, class_numbers
 from gpustump.data.readable import counted, thousands
 from gpustump.learners.pair_table import PairAxis
@@ -97,7 +98,7 @@ class Column(NamedTuple):
 
 
 def payload(
-    model: StumpEnsemble, X: Array | None, y: Any, *, source: str | None = None
+    model: StumpEnsemble, X: Array | None, y: Any, known_scores: Any, source: str | None
 ) -> dict[str, Any]:
     """What the page of a model holds, in JSON's types.
 
@@ -108,7 +109,9 @@ def payload(
         Checked rows, of any library.
     y : array (n_samples,) or None
         Their labels or targets.
-    source : str, optional
+    known_scores : array or None
+        What is known of them beforehand; see `page`.
+    source : str or None
         What the rows are, in words.
 
     Raises
@@ -131,7 +134,7 @@ def payload(
         "bags": model.n_bags,
         "columns": [_described(model, own) for own in columns],
         "terms": [terms[number] for number in order],
-        "rows": None if rows is None else rows.described(model, terms, source),
+        "rows": None if rows is None else rows.described(model, known_scores, source),
     }
 
 
@@ -359,7 +362,7 @@ class _Rows(NamedTuple):
         return np.bincount(column.steps(self.columns[place], ends), minlength=n_steps)
 
     def described(
-        self, model: StumpEnsemble, terms: Sequence[Mapping[str, Any]], source: str | None
+        self, model: StumpEnsemble, known_scores: Any, source: str | None
     ) -> dict[str, Any]:
         """Some rows for the page, evenly spaced, with their scores."""
         rows = np.flatnonzero(self.fits)
@@ -369,12 +372,17 @@ class _Rows(NamedTuple):
             xp, device = arrays.namespace_of(self.X), arrays.device_of(self.X)
             X = arrays.picked(self.X, xp.asarray(taken, device=device))
             scores = np.asarray(arrays.to_host(model.decision_function(X)))
+        known = None
+        if known_scores is not None:
+            known = np.asarray(arrays.to_host(as_array(known_scores, "known_scores")))
+            known = known.astype(np.float64).reshape(len(self.fits), model.n_outputs)[taken]
         return {
             "source": source,
             "given": len(self.fits),
             "numbers": packed(taken),
             "columns": [packed(own[taken]) for own in self.columns],
             "target": None if self.target is None else packed(self.target[taken]),
+            "known": None if known is None else packed(known),
             "scores": packed(scores.reshape(len(taken), -1)),
         }
 

@@ -10,6 +10,7 @@ function whatIfTab(model) {
   let isTyped = false;
   let row = startRow(model);
   let scores;
+  let known; // of the row beforehand, for each output
   let entries = [];
 
   const chosen = html("input", { type: "number", min: 1, max: model.rows?.n, value: 1, class: "row-number", "aria-label": "Number of the row", oninput: () => choose(Number(chosen.value) - 1) });
@@ -34,6 +35,8 @@ function whatIfTab(model) {
 
   function start() {
     scores = model.scores(row);
+    known = model.knownOf(number);
+    known.forEach((own, k) => { scores[k] += own; });
     if (model.nOutputs > 1) {
       output = model.decided(scores);
       choice.querySelector("select").value = output;
@@ -113,7 +116,7 @@ function whatIfTab(model) {
   // The bars: each begins where the one before it ends, from the intercept to the score.
   function update() {
     const shown = entries.filter((own) => own.element);
-    const intercept = model.constant[output];
+    const intercept = model.constant[output] + known[output];
     const rest = scores[output] - intercept - shown.reduce((sum, own) => sum + own.amount, 0);
     let at = intercept + rest;
     const ends = [0, intercept, at, ...shown.map((own) => (at += own.amount))];
@@ -137,7 +140,7 @@ function whatIfTab(model) {
     const decided = logs && model.decided(scores);
     const order = logs && Array.from(logs.keys()).sort((a, b) => logs[b] - logs[a]).slice(0, 5);
     const others = entries.length - n;
-    const sum = [`${short(intercept)} to start with`, others > 0 && `${amountText(rest)} by ${counted(others, "other term")}`].filter(Boolean).join(", ");
+    const sum = [`${short(model.constant[output])} to start with`, known[output] && `${amountText(known[output])} known beforehand`, others > 0 && `${amountText(rest)} by ${counted(others, "other term")}`].filter(Boolean).join(", ");
     result.replaceChildren(
       html("p", { class: "decision" }, html("span", { class: "label" }, "predicted"), logs ? html("bdi", {}, model.classes[decided].slice(0, 80)) : short(model.quantity(scores))),
       logs ? html("div", { class: "chances" }, order.map((k) => html("div", { class: k === decided ? "chance most" : "chance" }, html("bdi", {}, model.classes[k].slice(0, 40)),

@@ -168,14 +168,8 @@ def known_score(model: StumpEnsemble, init_score: Any, exposure: Any) -> np.ndar
 
     shape = (1,) if model.has_one_score else (1, -1)
     given = [None if own is None else np.reshape(own, shape) for own in (init_score, exposure)]
-    offset, table, is_log = Offset(given[0], given[1]), np.zeros((1, 1)), model.link == "log"
-    if not model.is_regression:
-        found = offset.of_classes(table, len(model.classes))
-    else:
-        found = offset.of_quantity(table, "poisson" if is_log else "squared_error")
-    if found is None:
-        return np.zeros(model.n_outputs)
-    return np.log(found) if is_log else np.reshape(found, -1)
+    found = Offset(given[0], given[1]).of_scores(np.zeros((1, 1)), model)
+    return np.zeros(model.n_outputs) if found is None else np.reshape(found, -1)
 
 
 def row_score(

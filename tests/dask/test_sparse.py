@@ -139,10 +139,9 @@ REFUSED: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any], str]] = {
         "if only rows to watch are sparse, make these dense",
     ),
     "no labels to watch": (ADA(), TABLE, {"X_val": TABLE[0]}, "X_val is given, but y_val is not"),
-    "exposure": (ADA(), TABLE, {"exposure": TABLE[1]}, "exposure is for counts, and this model"),
     "dense": (
         ADA(), (cut(X, N), cut(TWO, N)), {"init_score": cut(SIGNAL, N)},
-        "init_score of classes is for one machine, or for a sparse table",
+        "init_score is for quantities here; of classes, for one machine",
     ),
     "from the worker": (ADA(votes="own"), TABLE, {}, "votes must be"),
 }  # fmt: skip

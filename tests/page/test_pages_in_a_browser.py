@@ -68,6 +68,26 @@ def test_scores_of_all_recorded_models_are_those_of_predict_to_the_last_bit(brow
     assert n_rows > 4000
 
 
+def test_exposures_and_initial_scores_count_as_in_predict(browser, tmp_path):
+    random = np.random.default_rng(0)
+    X, years = random.integers(0, 9, (300, 3)), random.uniform(0.1, 2.0, 300)
+    counts, path = random.poisson(years * np.exp(X[:, 0] / 4)), tmp_path / "page.html"
+    reg = StumpBoostingRegressor(loss="poisson", device="cpu").fit(X, counts, exposure=years)
+    known = {"exposure": years, "init_score": random.normal(size=300)}
+    reg.to_html(path, X, counts, **known)
+    browser.driver.get(path.as_uri())
+    predicted = reg.predict(X, **known)
+    base = years * np.exp(known["init_score"])
+    base *= counts.sum() / base.sum()
+    measures = browser.run("return gpustump.measures(gpustump.rowScores())")
+    wanted = [root_mean_squared_error(counts, own) for own in (predicted, base)]
+    assert [measures[0]["value"], measures[0]["base"]] == pytest.approx(wanted)
+    browser.tab("What if")
+    browser.element("//button[@aria-label='Next row']").click()
+    assert np.exp(browser.run(SHOWN)) == pytest.approx(predicted[1:2])
+    browser.check()
+
+
 def test_measures_are_those_of_scikit_learn(browser, cancer):
     glass, X, y = cancer
     browser.open(page(glass, X, y))

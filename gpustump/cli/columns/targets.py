@@ -154,14 +154,8 @@ class Offsets(NamedTuple):
         InputError
             If a value is not finite, or very large.
         """
-        if model.is_regression or self.init_score is None:
-            return scores
-        from gpustump.estimators.targets import Offset  # it needs scikit-learn
-
-        with as_input_error():
-            known = Offset(self.init_score).of_classes(scores[:, np.newaxis], len(model.classes))
-        found: np.ndarray = scores + known
-        return found
+        known = None if model.is_regression else self.of_rows(scores[:, np.newaxis], model)
+        return scores if known is None else scores + known
 
     def applied(self, predictions: np.ndarray, model: StumpEnsemble) -> np.ndarray:
         """Predictions of a quantity with what is known of the rows.
@@ -171,15 +165,22 @@ class Offsets(NamedTuple):
         InputError
             If a value is not finite, or an exposure is not above 0.
         """
-        from gpustump.estimators.targets import Offset
+        known = self.of_rows(predictions[:, np.newaxis], model)
+        if known is not None:
+            predictions = predictions * known if model.link == "log" else predictions + known
+        return predictions
 
-        is_log = model.link == "log"
+    def of_rows(
+        self, X: np.ndarray, model: StumpEnsemble, *, of_scores: bool = False
+    ) -> np.ndarray | None:
+        """What is known of the rows of X; see `Offset.of_model` and `Offset.of_scores`."""
+        if self.init_score is None and self.exposure is None:
+            return None
+        from gpustump.estimators.targets import Offset  # it needs scikit-learn
+
         with as_input_error():
-            rows = predictions[:, np.newaxis]
-            known = Offset(*self).of_quantity(rows, "poisson" if is_log else "squared_error")
-        if known is None:
-            return predictions
-        found: np.ndarray = predictions * known if is_log else predictions + known
+            own = Offset(*self)
+            found: np.ndarray | None = (own.of_scores if of_scores else own.of_model)(X, model)
         return found
 
 

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
         rows = page_rows(arguments.data, loaded)
         X = rows.X if arguments.data is not None else None
         with as_input_error(f"{shown_name(arguments.data or 'the rows')}: "):
-            text = make_page(loaded.model, *rows[:2], source=rows.source).html
+            text = make_page(loaded.model, **rows._asdict()).html
         page.write(text.encode())
     elif arguments.data is not None:
         X = read_features(arguments.data, loaded.encoding)

@@ -20,10 +20,12 @@ from gpustump.estimators.recorded import FINGERPRINT
 
 
 class PageRows(NamedTuple):
-    """Features (n_rows, n_features), targets (n_rows,) if they are known, and what the rows are."""
+    """Features (n_rows, n_features), targets (n_rows,) if they are known, what is known of scores
+    beforehand (n_rows,), and what the rows are."""
 
     X: np.ndarray | None
     y: np.ndarray | None = None
+    known_scores: np.ndarray | None = None
     source: str | None = None
 
 
@@ -43,19 +45,18 @@ def page_rows(path: str | None, loaded: LoadedModel) -> PageRows:
         return PageRows(None)
     nothing = argparse.Namespace(target=None, weight=None, exposure=None, init_score=None)
     try:
-        columns = columns_of(model, nothing)
-        if columns.offsets.given:
-            raise InputError("the model was trained with --exposure or --init-score.")
-        data = read_audit_data(path, loaded, columns)
+        data = read_audit_data(path, loaded, columns_of(model, nothing))
+        known = data.offsets.of_rows(data.X, model, of_scores=True)
     except InputError as error:
         if path == STANDARD_INPUT:  # it cannot be read again
             raise
         return PageRows(None) if path is None else _without_targets(path, loaded, error)
     held_out = _held_out(loaded, data)
     if held_out is None:
-        return PageRows(None) if path is None else PageRows(data.X, data.y, data.source)
+        return PageRows(None) if path is None else PageRows(data.X, data.y, known, data.source)
     source = f"those of {data.source} that training held out"
-    return PageRows(data.X[held_out], data.y[held_out], source)
+    known = None if known is None else known[held_out]
+    return PageRows(data.X[held_out], data.y[held_out], known, source)
 
 
 def _without_targets(path: str, loaded: LoadedModel, error: InputError) -> PageRows:
@@ -73,7 +74,9 @@ def _held_out(loaded: LoadedModel, data: TrainingData) -> np.ndarray | None:
         recipe = recipe_of(details)
         if recipe is None or FINGERPRINT not in details:
             return None
-        own = fingerprint_of(data.X, data.y, data.weights, of_quantity=data.is_quantity)
+        known = data.offsets.of_rows(data.X, loaded.model)
+        given, how = (data.X, data.y, data.weights), {"of_quantity": data.is_quantity}
+        own = fingerprint_of(*given, **how, offset=known)
         if own.as_details() != details[FINGERPRINT]:
             return None
         return split_rows(data, recipe.test_size, recipe.seed)[1]

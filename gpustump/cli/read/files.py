@@ -23,9 +23,7 @@ from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
-from gpustump.cli.read.svmlight import ENDINGS as SPARSE
-from gpustump.cli.read.svmlight import IN_SVMLIGHT, is_svmlight, read_svmlight
-from gpustump.cli.read.svmlight import OPENERS as SPARSE_PACKED
+from gpustump.cli.read import svmlight
 from gpustump.cli.read.table import COMPRESSIONS, InputTable, Request, without_compression
 from gpustump.model.model_file import ModelFileError
 
@@ -50,7 +48,7 @@ BINARY_FORMATS = {
 TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 ENDINGS = (
     *(kind + packed for kind in TEXTS for packed in ("", *COMPRESSIONS)),
-    *(kind + packed for kind in SPARSE for packed in ("", *SPARSE_PACKED)),
+    *(kind + packed for kind in svmlight.ENDINGS for packed in ("", *svmlight.OPENERS)),
     *(".parquet", ".pq", ".feather", ".arrow", ".ipc", ".npy", ".npz"),
 )
 """What the name of a table ends in."""
@@ -173,8 +171,8 @@ def _reader(path: str) -> Callable[[str, Request], InputTable]:
         from gpustump.cli.read.text import read_json_lines
 
         return read_json_lines
-    if is_svmlight(name):
-        return read_svmlight
+    if svmlight.is_svmlight(name):
+        return svmlight.read_svmlight
     from gpustump.cli.read import binary
 
     if name.endswith((".parquet", ".pq")):
@@ -268,8 +266,8 @@ def _ending_of_table(name: str, head: bytes) -> str:
             return ending
     if b"\0" in head and not head.startswith(_BYTE_ORDER_MARKS):
         raise InputError(f"{name} is not a table: neither text nor Parquet, Feather, .npy or .npz.")
-    if IN_SVMLIGHT.match(head):
-        return SPARSE[0]
+    if svmlight.BEGINNING.match(head):
+        return svmlight.ENDINGS[0]
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return ".jsonl" if text.startswith(b"{") else ".csv"
 

@@ -39,7 +39,7 @@ OPENERS: Mapping[str, Callable[[str], IO[bytes]]] = {
     ".xz": lzma.open,
 }
 
-IN_SVMLIGHT = re.compile(rb"(#.*\n|[-+.\de]+\s*\n)*[-+.\de]+([ \t]+\w+:[-+.\w]+)+\s")
+BEGINNING = re.compile(rb"(#.*\n|[-+.\de]+\s*\n)*[-+.\de]+([ \t]+\w+:[-+.\w]+)+\s")
 """How text of this format begins: comments and rows without features, then a row with some."""
 
 TARGET = "target"
