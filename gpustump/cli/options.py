@@ -71,7 +71,7 @@ write it. Without DATA, scikit-learn's breast-cancer data is used.
     "predict": """\
 Predict the rows of a table. Columns are found by name, or by position if there
 are no names; others are ignored. OUT holds `prediction` and, for each class,
-`P(label)`. Text is read as in training.
+`P(label)`. Text, exposures and initial scores are read as in training.
 """,
     "explain": """\
 Write the contribution of each feature, and pair of features, to the score of
@@ -184,10 +184,7 @@ def topic(name: str) -> str:
     """The text of `gpustump help`."""
     text = resources.files("gpustump.cli").joinpath(f"topics/{name}.txt").read_text("utf-8")
     return text.format(
-        limit=CATEGORY_LIMIT,
-        sets=MOST_CATEGORIES,
-        codes=MOST_CODES,
-        width=CODE_WIDTH,
+        limit=CATEGORY_LIMIT, sets=MOST_CATEGORIES, codes=MOST_CODES, width=CODE_WIDTH
     )
 
 

@@ -26,15 +26,7 @@ from distributed import Worker, get_worker
 from distributed.comm.addressing import get_address_host
 from distributed.protocol.serialize import to_serialize
 
-from gpustump.dask.messages import (
-    CONNECT,
-    UnknownShardError,
-    accepted,
-    got,
-    listening,
-    packed,
-    put,
-)
+from gpustump.dask.messages import CONNECT, UnknownShardError, accepted, got, listening, packed, put
 from gpustump.dask.partitions import Reading, Rows, Summary
 from gpustump.dask.worker_rows import Store, WorkerRows
 from gpustump.estimators.targets import Offset

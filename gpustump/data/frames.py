@@ -510,7 +510,9 @@ class FrameColumn:
 
         if self.series.dtype == nw.String:  # in pandas 2, a cast makes the text "None" of None
             return self.series
-        return self.series.cast(nw.String)
+        text = self.series.cast(nw.String)
+        is_truth = self.is_category and self._category_type == nw.Boolean
+        return text.str.to_lowercase() if is_truth else text  # as a column of booleans has it
 
 
 def _without_decimals(series: Any) -> Any:

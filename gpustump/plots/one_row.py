@@ -25,10 +25,7 @@ from gpustump.plots.terms import Category, Column, Pair, Term, counted_terms, na
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-UNITS = {
-    "logistic": "half the log-odds",
-    "softmax": "half the log-probability up to a constant",
-}
+UNITS = {"logistic": "half the log-odds", "softmax": "half the log-probability up to a constant"}
 """What a score is, by the model's link."""
 
 _VALUE = 18
@@ -173,10 +170,7 @@ def known_score(model: StumpEnsemble, init_score: Any, exposure: Any) -> np.ndar
 
 
 def row_score(
-    model: StumpEnsemble,
-    table: Array,
-    label: Label | None,
-    known: np.ndarray,
+    model: StumpEnsemble, table: Array, label: Label | None, known: np.ndarray
 ) -> RowScore:
     """How the score of a table's only row comes about.
 

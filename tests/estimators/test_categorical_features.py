@@ -77,6 +77,18 @@ def test_frames_of_every_type_train_the_model_of_the_array_of_numbers(kind):
         assert_array_equal(found.predict(few), expected.predict(X[:5]), name)
 
 
+def test_categories_that_are_booleans_are_a_column_of_booleans_to_a_model():
+    X, y = drawn()
+    frame = pd.DataFrame({"x": X[:, 0], "is_red": X[:, 1] >= 3})
+    own = LogitBoostClassifier(n_estimators=9, categorical_features="from_dtype")
+    own.fit(frame.astype({"is_red": "category"}), y)
+    wanted = own.decision_function(frame.astype({"is_red": "category"}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for other in (frame, pl.from_pandas(frame)):
+            assert_array_equal(own.decision_function(other), wanted)
+
+
 @pytest.mark.parametrize(
     "named", [[False, True], np.asarray([False, True]), [1], (1, 1), np.asarray([1]), ["colour"]],
     ids=str,

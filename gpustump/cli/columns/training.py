@@ -40,14 +40,7 @@ from gpustump.cli.read.table import (
     table_of,
 )
 from gpustump.cli.wording import one_line
-from gpustump.data.columns import (
-    NUMERIC,
-    ArrayColumn,
-    AsText,
-    Column,
-    WithoutWords,
-    without_words,
-)
+from gpustump.data.columns import NUMERIC, ArrayColumn, AsText, Column, WithoutWords, without_words
 from gpustump.data.readable import counted, listed, quoted, shortened, suggestion, thousands
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn, encode
 

@@ -29,12 +29,7 @@ from gpustump.cli.columns.model import (
 from gpustump.cli.columns.targets import Offsets
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.options import TOP
-from gpustump.cli.read.files import (
-    FileState,
-    check_one_standard_input,
-    check_unchanged,
-    shown_name,
-)
+from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
 from gpustump.cli.read.svmlight import is_svmlight
 from gpustump.cli.summary.row import BarStyle, Place, row_lines
 from gpustump.cli.write.files import STANDARD_OUTPUT

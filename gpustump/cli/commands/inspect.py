@@ -14,12 +14,7 @@ from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import check_one_standard_input, shown_name
 from gpustump.cli.summary.rules import Limit, decimals_for, rules, signed
 from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, percent
-from gpustump.cli.write.files import (
-    OutputFile,
-    check_model_output,
-    kind_with_mark,
-    write_model,
-)
+from gpustump.cli.write.files import OutputFile, check_model_output, kind_with_mark, write_model
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
@@ -98,10 +93,11 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     rounds = " + ".join(thousands(len(member)) for member in model.members)
     if model.n_outputs > 1 and model.is_shared:
         rounds += f", shared by all {len(model.classes)} classes"
-    target = model.details.get("target")
     rows = [("model", shortened(shown_name(path)))]
-    if isinstance(target, str):
-        rows.append(("target", shortened(target)))
+    for name in ("target", "exposure", "init_score"):
+        column = model.details.get(name)
+        if isinstance(column, str):
+            rows.append((name.replace("_", " "), shortened(column)))
     return [
         *rows,
         _predicted(model),

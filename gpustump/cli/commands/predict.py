@@ -6,11 +6,7 @@ import argparse
 
 import numpy as np
 
-from gpustump.cli.columns.model import (
-    at_least_one_row,
-    load_model,
-    read_table_to_predict,
-)
+from gpustump.cli.columns.model import at_least_one_row, load_model, read_table_to_predict
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
 from gpustump.cli.write.results import Layout, Result, result_file, result_of, write_result
