@@ -58,7 +58,7 @@ train[["mdvis", "meddol", "time", *known]].head(3)
 #
 # Whoever takes part for half a year makes half as many visits. So `time` is an
 # exposure: the model learns the visits per year, and `predict` multiplies them by the
-# exposure that it is given.
+# exposure that it is given, and so does the page of `to_html`, which takes it, too.
 #
 # Most people are in several rows. Early stopping holds rows out, not people, so it would
 # not see that a table over two features tells single people apart. Hence this page has no

@@ -192,7 +192,9 @@ def _listed(choices: tuple[str, ...]) -> str:
 
 def check_jobs(n_jobs: Any) -> int | None:
     """A number of threads; None, also for -1, means all that the process may use."""
-    return None if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs")
+    if n_jobs is None or n_jobs == -1:
+        return None
+    return check_count(n_jobs, "n_jobs, unless it is None or -1 for all cores,")
 
 
 _UNITS = {

@@ -9,6 +9,7 @@ import pytest
 from drawn import drawn, legend, overlaps, saved, texts
 from matplotlib import pyplot
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 
 from gpustump import GlassBoxClassifier, RegionMember, Split, StumpEnsemble, plots
 from gpustump.learners.pair_table import PairAxis, PairTable
@@ -155,6 +156,13 @@ def test_lines_are_means_over_the_training_samples_beside_a_third_of_them():
         expected = (weights * own.values[:, bins]).sum(axis=1) / weights.sum(axis=1)
         heights = drawn(lines, f"line of {name}")[:, 1]
         assert_allclose(heights[~np.isnan(heights)], np.repeat(expected, 2), atol=1e-12)
+
+
+def test_a_pair_is_drawn_alike_with_the_rows_of_a_sparse_table():
+    X = np.random.default_rng(0).integers(0, 4, (50, 4)) * [9, 900, 1, 6000]
+    pictures = {saved(plots.pair(made(), 1, X=own)) for own in (X, csr_array(X))}
+    assert len(pictures) == 1
+    assert saved(plots.pair(made(), 1)) not in pictures
 
 
 def test_a_pair_is_named_by_its_number_its_name_or_its_features():

@@ -17,6 +17,7 @@ from matplotlib import pyplot
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 
 from gpustump import (
     Interval,
@@ -240,6 +241,9 @@ def test_the_weighted_loss_is_drawn_with_its_least_point():
         for polarity, loss in (("+1", wrong), ("−1", 1 - wrong)):
             corners = line_called(ax, f"polarity {polarity}").get_xydata()
             assert height_at(corners, b) == pytest.approx(loss, rel=1e-12)
+    of_sparse = plots.weighted_loss(csr_array(X), y, 1, sample_weight=weights)
+    for own, other in zip(ax.lines, of_sparse.lines, strict=True):
+        assert_array_equal(own.get_xydata(), other.get_xydata())
     stump = fit_stump(X[:, 1:], y, weights)
     assert drawn(ax, "best").tolist() == [[stump.threshold, stump.error]]
     assert legend(ax)[-1] == (
