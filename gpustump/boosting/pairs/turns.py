@@ -22,7 +22,7 @@ from gpustump.boosting.rounds.smoothing import mixed
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.engines.contract import Totals
 from gpustump.engines.quadrants import N_QUADRANTS, PairRun, Turn, best_quadrants
-from gpustump.learners.step_table import VOTES_LIMIT
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 
 N_CANDIDATES = 5
 """How many cuts a pair is offered in a smoothing turn."""
@@ -155,11 +155,19 @@ class Turns:
 
 def added_up(turns: list[Turn], shapes: list[tuple[int, int]], n_outputs: int) -> list[np.ndarray]:
     """The table of each pair, (k, m, n_outputs) of float64: the sum of its steps."""
-    tables = [np.zeros((*shape, n_outputs)) for shape in shapes]
-    for steps in turns:
-        for table, (a, b), votes in zip(tables, steps.places.tolist(), steps.votes, strict=True):
-            if a:
-                parts = (table[:a, :b], table[:a, b:], table[a:, :b], table[a:, b:])
-                for region in range(N_QUADRANTS):
-                    np.add(parts[region], votes[region], out=parts[region])
+    tables = []
+    for pair, shape in enumerate(shapes):
+        a, b = np.asarray([steps.places[pair] for steps in turns], np.int64).reshape(-1, 2).T
+        votes = np.asarray([steps.votes[pair] for steps in turns]).reshape(
+            -1, N_QUADRANTS, n_outputs
+        )
+        units = np.rint(votes / VOTE_UNIT).astype(np.int64)
+        both, first, second, rest = units.swapaxes(0, 1)
+        # By how much the table rises in a cell, beside those before it along both axes.
+        rises = np.zeros((*shape, n_outputs), dtype=np.int64)
+        rises[0, 0] = both.sum(axis=0)
+        np.add.at(rises, (0, b), first - both)
+        np.add.at(rises, (a, 0), second - both)
+        np.add.at(rises, (a, b), both - first - second + rest)
+        tables.append(rises.cumsum(axis=0).cumsum(axis=1) * VOTE_UNIT)
     return tables

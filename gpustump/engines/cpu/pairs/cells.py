@@ -63,8 +63,9 @@ class PairRoom(NamedTuple):
 
     Attributes
     ----------
-    cells : ndarray (most_bins, most_bins, 2 * n_outputs) of int64
-        The sums over the cells of a pair.
+    cells : ndarray (most_bins, 2 * n_outputs, most_bins) of int64
+        The sums over the cells of a pair, first those of the gradients.
+    scores : ndarray (most_bins,) of float64
     sums : ndarray (n_quadrants, n_outputs, 2) of int64
     regions : ndarray (CHUNK,) of uint8
     gradient, hessian : ndarray (n_outputs, CHUNK) of int64
@@ -72,6 +73,7 @@ class PairRoom(NamedTuple):
     """
 
     cells: Annotated[np.ndarray, "int64[:, :, ::1]"]
+    scores: Floats
     sums: Annotated[np.ndarray, "int64[:, :, ::1]"]
     regions: Bytes
     gradient: Annotated[np.ndarray, "int64[:, ::1]"]
@@ -81,13 +83,12 @@ class PairRoom(NamedTuple):
 @inner("void(int64[:, :, ::1], int64, int64)")
 def run_up(cells, n_rows, n_columns):  # type: ignore[no-untyped-def]
     """Add up along both axes, so that cell (a, b) has the sums over all cells up to it."""
-    n_numbers = cells.shape[2]
     for a in range(n_rows):
-        for number in range(n_numbers):
+        for number in range(cells.shape[1]):
             row = 0
             for b in range(n_columns):
-                row += cells[a, b, number]
-                cells[a, b, number] = row + (cells[a - 1, b, number] if a > 0 else 0)
+                row += cells[a, number, b]
+                cells[a, number, b] = row + (cells[a - 1, number, b] if a > 0 else 0)
 
 
 @inner("float64(int64, int64, float64)")
@@ -98,51 +99,66 @@ def _gain(gradient, hessian, l2):  # type: ignore[no-untyped-def]
     return (gradient * gradient) / (divisor if divisor > 1.0 else 1.0)
 
 
-@inner("float64(int64[:, :, ::1], int64, int64, int64, int64, float64)")
-def _score(below, n_rows, n_columns, a, b, l2):  # type: ignore[no-untyped-def]
-    """The score of a cut, from running sums; see `quadrants.best_quadrants`."""
-    both, one = below[a - 1, b - 1], below[a - 1, n_columns - 1]
-    other, total = below[n_rows - 1, b - 1], below[n_rows - 1, n_columns - 1]
-    score = 0.0
-    for at in range(0, below.shape[2], 2):
-        g, h = both[at], both[at + 1]
-        g_one, h_one = one[at] - g, one[at + 1] - h
-        g_other, h_other = other[at] - g, other[at + 1] - h
-        g_rest = total[at] - g - g_one - g_other
-        h_rest = total[at + 1] - h - h_one - h_other
-        across = _gain(g, h, l2) + _gain(g_rest, h_rest, l2)
-        own = across + (_gain(g_one, h_one, l2) + _gain(g_other, h_other, l2))
-        score = own if at == 0 else score + own
-    return score
+@inner(
+    "void(int64[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64, int64, float64,"
+    " float64[::1])"
+)
+def _add_scores(g, h, g_other, h_other, g_one, h_one, g_all, h_all, l2, scores):  # type: ignore[no-untyped-def]
+    """Add an output's part of the scores of cuts (a, b) with one a.
+
+    Given are the sums over the region below both a and b, over all below b, all below a, and all.
+    """
+    for b in range(len(g)):
+        g_below, h_below = g_one - g[b], h_one - h[b]
+        g_beside, h_beside = g_other[b] - g[b], h_other[b] - h[b]
+        g_rest, h_rest = g_all - g_one - g_beside, h_all - h_one - h_beside
+        across = _gain(g[b], h[b], l2) + _gain(g_rest, h_rest, l2)
+        scores[b] += across + (_gain(g_below, h_below, l2) + _gain(g_beside, h_beside, l2))
 
 
-@inner("Tuple((int64, int64, float64))(int64[:, :, ::1], int64, int64, float64, int64[:, :])")
-def best_cut(below, n_rows, n_columns, l2, candidates):  # type: ignore[no-untyped-def]
+@inner("void(int64[:, :, ::1], int64, int64, int64, int64, int64, float64, float64[::1])")
+def _score_cuts(below, n_rows, n_columns, a, low, high, l2, scores):  # type: ignore[no-untyped-def]
+    """Set the scores of the cuts (a, b) for b from `low` to `high` - 1, from running sums; see
+    `quadrants.best_quadrants`."""
+    row, every, own, last = below[a - 1], below[n_rows - 1], slice(low - 1, high - 1), n_columns - 1
+    scores[: high - low] = 0.0
+    for g in range(0, below.shape[1], 2):
+        h = g + 1
+        _add_scores(
+            row[g, own], row[h, own], every[g, own], every[h, own], row[g, last], row[h, last],
+            every[g, last], every[h, last], l2, scores,
+        )  # fmt: skip
+
+
+@inner("Tuple((int64, int64, float64))(PairRoom, int64, int64, float64, int64[:, :])")
+def best_cut(room, n_rows, n_columns, l2, candidates):  # type: ignore[no-untyped-def]
     """The best cut and its score, from running sums; of those offered, if there are any."""
-    best, best_a, best_b = -1.0, 1, 1
+    best, best_a, best_b, scores = -1.0, 1, 1, room.scores
     for at in range(len(candidates)):
-        score = _score(below, n_rows, n_columns, candidates[at, 0], candidates[at, 1], l2)
-        if score > best:
-            best, best_a, best_b = score, candidates[at, 0], candidates[at, 1]
+        a, b = candidates[at, 0], candidates[at, 1]
+        _score_cuts(room.cells, n_rows, n_columns, a, b, b + 1, l2, scores)
+        if scores[0] > best:
+            best, best_a, best_b = scores[0], a, b
     if len(candidates) > 0:
         return best_a, best_b, best
     for a in range(1, n_rows):
+        _score_cuts(room.cells, n_rows, n_columns, a, 1, n_columns, l2, scores)
         for b in range(1, n_columns):
-            score = _score(below, n_rows, n_columns, a, b, l2)
-            if score > best:
-                best, best_a, best_b = score, a, b
+            if scores[b - 1] > best:
+                best, best_a, best_b = scores[b - 1], a, b
     return best_a, best_b, best
 
 
-@inner("void(int64[:, :, ::1], int64, int64, int64, int64, int64[:, :, ::1])")
-def sum_quadrants(below, n_rows, n_columns, a, b, sums):  # type: ignore[no-untyped-def]
-    """The sums over the regions of a cut, (n_quadrants, n_outputs, 2)."""
+@inner("void(PairRoom, int64, int64, int64, int64)")
+def sum_quadrants(room, n_rows, n_columns, a, b):  # type: ignore[no-untyped-def]
+    """Set the sums over the regions of a cut."""
+    below, sums = room.cells, room.sums
     for output in range(sums.shape[1]):
         for which in range(2):
             at = 2 * output + which
-            both, one = below[a - 1, b - 1, at], below[a - 1, n_columns - 1, at]
-            other, total = below[n_rows - 1, b - 1, at], below[n_rows - 1, n_columns - 1, at]
+            both, one = below[a - 1, at, b - 1], below[a - 1, at, n_columns - 1]
+            other, every = below[n_rows - 1, at, b - 1], below[n_rows - 1, at, n_columns - 1]
             sums[0, output, which] = both
             sums[1, output, which] = one - both
             sums[2, output, which] = other - both
-            sums[3, output, which] = total - one - other + both
+            sums[3, output, which] = every - one - other + both

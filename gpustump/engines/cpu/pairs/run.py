@@ -74,7 +74,7 @@ class KernelPairRun:
         """The sums over a pair's cells."""
         (n_rows, n_columns), room = (self._samples.n_bins[j] for j in pair), self._room()
         self._kernels.pass_over(self._samples, self._motion((0, 0), (0, 0)), *pair, room)
-        found = room.cells[:n_rows, :n_columns].transpose(2, 0, 1)
+        found = room.cells[:n_rows, :, :n_columns].transpose(1, 0, 2)
         return np.ascontiguousarray(found).reshape(-1, 2, n_rows, n_columns)
 
     def scores(self, pairs: np.ndarray, l2: float, team: Team) -> np.ndarray:
@@ -121,7 +121,8 @@ class KernelPairRun:
     def _room(self) -> PairRoom:
         most, n_outputs = int(self._samples.n_bins.max()), self._n_outputs
         return PairRoom(
-            np.empty((most, most, 2 * n_outputs), dtype=np.int64),
+            np.empty((most, 2 * n_outputs, most), dtype=np.int64),
+            np.empty(most),
             np.empty((N_QUADRANTS, n_outputs, 2), dtype=np.int64),
             np.empty(CHUNK, dtype=np.uint8),
             *np.empty((2, n_outputs, CHUNK), dtype=np.int64),

@@ -59,15 +59,14 @@ def _add(first, second, gradient, hessian, cells):  # type: ignore[no-untyped-de
     """Add samples' integers to the cells of their bins."""
     if len(gradient) == 1:
         for i in range(len(first)):
-            cell = cells[first[i], second[i]]
-            cell[0] += gradient[0, i]
-            cell[1] += hessian[0, i]
+            cells[first[i], 0, second[i]] += gradient[0, i]
+            cells[first[i], 1, second[i]] += hessian[0, i]
         return
     for i in range(len(first)):
-        cell = cells[first[i], second[i]]
+        of_row, column = cells[first[i]], second[i]
         for output in range(len(gradient)):
-            cell[2 * output] += gradient[output, i]
-            cell[2 * output + 1] += hessian[output, i]
+            of_row[2 * output, column] += gradient[output, i]
+            of_row[2 * output + 1, column] += hessian[output, i]
 
 
 @kernel("void(uint8[:, ::1], int64[:, ::1], int64[:, ::1], float64[:, :, ::1], float64[:, ::1])")
@@ -141,8 +140,8 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
             pass_over(samples, motion, j, k, room)
             motion.cut[0] = 0  # nothing is left to change
             run_up(room.cells, n_rows, n_columns)
-            a, b, _ = best_cut(room.cells, n_rows, n_columns, rule.l2, candidates[at])
-            sum_quadrants(room.cells, n_rows, n_columns, a, b, room.sums)
+            a, b, _ = best_cut(room, n_rows, n_columns, rule.l2, candidates[at])
+            sum_quadrants(room, n_rows, n_columns, a, b)
             found = decide(room, rule, tables, motion)
             if found < 0:
                 return at
@@ -165,6 +164,6 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
             n_rows, n_columns = samples.n_bins[j], samples.n_bins[k]
             pass_over(samples, motion, j, k, room)
             run_up(room.cells, n_rows, n_columns)
-            _, _, scores[at] = best_cut(room.cells, n_rows, n_columns, l2, pairs[:0])
+            _, _, scores[at] = best_cut(room, n_rows, n_columns, l2, pairs[:0])
 
     return PairKernels(take_turns, set_scores, pass_over)
