@@ -63,16 +63,12 @@ class Changes(NamedTuple):
             np.zeros(n_pieces, dtype=np.int64), np.zeros(n_pieces, dtype=np.int64),
         )  # fmt: skip
 
-    @property
-    def n_listed(self) -> int:
-        return int(self.n_front.sum() + self.n_back.sum())
-
 
 def add_changes(
     columns: Columns, histograms: Histograms, plane: int, changes: Changes, team: Team
 ) -> None:
     """Add the listed amounts: of samples labelled +1 to plane `plane`, of others to the next."""
-    n_listed = changes.n_listed
+    n_listed = sum(changes.n_front.tolist()) + sum(changes.n_back.tolist())
     ahead = _AHEAD if n_listed < _DENSE * len(changes.sample) else 0
     parts = parts_of_columns(columns, team)
     if n_listed * columns.n_columns < FEW_ADDITIONS:

@@ -33,7 +33,7 @@ CHUNK = 8192
 
 COLUMNS_AT_ONCE = 4
 
-_PIECE, _PIECE_ALONE = 2 * CHUNK, 16 * CHUNK
+_PIECE, _PIECE_ALONE = 2 * CHUNK, 8 * CHUNK
 """The fewest samples that a thread takes at a time: one of several threads, and a single one."""
 
 _PIECES = 4

@@ -194,7 +194,7 @@ class IntervalSearch:
             The best split.
         """
         table = self._table
-        outside = Edges.of(sums, table.layout).outside
+        outside = Edges.of(sums, table.layout, np.arange(table.n_features)).outside
         self._profile = self._profile._replace(positive=sums[0], negative=sums[1])
         around = Around(
             outside.present[0] - outside.present[1], outside.missing[0] - outside.missing[1]

@@ -200,23 +200,18 @@ class Edges(NamedTuple):
 
     @classmethod
     def of(
-        cls, sums: np.ndarray, layout: BinLayout, error: FloatPlanes = EXACT,
-        features: np.ndarray | None = None, skew: FloatPlanes = UNKNOWN,
-        spread: np.ndarray = NO_SPREAD,
+        cls, sums: np.ndarray, layout: BinLayout, features: np.ndarray, error: FloatPlanes = EXACT,
+        skew: FloatPlanes = UNKNOWN, spread: np.ndarray = NO_SPREAD,
     ) -> Edges:  # fmt: skip
-        """From the sums over all slots, (n_planes, n_slots), for some features or all of them.
+        """From the sums over all slots, (n_planes, n_slots), for some features.
 
         `error`, of the same shape, are their largest errors; `EXACT` if they are exact. `skew` and
         `spread` are those of `Slices`.
         """
-        first, n_bins = layout.first, layout.n_bins
-        if features is None:
-            features = np.arange(len(first))
-        else:
-            first, n_bins = first[features], n_bins[features]
         slices = Slices(
-            features, first, n_bins, sums, error, skew, layout.last, layout.has_inner_split, spread
-        )
+            features, layout.first[features], layout.n_bins[features], sums, error, skew,
+            layout.last, layout.has_inner_split, spread,
+        )  # fmt: skip
         outside = Outside.empty(len(sums), len(features), is_exact=not len(error))
         _enclose(slices, outside)
         return cls(slices, outside, layout)
@@ -409,9 +404,7 @@ class BestSplit:
 
     def _look_at_samples(self, answer: Answer, outside: Outside, bounds: np.ndarray) -> None:
         """Ask for the samples of the open cells that may hold a better cut."""
-        while len(
-            cells := self._may_win(bounds).nonzero()[0]
-        ):  # closed ones are bounded by nothing
+        while len(cells := self._may_win(bounds).nonzero()[0]):  # a closed one never may
             answer, outside = self._samples(answer, outside, cells)
             bounds = self._evaluated(answer.slices, outside)
 

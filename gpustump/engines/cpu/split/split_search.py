@@ -72,6 +72,7 @@ class SplitSearch:
 
     def __init__(self, layout: BinLayout, counts: Counts, objective: Objective, team: Team) -> None:
         self._layout, self._counts, self._objective = layout, counts, objective
+        self._features = np.arange(len(layout.first))
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
         has_shares = not objective.is_of_quantity or counts.are_amounts
@@ -103,16 +104,16 @@ class SplitSearch:
             evaluator = evaluator.smoothed(smoothing_of(int(totals[0, 1]), self._counts.n_samples))
         found = BestSplit(source, evaluator, constant, self._team)
 
-        def exact_edges(features: np.ndarray | None) -> Edges:
-            edges = Edges.of(bins.sums, layout, features=features, skew=skew, spread=spread)
+        def exact_edges(features: np.ndarray) -> Edges:
+            edges = Edges.of(bins.sums, layout, features, skew=skew, spread=spread)
             if self._may_be_apart:
                 self._offer_apart(found, edges, constant.score)
             return edges
 
         if bins.is_exact:
-            found.search(exact_edges(None), learn)
+            found.search(exact_edges(self._features), learn)
         else:
-            edges = Edges.of(bins.sums, layout, bins.error, skew=skew, spread=spread)
+            edges = Edges.of(bins.sums, layout, self._features, bins.error, skew, spread)
             found.search_estimates(edges, lambda features: exact_edges(bins.renew(features)), learn)
         self._found = self._with_sums(found.best)
         return found.best.cut if self._found is None else self._found[0]

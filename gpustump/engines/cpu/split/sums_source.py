@@ -347,36 +347,43 @@ def _find_cells(order, segments, t, cells):  # type: ignore[no-untyped-def]
     cells.n_cells[t] = np.int64(u) - segments.first[t]
 
 
-@inner("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
-def _add_up(order, signs, numbers, positives, negatives):  # type: ignore[no-untyped-def]
-    """Add up the sizes of samples' numbers over the cells of an order, by other numbers' signs."""
-    low, u, p, n = without_marks(order), np.uint64(0), 0, 0
+@inner("void(POSITION[::1], int64[::1], int64[::1], int64[:, ::1], int64)", POSITION=POSITIONS)
+def _add_up(order, gradient, hessian, sums, first):  # type: ignore[no-untyped-def]
+    """Add up the integers of an output over the cells of an order, `first` and those after it.
+
+    Both integers at once, if there are two: a sample's are far from those of the next one.
+    """
+    low, u, has_hessians = without_marks(order), np.uint64(first), len(hessian) > 0
+    p, n, p_curve, n_curve = 0, 0, 0, 0
     for k in range(len(order)):
         i = np.uint64(order[k] & low)
-        size, is_positive = abs(numbers[i]), signs[i] > 0
-        p += size if is_positive else 0
-        n += 0 if is_positive else size
-        positives[u], negatives[u] = p, n
-        goes_on = np.int64(order[k] < 0)
+        own, goes_on = gradient[i], np.int64(order[k] < 0)
+        p += max(own, 0)
+        n += max(-own, 0)
+        sums[0, u], sums[1, u] = p, n
         p &= -goes_on
         n &= -goes_on
+        if has_hessians:
+            curve = hessian[i]
+            p_curve += curve if own > 0 else 0
+            n_curve += 0 if own > 0 else curve
+            sums[2, u], sums[3, u] = p_curve, n_curve
+            p_curve &= -goes_on
+            n_curve &= -goes_on
         u += np.uint64(1 - goes_on)
 
 
 @kernel("void(Terms, POSITION[::1], Segments, int64, int64, _Cells)", POSITION=POSITIONS)
 def _add_up_terms(terms, order, segments, low, high, cells):  # type: ignore[no-untyped-def]
     """Add up all terms over the cells of segments `low` to `high`."""
-    has_hessians = len(terms.hessian) > 0
+    nothing, n_planes = np.empty(0, dtype=np.int64), 4 if len(terms.hessian) > 0 else 2
     for t in range(low, high):
         _find_cells(order, segments, t, cells)
-        start, u, sums = segments.start[t], segments.first[t], cells.sums
-        own = order[start : start + segments.n_samples[t]]
+        own = order[segments.start[t] : segments.start[t] + segments.n_samples[t]]
         for k in range(len(terms.gradient)):
-            gradient, plane = terms.gradient[k], 4 * k if has_hessians else 2 * k
-            _add_up(own, gradient, gradient, sums[plane, u:], sums[plane + 1, u:])
-            if has_hessians:
-                hessian = terms.hessian[k]
-                _add_up(own, gradient, hessian, sums[plane + 2, u:], sums[plane + 3, u:])
+            hessian = terms.hessian[k] if len(terms.hessian) > 0 else nothing
+            sums = cells.sums[n_planes * k :]
+            _add_up(own, terms.gradient[k], hessian, sums, segments.first[t])
 
 
 @kernel(
