@@ -147,6 +147,8 @@ def test_an_exposure_means_counts_and_predict_finds_its_column(command, table):
     assert "other.csv: there is no 'years'; it is 1 for every row" in outcome.err
     found = polars.read_csv("rates.csv")["prediction"].to_numpy()
     assert np.array_equal(found, reg.predict(table[FEATURES]))
+    table[:0].write_csv("nobody.csv")
+    assert command.succeeds("predict", "model.json", "nobody.csv").out == "row,prediction\n"
 
 
 def test_initial_scores_of_a_quantity_are_added_in_training_and_in_predictions(command, table):

@@ -252,7 +252,7 @@ class OffsetColumns(NamedTuple):
             found[name] = None
             if own is not None:
                 column, _ = table.column_or_vector(own, _option(name))
-                if column.kind not in ("number", "boolean"):
+                if column.kind not in ("number", "boolean", "empty"):
                     raise InputError(
                         f"{table.source}: {_option(name)} names {quoted(own)}, which is not "
                         f"numbers, but of type {column.kind}."
