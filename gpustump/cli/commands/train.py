@@ -139,6 +139,6 @@ def _fitted(
         checkpoint=checkpoint.checkpoint_of(arguments),
     )
     offsets = {name: own for name, own in data.offsets._asdict().items() if own is not None}
-    with as_input_error(f"{data.source}: "):
+    with as_input_error():
         wanted.fit(data.X, data.y, weights_of(data, part), **offsets)
     return wanted
