@@ -27,13 +27,12 @@ and multiplied by the least factor of each step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.estimates import Expected
-from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.slices import Slices
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.movement import ROUNDINGS, movement_of
@@ -45,27 +44,6 @@ NOT_NOTED = np.zeros((0, 0))
 _UNITS = 1024
 """Room for the rounding of the weights, in units, for each output: the largest weights are below
 2**62 units, and rounded by 2**-53 of that."""
-
-
-@group
-class Movement(NamedTuple):
-    """By how much a step may move shares, for each output and label: +1, then -1.
-
-    The fields are those of `engines.movement.Movement`.
-
-    Attributes
-    ----------
-    most : ndarray (2 * n_outputs,) of float64
-        In any bin.
-    of_majority : ndarray (2 * n_outputs,) of float64
-        In a bin whose samples are all of the majority.
-    is_one_way : ndarray (2 * n_outputs,) of uint8
-        Whether all samples of the minority gain weight relative to the majority, or all lose it.
-    """
-
-    most: Floats
-    of_majority: Floats
-    is_one_way: Bytes
 
 
 class Skew:
@@ -86,8 +64,7 @@ class Skew:
         self._noted = np.full((2 * objective.n_outputs, n_slots), np.inf)
         self._least = np.zeros_like(self._noted) if objective.loss == "softmax" else NOT_NOTED
         self._bounds = np.ones_like(self._noted)
-        nothing = np.zeros(len(self._noted))
-        self._at_rest = self._movement = Movement(nothing, nothing, nothing.astype(np.uint8))
+        self._at_rest = self._movement = np.zeros((3, len(self._noted)))
 
     def bounds(self, sums: np.ndarray, error: np.ndarray, expected: Expected) -> np.ndarray:
         """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
@@ -126,11 +103,7 @@ class Skew:
         if self._movement is not self._at_rest:  # no search has read the integers since a step
             self._noted[:] = np.inf
         known = movement_of(step.factors, counts, self._objective)
-        self._movement = Movement(
-            _positive_first(known.most),
-            _positive_first(known.of_majority),
-            _positive_first(known.is_one_way).astype(np.uint8),
-        )
+        self._movement = np.asarray([_positive_first(own) for own in known[:3]], dtype=np.float64)
         if len(self._least):
             self._least *= _positive_first(known.low)[:, np.newaxis] * (1.0 - ROUNDINGS)
 
@@ -141,22 +114,24 @@ def _positive_first(by_label: np.ndarray) -> np.ndarray:
 
 
 @inner(
-    "void(float64[:, ::1], Movement, int64, int64[:, ::1], float64[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], float64[::1])"
+    "void(float64[:, ::1], float64[:, ::1], int64, int64[:, ::1], float64[:, ::1],"
+    " int64[:, ::1], float64[:, ::1], float64[::1])"
 )
 def _move(  # type: ignore[no-untyped-def]
     noted, movement, stride, sums, error, expected, expected_error, n_units
 ):
-    """Add to the notes how far the shares may have moved in a step."""
+    """Add to the notes how far the shares may have moved in a step.
+
+    `movement` (3, 2 * n_outputs) has the first fields of `engines.movement.Movement`, for each
+    output and label: +1, then -1.
+    """
     for output in range(len(noted) // 2):
         for label in range(2):
             of, plane = 2 * output + label, stride * output + label
-            most, of_majority, by_minority = (
-                movement.most[of], movement.of_majority[of], movement.is_one_way[of],
-            )  # fmt: skip
+            most, of_majority, is_one_way = movement[0, of], movement[1, of], movement[2, of] > 0.0
             for s in range(len(n_units)):
                 by = most
-                if by_minority:
+                if is_one_way:
                     total = float(sums[plane, s]) - error[plane, s] - n_units[s]
                     gain = abs(float(sums[plane, s] - expected[plane, s]))
                     gain += expected_error[plane, s] + n_units[s]
@@ -167,7 +142,7 @@ def _move(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "void(float64[:, ::1], Movement, float64[:, ::1], int64[:, ::1], float64[:, ::1],"
+    "void(float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[:, ::1],"
     " int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1])"
 )
 def _follow(  # type: ignore[no-untyped-def]
