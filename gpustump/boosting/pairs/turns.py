@@ -166,8 +166,8 @@ def added_up(turns: list[Turn], shapes: list[tuple[int, int]], n_outputs: int) -
         # By how much the table rises in a cell, beside those before it along both axes.
         rises = np.zeros((*shape, n_outputs), dtype=np.int64)
         rises[0, 0] = both.sum(axis=0)
-        np.add.at(rises, (0, b), first - both)
-        np.add.at(rises, (a, 0), second - both)
+        np.add.at(rises[0], b, first - both)
+        np.add.at(rises[:, 0], a, second - both)
         np.add.at(rises, (a, b), both - first - second + rest)
         tables.append(rises.cumsum(axis=0).cumsum(axis=1) * VOTE_UNIT)
     return tables
