@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.rounds.batches import Batch, Ordinary, joined, member_of
+from gpustump.boosting.rounds.batches import Batch, Ordinary, Terms, joined, member_of
 from gpustump.boosting.rounds.batching import Batching, Standing
 from gpustump.boosting.rounds.known_scores import beginning_of
 from gpustump.boosting.rounds.smoothing import Candidates
@@ -223,7 +223,7 @@ class Boosting(Iterator[Any]):
         self._n_rounds = n_rounds
         self._callback = callback
         self._candidates = candidates
-        self._model: list[Batch] = []
+        self._model: list[Terms | Batch] = []
         self._is_whole = True
         self._batching: Batching | None = None
         self._begin_batching: Callable[[], Batching | None] | None = None
@@ -269,7 +269,7 @@ class Boosting(Iterator[Any]):
 
         n_outputs = len(self.constant)
         labels = (-1, 1) if n_outputs == 1 else tuple(range(n_outputs))
-        terms = joined([own.terms for own in self._model])
+        terms = joined([own.terms if isinstance(own, Batch) else own for own in self._model])
         return StumpEnsemble(
             (member_of(terms, self.constant, self._objective),),
             self._table.n_features,
@@ -469,21 +469,20 @@ class Boosting(Iterator[Any]):
         """Add a hypothesis to the model, and reweight the samples."""
         self._is_whole = False  # an interruption may leave what follows half done
         change = self._votes.change(taken)
+        self._model.append(Terms([taken.hypothesis], [taken.vote]))
         n_done, sums_of_votes, bound = self._standing
         bound *= change.normaliser
         bound = math.inf if math.isnan(bound) else bound  # infinity times 0
         sums_of_votes = [so_far + size for so_far, size in zip(sums_of_votes, sizes, strict=True)]
+        self._standing = Standing(n_done + 1, sums_of_votes, bound)
         step = change.step if taken.cut is not None else replace(change.step, is_known=True)
         self._state.advance(step)
         if self._votes.is_perfect(taken):
             self.stop_reason = "perfect"
+        self._is_whole = True
         so_far = SoFar(n_done + 1, bound, self._state.totals)
         record = functools.partial(self._votes.record, taken, change, so_far)
-        made = Batch(Ordinary(taken.hypothesis, taken.vote, record), 0, 1)
-        self._model.append(made)
-        self._standing = Standing(n_done + 1, sums_of_votes, bound)
-        self._is_whole = True
-        return made
+        return Batch(Ordinary(taken.hypothesis, taken.vote, record), 0, 1)
 
 
 def checked_resources(
