@@ -19,7 +19,7 @@ from gpustump.data.parameters import (
     Learner,
     MultiClass,
     Preset,
-    QuantityLossName,
+    QuantityLoss,
     VoteKind,
     check_count,
     check_quantity_loss,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 ClassLoss = Literal["exponential", "logistic"]
 
-Loss = ClassLoss | QuantityLossName
+Loss = ClassLoss | QuantityLoss
 
-_QUANTITY_LOSSES = get_args(QuantityLossName)
+_QUANTITY_LOSSES = get_args(QuantityLoss)
 
 LOSSES = (*get_args(ClassLoss), *_QUANTITY_LOSSES)
 

@@ -31,7 +31,7 @@ from gpustump.data.parameters import (
     MULTI_CLASS,
     ROUNDS_OF_AN_OUTPUT,
     USUAL_SHARE,
-    QuantityLossName,
+    QuantityLoss,
     check_form,
 )
 from gpustump.data.readable import is_text, quoted, suggestion
@@ -306,7 +306,7 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     add = _Adder(parser)
     add.flag("--glass-box", "settings that suit most tables: help boosting")
     losses = f"{', '.join(get_args(method.ClassLoss))}; of quantities "
-    losses += ", ".join(get_args(QuantityLossName))
+    losses += ", ".join(get_args(QuantityLoss))
     add("--loss", "LOSS", _one_of(method.LOSSES), losses)
     votes = _one_of(("discrete", "real"), {"newton": "Newton votes: --loss logistic makes them"})
     add("--votes", "KIND", votes, "discrete or real, for --loss exponential")

@@ -18,7 +18,7 @@ from gpustump import arrays
 from gpustump.dask.categories import Asked, ToldColumn, numbered
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import check_domain, check_labels, check_targets, encode, listed
-from gpustump.data.parameters import QuantityLossName, Scoring
+from gpustump.data.parameters import QuantityLoss, Scoring
 from gpustump.data.readable import caller_level
 from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.data.weights import check_weights
@@ -38,7 +38,7 @@ class Reading(NamedTuple):
     """
 
     categorical: Asked | None = None
-    loss: QuantityLossName | None = None
+    loss: QuantityLoss | None = None
 
 
 NUMBERS = Reading()
@@ -157,7 +157,7 @@ def targets_of(
     like: np.ndarray,
     y: Any,
     sample_weight: Any,
-    loss: QuantityLossName | None,
+    loss: QuantityLoss | None,
     offset: Offset = NO_OFFSET,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
     """The labels or targets, weights and rows of a partition's samples, and the labels of all rows.

@@ -26,7 +26,7 @@ from gpustump.data.input_arrays import (
     is_missing,
     refuse_problems,
 )
-from gpustump.data.parameters import QuantityLossName
+from gpustump.data.parameters import QuantityLoss
 from gpustump.data.readable import caller_level
 
 _SHOWN = 10
@@ -317,7 +317,7 @@ def check_targets(y: Any, X: Array) -> Array:
         return targets
 
 
-def check_domain(targets: Array, loss: QuantityLossName) -> None:
+def check_domain(targets: Array, loss: QuantityLoss) -> None:
     """Refuse targets that a loss is not for.
 
     Raises

@@ -150,13 +150,13 @@ MOST_CODES = 100
 """A column of a file with up to this many distinct whole numbers may hold codes of classes, counts
 or another quantity: users must say which."""
 
-QuantityLossName = Literal["squared_error", "poisson", "gamma"]
-"""The losses of a quantity, as estimators call them."""
+QuantityLoss = Literal["squared_error", "poisson", "gamma"]
+"""The losses of a target that is a quantity."""
 
 
-def check_quantity_loss(loss: Any) -> QuantityLossName:
+def check_quantity_loss(loss: Any) -> QuantityLoss:
     """The loss of a quantity, by its name."""
-    return _one_of(get_args(QuantityLossName), loss, "loss")
+    return _one_of(get_args(QuantityLoss), loss, "loss")
 
 
 def check_multi_class(multi_class: Any) -> MultiClass:

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.objective import QuantityLoss
+from gpustump.data.parameters import QuantityLoss
 
 DISCRETE, REAL, NEWTON = range(3)
 """Kinds of votes, as kernels take them."""

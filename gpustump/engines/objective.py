@@ -12,14 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gpustump.data.parameters import Learner, Link, VoteKind
-
-QuantityLoss = Literal["squared", "poisson", "gamma"]
-"""The losses of a target that is a quantity."""
+from gpustump.data.parameters import Learner, Link, QuantityLoss, VoteKind
 
 LossName = Literal["exponential", "logistic", "softmax"] | QuantityLoss
 
-_ROOM = {"squared": 2**3, "poisson": 2**10, "gamma": 2**10}
+_ROOM = {"squared_error": 2**3, "poisson": 2**10, "gamma": 2**10}
 """For each loss of a quantity how many times the sum of the weights other sums may be: under
 squared loss that of the absolute residuals, under the others those of amounts and of losses."""
 
@@ -27,7 +24,7 @@ _LINKS: dict[LossName, Link] = {
     "exponential": "logistic",
     "logistic": "logistic",
     "softmax": "softmax",
-    "squared": "identity",
+    "squared_error": "identity",
     "poisson": "log",
     "gamma": "log",
 }

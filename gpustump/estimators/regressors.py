@@ -22,13 +22,12 @@ from gpustump.boosting.votes.votes import AnyRound, RegionRound
 from gpustump.data.labels import check_targets
 from gpustump.data.parameters import (
     GLASS_BOX_OF_QUANTITY,
-    QuantityLossName,
+    QuantityLoss,
     Scoring,
     check_quantity_loss,
     check_real,
 )
 from gpustump.data.weights import check_weights
-from gpustump.engines.objective import QuantityLoss
 from gpustump.estimators.base import Data, DeviceName
 from gpustump.estimators.boosters import BoostedEstimator, Curve
 from gpustump.estimators.callbacks import with_callbacks
@@ -37,10 +36,7 @@ from gpustump.estimators.held_out import Earlier, Validation
 from gpustump.estimators.targets import Offset, Quantity, Scale, TargetDomain
 from gpustump.learners.target_scale import TargetScale
 
-_QUANTITY: dict[QuantityLossName, QuantityLoss] = {
-    "squared_error": "squared", "poisson": "poisson", "gamma": "gamma",
-}  # fmt: skip
-_SCORING: dict[QuantityLossName, Scoring] = {
+_SCORING: dict[QuantityLoss, Scoring] = {
     "squared_error": "neg_mean_squared_error",
     "poisson": "neg_mean_poisson_deviance",
     "gamma": "neg_mean_gamma_deviance",
@@ -164,7 +160,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     (8, [-4.215, 4.102, 0.0])
     """
 
-    loss: QuantityLossName = "squared_error"
+    loss: QuantityLoss = "squared_error"
     n_estimators: int = 200
     learning_rate: float = 0.1
     l2_regularization: float = 0.0
@@ -431,7 +427,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
             if target.loss == "squared_error":
                 error = SquaredVotes.variance(*given)
             else:
-                error = deviance_of_mean(*given, _QUANTITY[target.loss])
+                error = deviance_of_mean(*given, target.loss)
             tol = stopping.tol * error  # a share of the error if the mean is predicted
             settings = replace(settings, stopping=replace(stopping, tol=tol))
         if target.loss == "poisson":
@@ -444,7 +440,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         return _SCORING[check_quantity_loss(self.loss)]
 
     def _votes(self, learning_rate: float) -> VoteSettings:
-        quantity = _QUANTITY[check_quantity_loss(self.loss)]
+        quantity = check_quantity_loss(self.loss)
         if learning_rate > 1.0:
             raise ValueError(
                 f"learning_rate must be at most 1 for a quantity; got {learning_rate!r}."

@@ -25,7 +25,7 @@ from gpustump.data.labels import (
     check_targets,
     numbers_among,
 )
-from gpustump.data.parameters import QuantityLossName
+from gpustump.data.parameters import QuantityLoss
 from gpustump.data.weights import SMALLEST
 from gpustump.learners.target_scale import TargetScale
 from gpustump.model.ensemble import StumpEnsemble
@@ -56,7 +56,7 @@ class Offset(NamedTuple):
         named = {"init_score": self.init_score, "exposure": self.exposure}
         return {name + self.suffix: own for name, own in named.items() if own is not None}
 
-    def of_quantity(self, X: Array, loss: QuantityLossName) -> Array | None:
+    def of_quantity(self, X: Array, loss: QuantityLoss) -> Array | None:
         """The offset of the rows of X, (n_samples,) of float64; None if there is none.
 
         Under squared loss it is added to the scores, otherwise the prediction is multiplied by it.
@@ -137,7 +137,7 @@ NO_OFFSET = Offset()
 
 
 def without_offset(
-    targets: Array, weights: Array, offset: Array, loss: QuantityLossName
+    targets: Array, weights: Array, offset: Array, loss: QuantityLoss
 ) -> tuple[Array, Array]:
     """What is learnt of targets with an offset, and how much it weighs; all (n_samples,).
 
@@ -182,7 +182,7 @@ class Quantity:
         weights: Array,
         rows: Array | None,
         X: Array,
-        loss: QuantityLossName,
+        loss: QuantityLoss,
         given: Offset,
     ) -> Quantity:
         """The targets y of some rows of X, with the weights of these rows; for a loss, and with
@@ -229,11 +229,11 @@ class TargetDomain:
     """
 
     classes: np.ndarray
-    loss: QuantityLossName = "squared_error"
+    loss: QuantityLoss = "squared_error"
     scale: Scale | None = None
 
     @classmethod
-    def of_quantity(cls, quantity: Quantity, loss: QuantityLossName) -> TargetDomain:
+    def of_quantity(cls, quantity: Quantity, loss: QuantityLoss) -> TargetDomain:
         """For a quantity."""
         targets, weights = quantity.targets, quantity.weights
         scale: Scale

@@ -227,7 +227,7 @@ def check_sums(sums: np.ndarray, edges: Edges, slot: int, objective: Objective) 
     """No estimate is off by more than is said."""
     estimates, error = edges.slices.sums[:, slot], edges.slices.error[:, slot]
     gaps = [int(a) - int(b) for a, b in zip(sums, estimates, strict=True)]
-    if objective.loss == "squared":  # see `residual_sums`
+    if objective.loss == "squared_error":  # see `residual_sums`
         p, n, second, other = gaps
         assert abs(p - n) <= error[0]
         assert second + other == 0

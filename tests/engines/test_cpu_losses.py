@@ -77,7 +77,7 @@ def drawn_step(random: np.random.Generator, objective: Objective) -> Step:
         # Only one amount moves. Sums stay below 2**62.
         of_poisson = objective.loss == "poisson"
         by_region = tuple(((own, 1.0) if of_poisson else (1.0, own),) for own in small)
-    if objective.loss == "squared":
+    if objective.loss == "squared_error":
         by_region = ()
     return Step(Split(0, 0.0), tuple(map(tuple, votes)), by_region)
 

@@ -26,7 +26,7 @@ from gpustump.engines.threads import Team
 
 N_BINS = (5, 2, 32, 7)
 PAIRS = np.asarray([[2, 3], [0, 1], [0, 2]], dtype=np.int64)
-LOSSES = ("logistic", "softmax", "squared", "poisson", "gamma")
+LOSSES = ("logistic", "softmax", "squared_error", "poisson", "gamma")
 
 
 class Made:
@@ -44,12 +44,12 @@ class Made:
             self.labels = np.where(effect ^ (random.random(n) < 0.2), 1.0, -1.0)
         elif loss == "softmax":
             self.labels = (random.integers(0, 2, n) + effect).astype(np.int64)
-        elif loss == "squared":
+        elif loss == "squared_error":
             self.labels = in_vote_units((effect - 0.5) / 2 + random.normal(size=n) / 10)
         else:
             self.labels = random.gamma(1.0 + effect)
             self.labels = np.floor(self.labels) if loss == "poisson" else self.labels
-        quantity = loss if loss in ("squared", "poisson", "gamma") else None
+        quantity = loss if loss in ("squared_error", "poisson", "gamma") else None
         how = VoteSettings("newton", 0.3, 0.7, quantity=quantity)
         self.rule = how.votes(self.weights, self.n_outputs).on(self.labels, self.weights)
 
@@ -59,7 +59,7 @@ class Made:
                 self.labels, self.scores[:, 0] if self.loss == "logistic" else self.scores
             )
         own = self.scores.reshape(1, -1)
-        if self.loss == "squared":
+        if self.loss == "squared_error":
             return Beginning(own, own)
         return Beginning(own, exponential_of(own[0] if self.loss == "poisson" else -own[0])[None])
 

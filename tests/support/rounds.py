@@ -19,7 +19,7 @@ from gpustump.boosting.rounds.known_scores import beginning_of, in_vote_units
 from gpustump.boosting.votes.settings import Votes, VoteSettings
 from gpustump.boosting.votes.splits import together
 from gpustump.boosting.votes.votes import sizes_of
-from gpustump.data.parameters import Learner, VoteKind
+from gpustump.data.parameters import Learner, QuantityLoss, VoteKind
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import (
@@ -39,7 +39,7 @@ from gpustump.engines.cpu.engine import CODED, SORTED, SPARSE
 from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.gain import score_of
 from gpustump.engines.integer_weights import TOP
-from gpustump.engines.objective import Objective, QuantityLoss
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.reference.engine import REFERENCE
 from gpustump.learners.category_split import CategorySplit
@@ -93,12 +93,12 @@ def start(
 
 def quantity_of(kind: str) -> QuantityLoss | None:
     """The loss of a quantity, for the kinds that have its name."""
-    return next((loss for loss in get_args(QuantityLoss) if loss == kind), None)
+    return next((loss for loss in get_args(QuantityLoss) if loss.startswith(kind)), None)
 
 
 def quantities(numbers: np.ndarray, loss: QuantityLoss) -> np.ndarray:
     """Targets of a loss from numbers between -1 and 1."""
-    if loss == "squared":
+    if loss == "squared_error":
         found: np.ndarray = np.rint(numbers / VOTE_UNIT) * VOTE_UNIT
         return found
     costs: np.ndarray = np.exp(1.5 * numbers)

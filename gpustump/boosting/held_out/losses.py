@@ -266,7 +266,7 @@ class NegativeSquaredError(AdditiveScorer):
         weights = arrays.to_host(self.held_out.weights.values).astype(np.float64)
         nodes = np.zeros(0, dtype=np.int64)
         targets = arrays.to_host(self.held_out.targets)
-        return ValidationLoss("squared", weights, (nodes, nodes, 0), 0, targets)
+        return ValidationLoss("squared_error", weights, (nodes, nodes, 0), 0, targets)
 
     def parts(self, scores: Array) -> list[int]:
         """The sums of the upper and of the lower parts of the weighted squares."""

@@ -293,7 +293,7 @@ def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beg
     if loss in ("logistic", "softmax"):
         return beginning_of(labels, scores[:, 0] if loss == "logistic" else scores)
     own = scores.reshape(1, -1)
-    if loss == "squared":
+    if loss == "squared_error":
         return Beginning(own, own)
     return Beginning(own, exponential_of(own[0] if loss == "poisson" else -own[0])[np.newaxis])
 

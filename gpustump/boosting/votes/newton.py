@@ -35,10 +35,11 @@ from gpustump.boosting.votes.exact_numbers import (
 )
 from gpustump.boosting.votes.splits import SplitVotes, together
 from gpustump.boosting.votes.votes import Change, Taken
+from gpustump.data.parameters import QuantityLoss
 from gpustump.engines.batched_rounds import CLASSES, NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
 from gpustump.engines.contract import RegionFactors, RegionSums, RegionVotes, Step, Totals
 from gpustump.engines.integer_weights import IntegerWeights, in_units
-from gpustump.engines.objective import Objective, QuantityLoss
+from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import FIRST
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -213,7 +214,7 @@ class SquaredVotes(NewtonVotes):
 
     @property
     def quantity(self) -> QuantityLoss:
-        return "squared"
+        return "squared_error"
 
     @property
     def _rate(self) -> float:

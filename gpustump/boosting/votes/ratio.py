@@ -29,10 +29,10 @@ from gpustump.arrays import Array
 from gpustump.boosting.votes.exact_numbers import vote_of
 from gpustump.boosting.votes.newton import NewtonVotes, exact_totals, factors_of
 from gpustump.boosting.votes.votes import Change, Taken
+from gpustump.data.parameters import QuantityLoss
 from gpustump.engines.batched_rounds import GAMMA, POISSON
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import TOP, in_units
-from gpustump.engines.objective import QuantityLoss
 from gpustump.learners.step_table import VOTE_UNIT
 
 _LN_2 = 0.6931471805599453

@@ -17,13 +17,14 @@ from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.data.parameters import (
     L2_OF_ONE_OUTPUT,
     L2_OF_SHARED_OUTPUTS,
+    QuantityLoss,
     VoteKind,
     check_real,
     check_vote_kind,
 )
 from gpustump.data.readable import caller_level
 from gpustump.engines.integer_weights import unit_exponent
-from gpustump.engines.objective import Objective, QuantityLoss
+from gpustump.engines.objective import Objective
 
 Votes = DiscreteVotes | SplitVotes
 """What a cut is worth and what follows from it."""
@@ -134,6 +135,6 @@ class VoteSettings:
         given = rate, n_outputs, l2, unit
         if self.quantity is None:
             return NewtonVotes(*given, monotone=monotone)
-        if self.quantity == "squared":
+        if self.quantity == "squared_error":
             return SquaredVotes(*given, monotone=monotone)
         return RatioVotes(*given, self.quantity, monotone=monotone)

@@ -78,7 +78,7 @@ class CodedState:
             assert isinstance(amounts, RatioLoss)
             self._loss, self._bins = amounts, AmountSums(table, amounts)
             self._source = CodedSums.of_terms(table, amounts.terms)
-        elif objective.loss == "squared":
+        elif objective.loss == "squared_error":
             self._loss = loss_of(labels, units, objective)
             self._bins = ResidualSums(table, self._loss, objective)
             self._source = CodedSums.of_terms(table, self._loss.terms)
@@ -92,7 +92,7 @@ class CodedState:
         if beginning is not None:
             self._loss.start_from(beginning)
         self._regions = CodedRegions(table)
-        least = int(units.min()) if objective.loss == "squared" else 1
+        least = int(units.min()) if objective.loss == "squared_error" else 1
         has_amounts = isinstance(self._bins, AmountSums)
         counts = Counts(table.n_samples, table.n_missing, least, are_amounts=has_amounts)
         self._finder = SplitSearch(table.layout, counts, objective, table.team)

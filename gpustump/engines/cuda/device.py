@@ -32,7 +32,7 @@ KERNELS = {
     "update_pass": ("mark", "advance", "add_staged", "add_32", "add_16", "add_8"),
     "losses": (
         "follow_exponential", "follow_exponentials", "follow_logistic", "follow_softmax",
-        "follow_squared", "follow_ratio",
+        "follow_squared_error", "follow_ratio",
         "begin_softmax",
     ),
     "search": ("weigh", "list_bins", "scan", "finish"),

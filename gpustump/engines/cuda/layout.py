@@ -114,7 +114,7 @@ EFFECT = _record(
 GROUP = _record("first_feature", "n_features", "width_bits", "first_byte", "first_block")
 
 # Of `integers.cuh`.
-LOSSES = ("exponential", "logistic", "softmax", "squared", "poisson", "gamma")
+LOSSES = ("exponential", "logistic", "softmax", "squared_error", "poisson", "gamma")
 LOSS_SAMPLES = _record(
     "numbers", "fixed", "scores", "first_weights", "equal_weight", "sums", ("layers", LAYERS),
     "n_samples", "n_outputs", "loss",

@@ -202,7 +202,7 @@ FOLLOW(KERNEL_OF_64_REGISTERS, exponential, ExponentialLoss<true>, true)
 FOLLOW(KERNEL_OF_128_REGISTERS, exponentials, ExponentialLoss<false>, false)
 FOLLOW(KERNEL_OF_80_REGISTERS, logistic, LogisticLoss, true)
 FOLLOW(KERNEL_OF_128_REGISTERS, softmax, SoftmaxLoss, false)
-FOLLOW(KERNEL_OF_80_REGISTERS, squared, SquaredLoss, true)
+FOLLOW(KERNEL_OF_80_REGISTERS, squared_error, SquaredLoss, true)
 FOLLOW(KERNEL_OF_80_REGISTERS, ratio, RatioLoss, true)
 
 // The integers of a softmax before the first step: dividing equal probabilities by their sum could

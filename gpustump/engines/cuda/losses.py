@@ -75,7 +75,7 @@ class LossPass:
             classes = xp.arange(n_outputs, dtype=np.int64).reshape(-1, 1)
             signs = xp.where(labels.reshape(1, -1) == classes, 1.0, -1.0)
         self._fixed: Array | None = None
-        if objective.loss == "squared":
+        if objective.loss == "squared_error":
             self._numbers = signs + 0.0  # a copy: steps change it
         elif objective.is_of_quantity:
             weights, weighted = units.as_floats + 0.0 * signs, units.as_floats * signs
@@ -124,7 +124,8 @@ class LossPass:
         """Queue the first round's integers, and their sums."""
         votes = np.zeros((N_REGIONS, self._objective.n_outputs))
         unchanged = ((1.0, 1.0),) * self._objective.n_outputs
-        factors = () if self._objective.loss == "squared" else (unchanged, unchanged, unchanged)
+        is_squared = self._objective.loss == "squared_error"
+        factors = () if is_squared else (unchanged, unchanged, unchanged)
         self._steps.write(None, clears=True)
         self._write_numbers(votes, factors, self._movement(factors, None))
         if self._objective.loss == "softmax":

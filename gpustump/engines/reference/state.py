@@ -198,7 +198,7 @@ def loss_of(
         return ExponentialLoss(labels, units, objective.n_outputs)
     if objective.loss == "logistic":
         return LogisticLoss(labels, units, numbers)
-    if objective.loss == "squared":
+    if objective.loss == "squared_error":
         return SquaredLoss(labels, units, None if beginning is None else beginning.scores)
     if objective.loss in ("poisson", "gamma"):
         is_poisson = objective.loss == "poisson"

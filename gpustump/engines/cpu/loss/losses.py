@@ -19,7 +19,7 @@ def loss_of(labels: np.ndarray, units: np.ndarray, objective: Objective) -> Loss
         return ExponentialLoss(labels, units, objective.n_outputs)
     if objective.loss == "logistic":
         return LogisticLoss(labels, units)
-    if objective.loss == "squared":
+    if objective.loss == "squared_error":
         return SquaredLoss(labels, units)
     if objective.loss in ("poisson", "gamma"):
         return RatioLoss(labels, units, is_poisson=objective.loss == "poisson")

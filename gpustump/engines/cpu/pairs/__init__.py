@@ -5,7 +5,7 @@ from gpustump.engines.objective import LossName
 STAGE_OF: dict[LossName, str] = {
     "logistic": "pairs.odds",
     "softmax": "pairs.probabilities",
-    "squared": "pairs.residuals",
+    "squared_error": "pairs.residuals",
     "poisson": "pairs.amounts",
     "gamma": "pairs.amounts",
 }

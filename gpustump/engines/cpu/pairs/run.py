@@ -52,7 +52,7 @@ class KernelPairRun:
         numbers, classes = beginning.numbers, np.zeros(0, dtype=np.int64)
         if loss in ("logistic", "softmax"):
             classes = labels.astype(np.int64)
-        elif loss == "squared":
+        elif loss == "squared_error":
             numbers = (labels - beginning.scores[0])[np.newaxis]
         elif loss == "poisson":
             numbers = np.stack([units * numbers[0], np.rint(units * labels)])

@@ -26,7 +26,7 @@ from gpustump.engines.cpu.table.source_table import plain
 
 _NOTHING, _LOGISTIC, _SOFTMAX, _SQUARED, _POISSON, _GAMMA = range(6)
 _KINDS = {
-    "logistic": _LOGISTIC, "softmax": _SOFTMAX, "squared": _SQUARED, "poisson": _POISSON,
+    "logistic": _LOGISTIC, "softmax": _SOFTMAX, "squared_error": _SQUARED, "poisson": _POISSON,
     "gamma": _GAMMA,
 }  # fmt: skip
 """Losses, as the kernels take them."""
