@@ -142,7 +142,7 @@ class PairRun(Protocol):
         """
 
     def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Turn) -> Array:
-        """The scores (n, n_outputs) of other samples, after the steps of a turn.
+        """The scores (n_outputs, n) of other samples, after the steps of a turn.
 
         `bins` (n_features, n) of uint8 are these samples' bins. The scores may be changed.
         """

@@ -164,7 +164,7 @@ def test_the_best_cut_has_the_largest_exact_gain_of_all(k, m, n_outputs, l2, ran
 def test_steps_are_added_to_other_samples_alike_by_kernels_and_arrays():
     made = Made("softmax")
     steps = turns_of(made.kernels(), made, 1, 0)[0]
-    start = np.zeros((90, 3))
+    start = np.zeros((3, 90))
     one = made.kernels().added(start.copy(), made.bins, PAIRS, steps)
     np.testing.assert_array_equal(one, made.reference().added(start, made.bins, PAIRS, steps))
     assert one.any()

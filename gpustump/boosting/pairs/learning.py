@@ -370,7 +370,7 @@ class _BagRun:
         stopping = self.learning.settings.stopping
         tol = 0.0 if stopping is None else stopping.tol
         limits = TurnLimits(most, PATIENCE, tol, float(np.abs(self.scores).max()))
-        now = None if held_out is None else np.array(held_out.scores, order="C")
+        now = None if held_out is None else np.array(held_out.scores.T, order="C")
 
         def judged(steps: Turn | None) -> float:
             nonlocal now
@@ -378,7 +378,7 @@ class _BagRun:
             assert held_out is not None
             if steps is not None:
                 now = run.added(now, held_out.bins, pairs, steps)
-            return held_out.score(now[:, 0] if now.shape[1] == 1 else now)
+            return held_out.score(now[0] if len(now) == 1 else np.ascontiguousarray(now.T))
 
         candidates = self.learning.candidates_of(pairs, self.bag, self.target)
         judge = None if held_out is None else judged

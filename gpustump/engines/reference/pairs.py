@@ -80,7 +80,7 @@ class ArrayPairRun:
                 columns = [
                     picked_numbers(tuple(of_output), region) for of_output in votes.T.tolist()
                 ]
-                scores = scores + xp.stack(columns, axis=1)
+                scores = scores + xp.stack(columns)
         return scores
 
     def _of(self, pair: Pair) -> tuple[Array, Array]:

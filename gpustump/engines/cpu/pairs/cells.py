@@ -65,6 +65,10 @@ class PairRoom(NamedTuple):
     ----------
     cells : ndarray (most_bins, 2 * n_outputs, most_bins) of int64
         The sums over the cells of a pair, first those of the gradients.
+    flat : ndarray (most_bins * 2 * n_outputs * most_bins,) of int64
+        The same array in one row.
+    places : ndarray (CHUNK,) of uint32
+        Where in it the sums of a sample's cell are.
     scores : ndarray (most_bins,) of float64
     sums : ndarray (n_quadrants, n_outputs, 2) of int64
     regions : ndarray (CHUNK,) of uint8
@@ -73,6 +77,8 @@ class PairRoom(NamedTuple):
     """
 
     cells: Annotated[np.ndarray, "int64[:, :, ::1]"]
+    flat: Integers
+    places: Annotated[np.ndarray, "uint32[::1]"]
     scores: Floats
     sums: Annotated[np.ndarray, "int64[:, :, ::1]"]
     regions: Bytes

@@ -120,8 +120,11 @@ class KernelPairRun:
 
     def _room(self) -> PairRoom:
         most, n_outputs = int(self._samples.n_bins.max()), self._n_outputs
+        cells = np.empty((most, 2 * n_outputs, most), dtype=np.int64)
         return PairRoom(
-            np.empty((most, 2 * n_outputs, most), dtype=np.int64),
+            cells,
+            cells.reshape(-1),
+            np.empty(CHUNK, dtype=np.uint32),
             np.empty(most),
             np.empty((N_QUADRANTS, n_outputs, 2), dtype=np.int64),
             np.empty(CHUNK, dtype=np.uint8),

@@ -54,33 +54,45 @@ def _set_regions(first, second, a, b, regions):  # type: ignore[no-untyped-def]
         regions[i] = 2 * np.uint8(first[i] >= low) + np.uint8(second[i] >= high)
 
 
-@inner("void(uint8[::1], uint8[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1])")
-def _add(first, second, gradient, hessian, cells):  # type: ignore[no-untyped-def]
+@inner("void(uint8[::1], uint8[::1], PairRoom)")
+def _add(first, second, room):  # type: ignore[no-untyped-def]
     """Add samples' integers to the cells of their bins."""
-    if len(gradient) == 1:
-        for i in range(len(first)):
-            cells[first[i], 0, second[i]] += gradient[0, i]
-            cells[first[i], 1, second[i]] += hessian[0, i]
-        return
+    flat, places = room.flat, room.places
+    side, width = np.uint32(room.cells.shape[2]), np.uint32(room.cells.shape[1])
     for i in range(len(first)):
-        of_row, column = cells[first[i]], second[i]
-        for output in range(len(gradient)):
-            of_row[2 * output, column] += gradient[output, i]
-            of_row[2 * output + 1, column] += hessian[output, i]
+        places[i] = np.uint32(first[i]) * (width * side) + np.uint32(second[i])
+    for output in range(len(room.gradient)):
+        gradient, hessian = room.gradient[output], room.hessian[output]
+        here, below = np.uint64(2 * output) * np.uint64(side), np.uint64(side)
+        for i in range(len(first)):
+            place = here + np.uint64(places[i])
+            flat[place] += gradient[i]
+            flat[place + below] += hessian[i]
+
+
+@inner("void(float64[::1], uint8[::1], float64, float64, float64, float64)")
+def _add_votes(scores, regions, first, second, third, fourth):  # type: ignore[no-untyped-def]
+    for i in range(len(scores)):
+        region = regions[i]
+        low, high = first if region == 0 else second, third if region == 2 else fourth
+        scores[i] += low if region < 2 else high
 
 
 @kernel("void(uint8[:, ::1], int64[:, ::1], int64[:, ::1], float64[:, :, ::1], float64[:, ::1])")
 def add_steps(bins, pairs, places, votes, scores):  # type: ignore[no-untyped-def]
-    """Add what the regions of each pair's step vote to the scores (n_samples, n_outputs)."""
-    for at in range(len(pairs)):
-        a, b = places[at, 0], places[at, 1]
-        if a == 0:
-            continue
-        first, second, own = bins[pairs[at, 0]], bins[pairs[at, 1]], votes[at]
-        for i in range(len(scores)):
-            region = 2 * np.int64(first[i] >= a) + np.int64(second[i] >= b)
-            for output in range(scores.shape[1]):
-                scores[i, output] += own[region, output]
+    """Add what the regions of each pair's step vote to the scores (n_outputs, n_samples)."""
+    regions = np.empty(CHUNK, dtype=np.uint8)
+    for begin in range(0, bins.shape[1], CHUNK):
+        end = min(begin + CHUNK, bins.shape[1])
+        for at in range(len(pairs)):
+            a, b = places[at, 0], places[at, 1]
+            if a > 0:
+                first, second = bins[pairs[at, 0], begin:end], bins[pairs[at, 1], begin:end]
+                _set_regions(first, second, a, b, regions)
+                for output in range(len(scores)):
+                    own = votes[at, :, output]
+                    here = scores[output, begin:end]
+                    _add_votes(here, regions, own[0], own[1], own[2], own[3])
 
 
 def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
@@ -108,7 +120,7 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
             loss_pass(samples, motion, regions, begin, end, room.gradient, room.hessian)
             if j >= 0:
                 own, other = samples.bins[j, begin:end], samples.bins[k, begin:end]
-                _add(own, other, room.gradient, room.hessian, room.cells)
+                _add(own, other, room)
 
     @inner("int64(PairRoom, VoteRule, Powers, Motion)")
     def decide(room, rule, tables, motion):  # type: ignore[no-untyped-def]
