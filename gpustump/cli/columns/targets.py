@@ -100,9 +100,10 @@ def target_labels(column: Column, source: str) -> np.ndarray:
             f"{where} is {quoted(distinct[0].item())} in every row; two classes or more are needed."
         )
     if len(distinct) > max(2, len(labels) / 2):
+        advice = " If it is a quantity, choose --loss squared_error."
         raise InputError(
             f"{where} has {len(distinct)} distinct values in {len(labels)} rows; is it a column of "
-            "labels? If it is a quantity, choose --loss squared_error."
+            f"labels?{advice if column.kind == 'number' else ''}"
         )
     return labels
 
