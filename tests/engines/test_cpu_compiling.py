@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -72,6 +73,19 @@ def test_the_stages_import_every_file_that_holds_kernels():
     names = [".".join(file.relative_to(folder).with_suffix("").parts) for file in holding]
     assert len(names) > 5
     assert [name for name in names if f"gpustump.engines.cpu.{name}" not in sys.modules] == []
+
+
+def test_a_bar_is_told_of_every_kernel_and_knows_their_number():
+    program = """
+from gpustump.engines.cpu.runtime import compiling, kernel_folder
+told = []
+compiling.listeners.append(lambda: told.append(1))
+compiling.load()
+print(len(told), kernel_folder.n_kernels())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    n_told, n_known = done.stdout.split()
+    assert n_told == n_known, done.stderr
 
 
 def test_compiling_in_this_process_is_announced_once(monkeypatch):
