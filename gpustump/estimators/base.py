@@ -62,7 +62,6 @@ from gpustump.learners.step_table import CategoryTable, StepTable
 from gpustump.model.bags import averaged
 from gpustump.model.encoding import features_of, plain_encoding, told_features_of
 from gpustump.model.ensemble import StumpEnsemble
-from gpustump.page import page
 
 _LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_", "is_categorical_", "_categories")
 """What scikit-learn's validation learns from a table, and what is learnt of categorical
@@ -243,10 +242,7 @@ class StumpEstimator(BaseEstimator):
         check_is_fitted(self)
         table = None if X is None else self._table(X)
         known = None if X is None else Offset(init_score, exposure).of_scores(table, self.model_)
-        found = page(self.model_, table, y, known_scores=known)
-        if path is not None:
-            found.save(path)
-        return found.html
+        return self.model_.to_html(path, table, y, known_scores=known)
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
         """Each feature's share of the spread of the scores, (n_features,).

@@ -1113,7 +1113,12 @@ class StumpEnsemble:
         return tuple(found)
 
     def to_html(
-        self, path: str | PathLike[str] | None = None, X: Array | None = None, y: Any = None
+        self,
+        path: str | PathLike[str] | None = None,
+        X: Array | None = None,
+        y: Any = None,
+        *,
+        known_scores: Array | None = None,
     ) -> str:
         """A page on which people explore the model; see `gpustump.plots.page`.
 
@@ -1125,6 +1130,8 @@ class StumpEnsemble:
             Rows to show and to choose from, best such that the model was not trained on.
         y : array (n_samples,), optional
             Their labels or targets.
+        known_scores : array (n_samples,) or (n_samples, n_outputs), optional
+            What is known of them beforehand; see `gpustump.plots.page`.
 
         Returns
         -------
@@ -1148,7 +1155,7 @@ class StumpEnsemble:
         """
         from gpustump.page import page
 
-        found = page(self, X, y)
+        found = page(self, X, y, known_scores=known_scores)
         if path is not None:
             found.save(path)
         return found.html
