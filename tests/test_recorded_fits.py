@@ -209,13 +209,16 @@ def test_a_fit_gives_what_was_recorded(fit):
 @pytest.mark.parametrize("fit", FITS, ids=name_of)
 def test_a_fit_that_goes_over_to_the_kernels_in_the_middle_gives_the_same(fit, monkeypatch):
     pytest.importorskip("numba")
-    answers = itertools.chain([False] * random.Random(name_of(fit)).randrange(1, 12))
+    draw = random.Random(name_of(fit))
+    by_reference, by_scan = ([False] * draw.randrange(1, most) for most in (12, 20))
+    answers = itertools.chain(by_reference, [True], by_scan)
     load = KERNELS.load
 
     def loaded_later(*stages: str, waits: bool = True) -> bool:
         return next(answers, True) and load(*stages)
 
     monkeypatch.setattr(route, "_waited", math.inf)  # no job is too short
+    monkeypatch.setattr(route, "are_compiled", lambda *stages: False)  # so a scan comes between
     monkeypatch.setattr(handover, "_SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(KERNELS, "load", loaded_later)
     monkeypatch.setattr(KERNELS, "are_coming", lambda *stages: True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import VoteRule
-from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
+from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes, Task
 from gpustump.engines.cpu.engine import KERNELS
 from gpustump.engines.cpu.pairs import STAGE_OF
 from gpustump.engines.integer_weights import in_units
@@ -21,12 +21,15 @@ from gpustump.engines.prediction import cpu_kernels_take
 from gpustump.engines.quadrants import Pair, PairRun, Place, Turn
 from gpustump.engines.reference.pairs import ArrayPairRun
 from gpustump.engines.reference.state import loss_of
-from gpustump.engines.route import asked_for
+from gpustump.engines.route import asked_for, have_scan_compiled
 from gpustump.engines.threads import Team
 
 _MANY_SAMPLES = 2**16
 """Two threads were measured to take 1.7 of one's time at 500 samples, 1.1 at 32 000 and 0.7 at
 128 000."""
+
+_MANY_ELEMENTS = 2**15
+"""On smaller tables the reference learns main effects while the kernels of pairs are compiled."""
 
 _STEP_SECONDS, _SAMPLE_SECONDS = 2e-4, 2e-8
 """About how long the reference takes for a step of a pair, and for each sample in it."""
@@ -79,10 +82,15 @@ def gain_from_threads(loss: LossName, n_samples: int) -> bool:
     return KERNELS.are_loaded(STAGE_OF[loss]) or n_samples >= _MANY_SAMPLES
 
 
-def have_compiled(X: Array, loss: LossName) -> None:
-    """Have the kernels of pairs compiled by another process, as pairs of a table come soon."""
-    if asked_for() == "auto" and KERNELS.refusal(X) is None:
-        KERNELS.have_compiled(STAGE_OF[loss])
+def have_compiled(task: Task) -> None:
+    """Have the kernels of pairs compiled by another process, as pairs of a table come soon.
+
+    On large tables the kernels for main effects come first.
+    """
+    if asked_for() == "auto" and KERNELS.refusal(task.X) is None:
+        if task.n_elements >= _MANY_ELEMENTS:
+            have_scan_compiled(task)
+        KERNELS.have_compiled(STAGE_OF[task.objective.loss])
 
 
 class HandoverPairRun:

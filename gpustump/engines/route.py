@@ -15,7 +15,8 @@ the decision affects nothing but time:
 * Loading Numba takes half a second in every process. A process with little to do finishes sooner
   without it. So the reference trains until it has worked for about half a second.
 * Kernels that are not compiled yet are compiled by another process. Until then the reference
-  trains, and the kernels take over in the middle of the run.
+  trains; then a scan by few kernels, which are ready soon; then the engine itself. Each goes on in
+  the middle of the run.
 * max_memory decides first: an engine that fits is taken before a faster one that does not.
 
 The environment variable GPUSTUMP_KERNELS is for tests and comparisons: "reference" disables the
@@ -38,7 +39,15 @@ from gpustump.data.readable import readable_bytes
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import Engine, Resources, Task, Trainer
-from gpustump.engines.cpu.engine import CODED, KERNELS, PREDICTION, SORTED, SPARSE, START_SECONDS
+from gpustump.engines.cpu.engine import (
+    CODED,
+    KERNELS,
+    SCANNED,
+    SORTED,
+    SPARSE,
+    START_SECONDS,
+    stages_of,
+)
 from gpustump.engines.cpu.runtime.kernel_folder import are_compiled
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
@@ -118,8 +127,9 @@ class Choice:
     resources : Resources
     fallback : Engine or None
         The engine to take if the device's memory is too small for this one.
-    substitute : Engine or None
-        The engine that trains until the kernels of this one are compiled.
+    until_compiled : tuple of Engine
+        The engines that train in turn until the kernels of this one are compiled; empty if they
+        are.
     """
 
     route: Route
@@ -127,7 +137,7 @@ class Choice:
     task: Task
     resources: Resources
     fallback: Engine | None = None
-    substitute: Engine | None = None
+    until_compiled: tuple[Engine, ...] = ()
 
     def prepare(self, rows: Array | None = None) -> Trainer:
         """Make the table, or some rows (n_samples,) of it, ready for the rounds.
@@ -143,19 +153,20 @@ class Choice:
         with explained_errors(self.route.place), arrays.computing_on(X):
             categorical = self.task.categorical
             columns = CategoryColumns.of(X, rows, categorical) if categorical else None
-            return with_sets(self._trainer(rows), columns)
+            return with_sets(self._trainer(rows, *self.until_compiled, self.engine), columns)
 
-    def _trainer(self, rows: Array | None) -> Trainer:
-        def of(engine: Engine) -> Trainer:
-            return Trainer(engine.prepare(self.task, rows, self.resources), engine.start)
+    def _trainer(self, rows: Array | None, engine: Engine, *successors: Engine) -> Trainer:
+        """A trainer by an engine until the next one is ready, and so on."""
+        trainer = Trainer(engine.prepare(self.task, rows, self.resources), engine.start)
+        if not successors:
+            return trainer
+        stages = stages_of(successors[0], self.task)
 
-        if self.substitute is None:
-            return of(self.engine)
-        names = self.engine.name, *PREDICTION
-        return handing_over(
-            of(self.substitute),
-            lambda: of(self.engine) if KERNELS.load(*names, waits=False) else None,
-        )
+        def successor() -> Trainer | None:
+            is_ready = KERNELS.load(*stages, waits=False)
+            return self._trainer(rows, *successors) if is_ready else None
+
+        return handing_over(trainer, successor)
 
 
 def choose(
@@ -383,13 +394,29 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
             passed_over += (f"{engine.summary}: it takes {needed}",)
             engine, reason = fitting[0], f"it keeps to max_memory, {readable_bytes(limit)}"
     waits = asked_for() != "auto" or limit is not None
-    if engine is REFERENCE or KERNELS.load(engine.name, *PREDICTION, waits=waits):
+    scans = not waits and engine is not REFERENCE and _have_scan_compiled(engine, task)
+    if engine is REFERENCE or KERNELS.load(*stages_of(engine, task), waits=waits):
         return _choice("cpu", engine, reason, task, resources, passed_over)
     if engine.refusal(task) is None and not waits:
         reason += "; until its kernels are compiled, the reference trains"
         choice = _choice("cpu", engine, reason, task, resources, passed_over)
-        return replace(choice, substitute=REFERENCE)
+        return replace(choice, until_compiled=(REFERENCE, SCANNED) if scans else (REFERENCE,))
     return _on_host(task, resources, passed_over)  # now the kernels refuse
+
+
+def have_scan_compiled(task: Task) -> None:
+    """Have the few kernels that scan a table compiled by another process, if it will need them."""
+    engine, _ = _of_kernels(task)
+    if asked_for() == "auto" and engine.refusal(task) is None:
+        _have_scan_compiled(engine, task)
+
+
+def _have_scan_compiled(engine: Engine, task: Task) -> bool:
+    """The same; returns whether a scan may train until the engine's own kernels are compiled."""
+    if are_compiled(*stages_of(engine, task)) or SCANNED.refusal(task) is not None:
+        return False
+    KERNELS.have_compiled(*stages_of(SCANNED, task))
+    return True
 
 
 def _able(task: Task) -> list[Engine]:

@@ -34,6 +34,7 @@ from gpustump.data.parameters import Interactions
 from gpustump.data.readable import caller_level, listed
 from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.data.weights import ClassWeight
+from gpustump.engines.contract import Task
 from gpustump.engines.pair_runs import have_compiled
 from gpustump.engines.route import Route
 from gpustump.estimators import recorded
@@ -356,7 +357,8 @@ class StumpEstimator(BaseEstimator):
             first, n_outputs = ready.shares[0].samples, settings.n_outputs(n_classes)
             settings.votes.warn_of_small_weights(*first.mean_weight, n_outputs)
         if ready.interactions.number != 0:
-            have_compiled(X, settings.objective(n_classes).loss)  # pairs come after main effects
+            task = Task(X, int(X.shape[0]), settings.objective(n_classes))
+            have_compiled(task)  # pairs come after main effects
         with shares_kept(ready.kept, ready.shares, ready.splits, outline) as shares:
             trained = train_bags(X, shares, n_classes, settings, device=device)
         pairs = learn_pairs(X, shares, trained, n_classes, settings, ready.interactions)

@@ -21,7 +21,7 @@ from rounds import Case, check_facts, facts_of, signs
 
 from gpustump import boost
 from gpustump.engines.cpu.histogram import histograms
-from gpustump.engines.cpu.table import bundles, codes, cuts, sorted_table
+from gpustump.engines.cpu.table import bundles, codes, cuts, small_bins, sorted_table
 from gpustump.engines.cpu.table.codes import CodedTable, Room
 from gpustump.engines.cpu.table.columns import PART_BITS
 from gpustump.engines.reference.table import prepare as sorted_columns
@@ -131,7 +131,7 @@ def test_flags_of_a_category_share_a_column_of_a_sorted_table():
     random = np.random.default_rng(0)
     flags = np.eye(40)[random.integers(0, 40, size=2000)]
     X = np.column_stack([random.normal(size=2000), flags, flags[:, ::-1]])
-    table = sorted_table.prepare(X, None, Team(1), most_bins=sorted_table.MOST_BINS)
+    table = small_bins.divided(sorted_table.prepare(X, None, Team(1)))
     assert table.columns.begin.tolist() == [0, 1, 41, 64, 81]  # 64 features are coded at a time
 
 
@@ -195,7 +195,7 @@ def test_rows_without_weight_are_as_if_not_there_and_no_layout_or_library_matter
 @pytest.mark.parametrize(
     ("kernels", "step"),
     [
-        ("coded", "gpustump.engines.cpu.loss.regions.give_by_code"),
+        ("coded", "gpustump.engines.cpu.loss.coded_regions.give_by_code"),
         ("coded", "gpustump.engines.cpu.histogram.update_pass._update"),
         ("coded", "gpustump.engines.cpu.histogram.bin_sums.update"),
         ("sorted", "gpustump.engines.cpu.loss.exponential_loss.advance"),

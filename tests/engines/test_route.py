@@ -358,15 +358,21 @@ def test_a_fit_loads_the_kernels_of_its_own_engine_only_and_a_small_one_no_compi
 
 
 @needs_numba
-def test_until_kernels_are_compiled_the_reference_trains_unless_memory_is_limited(monkeypatch):
+def test_until_kernels_are_compiled_simpler_engines_train_unless_memory_is_limited(monkeypatch):
+    asked_for: list[str] = []
     monkeypatch.setattr(route.KERNELS, "load", lambda *stages, waits=True: waits)
+    monkeypatch.setattr(route.KERNELS, "have_compiled", lambda *stages: asked_for.extend(stages))
+    monkeypatch.setattr(route, "are_compiled", lambda *stages: False)
     task = Task(np.zeros((10_000, 30)), 10_000, n_rounds=1000)
     chosen = route.choose(task)
     assert chosen.route.engine == "sorted"
-    assert chosen.substitute is route.REFERENCE
+    assert chosen.until_compiled == (route.REFERENCE, route.SCANNED)
+    assert asked_for == ["scanned", "loss.exponential_loss"]
     assert "until its kernels are compiled, the reference trains" in str(chosen.route)
     limited = route.choose(task, Resources(max_memory=10**9))
-    assert (limited.route.engine, limited.substitute) == ("sorted", None)
+    assert (limited.route.engine, limited.until_compiled) == ("sorted", ())
+    intervals = Task(task.X, 10_000, Objective.of("discrete", learner="interval"), n_rounds=1000)
+    assert route.choose(intervals).until_compiled == (route.REFERENCE,)
 
 
 def test_an_announcement_goes_to_a_terminal_or_to_the_log(monkeypatch, capsys, caplog):

@@ -173,24 +173,28 @@ def on_arrays(
 
 def sorted_whole(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
     """Scanned whole, in one piece or in many; in bins, some or all of which hold several values."""
-    from gpustump.engines.cpu import sorted as sorted_run
+    from gpustump.engines.cpu import scanned
     from gpustump.engines.cpu.engine import SORTED
-    from gpustump.engines.cpu.split import sorted_intervals, sorted_splits
+    from gpustump.engines.cpu.split import scan, small_bins, sorted_intervals
+    from gpustump.engines.cpu.table import small_bins as bins
     from gpustump.engines.cpu.table import sorted_table
     from gpustump.engines.threads import Team
 
+    def divided(n_threads: int, *limits: int) -> Any:
+        table = sorted_table.prepare(X, rows, Team(n_threads), categorical)
+        return bins.divided(table, *limits)
+
     yield "scanned", as_routed(SORTED, X, rows, 1, categorical)
-    prepare = functools.partial(sorted_table.prepare, X, rows, categorical=categorical)
-    yield "in bins", prepare(Team(1), most_bins=254)
+    yield "in bins", divided(1)
     with pytest.MonkeyPatch.context() as patch:
-        for own in (sorted_run, sorted_table, sorted_intervals):
+        for own in (scanned, sorted_table, sorted_intervals, bins):
             patch.setattr(own, "ELEMENTS_AT_ONCE", 64)
-        patch.setattr(sorted_splits, "_ELEMENTS_AT_ONCE", 64)
-        yield "scanned, 3 threads", prepare(Team(3))
-        patch.setattr(sorted_splits, "_ADDITIONS_AT_ONCE", 1)
-        yield "small bins, 3 threads", prepare(Team(3), most_bins=254, per_bin=1)
-        yield "3 bins, 2 threads", prepare(Team(2), most_bins=3)
-    yield "2 bins", prepare(Team(1), most_bins=2)
+        patch.setattr(scan, "_ELEMENTS_AT_ONCE", 64)
+        yield "scanned, 3 threads", sorted_table.prepare(X, rows, Team(3), categorical)
+        patch.setattr(small_bins, "_ADDITIONS_AT_ONCE", 1)
+        yield "small bins, 3 threads", divided(3, 254, 1)
+        yield "3 bins, 2 threads", divided(2, 3)
+    yield "2 bins", divided(1, 2)
 
 
 def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cpu.engine import CODED, KERNELS
+from gpustump.engines.cpu.loss import STAGE_OF
 
 
 class Shards(Protocol):
@@ -52,7 +53,8 @@ def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
     n_threads : int
         Threads of the kernels.
     """
-    if kind in ("auto", "kernels") and KERNELS.load(CODED.name):
+    stages = CODED.name, *dict.fromkeys(STAGE_OF.values())
+    if kind in ("auto", "kernels") and KERNELS.load(*stages):
         from gpustump.engines.cluster.kernel_shard import KernelShard
 
         return KernelShard(samples, n_threads)

@@ -21,11 +21,11 @@ from gpustump.engines.cpu.histogram.estimates import is_worth_following
 from gpustump.engines.cpu.histogram.histograms import pieces_of
 from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
 from gpustump.engines.cpu.histogram.row_sums import RowSums
+from gpustump.engines.cpu.loss.coded_regions import CodedRegions
 from gpustump.engines.cpu.loss.coded_splits import coded_sums
 from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
-from gpustump.engines.cpu.loss.regions import CodedRegions
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
 from gpustump.engines.cpu.split.intervals import IntervalSearch

@@ -1,4 +1,4 @@
-"""The CPU engines as `engines.route` sees them: sorted, coded for large tables, and sparse.
+"""The CPU engines as `engines.route` sees them: scanned, sorted, coded for large tables, sparse.
 
 They run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
 happens when a table is prepared.
@@ -23,7 +23,8 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import how_to_install
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce_anywhere
-from gpustump.engines.contract import Beginning, PreparedTable, Resources, State, Task
+from gpustump.engines.contract import Beginning, Engine, PreparedTable, Resources, State, Task
+from gpustump.engines.cpu.loss import STAGE_OF
 from gpustump.engines.cpu.runtime import host_memory
 from gpustump.engines.cpu.runtime.building import Builders, wait_for
 from gpustump.engines.cpu.runtime.host_memory import LOADING_BYTES, has_room
@@ -46,8 +47,8 @@ START_SECONDS = 0.5
 _MOST_FORK_SECONDS = 60.0
 """The longest that a fork waits for kernels that are being loaded or compiled."""
 
-PREDICTION = ("predict.prediction", "predict.running_scores", "predict.held_out_sums")
-"""The stages that a fit may need beside the one that is named like its engine."""
+_PREDICTION = ("predict.prediction", "predict.running_scores", "predict.held_out_sums")
+"""The stages that a fit may need beside those of its engine."""
 
 
 class Kernels:
@@ -228,6 +229,46 @@ def _release_import_lock() -> None:
 KERNELS = Kernels()
 
 
+class ScannedEngine:
+    """Scans sorted features: few kernels, which train while those of other engines are compiled."""
+
+    name = "scanned"
+    summary = "CPU kernels, sorted features, scanned whole"
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+        if task.objective.learner == "interval":
+            return "it finds no intervals"
+        return SORTED.refusal(task)
+
+    def least_bytes(self, task: Task, resources: Resources) -> int:
+        """The least memory beside X with which it can train this."""
+        return SORTED.least_bytes(task, resources)
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> SortedTable:
+        """Sort every feature."""
+        from gpustump.engines.cpu.table import sorted_table
+
+        team = Team(threads_of(resources.n_jobs))
+        return sorted_table.prepare(
+            arrays.to_host(task.X), _host_rows(rows), team, task.categorical
+        )
+
+    def start(
+        self,
+        table: SortedTable,
+        labels: Array,
+        sample_weight: Array,
+        objective: Objective,
+        beginning: Beginning | None = None,
+    ) -> State:
+        """Begin a run; see `engines.contract.Engine`."""
+        from gpustump.engines.cpu.scanned import ScannedState
+
+        samples = arrays.to_host(labels), arrays.to_host(sample_weight)
+        return ScannedState(table, *samples, objective, _on_host(beginning))
+
+
 class SortedEngine:
     """Scans sorted features, or searches the small bins that may hold the best cut."""
 
@@ -247,15 +288,12 @@ class SortedEngine:
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort every feature, and divide it into bins if the table is large enough."""
-        from gpustump.engines.cpu.table import sorted_table
+        table = SCANNED.prepare(task, rows, resources)
+        if not gains_from_bins(task):
+            return table
+        from gpustump.engines.cpu.table import small_bins
 
-        return sorted_table.prepare(
-            arrays.to_host(task.X),
-            _host_rows(rows),
-            Team(threads_of(resources.n_jobs)),
-            task.categorical,
-            most_bins=sorted_table.MOST_BINS if gains_from_bins(task) else 1,
-        )
+        return small_bins.divided(table)
 
     def start(
         self,
@@ -375,4 +413,11 @@ def _host_rows(rows: Array | None) -> np.ndarray | None:
     return np.ascontiguousarray(arrays.to_host(rows), dtype=np.int64)
 
 
-SORTED, CODED, SPARSE = SortedEngine(), CodedEngine(), SparseEngine()
+SCANNED, SORTED = ScannedEngine(), SortedEngine()
+CODED, SPARSE = CodedEngine(), SparseEngine()
+
+
+def stages_of(engine: Engine, task: Task) -> tuple[str, ...]:
+    """The stages with the kernels that one of these engines needs for a task."""
+    needed = (engine.name, STAGE_OF[task.objective.loss])
+    return needed if engine is SCANNED else (*needed, *_PREDICTION)

@@ -2,149 +2,40 @@
 
 If all weights fit into the nearest cache, reading a weight in sorted order takes no more time than
 reading the sum of a bin, so bins would save nothing. A table of medium size is divided into small
-bins, so that most of the scan is not needed (see `sorted_splits`). A larger one is only coded (see
-`coded`): that takes less memory, and its sums are updated instead of added up anew. But each of its
-rounds makes many calls of kernels, which take a millisecond however small the table is.
+bins, so that most of the scan is not needed (see `split.small_bins`). A larger one is only coded
+(see `coded`): that takes less memory, and its sums are updated instead of added up anew. But each
+of its rounds makes many calls of kernels, which take a millisecond however small the table is.
 """
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import numpy as np
 
 from gpustump.engines.batched_rounds import NEWTON, ValidationSamples, VoteRule
-from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories
-from gpustump.engines.contract import (
-    Beginning,
-    Cut,
-    Step,
-    Totals,
-    constant_cut,
-    split_at,
-    with_signs,
-)
-from gpustump.engines.cpu.histogram.category_sums import category_sums
-from gpustump.engines.cpu.loss.candidate_sums import candidate_sums
-from gpustump.engines.cpu.loss.losses import loss_of
-from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
-from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
+from gpustump.engines.cpu.loss.terms import SampleSums
 from gpustump.engines.cpu.rounds.batched_rounds import BatchedRounds
-from gpustump.engines.cpu.split.found_split import STUMP
+from gpustump.engines.cpu.scanned import ScannedState
+from gpustump.engines.cpu.split.scan import ScanSearch
+from gpustump.engines.cpu.split.small_bins import BinSearch, room_to_scan
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
-from gpustump.engines.cpu.split.sorted_splits import SortedSearch
-from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE
-from gpustump.engines.integer_weights import in_units
-from gpustump.engines.objective import Objective
-from gpustump.engines.threads import ranges
-from gpustump.learners.hypothesis import Partition
 
 _MOST_AHEAD, _MOST_AHEAD_IN_BINS = 2**20, 2**22
 """A round of more elements, times outputs, takes about a millisecond, so making it in a batch saves
 almost nothing. The second number is for tables with bins."""
 
 
-Place = tuple[int, int | None, int | None]
-"""The feature, `after` and `position` of a cut."""
+class SortedState(ScannedState):
+    """The state of one run; see `ScannedState`. Rounds on small tables are made in batches."""
 
+    _finder: ScanSearch | BinSearch | SortedIntervals
 
-class SortedState:
-    """The state of one run.
-
-    Parameters
-    ----------
-    table : SortedTable
-        Or one that does what is asked of it here, as a `SparseSorted`.
-    labels, sample_weight : ndarray
-        See `engines.contract.Engine`.
-    objective : Objective
-    beginning : Beginning, optional
-        In NumPy arrays.
-
-    Attributes
-    ----------
-    totals : Totals
-        Sums over all samples.
-    sums : SampleSums
-        The same, for each output.
-    regions : ndarray (n_samples,) of uint8
-        The regions of the last hypothesis.
-    """
-
-    totals: Totals
-    sums: SampleSums
-
-    def __init__(
-        self,
-        table: Any,
-        labels: np.ndarray,
-        sample_weight: np.ndarray,
-        objective: Objective,
-        beginning: Beginning | None = None,
-    ) -> None:
-        self.table, self.objective = table, objective
-        self.loss = loss_of(labels, in_units(sample_weight, objective.n_copies), objective)
-        if beginning is not None:
-            self.loss.start_from(beginning)
-        self.regions = np.zeros(table.n_samples, dtype=np.uint8)
-        self._parted: Partition | Place | None = None  # whose regions these are
-        self._found: Cut | None = None
-        self._pieces = ranges(table.n_samples, ELEMENTS_AT_ONCE)
-        self._take(self.loss.begin)
-        self._finder = self._new_finder()
-
-    def _new_finder(self) -> SortedSearch | SortedIntervals:
+    def _new_finder(self) -> ScanSearch | BinSearch | SortedIntervals:
         if self.objective.learner == "interval":
             return SortedIntervals(self.table)
-        return SortedSearch(self.table, self.objective, self.loss.terms.gradient)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """See `engines.contract.State.weights`."""
-        return self.loss.weights
-
-    def smallest_weight(self) -> int:
-        """The smallest Hessian."""
-        return self.loss.smallest_weight()
-
-    def best_cut(self) -> Cut:
-        """The largest cut."""
-        cut = self._finder.best_cut(self.loss.terms, self.sums.by_output)
-        self._found = cut
-        if self.objective.has_signs and self.objective.learner == "stump":
-            if cut.position is None:
-                return constant_cut(self.totals.signed)
-            self._found = with_signs(
-                cut, self.region_sums(split_at(self.table, cut)), self.objective
-            )
-        return self._found
-
-    def region_sums(self, hypothesis: Partition) -> np.ndarray:
-        """See `engines.contract.State`."""
-        found = self._found
-        is_found = found is not None and self.table.has_cut(found, hypothesis)
-        self._part(hypothesis, found if is_found else None)
-        terms, regions = self.loss.terms, self.regions
-        by_piece = (region_sums(terms, regions, *piece) for piece in self._pieces)
-        return functools.reduce(operator.add, by_piece)
-
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        """`region_sums` of each of several hypotheses, in one pass over the samples."""
-        terms, totals = self.loss.terms, self.sums.by_output
-        return candidate_sums(self.table.source, hypotheses, terms, totals, self.table.team)
-
-    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
-        """See `engines.category_table.SummingState`."""
-        return category_sums(columns, self.loss.terms, self.table.team)
-
-    def advance(self, step: Step) -> None:
-        """Add a step's votes to the scores, and multiply the samples' numbers by its factors."""
-        self._part(step.hypothesis, step.cut)
-        self._take(self.loss.advancing(step, self.regions))
+        if self.table.has_bins:
+            return BinSearch(self.table, self.objective, self.loss.terms.gradient)
+        return ScanSearch(self.table, self.objective)
 
     def batch_maker(
         self,
@@ -160,44 +51,19 @@ class SortedState:
         """
         if categories is not None and rule.kind != NEWTON:
             return None
-        alone, table = self._finder.alone, self.table
+        table, finder, n_outputs = self.table, self._finder, self.objective.n_outputs
         most = _MOST_AHEAD_IN_BINS if table.has_bins else _MOST_AHEAD
-        if table.source.is_half or table.order.size * self.objective.n_outputs > most:
+        if table.source.is_half or table.order.size * n_outputs > most:
             return None
-        return None if alone is None else BatchedRounds(self, rule, validation, categories, alone)
+        if isinstance(finder, SortedIntervals) or not finder.is_alone:
+            return None
+        if isinstance(finder, BinSearch):
+            rows, (room,) = finder.rows, finder.rooms.values()
+        else:
+            rows, room = room_to_scan(table, n_outputs)
+        return BatchedRounds(self, rule, validation, categories, (rows, room))
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made in batches."""
         self._parted = self._found = None
         self._total(SampleSums(sums))
-
-    def _part(self, hypothesis: Partition, cut: Cut | None) -> None:
-        """Find the region of each sample; `cut` is the hypothesis's cut, if known."""
-        key = hypothesis if cut is None else (cut.feature, cut.after, cut.position)
-        if self._parted == key:
-            return
-        self._parted = None
-        if cut is None:
-            values = self.table.values(hypothesis.feature)
-            mark_by_value(values, hypothesis, self.regions, self.table.team)
-        else:
-            self._mark(cut)
-        self._parted = key
-
-    def _mark(self, cut: Cut) -> None:
-        """Write the region of each sample."""
-        own, n_present = self.table.order[cut.feature], int(self.table.n_present[cut.feature])
-        position = n_present - 1 if cut.position is None else cut.position
-        after = STUMP if cut.after is None else cut.after
-        mark_by_position(own, n_present, after, position, self.regions)
-
-    def _take(self, take: Callable[[int, int], np.ndarray]) -> None:
-        """Update all pieces of the samples by `take`, and set the sums over them."""
-        sums: list[np.ndarray] = []
-        self.table.team.each(lambda piece: sums.append(take(*piece)), self._pieces)
-        self._total(SampleSums.of(sums))
-
-    def _total(self, sums: SampleSums) -> None:
-        """Set the sums over all samples."""
-        self.sums = sums
-        self.totals = sums.totals(self.loss.first_weight, self.table.n_samples)

@@ -9,14 +9,14 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.contract import Cut
-from gpustump.engines.cpu.sorted import SortedState
+from gpustump.engines.cpu.scanned import ScannedState
 from gpustump.engines.cpu.split.sparse_splits import SparseSearch
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
 from gpustump.learners.thresholds import rounded_down
 
 
-class SparseState(SortedState):
-    """The state of one run; see `SortedState`. Its table is a `SparseSorted`."""
+class SparseState(ScannedState):
+    """The state of one run; see `ScannedState`. Its table is a `SparseSorted`."""
 
     def _new_finder(self) -> Any:
         return SparseSearch(self.table, self.objective)
@@ -46,6 +46,3 @@ class SparseState(SortedState):
         own = gradient[:, samples]
         other = hessian[:, samples] if len(hessian) else np.abs(own)
         return np.stack([own.sum(axis=1), other.sum(axis=1)], axis=1)
-
-    def batch_maker(self, *rule: object) -> None:
-        """None: rounds are not made in batches."""

@@ -1,6 +1,7 @@
 """Sums over the regions of several splits of a coded table at once, mostly from codes.
 
-Only for the samples of the bin that a threshold lies in must the values be read; see `regions`.
+Only for the samples of the bin that a threshold lies in must the values be read; see
+`coded_regions`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.loss.candidate_sums import BLOCK, add_masked, candidate_sums, with_rest
-from gpustump.engines.cpu.loss.regions import ASK, largest_on_left, regions_by_code
+from gpustump.engines.cpu.loss.coded_regions import ASK, largest_on_left, regions_by_code
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.table.codes import CodedTable

@@ -54,8 +54,10 @@ from gpustump.engines.cpu.split.candidate_splits import best_candidate, cuts_of
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.found_split import STUMP
-from gpustump.engines.cpu.split.sorted_splits import Room, Round, Rows, best_split, pack
-from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.engines.cpu.split.scan import Round, best_scanned
+from gpustump.engines.cpu.split.small_bins import Room, Rows, best_in_bins, pack
+from gpustump.engines.cpu.table.sorted_table import SAMPLE, SortedTable
+from gpustump.engines.cpu.table.source_table import plain
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
 
@@ -190,7 +192,7 @@ class BatchedRounds:
         self._room = room
         self._run, self._rule, self._powers = run, rule, powers()
         table, self._shape = run.table, (0, 0)
-        self._features = Features(run.objective.directions, table.thresholds)
+        self._features = Features(run.objective.directions, thresholds_of(table))
         self._sets = NO_SETS
         if categories is not None:
             n_outputs = run.objective.n_outputs
@@ -256,6 +258,35 @@ class BatchedRounds:
         return len(self._sets.features) > 0
 
 
+def thresholds_of(table: SortedTable) -> np.ndarray:
+    """The thresholds after all sorted positions, (n_features, n_samples) of float64.
+
+    Not for values of float16.
+    """
+    found = np.empty(table.order.shape)
+    values, rows = plain(table.source.X, table.source.rows)
+    _set_thresholds(values, rows, table.order, table.n_present, values.dtype.type(2.0), found)
+    return found
+
+
+@kernel(
+    "void(Array(FLOAT, 2, 'A', readonly=True), int64[::1], int32[:, ::1], int64[::1], FLOAT,"
+    " float64[:, ::1])",
+    FLOAT=("float32", "float64"),
+)
+def _set_thresholds(values, rows, order, n_present, two, thresholds):  # type: ignore[no-untyped-def]
+    """Compute `learners.thresholds.midpoint` after each sorted position, in the values' type."""
+    for j in range(len(order)):
+        thresholds[j, :] = np.inf
+        for k in range(n_present[j] - 1):
+            one, next_one = order[j, k] & SAMPLE, order[j, k + 1] & SAMPLE
+            low = values[rows[one] if len(rows) > 0 else one, j]
+            high = values[rows[next_one] if len(rows) > 0 else next_one, j]
+            middle = (low + high) / two
+            is_between = low <= middle and middle < high
+            thresholds[j, k] = np.float64(middle if is_between else low) + 0.0
+
+
 @inner(
     "boolean(SortedColumns, Features, Sets, Numbers, VoteRule, int64[:, ::1], Choice, int64, Made)"
 )
@@ -284,16 +315,23 @@ def _choose(columns, features, sets, rows, room, numbers, rule, totals, number, 
     """Find the best cut of all, or the best set; returns whether it is ordinary."""
     gradient, hessian, cut = numbers.gradient, numbers.hessian, made.cuts[number]
     constant = constant_key(totals, rule.kind, rule.l2)
-    if len(columns.codes) > 0:
+    kind, l2, directions = rule.kind, rule.l2, features.directions
+    if len(columns.codes) == 0:
+        key, feature, position = best_scanned(
+            columns.order, columns.n_present, gradient, hessian, totals, constant, kind, l2,
+            directions, room.at_cuts, room.scores, 0, len(columns.order),
+        )  # fmt: skip
+    else:
         pack(gradient, hessian, totals, rows)
-    round_ = Round(gradient, hessian, totals, constant, rule.kind, rule.l2, features.directions)
-    key, feature, position = best_split(columns, rows, room, round_, 0, len(columns.begin) - 1)
+        round_ = Round(gradient, hessian, totals, constant, kind, l2, directions)
+        n_columns = len(columns.begin) - 1
+        key, feature, position = best_in_bins(columns, rows, room, round_, 0, n_columns)
     is_set = False
     if len(sets.features) > 0:
         # The cut's last number serves to take a key for its float, and a float for its bits.
         cut[2] = key_of(constant)
         least = cut[2:].view(np.float64)[0]
-        of_set, other = best_set(sets, gradient, hessian, rule.l2, least, made.sides[number])
+        of_set, other = best_set(sets, gradient, hessian, l2, least, made.sides[number])
         cut[2:].view(np.float64)[0] = of_set
         of_set_key = key_of(cut[2])
         is_set = of_set_key > key or (of_set_key == key and 0 <= other < feature)

@@ -1,8 +1,10 @@
 """Kernels that are not on disk are compiled by a process of its own, so that nobody waits for them.
 
-The process compiles what it is asked for, and goes on if the one that started it ends. A lock, a
-file beside the kernels, lets one such process work at a time; the others find the kernels on disk
-when their turn comes. The system releases the lock when a process ends, however it ends.
+The process compiles what it is asked for, and goes on if the one that started it ends. If one
+program starts several, each waits for the end of the one before: what is needed first comes first.
+A lock, a file beside the kernels, lets one such process of all programs work at a time; the others
+find the kernels on disk when their turn comes. The system releases the lock when a process ends,
+however it ends.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ _PATIENCE = 180.0
 
 _PROGRAM = """
 import sys
+sys.stdin.read()  # until the builder before this one ends
 sys.path[:] = {path!r}
 from gpustump.engines.cpu.runtime.building import build_behind
 build_behind(*{stages!r})
@@ -41,6 +44,7 @@ class Builders:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._builders: dict[str, subprocess.Popen[bytes]] = {}
+        self._last: subprocess.Popen[bytes] | None = None
 
     def start(self, *stages: str) -> bool:
         """Have stages compiled that are not yet; returns False if no process can be started."""
@@ -58,13 +62,16 @@ class Builders:
                 builder = subprocess.Popen(
                     [sys.executable, "-c", program],
                     env={**os.environ, SETTING: str(folder.parent)},
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
+                    stdin=subprocess.DEVNULL if self._last is None else self._last.stdout,
+                    stdout=subprocess.PIPE,  # nothing is written; it is closed when this one ends
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,  # Ctrl-C at the terminal does not reach it
                 )
             except (OSError, ValueError, TypeError):  # no program, no memory, no more processes
                 return False
+            if self._last is not None and self._last.stdout is not None:
+                self._last.stdout.close()
+            self._last = builder
             self._builders |= dict.fromkeys(missing, builder)
             return True
 

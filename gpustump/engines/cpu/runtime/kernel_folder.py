@@ -33,6 +33,12 @@ from pathlib import Path
 SETTING = "GPUSTUMP_CACHE_DIR"
 
 STAGES = (
+    "scanned",
+    "loss.exponential_loss",
+    "loss.logistic_loss",
+    "loss.softmax_loss",
+    "loss.squared_loss",
+    "loss.ratio_loss",
     "coded",
     "sorted",
     "sparse",

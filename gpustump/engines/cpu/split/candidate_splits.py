@@ -1,6 +1,6 @@
 """The best of a few cuts that a round is offered, from sums over their smaller sides only.
 
-Each cut is a feature and a sorted position, as in `sorted_splits`, or a set of categories. The
+Each cut is a feature and a sorted position, as in `scan`, or a set of categories. The
 search of all cuts computes the same scores, and forbids the same cuts.
 """
 
@@ -93,7 +93,7 @@ def _region_sums(order, n_present, position, gradient, hessian, totals):  # type
     "float64(int32[::1], int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], float64, int64)"
 )
 def _score(order, n_present, position, gradient, hessian, totals, l2, direction):  # type: ignore[no-untyped-def]
-    """What a cut is worth, as `sorted_splits` computes it; -1 if a constraint forbids it."""
+    """What a cut is worth, as `scan` computes it; -1 if a constraint forbids it."""
     score = 0.0  # gains are not negative, so adding to 0 changes none
     for output in range(len(gradient)):
         a, b, c, d, e, f = _region_sums(

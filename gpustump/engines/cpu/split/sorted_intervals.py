@@ -28,8 +28,6 @@ class SortedIntervals:
     table : SortedTable
     """
 
-    alone = None  # no rounds are made in batches
-
     def __init__(self, table: SortedTable) -> None:
         self._table = table
         self._parts = ranges(table.n_features, max(1, ELEMENTS_AT_ONCE // table.n_samples))

@@ -42,7 +42,7 @@ from gpustump.engines.cpu.split.cut_scores import (
     score_of,
 )
 from gpustump.engines.cpu.split.cut_sums import position_of
-from gpustump.engines.cpu.split.sorted_splits import Best, Round, is_better
+from gpustump.engines.cpu.split.scan import Best, Round, is_better
 from gpustump.engines.cpu.table.sparse_table import SparseSorted
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import ranges

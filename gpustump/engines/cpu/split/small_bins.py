@@ -1,22 +1,14 @@
-"""The best split of a sorted table, for every kind of votes, found in one kernel call.
+"""The best split of a sorted table that is divided into small bins, for every kind of votes.
 
-In a small table every feature is one bin: its sorted samples are added up, and the scores of all
-cuts are computed. For one output after the other the sums left of the cuts are written to an array;
-then the output's part of the score is computed, several cuts at a time, and added to those of the
-outputs before.
+The integers of all samples are first added up by the codes of a feature, in bins of few samples.
+That yields the scores of the cuts at the edges of the bins. Inside a bin the sums lie in a
+rectangle between those at its edges, and the score is convex, so the corners of the rectangle bound
+it (see `cell_scores`). Only bins whose bound reaches the best score so far are scanned like a small
+table (see `scan`). All of this is done for one feature after the other, while its sums are in the
+nearest cache.
 
-In a larger table the integers of all samples are first added up by the codes of a feature, in bins
-of few samples. That yields the scores of the cuts at the edges of the bins. Inside a bin the sums
-lie in a rectangle between those at its edges, and the score is convex, so the corners of the
-rectangle bound it (see `cell_scores`). Only bins whose bound reaches the best score so far are
-searched like a small table. All of this is done for one feature after the other, while its sums are
-in the nearest cache.
-
-Bounds are rounded outwards. Scores have the bits of the reference's, and ties are broken as
-`contract.Cut` says. The order of the features decides how many bins are searched, not what is
-found; the one that had the best split in the last round comes first. The threshold above all
-values, which separates all values from the missing ones, is one more cut; it counts only if it is
-better than a constant.
+Bounds are rounded outwards. The order of the features decides how many bins are scanned, not what
+is found; the one that had the best split in the last round comes first.
 """
 
 from __future__ import annotations
@@ -38,16 +30,8 @@ from gpustump.engines.cpu.split.cut_scores import (
     forbid,
     key_of,
     largest_key,
-    most_agreement,
-    score_of,
 )
-from gpustump.engines.cpu.split.cut_sums import (
-    both_left_of_cuts,
-    left_of_cuts,
-    missing_sums,
-    position_of,
-    with_sizes_left_of_cuts,
-)
+from gpustump.engines.cpu.split.cut_sums import position_of
 from gpustump.engines.cpu.split.sample_rows import (
     add_one,
     add_one_to_four,
@@ -58,16 +42,15 @@ from gpustump.engines.cpu.split.sample_rows import (
     positive_width,
     row_width,
 )
+from gpustump.engines.cpu.split.scan import Best, Round, best_of, is_better, sum_at_cuts
 from gpustump.engines.cpu.split.split_scores import gain, minus_root
 from gpustump.engines.cpu.table.columns import NARROW_BINS, aligned
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import ranges
 
-_ELEMENTS_AT_ONCE, _ADDITIONS_AT_ONCE = 2**19, 2**23
-"""How many elements of a scan, and additions of integers to bins, are worth another thread. With
-fewer, one thread alone is better, as its rounds can be made in batches, without Python (see
-`batched_rounds`)."""
+_ADDITIONS_AT_ONCE = 2**23
+"""How many additions of integers to bins are worth another thread; see `scan`."""
 
 _UNIT = np.float32(2.0**-62)
 """One unit, as a share of the largest sum."""
@@ -194,76 +177,38 @@ class Room(NamedTuple):
         )  # fmt: skip
 
 
-@group
-class Round(NamedTuple):
-    """What the search of a round is given.
-
-    Attributes
-    ----------
-    gradient, hessian : ndarray
-        See `terms.Terms`.
-    totals : ndarray (n_outputs, 2) of int64
-        The sums over all samples.
-    constant : int
-        The key of the score of all samples together.
-    kind : int
-        `ahead.DISCRETE`, `REAL` or `NEWTON`.
-    l2 : float
-        For Newton votes: lambda, in units of the integers.
-    directions : ndarray (n_features,) of int64
-        The features' constraints; empty if there are none.
-    """
-
-    gradient: Numbers
-    hessian: Numbers
-    totals: Numbers
-    constant: int
-    kind: int
-    l2: float
-    directions: Integers
-
-
-@group
-class Best(NamedTuple):
-    """The best split so far: its key, `NO_KEY` if there is none, its feature and position."""
-
-    key: int
-    feature: int
-    position: int
-
-
-class SortedSearch:
-    """The search of a run on a sorted table for its best splits.
+class BinSearch:
+    """The search of a run on a sorted table with bins for its best splits.
 
     Parameters
     ----------
     table : SortedTable
     objective : Objective
-    first : ndarray (n_outputs, n_samples) of int64
+    gradient : ndarray (n_outputs, n_samples) of int64
         Gradients of the run's samples; only their signs are used.
+
+    Attributes
+    ----------
+    rows : Rows
+    rooms : dict of (int, int) to Room
+        For each part of the columns that a thread takes.
     """
 
     def __init__(self, table: SortedTable, objective: Objective, gradient: np.ndarray) -> None:
         self._table, self._objective = table, objective
-        self._rows = Rows.empty(gradient if table.has_bins else gradient[:1, :0])
-        if table.has_bins:
-            least = _ADDITIONS_AT_ONCE // len(self._rows.rows)
-        else:
-            least = _ELEMENTS_AT_ONCE // (table.n_samples * objective.n_outputs)
+        self.rows = Rows.empty(gradient)
         n_columns = len(table.columns.begin) - 1
+        least = _ADDITIONS_AT_ONCE // len(self.rows.rows)
         least = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
-        self._rooms = {
+        self.rooms = {
             part: Room.empty(table, objective.n_outputs, part[0])
             for part in ranges(n_columns, least)
         }
 
     @property
-    def alone(self) -> tuple[Rows, Room] | None:
-        """Room for a search by one thread; None if it is worth several threads."""
-        if len(self._rooms) > 1:
-            return None
-        (room,) = self._rooms.values()
-        return self._rows, room
+    def is_alone(self) -> bool:
+        """Whether one thread does it all."""
+        return len(self.rooms) == 1
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
@@ -271,19 +216,20 @@ class SortedSearch:
         l2, directions = float(objective.l2), objective.directions
         constant = constant_key(totals, kind, l2)
         round_ = Round(*terms, totals, constant, kind, l2, directions)
-        if self._table.has_bins:
-            pack(*terms, totals, self._rows)
+        pack(*terms, totals, self.rows)
         found: list[Best] = []
 
         def look(part: tuple[int, int]) -> None:
-            room = self._rooms[part]
-            found.append(Best(*best_split(self._table.columns, self._rows, room, round_, *part)))
+            columns, room = self._table.columns, self.rooms[part]
+            found.append(Best(*best_in_bins(columns, self.rows, room, round_, *part)))
 
-        self._table.team.each(look, list(self._rooms))
-        best = max(found, key=lambda one: (one.key, -one.feature))
-        if constant > best.key:
-            return Cut(0, None, 0, 0, score_of(constant, kind))
-        return Cut(best.feature, best.position, 0, 0, score_of(best.key, kind))
+        self._table.team.each(look, list(self.rooms))
+        return best_of(found, constant, kind)
+
+
+def room_to_scan(table: SortedTable, n_outputs: int) -> tuple[Rows, Room]:
+    """What kernels that take both kinds of tables are given for one without bins."""
+    return Rows.empty(np.empty((1, 0), dtype=np.int64)), Room.empty(table, n_outputs, 0)
 
 
 @kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], Rows)")
@@ -456,96 +402,6 @@ def _bound_bins(room, own, sums, round_, first_code, majority, n_bins):  # type:
             bounds[i] = key_of(bounds[i])
 
 
-@inner("boolean(Best, int64, int64, int64)")
-def is_better(best, key, feature, position):  # type: ignore[no-untyped-def]
-    """Whether a split is better than the best one, in the order of `contract.Cut`."""
-    if key != best.key:
-        return key > best.key
-    is_lower = position < best.position
-    return feature < best.feature or (feature == best.feature and is_lower)
-
-
-@inner(
-    "int64(int32[::1], int64, int64[::1], int64[::1], int64, int64, int64, int64[::1], int64[::1])"
-)
-def _sum_at_cuts(order, n, gradient, hessian, before, hessian_before, kind, left, left_hessian):  # type: ignore[no-untyped-def]
-    """Write an output's sums left of the cuts after the first `n` samples; returns how many cuts.
-
-    `hessian` may be empty, as in `Terms`.
-    """
-    if len(hessian) > 0:
-        return both_left_of_cuts(
-            order, n, gradient, hessian, before, hessian_before, left, left_hessian
-        )
-    if kind == DISCRETE:
-        return left_of_cuts(order, n, gradient, before, left)
-    return with_sizes_left_of_cuts(order, n, gradient, before, hessian_before, left, left_hessian)
-
-
-@inner(
-    "Best(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
-    " float64, int64[::1], float64, int64[:, ::1], int64[::1], int64, int64)"
-)
-def _scan(  # type: ignore[no-untyped-def]
-    order,
-    n_present,
-    gradient,
-    hessian,
-    totals,
-    constant,
-    kind,
-    l2,
-    directions,
-    smoothing,
-    at_cuts,
-    all_scores,
-    low,
-    high,
-):
-    """The best split of features `low` to `high`, from the scores of all cuts.
-
-    The arguments are plain arrays: a group is passed field by field, which takes about as long as
-    the scan of a feature.
-    """
-    best = Best(NO_KEY, -1, -1)
-    left, left_hessian, none = at_cuts[0], at_cuts[1], np.empty(0, dtype=np.int64)
-    is_plain = kind == DISCRETE and len(gradient) == 1
-    for j in range(low, high):
-        own, n = order[j], n_present[j]
-        if n == 0:  # there is no cut, and the constant is worth as much as all values missing
-            continue
-        n_cuts, present = 0, (0, 0)
-        for k in range(len(gradient)):
-            of_gradient, of_hessian = gradient[k], hessian[k] if len(hessian) > 0 else none
-            missing, missing_hessian = missing_sums(own, n, of_gradient)
-            if len(of_hessian) > 0:
-                missing_hessian, _ = missing_sums(own, n, of_hessian)
-            present = (totals[k, 0] - missing, totals[k, 1] - missing_hessian)
-            n_cuts = _sum_at_cuts(
-                own, n - 1, of_gradient, of_hessian, 0, 0, kind, left, left_hessian
-            )
-            # The last one is the threshold above all values.
-            left[n_cuts], left_hessian[n_cuts] = present
-            if is_plain and most_agreement(left[: n_cuts + 1], present[0], missing) <= best.key:
-                n_cuts = -1  # no score need be computed
-                break
-            lacking, scores = (missing, missing_hessian), all_scores[: n_cuts + 1]
-            add_scores(left, left_hessian, present, lacking, kind, l2, k == 0, scores)
-        if n_cuts < 0:
-            continue
-        scores = all_scores[:n_cuts]
-        if len(directions) > 0 and directions[j] != 0:
-            forbid(left, left_hessian, present, directions[j], kind, l2, smoothing, scores)
-        key = largest_key(scores, n_cuts, kind)
-        apart = all_scores[n_cuts] if kind == DISCRETE else key_of(all_scores[n_cuts])
-        if apart > constant and apart > key:
-            if apart > best.key:
-                best = Best(apart, j, n - 1)
-        elif key > best.key:
-            best = Best(key, j, position_of(own, first_with(scores, key, kind)))
-    return best
-
-
 @inner(
     "UniTuple(int64, 2)(int32[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
     " int64[::1], int64, float64, int64, float64, int64[:, ::1], int64[::1], int64)"
@@ -577,7 +433,7 @@ def _look(  # type: ignore[no-untyped-def]
     for k in range(len(gradient)):
         of_hessian = hessian[k] if len(hessian) > 0 else none
         x, y = left[2 * k, bin_], left[2 * k + 1, bin_]
-        n_cuts = _sum_at_cuts(order, len(order), gradient[k], of_hessian, x, y, kind, a, b)
+        n_cuts = sum_at_cuts(order, len(order), gradient[k], of_hessian, x, y, kind, a, b)
         present = (left[2 * k, n_bins], left[2 * k + 1, n_bins])
         lacking = (missing[2 * k], missing[2 * k + 1])
         add_scores(a, b, present, lacking, kind, l2, k == 0, all_scores[:n_cuts])
@@ -652,20 +508,13 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
 
 
 @kernel("UniTuple(int64, 3)(SortedColumns, Rows, Room, Round, int64, int64)")
-def best_split(columns, own, room, round_, low, high):  # type: ignore[no-untyped-def]
-    """The key, the feature and the position of the best split of features `low` to `high`.
+def best_in_bins(columns, own, room, round_, low, high):  # type: ignore[no-untyped-def]
+    """The key, feature and position of the best split of columns `low` to `high`.
 
-    With bins, `low` and `high` are columns. The key is `NO_KEY` if there is none.
+    The key is `NO_KEY` if there is none.
     """
-    n_samples, at_once = columns.order.shape[1], len(room.sums)
-    smoothing = float(round_.totals[0, 1]) / float(2 * n_samples)
-    if len(columns.codes) == 0:
-        found = _scan(
-            columns.order, columns.n_present, round_.gradient, round_.hessian, round_.totals,
-            round_.constant, round_.kind, round_.l2, round_.directions, smoothing, room.at_cuts,
-            room.scores, low, high,
-        )  # fmt: skip
-        return found.key, found.feature, found.position
+    at_once = len(room.sums)
+    smoothing = float(round_.totals[0, 1]) / float(2 * columns.order.shape[1])
     best = Best(NO_KEY, -1, -1)
     head = (room.last[0] - low) // at_once
     for turn in range(-(-(high - low) // at_once)):
