@@ -39,7 +39,7 @@ from gpustump.engines.reference.squared_loss import SquaredLoss
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ArrayTable
 from gpustump.engines.sparse_order import SparseOrder
-from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition, regions
 
 
 class ArrayState:
@@ -131,15 +131,19 @@ class ArrayState:
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """See `engines.contract.State`."""
         xp, region = self._xp, self._regions(hypothesis)
-        integers = self.integers().outputs
+        outputs, totals = self.integers().outputs, np.asarray(self.integers().totals)
+        has_missing = self._table.n_missing[hypothesis.feature] > 0
+        numbers = (FIRST, MISSING) if has_missing else (FIRST,)
         sums = [
             xp.sum(xp.where(region == number, part, 0))
-            for number in range(N_REGIONS)
-            for own in integers
+            for number in numbers
+            for own in outputs
             for part in (own.gradient, hessian_of(own))
         ]
-        found = np.asarray(arrays.integers(xp.stack(sums)))
-        return found.reshape(N_REGIONS, len(integers), 2)
+        found = np.zeros((N_REGIONS, *totals.shape), dtype=np.int64)
+        found[list(numbers)] = np.reshape(arrays.integers(xp.stack(sums)), (-1, *totals.shape))
+        found[SECOND] = totals - found[FIRST] - found[MISSING]
+        return found
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses."""
