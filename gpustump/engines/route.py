@@ -398,7 +398,7 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
     if engine is REFERENCE or KERNELS.load(*stages_of(engine, task), waits=waits):
         return _choice("cpu", engine, reason, task, resources, passed_over)
     if engine.refusal(task) is None and not waits:
-        reason += "; until its kernels are compiled, the reference trains"
+        reason += "; until its kernels are compiled, slower engines train"
         choice = _choice("cpu", engine, reason, task, resources, passed_over)
         return replace(choice, until_compiled=(REFERENCE, SCANNED) if scans else (REFERENCE,))
     return _on_host(task, resources, passed_over)  # now the kernels refuse

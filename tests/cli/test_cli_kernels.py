@@ -24,7 +24,12 @@ def test_an_empty_folder_is_shown_and_filled_if_asked(folder, monkeypatch, capsy
     shown = capsys.readouterr().out
     assert str(folder) in shown
     assert "compiled  nothing" in shown
-    assert "--build compiles them" in shown
+    assert "gpustump kernels --build" in shown
+    (folder / "sparse.done").touch()
+    assert main(["kernels"]) == 0
+    shown = capsys.readouterr().out
+    assert "compiled  sparse\n" in shown
+    assert "missing   scanned, loss.exponential_loss," in shown
 
     def build(told):
         for stage in kernel_folder.STAGES:
@@ -36,6 +41,7 @@ def test_an_empty_folder_is_shown_and_filled_if_asked(folder, monkeypatch, capsy
     assert main(["kernels", "--build"]) == 0
     shown = capsys.readouterr().out
     assert f"in {len(kernel_folder.STAGES)} files" in shown
+    assert "compiled  everything\n" in shown
     assert "missing" not in shown
     assert kernel_folder.are_compiled(*kernel_folder.STAGES)
 

@@ -41,8 +41,10 @@ def run(arguments: argparse.Namespace) -> None:
     rows = [
         ("folder", str(folder)),
         ("size", f"{readable_bytes(size)} in {counted(len(files), 'file')}"),
-        ("compiled", ", ".join(there) or "nothing"),
+        ("compiled", (", ".join(there) or "nothing") if missing else "everything"),
     ]
+    if missing and there:
+        rows.append(("missing", ", ".join(missing)))
     if missing:
-        rows.append(("missing", f"{', '.join(missing)} (--build compiles them)"))
+        rows.append(("to do", "gpustump kernels --build compiles the rest"))
     print("\n".join(aligned_lines(rows)))

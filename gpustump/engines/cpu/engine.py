@@ -142,7 +142,7 @@ class Kernels:
             self._has_announced = True
             announce_anywhere(
                 "compiling the CPU kernels, once on this machine: up to a minute"
-                + (" ..." if waits else "; until then the reference trains, which is slower")
+                + (" ..." if waits else "; until then slower engines train")
             )
         if waits:
             wait_for(self._builders, *stages)

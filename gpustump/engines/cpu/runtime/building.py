@@ -27,11 +27,13 @@ from gpustump.engines.cpu.runtime.kernel_folder import (
 )
 
 _PATIENCE = 180.0
-"""Seconds to wait for another process that compiles; it may have been stopped."""
+"""Seconds that a builder waits for another one; that may have been stopped."""
 
 _PROGRAM = """
-import sys
-sys.stdin.read()  # until the builder before this one ends
+import os, sys, threading
+before = threading.Thread(target=os.read, args=(0, 1), daemon=True)  # until the one before ends
+before.start()
+before.join({patience})
 sys.path[:] = {path!r}
 from gpustump.engines.cpu.runtime.building import build_behind
 build_behind(*{stages!r})
@@ -57,7 +59,7 @@ class Builders:
                 return False
             for stage in missing:  # what an earlier process noted
                 _problem_file(folder, stage).unlink(missing_ok=True)
-            program = _PROGRAM.format(path=sys.path, stages=tuple(missing))
+            program = _PROGRAM.format(path=sys.path, stages=tuple(missing), patience=_PATIENCE)
             try:
                 builder = subprocess.Popen(
                     [sys.executable, "-c", program],
