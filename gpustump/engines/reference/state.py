@@ -132,16 +132,14 @@ class ArrayState:
         """See `engines.contract.State`."""
         xp, region = self._xp, self._regions(hypothesis)
         outputs, totals = self.integers().outputs, np.asarray(self.integers().totals)
-        has_missing = self._table.n_missing[hypothesis.feature] > 0
-        numbers = (FIRST, MISSING) if has_missing else (FIRST,)
         sums = [
             xp.sum(xp.where(region == number, part, 0))
-            for number in numbers
+            for number in (FIRST, MISSING)
             for own in outputs
             for part in (own.gradient, hessian_of(own))
         ]
         found = np.zeros((N_REGIONS, *totals.shape), dtype=np.int64)
-        found[list(numbers)] = np.reshape(arrays.integers(xp.stack(sums)), (-1, *totals.shape))
+        found[[FIRST, MISSING]] = np.reshape(arrays.integers(xp.stack(sums)), (2, *totals.shape))
         found[SECOND] = totals - found[FIRST] - found[MISSING]
         return found
 
