@@ -394,7 +394,7 @@ class Engine(Protocol):
     Attributes
     ----------
     name : str
-        "reference", "sorted", "coded", "sparse" or "cuda".
+        "reference", "scanned", "sorted", "coded", "sparse" or "cuda".
     summary : str
         What it is, in a few words.
     """

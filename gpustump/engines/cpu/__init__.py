@@ -8,7 +8,8 @@
     predict/      sums of step functions over rows
     rounds/       many rounds in one call
 
-Each folder uses those above it. Beside them stand the runs, which put the stages together: `sorted`
-and `coded`; and `engine`, which the route sees. Importing this package imports neither Numba nor a
-kernel; `engine` does that when it saves time.
+Each folder uses those above it. Beside them stand the runs, which put the stages together:
+`scanned`, of which `sorted` and `sparse` are kinds, and `coded`; and `engine`, which the route
+sees. Importing this package imports neither Numba nor a kernel; `engine` does that when it saves
+time.
 """

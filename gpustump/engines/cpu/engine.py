@@ -13,7 +13,7 @@ import importlib.util
 import os
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 import numpy as np
@@ -265,8 +265,7 @@ class ScannedEngine:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.scanned import ScannedState
 
-        samples = arrays.to_host(labels), arrays.to_host(sample_weight)
-        return ScannedState(table, *samples, objective, _on_host(beginning))
+        return ScannedState(*_on_host(table, labels, sample_weight, objective, beginning))
 
 
 class SortedEngine:
@@ -306,8 +305,7 @@ class SortedEngine:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.sorted import SortedState
 
-        samples = arrays.to_host(labels), arrays.to_host(sample_weight)
-        return SortedState(table, *samples, objective, _on_host(beginning))
+        return SortedState(*_on_host(table, labels, sample_weight, objective, beginning))
 
 
 def gains_from_bins(task: Task) -> bool:
@@ -357,8 +355,7 @@ class CodedEngine:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.coded import CodedState
 
-        samples = arrays.to_host(labels), arrays.to_host(sample_weight)
-        return CodedState(table, *samples, objective, _on_host(beginning))
+        return CodedState(*_on_host(table, labels, sample_weight, objective, beginning))
 
 
 class SparseEngine:
@@ -396,15 +393,19 @@ class SparseEngine:
         """Begin a run; see `engines.contract.Engine`."""
         from gpustump.engines.cpu.sparse import SparseState
 
-        return SparseState(table, labels, sample_weight, objective, _on_host(beginning))
+        return SparseState(*_on_host(table, labels, sample_weight, objective, beginning))
 
 
 def _size_of(task: Task) -> host_memory.Size:
     return host_memory.Size(task.n_samples, task.n_features, task.objective.n_outputs)
 
 
-def _on_host(beginning: Beginning | None) -> Beginning | None:
-    return None if beginning is None else Beginning(*map(arrays.to_host, beginning))
+def _on_host(
+    table: Any, labels: Array, weights: Array, objective: Objective, beginning: Beginning | None
+) -> tuple[Any, np.ndarray, np.ndarray, Objective, Beginning | None]:
+    """The arguments of `start` with the samples in the host's memory."""
+    known = None if beginning is None else Beginning(*map(arrays.to_host, beginning))
+    return table, arrays.to_host(labels), arrays.to_host(weights), objective, known
 
 
 def _host_rows(rows: Array | None) -> np.ndarray | None:

@@ -66,7 +66,7 @@ class Round(NamedTuple):
     constant : int
         The key of the score of all samples together.
     kind : int
-        `ahead.DISCRETE`, `REAL` or `NEWTON`.
+        `batched_rounds.DISCRETE`, `REAL` or `NEWTON`.
     l2 : float
         For Newton votes: lambda, in units of the integers.
     directions : ndarray (n_features,) of int64
