@@ -208,6 +208,22 @@ def test_a_machine_that_starts_no_process_compiles_in_this_one(monkeypatch):
     assert KERNELS.load("sorted") == Kernels().load("sorted") is True
 
 
+def test_what_a_program_asks_for_first_is_compiled_first(monkeypatch, tmp_path):
+    log, (waits, _, _) = tmp_path / "log", building._PROGRAM.partition("sys.path")
+    notes = f"""
+import time
+time.sleep(0.5 if {{stages!r}} == ("first",) else 0.0)
+with open({str(log)!r}, "a") as file:
+    print(*{{stages!r}}, file=file)
+"""
+    monkeypatch.setattr(building, "_PROGRAM", waits + notes)
+    monkeypatch.setattr(building, "are_compiled", lambda *stages: False)
+    builders, stages = building.Builders(), ["first", "second", "third"]
+    assert all(builders.start(stage) for stage in stages)
+    building.wait_for(builders, *stages)
+    assert log.read_text().split() == stages
+
+
 def test_a_full_folder_serves_where_nothing_can_be_written(tmp_path, monkeypatch):
     def refused(**how: object) -> None:
         raise PermissionError("read-only")

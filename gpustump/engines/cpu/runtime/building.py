@@ -46,7 +46,7 @@ class Builders:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._builders: dict[str, subprocess.Popen[bytes]] = {}
-        self._last: subprocess.Popen[bytes] | None = None
+        self._before = subprocess.DEVNULL  # a pipe that is closed when the last builder ends
 
     def start(self, *stages: str) -> bool:
         """Have stages compiled that are not yet; returns False if no process can be started."""
@@ -61,19 +61,26 @@ class Builders:
                 _problem_file(folder, stage).unlink(missing_ok=True)
             program = _PROGRAM.format(path=sys.path, stages=tuple(missing), patience=_PATIENCE)
             try:
+                ended, held = os.pipe()
+            except OSError:  # too many files are open
+                return False
+            try:
                 builder = subprocess.Popen(
                     [sys.executable, "-c", program],
                     env={**os.environ, SETTING: str(folder.parent)},
-                    stdin=subprocess.DEVNULL if self._last is None else self._last.stdout,
-                    stdout=subprocess.PIPE,  # nothing is written; it is closed when this one ends
+                    stdin=self._before,
+                    stdout=held,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,  # Ctrl-C at the terminal does not reach it
                 )
             except (OSError, ValueError, TypeError):  # no program, no memory, no more processes
+                os.close(ended)
                 return False
-            if self._last is not None and self._last.stdout is not None:
-                self._last.stdout.close()
-            self._last = builder
+            finally:
+                os.close(held)
+            if self._before != subprocess.DEVNULL:
+                os.close(self._before)
+            self._before = ended
             self._builders |= dict.fromkeys(missing, builder)
             return True
 
