@@ -9,7 +9,6 @@ last ones between machines; digests and decision values are compared to the last
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import random
@@ -210,12 +209,13 @@ def test_a_fit_gives_what_was_recorded(fit):
 def test_a_fit_that_goes_over_to_the_kernels_in_the_middle_gives_the_same(fit, monkeypatch):
     pytest.importorskip("numba")
     draw = random.Random(name_of(fit))
-    by_reference, by_scan = ([False] * draw.randrange(1, most) for most in (12, 20))
-    answers = itertools.chain(by_reference, [True], by_scan)
+    until_scan = [False] * draw.randrange(1, 12)
+    until_engine = until_scan + [False] * draw.randrange(1, 30)
     load = KERNELS.load
 
     def loaded_later(*stages: str, waits: bool = True) -> bool:
-        return next(answers, True) and load(*stages)
+        waiting = until_scan if "scanned" in stages else until_engine
+        return waiting.pop() if waiting else load(*stages)
 
     monkeypatch.setattr(route, "_waited", math.inf)  # no job is too short
     monkeypatch.setattr(route, "are_compiled", lambda *stages: False)  # so a scan comes between

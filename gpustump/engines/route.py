@@ -156,17 +156,16 @@ class Choice:
             return with_sets(self._trainer(rows, *self.until_compiled, self.engine), columns)
 
     def _trainer(self, rows: Array | None, engine: Engine, *successors: Engine) -> Trainer:
-        """A trainer by an engine until the next one is ready, and so on."""
+        """A trainer by an engine until a successor is ready: the last one that is, and so on."""
         trainer = Trainer(engine.prepare(self.task, rows, self.resources), engine.start)
-        if not successors:
-            return trainer
-        stages = stages_of(successors[0], self.task)
 
         def successor() -> Trainer | None:
-            is_ready = KERNELS.load(*stages, waits=False)
-            return self._trainer(rows, *successors) if is_ready else None
+            for at in reversed(range(len(successors))):
+                if KERNELS.load(*stages_of(successors[at], self.task), waits=False):
+                    return self._trainer(rows, *successors[at:])
+            return None
 
-        return handing_over(trainer, successor)
+        return handing_over(trainer, successor) if successors else trainer
 
 
 def choose(
