@@ -25,7 +25,6 @@ from inner_functions import callable_from_python
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.batched_rounds import CandidateSplits
-from gpustump.engines.cpu.rounds.batched_rounds import thresholds_of
 from gpustump.engines.cpu.split import category_sets
 from gpustump.engines.cpu.table import sorted_table
 from gpustump.engines.gain import exact_score_of
@@ -150,7 +149,7 @@ def test_the_thresholds_of_a_whole_table_are_those_of_its_positions(name):
         state = start(table, made(name).y * 1.0, np.ones(len(X)), Objective.of("newton"))
         assert state.batch_maker(NewtonVotes(0.3, 1, 0.5, 0).plain, None) is None
         return
-    for feature, own in enumerate(thresholds_of(table)):
+    for feature, own in enumerate(table.thresholds):
         for position in np.flatnonzero(table.order[feature] >= 0):
             assert repr(float(own[position])) == repr(table.threshold(feature, int(position)))
 

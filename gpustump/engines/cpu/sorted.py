@@ -19,7 +19,7 @@ from gpustump.engines.cpu.scanned import ScannedState
 from gpustump.engines.cpu.split.scan import ScanSearch
 from gpustump.engines.cpu.split.small_bins import BinSearch, room_to_scan
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
-from gpustump.engines.cpu.table.small_bins import divided  # noqa: F401  # this stage has its kernels
+from gpustump.engines.cpu.table import small_bins, thresholds  # noqa: F401  # with their kernels
 
 _MOST_AHEAD, _MOST_AHEAD_IN_BINS = 2**20, 2**22
 """A round of more elements, times outputs, takes about a millisecond, so making it in a batch saves

@@ -56,8 +56,7 @@ from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.scan import Round, best_scanned
 from gpustump.engines.cpu.split.small_bins import Room, Rows, best_in_bins, pack
-from gpustump.engines.cpu.table.sorted_table import SAMPLE, SortedTable
-from gpustump.engines.cpu.table.source_table import plain
+from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
 
@@ -192,7 +191,7 @@ class BatchedRounds:
         self._room = room
         self._run, self._rule, self._powers = run, rule, powers()
         table, self._shape = run.table, (0, 0)
-        self._features = Features(run.objective.directions, thresholds_of(table))
+        self._features = Features(run.objective.directions, table.thresholds)
         self._sets = NO_SETS
         if categories is not None:
             n_outputs = run.objective.n_outputs
@@ -256,35 +255,6 @@ class BatchedRounds:
     def _has_sets(self) -> bool:
         """Whether features are categorical."""
         return len(self._sets.features) > 0
-
-
-def thresholds_of(table: SortedTable) -> np.ndarray:
-    """The thresholds after all sorted positions, (n_features, n_samples) of float64.
-
-    Not for values of float16.
-    """
-    found = np.empty(table.order.shape)
-    values, rows = plain(table.source.X, table.source.rows)
-    _set_thresholds(values, rows, table.order, table.n_present, values.dtype.type(2.0), found)
-    return found
-
-
-@kernel(
-    "void(Array(FLOAT, 2, 'A', readonly=True), int64[::1], int32[:, ::1], int64[::1], FLOAT,"
-    " float64[:, ::1])",
-    FLOAT=("float32", "float64"),
-)
-def _set_thresholds(values, rows, order, n_present, two, thresholds):  # type: ignore[no-untyped-def]
-    """Compute `learners.thresholds.midpoint` after each sorted position, in the values' type."""
-    for j in range(len(order)):
-        thresholds[j, :] = np.inf
-        for k in range(n_present[j] - 1):
-            one, next_one = order[j, k] & SAMPLE, order[j, k + 1] & SAMPLE
-            low = values[rows[one] if len(rows) > 0 else one, j]
-            high = values[rows[next_one] if len(rows) > 0 else next_one, j]
-            middle = (low + high) / two
-            is_between = low <= middle and middle < high
-            thresholds[j, k] = np.float64(middle if is_between else low) + 0.0
 
 
 @inner(

@@ -119,6 +119,13 @@ class SortedTable:
         return len(self.columns.codes) > 0
 
     @functools.cached_property
+    def thresholds(self) -> np.ndarray:
+        """All results of `threshold`, (n_features, n_samples) of float64; not for float16."""
+        from gpustump.engines.cpu.table.thresholds import thresholds_of  # a scan needs no kernel
+
+        return thresholds_of(self.source, self.order, self.n_present)
+
+    @functools.cached_property
     def _working(self) -> type[np.generic]:
         """The type in which values are compared."""
         return self.source.working_dtype.type
