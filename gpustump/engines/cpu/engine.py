@@ -229,45 +229,6 @@ def _release_import_lock() -> None:
 KERNELS = Kernels()
 
 
-class ScannedEngine:
-    """Scans sorted features: few kernels, which train while those of other engines are compiled."""
-
-    name = "scanned"
-    summary = "CPU kernels, sorted features, scanned whole"
-
-    def refusal(self, task: Task) -> str | None:
-        """Why it cannot train this; None if it can."""
-        if task.objective.learner == "interval":
-            return "it finds no intervals"
-        return SORTED.refusal(task)
-
-    def least_bytes(self, task: Task, resources: Resources) -> int:
-        """The least memory beside X with which it can train this."""
-        return SORTED.least_bytes(task, resources)
-
-    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> SortedTable:
-        """Sort every feature."""
-        from gpustump.engines.cpu.table import sorted_table
-
-        team = Team(threads_of(resources.n_jobs))
-        return sorted_table.prepare(
-            arrays.to_host(task.X), _host_rows(rows), team, task.categorical
-        )
-
-    def start(
-        self,
-        table: SortedTable,
-        labels: Array,
-        sample_weight: Array,
-        objective: Objective,
-        beginning: Beginning | None = None,
-    ) -> State:
-        """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cpu.scanned import ScannedState
-
-        return ScannedState(*_on_host(table, labels, sample_weight, objective, beginning))
-
-
 class SortedEngine:
     """Scans sorted features, or searches the small bins that may hold the best cut."""
 
@@ -287,7 +248,7 @@ class SortedEngine:
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort every feature, and divide it into bins if the table is large enough."""
-        table = SCANNED.prepare(task, rows, resources)
+        table = _sorted(task, rows, resources)
         if not gains_from_bins(task):
             return table
         from gpustump.engines.cpu.table import small_bins
@@ -306,6 +267,43 @@ class SortedEngine:
         from gpustump.engines.cpu.sorted import SortedState
 
         return SortedState(*_on_host(table, labels, sample_weight, objective, beginning))
+
+
+class ScannedEngine(SortedEngine):
+    """Scans sorted features: few kernels, which train while those of other engines are compiled."""
+
+    name = "scanned"
+    summary = "CPU kernels, sorted features, scanned whole"
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+        if task.objective.learner == "interval":
+            return "it finds no intervals"
+        return super().refusal(task)
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> SortedTable:
+        """Sort every feature."""
+        return _sorted(task, rows, resources)
+
+    def start(
+        self,
+        table: SortedTable,
+        labels: Array,
+        sample_weight: Array,
+        objective: Objective,
+        beginning: Beginning | None = None,
+    ) -> State:
+        """Begin a run; see `engines.contract.Engine`."""
+        from gpustump.engines.cpu.scanned import ScannedState
+
+        return ScannedState(*_on_host(table, labels, sample_weight, objective, beginning))
+
+
+def _sorted(task: Task, rows: Array | None, resources: Resources) -> SortedTable:
+    from gpustump.engines.cpu.table import sorted_table
+
+    table, team = arrays.to_host(task.X), Team(threads_of(resources.n_jobs))
+    return sorted_table.prepare(table, _host_rows(rows), team, task.categorical)
 
 
 def gains_from_bins(task: Task) -> bool:
