@@ -6,10 +6,10 @@ work in a process shares one pool of at most `MOST_THREADS` threads, whatever `n
 caller works on items, too. It takes only threads that are idle, and waits only for those that have
 begun. So a work item may use the pool itself without a deadlock.
 
-Waking a sleeping thread takes 50 to 100 microseconds, as long as some steps of a round. So a thread
-that is done polls for more work for a moment before it sleeps, and so does a caller that waits; see
-`watch_with`. (The executors of `concurrent.futures` put their threads to sleep at once: two tasks
-of 106 microseconds took 212 microseconds with one of those, and 134 with this pool.)
+Work of Python functions is shared by `Team.each`. A thread that is given some must wake up and wait
+for the global lock, which takes 50 to 100 microseconds, as long as some steps of a round. So the
+pieces of a kernel are shared by `Team.run`: threads that help stay in compiled code, and look there
+for more pieces, until there have been none for a moment (see `cpu.runtime.crew`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 Item = TypeVar("Item")
+
+CREW_SIZE = 32
+"""Numbers of the array through which the threads of a team meet."""
+
+_PIECES = 4
+"""About how many pieces each thread takes: few, but enough for nearly equal shares."""
 
 MOST_THREADS = max(8, os.cpu_count() or 1)
 """The most threads in the pool. More threads than cores save no time. On a small machine eight are
@@ -45,16 +51,16 @@ def threads_of(n_jobs: int | None) -> int:
     return max(1, min(cores, int(limit))) if limit.isdigit() and int(limit) else cores
 
 
-def watch_with(watch: Callable[[np.ndarray, int], object]) -> None:
-    """Have waiting threads poll for a moment before they sleep.
+def help_with(serve: Callable[[np.ndarray], object]) -> None:
+    """Let idle threads help with kernels.
 
     Parameters
     ----------
-    watch : callable
-        Takes an array of int64 and a number. It returns when the array's first element has reached
-        the number, or after about a hundred microseconds. It must release Python's global lock.
+    serve : callable
+        Takes the array of a team, works on the pieces of its kernels, and returns when there have
+        been none for some milliseconds. It must release Python's global lock.
     """
-    _POOL.watch = watch
+    _POOL.serve = serve
 
 
 class Team:
@@ -68,6 +74,41 @@ class Team:
 
     def __init__(self, size: int = 1) -> None:
         self.size = size
+        self._most_helpers = min(size, _n_cores()) - 1
+        self._helping = list[None]()  # an item for each thread; only its length matters
+        self._crew, self._is_running = np.zeros(CREW_SIZE, dtype=np.int64), threading.Lock()
+
+    def __reduce__(self) -> tuple[type[Team], tuple[int]]:
+        """A copy asks for threads of its own."""
+        return Team, (self.size,)
+
+    def run(self, kernel: Callable[..., object], n_pieces: int, *arguments: object) -> None:
+        """Call a kernel for all pieces of its work; see `cpu.runtime.crew.parallel`."""
+        if not self._is_running.acquire(blocking=False):  # another thread's kernel uses the array
+            kernel(np.zeros(CREW_SIZE, dtype=np.int64), n_pieces, *arguments)
+            return
+        try:
+            if n_pieces > 1 and len(self._helping) < self._most_helpers:
+                self._ask_for_help()
+            kernel(self._crew, n_pieces, *arguments)
+        finally:
+            self._is_running.release()
+
+    def pieces(self, total: int, least: int) -> tuple[int, int]:
+        """How many pieces `total` things are taken in, and the size of each but the last: a
+        multiple of `least`."""
+        size = total if self.size == 1 else -(-total // (_PIECES * self.size))
+        size = max(1, -(-size // least)) * least
+        return max(1, -(-total // size)), size
+
+    def _ask_for_help(self) -> None:
+        """Have idle threads of the pool look for pieces."""
+        while len(self._helping) < self._most_helpers and _POOL.serve is not None:
+            worker = _POOL.idle_worker()
+            if worker is None:
+                return
+            self._helping.append(None)
+            worker.give(_Help(_POOL.serve, self._crew, self._helping))
 
     def each(self, work: Callable[[Item], object], items: Sequence[Item]) -> None:
         """Call `work` with every item, in any order; an exception of a call is raised here."""
@@ -76,7 +117,6 @@ class Team:
                 work(item)
             return
         shared = Shared(items)
-        watches = self.size <= _n_cores()
         shares: list[_Share[Item]] = []
         try:
             for _ in range(min(self.size, len(shared)) - 1):
@@ -85,14 +125,14 @@ class Team:
                 if worker is None:
                     break
                 shares.append(share)
-                worker.give(share, watches=watches)
+                worker.give(share)
             for item in shared:
                 work(item)
         finally:
             shared.close()  # after an error, no thread begins another item
             begun = [share for share in shares if not share.cancelled()]
             for share in begun:
-                share.wait(_POOL.watch if watches else None)
+                share.wait()
         for share in begun:
             if share.problem is not None:
                 raise share.problem
@@ -136,7 +176,6 @@ class _Share(Generic[Item]):
         self._shared, self._work = shared, work
         self._first, self._end = threading.Lock(), threading.Lock()
         self._end.acquire()
-        self._has_ended = np.zeros(1, dtype=np.int64)
         self.problem: BaseException | None = None
 
     def run(self) -> bool:
@@ -153,10 +192,7 @@ class _Share(Generic[Item]):
 
     def end(self) -> None:
         """Wake the thread that waits."""
-        try:
-            self._has_ended[0] = 1
-        finally:
-            self._end.release()
+        self._end.release()
 
     def cancelled(self) -> bool:
         """Cancel it if it has not begun; returns whether it was cancelled."""
@@ -170,11 +206,27 @@ class _Share(Generic[Item]):
         this share run only much later."""
         del self._shared, self._work
 
-    def wait(self, watch: Callable[[np.ndarray, int], object] | None) -> None:
+    def wait(self) -> None:
         """Wait for the end of work that has begun."""
-        if watch is not None:
-            watch(self._has_ended, 1)
         self._end.acquire()
+
+
+class _Help:
+    """The help of one thread of the pool with a team's kernels."""
+
+    def __init__(
+        self, serve: Callable[[np.ndarray], object], crew: np.ndarray, helping: list[None]
+    ) -> None:
+        self._serve, self._crew, self._helping = serve, crew, helping
+
+    def run(self) -> bool:
+        """Help until there has been nothing to do for a moment."""
+        self._serve(self._crew)
+        return True
+
+    def end(self) -> None:
+        """Let the team ask again."""
+        self._helping.pop()
 
 
 class _Worker(threading.Thread):
@@ -183,23 +235,15 @@ class _Worker(threading.Thread):
     def __init__(self, pool: _Pool) -> None:
         super().__init__(name="gpustump", daemon=True)
         self._pool = pool
-        self._work: queue.SimpleQueue[_Share[Any]] = queue.SimpleQueue()
-        self._n_given = np.zeros(1, dtype=np.int64)
-        self._watches = False
+        self._work: queue.SimpleQueue[_Share[Any] | _Help] = queue.SimpleQueue()
 
-    def give(self, share: _Share[Any], *, watches: bool) -> None:
+    def give(self, share: _Share[Any] | _Help) -> None:
         """Give the worker its next share; it must be idle."""
-        self._watches = watches
         self._work.put(share)
-        self._n_given[0] += 1
 
     def run(self) -> None:
-        n_taken = 0
         while True:
-            if self._watches and self._pool.watch is not None:
-                self._pool.watch(self._n_given, n_taken + 1)
             share = self._work.get()
-            n_taken += 1
             was_done = share.run()
             try:
                 self._pool.put_back(self)  # before the caller goes on, and looks for an idle thread
@@ -212,7 +256,7 @@ class _Worker(threading.Thread):
 class _Pool:
     """The threads of this process, started when they are first needed."""
 
-    watch: Callable[[np.ndarray, int], object] | None = None
+    serve: Callable[[np.ndarray], object] | None = None
 
     def __init__(self) -> None:
         self.forget()

@@ -491,7 +491,7 @@ class Shares:
 
     def __init__(self, weights: np.ndarray, labels: np.ndarray) -> None:
         self.weights, self.labels, self.objective = weights, labels, Objective.of("real")
-        self.skew = Skew(one_bin(len(labels)), self.objective)
+        self.skew = Skew(one_bin(len(labels)), self.objective, Team(1))
         self._expected = Expected(self._sums(), np.zeros((2, 2)))
 
     @property
@@ -514,7 +514,8 @@ class Shares:
         sums, error = self._sums(), np.zeros((2, 2))
         move = Move.of(step, counts, [[(0, 1)]] * 3, self.objective) if tells else None
         if move is not None:
-            move_slots(sums, error, np.asarray([len(self.labels), 0]), move, np.zeros((2, 2)))
+            inside = np.asarray([len(self.labels), 0])
+            Team(1).run(move_slots, 1, sums, error, inside, move, np.zeros((2, 2)), 2)
         self._expected = Expected(sums, error)
         self.skew.follow(step, None if move is None else counts)
         own = factors[np.where(in_first, 0, 1), (self.labels > 0).astype(int)]

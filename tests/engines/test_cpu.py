@@ -61,7 +61,7 @@ def test_bins_are_slices_of_the_sorted_order(seed, n_samples, kind, dtype, max_c
     X = drawn(seed, n_samples, kind, dtype)
     made = codes.prepare(X, None, Team(1), room=Room(patience=0), max_cuts=max_cuts)
     if made.bundles.is_wide[0]:
-        assert made.parted.prepare(np.asarray([0]), Team(1)).all()
+        assert made.parted.prepare(np.asarray([0])).all()
     x, bins, n_bins = X[:, 0], bins_of(made, 0), int(made.layout.n_bins[0])
     missing = np.isnan(x)
     assert (bins[missing] == n_bins).all()
@@ -142,15 +142,11 @@ def test_many_rounds_on_many_samples_in_many_pieces(monkeypatch, kind):
     X = random.normal(size=(20_000, 6)).astype(np.float32)
     X[:, 5] = np.round(X[:, 5] * 50)
     y = signs(X[:, 0] + X[:, 1] * X[:, 2], random)
-    monkeypatch.setattr(histograms, "_PIECE", histograms.CHUNK)
-    monkeypatch.setattr(histograms, "_PIECE_ALONE", histograms.CHUNK)
-    ways = [
-        ("3 threads", codes.prepare(X, None, Team(3), max_cuts=64)),
-        ("3 cuts", codes.prepare(X, None, Team(2), max_cuts=3)),
-    ]
     case = voting(Case.of(X, y, n_rounds=12), kind)
     objective = case.votes_of_run().objective(learner_of(kind))
-    for way in ways:
+    for lane, team, max_cuts in ((1, Team(3), 64), (2**14, Team(2), 3)):
+        monkeypatch.setattr(histograms, "_LANE_SAMPLES", lane)
+        way = f"{max_cuts} cuts", codes.prepare(X, None, team, max_cuts=max_cuts)
         check_facts(facts_of(case, objective.learner), way, (case.y, case.weights, objective))
 
 
@@ -195,10 +191,10 @@ def test_rows_without_weight_are_as_if_not_there_and_no_layout_or_library_matter
 @pytest.mark.parametrize(
     ("kernels", "step"),
     [
-        ("coded", "gpustump.engines.cpu.loss.coded_regions.give_by_code"),
+        ("coded", "gpustump.engines.cpu.loss.coded_regions._give_by_code"),
         ("coded", "gpustump.engines.cpu.histogram.update_pass._update"),
         ("coded", "gpustump.engines.cpu.histogram.bin_sums.update"),
-        ("sorted", "gpustump.engines.cpu.loss.exponential_loss.advance"),
+        ("sorted", "gpustump.engines.cpu.loss.exponential_loss._advance"),
         ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),
     ],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -15,15 +13,14 @@ from gpustump.engines.contract import RegionFactors, Step
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.margins import CHUNK
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
-from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
+from gpustump.engines.cpu.loss.terms import region_sums
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers, hessian_of, picked_numbers
 from gpustump.engines.reference.state import loss_of as reference_loss_of
+from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.split import Split
-
-Pieces = list[tuple[int, int]]
 
 
 def rows_of(labels: np.ndarray, units: np.ndarray, objective: Objective) -> SoftmaxRowsLoss:
@@ -53,9 +50,17 @@ def drawn_samples(
     return (2.0 * labels - 1.0 if n_outputs == 1 else labels), weights
 
 
-def pieces_of(random: np.random.Generator, n_samples: int) -> Pieces:
-    ends = sorted({0, n_samples, *random.integers(0, n_samples, size=2).tolist()})
-    return list(itertools.pairwise(ends))
+class Drawn(Team):
+    """A team that takes samples in pieces of any size."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        super().__init__(2)
+        self._random = random
+
+    def pieces(self, total: int, least: int) -> tuple[int, int]:
+        size = int(self._random.integers(1, total + 1))
+        size = max(size, -(-total // 50))
+        return -(-total // size), size
 
 
 def drawn_step(random: np.random.Generator, objective: Objective) -> Step:
@@ -112,15 +117,15 @@ def test_every_number_is_the_references_in_every_round(objective, started, n_sam
     for seed in range(3):
         random = np.random.default_rng([seed, n_samples])
         labels, weights = drawn_samples(random, n_samples, objective)
-        pieces = pieces_of(random, n_samples)
+        team = Drawn(random)
         units = in_units(weights, objective.n_copies)
         loss = started(labels, units, objective)
         reference = reference_loss_of(labels, units, objective)
         scores = np.zeros((objective.n_outputs, n_samples))
         assert loss.first_weight == reference.first_weights.sum()
-        found = [loss.begin(*piece) for piece in pieces]
+        sums = loss.begin(team)
         for number in range(5):
-            sums, integers = SampleSums.of(found), reference.integers()
+            integers = reference.integers()
             checked_terms(loss.terms, integers)
             assert sums.by_output.tolist() == [list(own) for own in integers.totals]
             error = sums.totals(loss.first_weight, n_samples).error
@@ -134,10 +139,9 @@ def test_every_number_is_the_references_in_every_round(objective, started, n_sam
             assert loss.smallest_weight() == least
             step = drawn_step(random, objective)
             regions = random.integers(0, N_REGIONS, size=n_samples).astype(np.uint8)
-            in_regions = sum(region_sums(loss.terms, regions, *piece) for piece in pieces)
+            in_regions = region_sums(loss.terms, regions, 0, n_samples)
             assert in_regions.tolist() == sums_of(regions, integers)
-            advance = loss.advancing(step, regions)
-            found = [advance(*piece) for piece in reversed(pieces)]
+            sums = loss.advance(step, regions, team)
             reference.advance(regions.astype(np.int64), step.votes, step.factors)
             by_output = zip(*step.votes, strict=True)
             scores += [picked_numbers(votes, regions.astype(np.int64)) for votes in by_output]

@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -66,25 +67,85 @@ def test_threads_that_ask_at_once_never_get_the_same_worker_nor_too_many(monkeyp
     assert pool.idle_worker() is workers[0]
 
 
-@pytest.mark.parametrize("watches", [False, True])
-def test_work_given_while_a_worker_sleeps_or_looks_out_is_done(monkeypatch, watches):
-    pytest.importorskip("numba")
-    from gpustump.engines.cpu.runtime import compiling
+def counting() -> Callable[..., None]:
+    """A kernel that counts how often it is called for each piece, and then does some work.
 
-    compiling.load()
-    monkeypatch.setattr(threads, "_n_cores", lambda: 8 if watches else 1)
-    for pause in (0.0, 0.0001, 0.01):
+    It runs out of memory if a piece has a number below 0.
+    """
+    pytest.importorskip("numba")
+    from gpustump.engines.cpu.runtime import crew
+
+    threads.help_with(crew.serve)
+
+    @crew.parallel("void(int64, int64[::1], int64)")
+    def count(piece, counts, work):  # type: ignore[no-untyped-def]
+        if counts[piece] < 0:
+            raise MemoryError
+        for _ in range(work):
+            counts[piece] = counts[piece] ^ 1
+        counts[piece] += 1
+
+    return count
+
+
+@pytest.mark.parametrize("n_cores", [1, 8])
+def test_every_piece_of_a_kernel_is_done_once_whether_others_help_sleep_or_do_not_come(
+    monkeypatch, n_cores
+):
+    monkeypatch.setattr(threads, "_n_cores", lambda: n_cores)
+    count, team = counting(), Team(3)
+    for pause in (0.0, 0.0001, 0.02):
         for _ in range(20):
-            done: list[int] = []
-            Team(3).each(done.append, range(30))
-            assert sorted(done) == list(range(30))
+            for n_pieces in (0, 1, 2, 7, 500):
+                counts = np.zeros(n_pieces, dtype=np.int64)
+                team.run(count, n_pieces, counts, 2000)
+                assert counts.tolist() == [1] * n_pieces
             time.sleep(pause)
+
+
+def test_a_kernel_that_runs_out_of_memory_says_so_when_all_pieces_are_done_and_runs_again():
+    count, team = counting(), Team(2)
+    for failing in range(40):
+        counts = np.zeros(40, dtype=np.int64)
+        counts[failing] = -1
+        with pytest.raises(MemoryError, match="not enough memory"):
+            team.run(count, 40, counts, 100)
+        counts[failing] = 1
+        assert counts.tolist() == [1] * 40
+        team.run(count, 40, counts, 0)
+        assert counts.tolist() == [2] * 40
+
+
+def test_one_team_serves_several_threads_at_a_time():
+    count, team, wrong = counting(), Team(3), list[int]()
+
+    def train() -> None:
+        for n_pieces in range(300):
+            counts = np.zeros(n_pieces, dtype=np.int64)
+            team.run(count, n_pieces, counts, 50)
+            wrong.extend(own for own in counts.tolist() if own != 1)
+
+    asking = [threading.Thread(target=train) for _ in range(4)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert not wrong
+
+
+def test_threads_that_helped_are_free_again_after_a_moment():
+    count, team = counting(), Team(2)
+    team.run(count, 9, np.zeros(9, dtype=np.int64), 10)
+    deadline = time.monotonic() + 60
+    while team._helping and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not team._helping
 
 
 class Unscheduled:
     """A thread of the pool that the system does not let run."""
 
-    def give(self, share: object, *, watches: bool) -> None:
+    def give(self, share: object) -> None:
         self.share = share
 
 

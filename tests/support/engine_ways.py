@@ -28,6 +28,7 @@ from gpustump.data.parameters import Learner
 from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference.engine import REFERENCE
+from gpustump.engines.threads import Team
 
 FIRST_WAY_ONLY = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
 
@@ -171,26 +172,32 @@ def on_arrays(
         yield f"{backend.name} in blocks of {size} bytes", table
 
 
+class ManyPieces(Team):
+    """A team that takes even a few things in several pieces."""
+
+    def pieces(self, total: int, least: int) -> tuple[int, int]:
+        """Whole chunks of samples stay whole."""
+        return super().pieces(total, least if least == 8192 else min(least, 1 + total // 7))
+
+
 def sorted_whole(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
     """Scanned whole, in one piece or in many; in bins, some or all of which hold several values."""
-    from gpustump.engines.cpu import scanned
     from gpustump.engines.cpu.engine import SORTED
     from gpustump.engines.cpu.split import scan, small_bins, sorted_intervals
     from gpustump.engines.cpu.table import small_bins as bins
     from gpustump.engines.cpu.table import sorted_table
-    from gpustump.engines.threads import Team
 
     def divided(n_threads: int, *limits: int) -> Any:
-        table = sorted_table.prepare(X, rows, Team(n_threads), categorical)
+        table = sorted_table.prepare(X, rows, ManyPieces(n_threads), categorical)
         return bins.divided(table, *limits)
 
     yield "scanned", as_routed(SORTED, X, rows, 1, categorical)
     yield "in bins", divided(1)
     with pytest.MonkeyPatch.context() as patch:
-        for own in (scanned, sorted_table, sorted_intervals, bins):
+        for own in (sorted_table, sorted_intervals, bins):
             patch.setattr(own, "ELEMENTS_AT_ONCE", 64)
         patch.setattr(scan, "_ELEMENTS_AT_ONCE", 64)
-        yield "scanned, 3 threads", sorted_table.prepare(X, rows, Team(3), categorical)
+        yield "scanned, 3 threads", sorted_table.prepare(X, rows, ManyPieces(3), categorical)
         patch.setattr(small_bins, "_ADDITIONS_AT_ONCE", 1)
         yield "small bins, 3 threads", divided(3, 254, 1)
         yield "3 bins, 2 threads", divided(2, 3)
@@ -201,19 +208,18 @@ def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Itera
     """With many bins and with few, with and without the second byte, with nothing kept."""
     from gpustump.engines.cpu.engine import CODED
     from gpustump.engines.cpu.table import codes
-    from gpustump.engines.threads import Team
 
     coarsely = codes.Room(finely=False, parted=False)
     sparingly = codes.Room(parted=False, sorted_bytes=0)
     yield "coded", as_routed(CODED, X, rows, 1, categorical)
     prepare = functools.partial(codes.prepare, X, rows, categorical=categorical)
     at_once = codes.Room(patience=0)
-    yield "coded, 3 threads", prepare(Team(3), room=at_once, max_cuts=16)
+    yield "coded, 3 threads", prepare(ManyPieces(3), room=at_once, max_cuts=16)
     yield "8 cuts", prepare(Team(1), room=at_once, max_cuts=8)
-    yield "coarsely", prepare(Team(2), room=coarsely, max_cuts=32)
+    yield "coarsely", prepare(ManyPieces(2), room=coarsely, max_cuts=32)
     yield "3 cuts", prepare(Team(2), max_cuts=3)
     yield "one cut, coarsely", prepare(Team(1), room=coarsely, max_cuts=1)
-    yield "nothing kept", prepare(Team(2), room=sparingly, max_cuts=16)
+    yield "nothing kept", prepare(ManyPieces(2), room=sparingly, max_cuts=16)
     yield "wide positions", with_wide_positions(prepare(Team(1), max_cuts=64))
 
 
@@ -241,7 +247,9 @@ def with_wide_positions(made: Any) -> PreparedTable:
     from gpustump.engines.cpu.table.sorted_rows import SortedRows
 
     bins = SortedRows(made.source, made.layout, made.columns, made.bundles, None, "int64")
-    parted = PartedSamples(made.columns.wide, made.bundles, made.layout, dtype="int64", patience=0)
+    parted = PartedSamples(
+        made.columns.wide, made.bundles, made.layout, made.team, dtype="int64", patience=0
+    )
     return dataclasses.replace(made, bins=bins, parted=parted)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from gpustump.engines.cpu.histogram.estimates import Move, round_to_fit
 from gpustump.engines.cpu.loss.loss import LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import mark_by_value
-from gpustump.engines.cpu.loss.terms import SampleSums, Terms, region_sums
+from gpustump.engines.cpu.loss.terms import Terms, region_sums
 from gpustump.engines.cpu.table.codes import CodedTable, prepare_by_cuts
 from gpustump.engines.cpu.table.cuts import Cuts
 from gpustump.engines.cpu.table.source_table import Source
@@ -148,12 +148,13 @@ class _Rows:
     def __init__(
         self, table: CodedTable, labels: np.ndarray, units: np.ndarray, objective: Objective
     ) -> None:
-        self._n_samples, self._first = table.n_samples, table.layout.first
+        self._n_samples, self._first, self._team = table.n_samples, table.layout.first, table.team
         self._is_folded = objective.loss == "softmax" or objective.is_of_quantity
         self._has_signs, self._loss = objective.has_signs, loss_of(labels, units, objective)
         self._bins = BinSums(table, self._loss.terms, objective)
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
-        self._take(self._loss.begin)
+        self._sums = self._loss.begin(table.team)
+        self._bins.add_up()
 
     @property
     def terms(self) -> Terms:
@@ -171,19 +172,19 @@ class _Rows:
         return self._folded(self._bins.sums_of(features))
 
     def advance(self, step: Step, majority: Majority | None) -> np.ndarray | Changes:
-        work = self._loss.advancing(step, self.regions)
         if self._has_signs and step.rescale_exponent == 0:
             assert isinstance(self._loss, LossByOutput)
-            self._sums = SampleSums.of(self._bins.update(self._loss, step, self.regions))
+            self._sums = self._bins.update(self._loss, step, self.regions)
             return self.bin_sums()
         if majority is None:
-            self._take(work)
+            self._advance_samples(step)
+            self._bins.add_up()
             return self.bin_sums()
-        make, found = _noting(work)
         factor, slope = np.asarray(majority.factor), np.asarray(majority.slope)
         move = Move(majority.region, majority.shift, factor, slope, np.zeros_like(slope))
-        changes = self._bins.changes(make, self.regions, move)
-        self._sums = SampleSums.of(found)
+        changes = self._bins.changes(
+            lambda: self._advance_samples(step), self.regions, move, np.zeros_like(self._bins.sums)
+        )
         numbers = np.empty(changes.shape, dtype=np.int32)
         shift = np.empty((len(changes), len(self._first)), dtype=np.uint8)
         round_to_fit(changes, self._first, numbers, shift)
@@ -201,11 +202,8 @@ class _Rows:
     def weights(self) -> np.ndarray:
         return self._loss.weights
 
-    def _take(self, work: Callable[[int, int], np.ndarray]) -> None:
-        """Compute the terms of all samples by `work`, and add them up over the bins."""
-        make, found = _noting(work)
-        self._bins.add_up(make)
-        self._sums = SampleSums.of(found)
+    def _advance_samples(self, step: Step) -> None:
+        self._sums = self._loss.advance(step, self.regions, self._team)
 
     def _folded(self, planes: np.ndarray) -> np.ndarray:
         """The planes of `questions.bin_planes_of`."""
@@ -214,15 +212,3 @@ class _Rows:
         by_output = planes.reshape(-1, 4, planes.shape[1])
         folded = np.stack([by_output[:, 0], by_output[:, 1], by_output[:, 2] + by_output[:, 3]], 1)
         return np.ascontiguousarray(folded.reshape(-1, planes.shape[1]))
-
-
-def _noting(
-    work: Callable[[int, int], np.ndarray],
-) -> tuple[Callable[[int, int], None], list[np.ndarray]]:
-    """The same work without an answer, and the list that takes the answers."""
-    found = list[np.ndarray]()
-
-    def make(low: int, high: int) -> None:
-        found.append(work(low, high))
-
-    return make, found

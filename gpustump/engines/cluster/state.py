@@ -210,7 +210,8 @@ class _Bins:
         """Note what a step is about to make of the sums; `follows` if they will be estimates."""
         sums, error = (self.sums, self.error) if follows else (self.sums.copy(), self.error.copy())
         error_now = np.zeros_like(error)
-        move_slots(sums, error, self._n_inside, move, error_now)
+        own = (sums, error, self._n_inside, move, error_now, len(self._n_inside))
+        Team(1).run(move_slots, 1, *own)
         self._expected = Expected(sums.copy(), error_now if follows else error)
         self.is_exact = False
 

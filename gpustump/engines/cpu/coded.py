@@ -7,8 +7,7 @@ and one that goes on from there the best interval (`intervals`).
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from gpustump.engines.contract import Beginning, Cut, Step, split_at
 from gpustump.engines.cpu.histogram.amount_sums import AmountSums
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
-from gpustump.engines.cpu.histogram.estimates import is_worth_following
-from gpustump.engines.cpu.histogram.histograms import pieces_of
+from gpustump.engines.cpu.histogram.estimates import Move, counts_of_regions, is_worth_following
 from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
 from gpustump.engines.cpu.histogram.row_sums import RowSums
 from gpustump.engines.cpu.loss.coded_regions import CodedRegions
@@ -34,7 +32,7 @@ from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
-from gpustump.learners.hypothesis import Partition
+from gpustump.learners.hypothesis import N_REGIONS, Partition
 
 
 class CodedState:
@@ -101,7 +99,8 @@ class CodedState:
             self._pairs = IntervalSearch(table, self._source, self._loss.terms)
         self._found: tuple[Partition, Cut] | None = None
         self._is_behind = False  # whether the sums over bins wait for the next search
-        self._total(self._taken(self._loss.begin, self._bins.add_up))
+        self._total(self._loss.begin(table.team))
+        self._bins.add_up()
 
     @property
     def weights(self) -> np.ndarray:
@@ -115,7 +114,7 @@ class CodedState:
     def best_cut(self) -> Cut:
         """The largest cut."""
         if self._is_behind:
-            self._bins.add_up(lambda low, high: None)
+            self._bins.add_up()
             self._is_behind = False
         cut = self._finder.best(self._source, self._bins, self._sums.by_output)
         if self._pairs is not None:
@@ -149,47 +148,41 @@ class CodedState:
         regions, known = self._regions.found, self._finder.follow(step)
         if self._pairs is not None:
             self._pairs.follow(step)
-        work = self._loss.advancing(step, regions)
         was_behind, self._is_behind = self._is_behind, step.is_known
+
+        def advance_samples() -> None:
+            self._total(self._loss.advance(step, regions, self._table.team))
+
         if step.is_known:  # the sums over bins are not needed before the next search
-            self._total(self._taken(work, self._each))
+            advance_samples()
         elif isinstance(self._bins, ResidualSums) and not was_behind:
-            self._total(self._bins.step(step, work, regions))
+            self._total(self._bins.step(step, regions, self._counts(step, regions)))
         elif self._objective.has_signs and step.rescale_exponent == 0 and not was_behind:
             assert isinstance(self._bins, BinSums)
             assert isinstance(self._loss, LossByOutput)
-            self._total(SampleSums.of(self._bins.update(self._loss, step, regions)))
+            self._total(self._bins.update(self._loss, step, regions))
+        elif known is not None and self._is_followed(*known):
+            assert not isinstance(self._bins, RowSums)  # under a softmax nothing is known
+            self._bins.follow(advance_samples, regions, known[1])
         else:
-            follow = self._bins.add_up
-            if known is not None:
-                assert not isinstance(self._bins, RowSums)  # under a softmax nothing is known
-                counts, move = known
-                follows = is_worth_following(counts, self._table.columns.n_columns)
-                self._bins.expect(move, follows=follows)
-                if follows:
-                    follow = functools.partial(self._bins.follow, regions=regions, move=move)
-            self._total(self._taken(work, follow))
+            advance_samples()
+            self._bins.add_up()
+
+    def _counts(self, step: Step, regions: np.ndarray) -> Sequence[int]:
+        """How many samples lie in each region of a step."""
+        if step.cut is None:
+            found: list[int] = np.bincount(regions, minlength=N_REGIONS).tolist()
+            return found
+        return counts_of_regions(self._table.n_samples, self._table.n_missing, step.cut)
+
+    def _is_followed(self, counts: Sequence[int], move: Move) -> bool:
+        """Whether the sums over bins are to be estimated after a step."""
+        assert not isinstance(self._bins, RowSums)
+        follows = is_worth_following(counts, self._table.columns.n_columns)
+        self._bins.expect(move, follows=follows)
+        return follows
 
     def _total(self, sums: SampleSums) -> None:
         """Set the sums over all samples."""
         self._sums = sums
         self.totals = sums.totals(self._loss.first_weight, self._table.n_samples)
-
-    def _each(self, make: Callable[[int, int], None]) -> None:
-        """Call `make`, which computes terms, for all pieces of the samples."""
-        table = self._table
-        table.team.each(lambda piece: make(*piece), pieces_of(table.n_samples, table.team))
-
-    def _taken(
-        self,
-        work: Callable[[int, int], np.ndarray],
-        bring_up_to_date: Callable[[Callable[[int, int], None]], None],
-    ) -> SampleSums:
-        """Compute the terms of all samples by `work`, and update the sums over the bins."""
-        found = list[np.ndarray]()
-
-        def make(low: int, high: int) -> None:
-            found.append(work(low, high))
-
-        bring_up_to_date(make)
-        return SampleSums.of(found)

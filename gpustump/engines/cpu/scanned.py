@@ -6,9 +6,7 @@ with bins (`sorted`), or on sparse columns (`sparse`), is one with another searc
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,10 +28,8 @@ from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
 from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
 from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.scan import ScanSearch
-from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
-from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition
 
 Place = tuple[int, int | None, int | None]
@@ -81,8 +77,7 @@ class ScannedState:
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._parted: Partition | Place | None = None  # whose regions these are
         self._found: Cut | None = None
-        self._pieces = ranges(table.n_samples, ELEMENTS_AT_ONCE)
-        self._take(self.loss.begin)
+        self._total(self.loss.begin(table.team))
         self._finder = self._new_finder()
 
     def _new_finder(self) -> Any:
@@ -115,9 +110,7 @@ class ScannedState:
         found = self._found
         is_found = found is not None and self.table.has_cut(found, hypothesis)
         self._part(hypothesis, found if is_found else None)
-        terms, regions = self.loss.terms, self.regions
-        by_piece = (region_sums(terms, regions, *piece) for piece in self._pieces)
-        return functools.reduce(operator.add, by_piece)
+        return region_sums(self.loss.terms, self.regions, 0, self.table.n_samples)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, in one pass over the samples."""
@@ -131,7 +124,7 @@ class ScannedState:
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the samples' numbers by its factors."""
         self._part(step.hypothesis, step.cut)
-        self._take(self.loss.advancing(step, self.regions))
+        self._total(self.loss.advance(step, self.regions, self.table.team))
 
     def _part(self, hypothesis: Partition, cut: Cut | None) -> None:
         """Find the region of each sample; `cut` is the hypothesis's cut, if known."""
@@ -152,12 +145,6 @@ class ScannedState:
         position = n_present - 1 if cut.position is None else cut.position
         after = STUMP if cut.after is None else cut.after
         mark_by_position(own, n_present, after, position, self.regions)
-
-    def _take(self, take: Callable[[int, int], np.ndarray]) -> None:
-        """Update all pieces of the samples by `take`, and set the sums over them."""
-        sums: list[np.ndarray] = []
-        self.table.team.each(lambda piece: sums.append(take(*piece)), self._pieces)
-        self._total(SampleSums.of(sums))
 
     def _total(self, sums: SampleSums) -> None:
         """Set the sums over all samples."""

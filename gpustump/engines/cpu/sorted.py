@@ -17,7 +17,7 @@ from gpustump.engines.cpu.loss.terms import SampleSums
 from gpustump.engines.cpu.rounds.batched_rounds import BatchedRounds
 from gpustump.engines.cpu.scanned import ScannedState
 from gpustump.engines.cpu.split.scan import ScanSearch
-from gpustump.engines.cpu.split.small_bins import BinSearch, room_to_scan
+from gpustump.engines.cpu.split.small_bins import BinSearch, Rows
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
 from gpustump.engines.cpu.table import small_bins, thresholds  # noqa: F401  # with their kernels
 
@@ -58,11 +58,9 @@ class SortedState(ScannedState):
             return None
         if isinstance(finder, SortedIntervals) or not finder.is_alone:
             return None
-        if isinstance(finder, BinSearch):
-            rows, (room,) = finder.rows, finder.rooms.values()
-        else:
-            rows, room = room_to_scan(table, n_outputs)
-        return BatchedRounds(self, rule, validation, categories, (rows, room))
+        nothing = np.empty((1, 0), dtype=np.int64)
+        rows = finder.rows if isinstance(finder, BinSearch) else Rows.empty(nothing)
+        return BatchedRounds(self, rule, validation, categories, rows)
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made in batches."""

@@ -18,9 +18,10 @@ import numpy as np
 
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.estimates import Expected, Move
+from gpustump.engines.cpu.histogram.histograms import CHUNK
 from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.objective import Objective
 
@@ -48,13 +49,13 @@ class AmountSums:
     """
 
     def __init__(self, table: CodedTable, loss: RatioLoss) -> None:
-        self._loss = loss
+        self._loss, self._team = loss, table.team
         self._amounts = np.empty((1, table.n_samples), dtype=np.int64)  # those that move
         self._moving = BinSums(table, Terms(self._amounts, _NO_SECOND), _AS_WEIGHTS)
         self._plane = 1 if loss.sign > 0 else 0  # their plane
         stays = Terms(loss.numbers[1:].astype(np.int64), _NO_SECOND)
         fixed = BinSums(table, stays, _AS_WEIGHTS)
-        fixed.add_up(lambda low, high: None)
+        fixed.add_up()
         fixed.look()
         self.is_exact = True
         self.sums = np.stack([fixed.sums[0]] * 4)
@@ -74,29 +75,32 @@ class AmountSums:
         self._take()
         return renewed
 
-    def add_up(self, make: Callable[[int, int], None]) -> None:
-        """Add up all samples anew; see `BinSums.add_up`."""
-        self._moving.add_up(self._making(make))
+    def add_up(self) -> None:
+        """Add up all samples anew."""
+        self._set_moving()
+        self._moving.add_up()
         self.is_exact = True
 
     def expect(self, move: Move, *, follows: bool) -> None:
         """Note what a step does to the majority; see `BinSums.expect`."""
         self._moving.expect(self._of_weights(move), follows=follows)
 
-    def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
+    def follow(self, advance: Callable[[], None], regions: np.ndarray, move: Move) -> None:
         """Update the sums by a step that is expected; see `BinSums.follow`."""
-        self._moving.follow(self._making(make), regions, self._of_weights(move))
+
+        def advance_both() -> None:
+            advance()
+            self._set_moving()
+
+        self._moving.follow(advance_both, regions, self._of_weights(move))
         self.is_exact = False
 
-    def _making(self, make: Callable[[int, int], None]) -> Callable[[int, int], None]:
-        """Make the terms of a piece of the samples, and then the amounts that move."""
+    def _set_moving(self) -> None:
+        """Write the amounts that move, from the terms."""
         gradient, hessian = self._loss.terms
-
-        def made(low: int, high: int) -> None:
-            make(low, high)
-            _set_moving(gradient, hessian, self._loss.sign, low, high, self._amounts)
-
-        return made
+        n_pieces, size = self._team.pieces(gradient.shape[1], CHUNK)
+        amounts = self._amounts
+        self._team.run(_set_moving, n_pieces, gradient, hessian, self._loss.sign, size, amounts)
 
     def _take(self) -> None:
         moving, plane = self._moving, self._plane
@@ -107,9 +111,11 @@ class AmountSums:
         return move._replace(factor=np.asarray([move.factor[self._plane], 1.0]))
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], int64, int64, int64, int64[:, ::1])")
-def _set_moving(gradient, hessian, sign, low, high, amounts):  # type: ignore[no-untyped-def]
+@parallel("void(int64, int64[:, ::1], int64[:, ::1], int64, int64, int64[:, ::1])")
+def _set_moving(piece, gradient, hessian, sign, size, amounts):  # type: ignore[no-untyped-def]
     """Write the amounts that move, from the signed differences and the sums of both amounts."""
+    low = piece * size
+    high = low + size
     one, both, own = gradient[0, low:high], hessian[0, low:high], amounts[0, low:high]
     for i in range(len(own)):
         own[i] = (both[i] - sign * one[i]) >> 1

@@ -15,20 +15,21 @@ from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.changes import (
     Changes,
     add_changes,
+    add_words,
     list_changes,
     list_minority,
-    unpack_slots,
 )
-from gpustump.engines.cpu.histogram.estimates import Expected, Move, move_slots
+from gpustump.engines.cpu.histogram.estimates import SLOTS_AT_ONCE, Expected, Move, move_slots
 from gpustump.engines.cpu.histogram.histograms import (
     TeamHistograms,
-    add_some_columns,
+    add_terms,
     fill_slots,
+    renew_terms,
     slot_sums,
 )
 from gpustump.engines.cpu.histogram.update_pass import update
 from gpustump.engines.cpu.loss.loss import LossByOutput
-from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.loss.terms import SampleSums, Terms
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import Histograms
 from gpustump.engines.objective import Objective
@@ -133,88 +134,83 @@ class BinSums(HistogramSums):
 
     def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
         table, histograms = self._table, self._histograms
-        add_some_columns(table.columns, self._terms, histograms, table.team, columns)
-        fill_slots(histograms.total, self._planes, table.bundles, table.layout, features, self.sums)
+        histograms.renew(columns, renew_terms, table.columns, self._terms)
+        fill_slots(
+            histograms.total, self._planes, table.bundles, table.layout, features, self.sums,
+            table.team,
+        )  # fmt: skip
 
     def expect(self, move: Move, *, follows: bool) -> None:
         """Note what the sums would be if all samples followed a step as the majority does.
 
         `follows` says whether the sums will be estimates.
         """
-        move_slots(self.sums, self.error, self._n_inside, move, self._error_now)
+        n_pieces, size = self._table.team.pieces(len(self._n_inside), SLOTS_AT_ONCE)
+        own = (self.sums, self.error, self._n_inside, move, self._error_now, size)
+        self._table.team.run(move_slots, n_pieces, *own)
         self._expected = Expected(self.sums, self._error_now if follows else self.error)
         self.is_exact = False
 
-    def add_up(self, make: Callable[[int, int], None]) -> None:
-        """Add up all samples anew.
-
-        Parameters
-        ----------
-        make : callable
-            Computes the terms of the samples from `low` to `high`.
-        """
-        self._histograms.add_up(self._terms, make)
+    def add_up(self) -> None:
+        """Add up all samples anew."""
+        self._histograms.add(add_terms, self._table.columns, self._terms)
         if not self.is_exact:
             self.error = np.zeros_like(self.error)
         self.is_exact = self._is_behind = True
 
-    def update(self, loss: LossByOutput, step: Step, regions: np.ndarray) -> list[np.ndarray]:
+    def update(self, loss: LossByOutput, step: Step, regions: np.ndarray) -> SampleSums:
         """Update the samples and exact sums by a step of discrete votes; see `update_pass`."""
         self._is_behind = True
-        return update(loss, step, regions, self._table.columns, self._histograms, self._table.team)
+        return update(loss, step, regions, self._table.columns, self._histograms)
 
-    def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
+    def follow(self, advance: Callable[[], None], regions: np.ndarray, move: Move) -> None:
         """Update the sums by a step that is expected, as estimates.
 
         Parameters
         ----------
-        make : callable
-            Computes the terms of the samples from `low` to `high`.
+        advance : callable
+            Updates all samples by the step.
         regions : ndarray (n_samples,) of uint8
         move : Move
         """
-        changes = self.changes(make, regions, move)
-        changes += self._expected.sums
-        self.sums, self._unpacked = changes, self._expected.sums
+        found = self.changes(advance, regions, move, self._expected.sums)
+        self.sums, self._unpacked = found, self._expected.sums
 
     def changes(
-        self, make: Callable[[int, int], None], regions: np.ndarray, move: Move
+        self, advance: Callable[[], None], regions: np.ndarray, move: Move, sums: np.ndarray
     ) -> np.ndarray:
-        """What a step's move leaves out, (n_planes, n_slots) of int64; the sums stay as they are.
+        """`sums` (n_planes, n_slots), with what a step's move leaves out.
 
-        The arguments are those of `follow`. The answer may be overwritten by the next one.
+        The other arguments are those of `follow`. The answer may be overwritten by the next one.
         """
-        self._list(make, regions, move)
-        words = self._added()
+        self._list(advance, regions, move)
+        words, team = self._added(), self._table.team
         if len(self._terms.hessian) == 0:
+            words += sums
             return words
-        unpack_slots(words, move.shift, self._unpacked)
+        n_pieces, size = team.pieces(words.shape[1], SLOTS_AT_ONCE)
+        team.run(add_words, n_pieces, words, move.shift, sums, self._unpacked, size)
         return self._unpacked
 
     def _added(self) -> np.ndarray:
         """The sums over slots of what is listed, positive and negative for each output."""
         table, planes = self._table, self._word_planes
         into = self._into = self._into or Histograms.empty(len(planes), 1, table.columns)
-        into.clear()
         for output, changes in enumerate(self._changes):
             add_changes(table.columns, into, 2 * output, changes, table.team)
         return slot_sums(into, planes, table.bundles, table.layout, table.team)
 
-    def _list(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
-        """Have the terms made, and list what is to be added for the samples of the minority."""
-        columns, terms, team = self._table.columns, self._terms, self._table.team
+    def _list(self, advance: Callable[[], None], regions: np.ndarray, move: Move) -> None:
+        """Update the samples, and list what is to be added for those of the minority."""
+        terms, team, n_samples = self._terms, self._table.team, self._table.n_samples
         if not self._changes:
-            self._changes = [Changes.empty(columns.n_samples, team) for _ in terms.gradient]
-        size = self._changes[0].piece
-
-        def take(piece: int) -> None:
-            for output, changes in enumerate(self._changes):
-                list_minority(terms, regions, move, output, piece, changes)
-            make(piece * size, min((piece + 1) * size, columns.n_samples))
-            for output, changes in enumerate(self._changes):
-                list_changes(terms, move, output, piece, changes)
-
-        team.each(take, range(len(self._changes[0].n_front)))
+            self._changes = [Changes.empty(n_samples, team) for _ in terms.gradient]
+        n_pieces = len(self._changes[0].n_front)
+        for output, changes in enumerate(self._changes):
+            team.run(list_minority, n_pieces, terms, regions, move, output, changes)
+        advance()
+        for output, changes in enumerate(self._changes):
+            team.run(list_changes, n_pieces, terms, move, output, changes)
 
 
 def samples_of_slots(table: CodedTable) -> np.ndarray:

@@ -12,13 +12,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.histogram.estimates import HESSIAN_BITS, ROUGHER, spread
-from gpustump.engines.cpu.histogram.histograms import (
-    COLUMNS_AT_ONCE,
-    FEW_ADDITIONS,
-    parts_of_columns,
-    pieces_of,
-)
-from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
+from gpustump.engines.cpu.histogram.histograms import CHUNK, COLUMNS_AT_ONCE, clear_column
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.runtime.prefetching import prefetch
 from gpustump.engines.cpu.table.columns import PART_BITS, Columns, Histograms
 from gpustump.engines.threads import Team
@@ -56,8 +52,7 @@ class Changes(NamedTuple):
 
     @classmethod
     def empty(cls, n_samples: int, team: Team) -> Changes:
-        piece = pieces_of(n_samples, team)[0][1]
-        n_pieces = -(-n_samples // piece)
+        n_pieces, piece = team.pieces(n_samples, CHUNK)
         return cls(
             piece, np.empty(n_samples, dtype=np.uint32), np.empty(n_samples, dtype=np.int64),
             np.zeros(n_pieces, dtype=np.int64), np.zeros(n_pieces, dtype=np.int64),
@@ -67,13 +62,12 @@ class Changes(NamedTuple):
 def add_changes(
     columns: Columns, histograms: Histograms, plane: int, changes: Changes, team: Team
 ) -> None:
-    """Add the listed amounts: of samples labelled +1 to plane `plane`, of others to the next."""
+    """Replace the sums by those of the listed amounts: of samples labelled +1 in plane `plane`, of
+    others in the next one."""
     n_listed = sum(changes.n_front.tolist()) + sum(changes.n_back.tolist())
     ahead = _AHEAD if n_listed < _DENSE * len(changes.sample) else 0
-    parts = parts_of_columns(columns, team)
-    if n_listed * columns.n_columns < FEW_ADDITIONS:
-        parts = [(0, columns.n_columns)]
-    team.each(lambda part: _add(columns, histograms, plane, *part, changes, ahead), parts)
+    n_parts, size = team.pieces(columns.n_columns, COLUMNS_AT_ONCE)
+    team.run(_add, n_parts, columns, histograms, plane, size, changes, ahead)
 
 
 @inner("int64(int64, int64, int64)")
@@ -86,15 +80,19 @@ def packed(gradient, hessian, shift):  # type: ignore[no-untyped-def]
     return ((gradient >> shift) << HESSIAN_BITS) + (hessian >> (shift + ROUGHER))
 
 
-@kernel("void(int64[:, ::1], int64, int64[:, ::1])")
-def unpack_slots(words, shift, found):  # type: ignore[no-untyped-def]
-    """Both parts of words (2, n), in the planes of `slices`, (4, n)."""
+@parallel("void(int64, int64[:, ::1], int64, int64[:, ::1], int64[:, ::1], int64)")
+def add_words(piece, words, shift, sums, found, size):  # type: ignore[no-untyped-def]
+    """Add both parts of words (2, n) to `size` of some sums, in the planes of `slices`, (4, n)."""
+    low = piece * size
     for plane in range(2):
-        own, gradient, hessian = words[plane], found[plane], found[plane + 2]
+        own, gradient = words[plane, low : low + size], sums[plane, low : low + size]
+        next_gradient = found[plane, low : low + size]
+        hessian = sums[plane + 2, low : low + size]
+        next_hessian = found[plane + 2, low : low + size]
         for k in range(len(own)):
-            low = (own[k] << (64 - HESSIAN_BITS)) >> (64 - HESSIAN_BITS)
-            gradient[k] = ((own[k] - low) >> HESSIAN_BITS) << shift
-            hessian[k] = low << (shift + ROUGHER)
+            lower = (own[k] << (64 - HESSIAN_BITS)) >> (64 - HESSIAN_BITS)
+            next_gradient[k] = gradient[k] + (((own[k] - lower) >> HESSIAN_BITS) << shift)
+            next_hessian[k] = hessian[k] + (lower << (shift + ROUGHER))
 
 
 @inner("int64(uint8[::1], uint8, uint16[::1])")
@@ -115,8 +113,8 @@ def list_others(regions, majority, found):  # type: ignore[no-untyped-def]
     return np.int64(count)
 
 
-@kernel("void(Terms, uint8[::1], Move, int64, int64, Changes)")
-def list_minority(terms, regions, move, output, piece, changes):  # type: ignore[no-untyped-def]
+@parallel("void(int64, Terms, uint8[::1], Move, int64, Changes)")
+def list_minority(piece, terms, regions, move, output, changes):  # type: ignore[no-untyped-def]
     """List the samples of the minority, with minus what the majority's move makes of their
     integers.
 
@@ -126,7 +124,7 @@ def list_minority(terms, regions, move, output, piece, changes):  # type: ignore
         Before the step.
     regions : ndarray (n_samples,) of uint8
     move : Move
-    output, piece : int
+    output : int
     changes : Changes
         The samples are listed here; their amounts are minus the integers after the majority's move.
     """
@@ -162,8 +160,8 @@ def list_minority(terms, regions, move, output, piece, changes):  # type: ignore
     changes.n_back[piece] = np.uint64(stop - 1) - back
 
 
-@kernel("void(Terms, Move, int64, int64, Changes)")
-def list_changes(terms, move, output, piece, changes):  # type: ignore[no-untyped-def]
+@parallel("void(int64, Terms, Move, int64, Changes)")
+def list_changes(piece, terms, move, output, changes):  # type: ignore[no-untyped-def]
     """Add the integers after the step to the amounts, which then correct the moved sums."""
     has_hessians = len(terms.hessian) > 0
     gradient = terms.gradient[output]
@@ -235,10 +233,14 @@ def _add_to(codes, shift, histograms, low, high, start, index, amount, ahead):  
         column += 1
 
 
-@kernel("void(Columns, Histograms, int64, int64, int64, Changes, int64)")
-def _add(columns, histograms, plane, low, high, changes, ahead):  # type: ignore[no-untyped-def]
-    """Add all that is listed to the histograms of the columns from `low` to `high`."""
+@parallel("void(int64, Columns, Histograms, int64, int64, Changes, int64)")
+def _add(part, columns, histograms, plane, size, changes, ahead):  # type: ignore[no-untyped-def]
+    """Add all that is listed to the histograms of a part of the columns, which are cleared."""
     n_samples, n_wide = columns.wide.shape[1], len(columns.wide)
+    low, high = part * size, min((part + 1) * size, n_wide + len(columns.narrow))
+    own = Histograms(histograms.wide[plane : plane + 2], histograms.narrow[plane : plane + 2])
+    for column in range(low, high):
+        clear_column(own, column)
     for piece in range(len(changes.n_front)):
         begin = piece * changes.piece
         stop = min(begin + changes.piece, n_samples)
@@ -246,7 +248,7 @@ def _add(columns, histograms, plane, low, high, changes, ahead):  # type: ignore
             first = begin if sign == 0 else stop - changes.n_back[piece]
             last = begin + changes.n_front[piece] if sign == 0 else stop
             index, amount = changes.sample[first:last], changes.amount[first:last]
-            wide, narrow = histograms.wide[plane + sign], histograms.narrow[plane + sign]
+            wide, narrow = own.wide[sign], own.narrow[sign]
             _add_to(
                 columns.wide, PART_BITS, wide, low, min(high, n_wide), begin, index, amount, ahead
             )

@@ -32,6 +32,7 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, Step
 from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.objective import Objective
 
 _LARGEST_MINORITY, _LARGEST_MINORITY_IN_CACHE = 0.6, 0.45
@@ -45,6 +46,9 @@ HESSIAN_BITS, ROUGHER = 29, 6
 """Both integers of a sample of the minority are added as one word. The gradient is a multiple of
 2**shift. The Hessian takes the lower HESSIAN_BITS bits, and is a multiple of
 2**(shift + ROUGHER)."""
+
+SLOTS_AT_ONCE = 2**12
+"""Updating the sums over fewer slots is not worth another thread."""
 
 _LARGEST_FACTOR = 1.9
 """Sums of up to 2**62 times this fit into int64."""
@@ -227,12 +231,14 @@ def spread(gradient, hessian):  # type: ignore[no-untyped-def]
     return max(0.0, hessian * (1.0 - hessian / gradient)) if gradient > 0.0 else 0.0
 
 
-@kernel("void(int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1])")
-def move_slots(sums, error, n_inside, move, error_now):  # type: ignore[no-untyped-def]
-    """Update the sums over slots, in the planes of `slices`, and their largest errors.
+@parallel("void(int64, int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1], int64)")
+def move_slots(piece, sums, error, n_inside, move, error_now, size):  # type: ignore[no-untyped-def]
+    """Update the sums over `size` slots, in the planes of `slices`, and their largest errors.
 
     `error_now` is set to the error of this move alone, for the gradients.
     """
+    low = piece * size
+    inside = n_inside[low : low + size]
     n_planes = len(move.factor)
     has_hessians = len(sums) > n_planes
     unit = 2.0**move.shift
@@ -240,28 +246,32 @@ def move_slots(sums, error, n_inside, move, error_now):  # type: ignore[no-untyp
     for plane in range(n_planes):
         by, more, bend = move.factor[plane], move.slope[plane], move.bend[plane]
         if not has_hessians:
-            own, own_error = sums[plane], error[plane]
-            for s in range(len(n_inside)):
+            own, own_error = sums[plane, low : low + size], error[plane, low : low + size]
+            now = error_now[plane, low : low + size]
+            for s in range(len(inside)):
                 before = abs(float(own[s])) + own_error[s]
-                each = n_inside[s] * (by + 2.0) + before * by * _ROUNDING + _OF_SUM
-                error_now[plane, s] = each * (1.0 + _ROUNDING)
+                each = inside[s] * (by + 2.0) + before * by * _ROUNDING + _OF_SUM
+                now[s] = each * (1.0 + _ROUNDING)
                 own_error[s] = (own_error[s] * by + each) * (1.0 + _ROUNDING)
                 own[s] = np.int64(np.rint(float(own[s]) * by))
             continue
         # With one output: positive and negative gradients, then the Hessians of both.
-        gradient, gradient_error = sums[plane], error[plane]
-        hessian, hessian_error = sums[plane + 2], error[plane + 2]
-        size = abs(more)
-        for s in range(len(n_inside)):
+        gradient, hessian = sums[plane, low : low + size], sums[plane + 2, low : low + size]
+        gradient_error = error[plane, low : low + size]
+        hessian_error = error[plane + 2, low : low + size]
+        slope, now = abs(more), error_now[plane, low : low + size]
+        for s in range(len(inside)):
             curve = abs(float(hessian[s])) + hessian_error[s]
             before = abs(float(gradient[s])) + gradient_error[s] + curve
-            each = n_inside[s] * (4.0 + unit) + before * _ROUNDING + _OF_SUM
-            rough = n_inside[s] * rougher_unit
+            each = inside[s] * (4.0 + unit) + before * _ROUNDING + _OF_SUM
+            rough = inside[s] * rougher_unit
             unknown = spread(float(gradient[s]), float(hessian[s]))
             unknown += 2.0 * gradient_error[s] + 3.0 * hessian_error[s]
-            error_now[plane, s] = (bend * curve + each) * (1.0 + _ROUNDING)
-            gradient_error[s] += (size * hessian_error[s] + bend * curve + each) * (1.0 + _ROUNDING)
-            hessian_error[s] += size * unknown + (4.0 * bend * curve + each + rough)
+            now[s] = (bend * curve + each) * (1.0 + _ROUNDING)
+            gradient_error[s] += (slope * hessian_error[s] + bend * curve + each) * (
+                1.0 + _ROUNDING
+            )
+            hessian_error[s] += slope * unknown + (4.0 * bend * curve + each + rough)
             gradient_error[s] *= 1.0 + _ROUNDING
             hessian_error[s] *= 1.0 + _ROUNDING
             curve = float(hessian[s])

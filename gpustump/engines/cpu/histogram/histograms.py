@@ -9,14 +9,14 @@ are added up at a time, so that four additions overlap; two if each sample adds 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
+from gpustump.engines.cpu.loss.terms import Terms  # noqa: F401  # signatures name it
+from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner
+from gpustump.engines.cpu.runtime.crew import claim, parallel
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import (
@@ -25,52 +25,53 @@ from gpustump.engines.cpu.table.columns import (
     WIDE_BINS,
     Columns,
     Histograms,
+    aligned,
 )
-from gpustump.engines.threads import Shared, Team, ranges
+from gpustump.engines.threads import Team
 
 CHUNK = 8192
 """How many samples go through all steps at once."""
 
 COLUMNS_AT_ONCE = 4
 
-_PIECE, _PIECE_ALONE = 2 * CHUNK, 8 * CHUNK
-"""The fewest samples that a thread takes at a time: one of several threads, and a single one."""
-
-_PIECES = 4
-"""About how many pieces of the samples each thread takes in a round: few, but enough for nearly
-equal shares."""
-
-FEW_ADDITIONS = 2**18
+_FEW_ADDITIONS = 2**16
 """Fewer additions than this are not worth another thread."""
 
-_SLOTS_AT_ONCE = 2**17
-"""About how many slots a thread computes at a time."""
+_LANE_SAMPLES = 64 * NARROW_BINS
+"""With fewer samples for each thread, threads take columns and not samples."""
+
+_SLOTS_AT_ONCE = 2**12
+"""Computing fewer slots is not worth another thread."""
 
 
-def pieces_of(n_samples: int, team: Team) -> list[tuple[int, int]]:
-    """The samples in pieces for the threads to take, whole chunks each."""
-    chunks = n_samples // (_PIECES * team.size * CHUNK)
-    return ranges(n_samples, max(_PIECE_ALONE if team.size == 1 else _PIECE, chunks * CHUNK))
+@group
+class Lanes(NamedTuple):
+    """The histograms of each thread, as kernels take them; those of the first are the total.
 
-
-def parts_of_columns(columns: Columns, team: Team) -> list[tuple[int, int]]:
-    """The columns in parts for the threads to take."""
-    fair = -(-columns.n_columns // (2 * team.size))
-    size = max(COLUMNS_AT_ONCE, fair // COLUMNS_AT_ONCE * COLUMNS_AT_ONCE)
-    return ranges(columns.n_columns, size)
-
-
-def is_taken_by_samples(columns: Columns, team: Team) -> bool:
-    """Whether each thread adds up some of the samples, in histograms of its own.
-
-    Such histograms must be cleared and added up, so they save time if columns are long. Otherwise
-    each thread adds up all samples for some of the columns.
+    Attributes
+    ----------
+    wide, narrow : ndarray (n_lanes, ...) of int64
+        See `Histograms`.
+    is_used : ndarray (n_lanes,) of uint8
+        Set for those to which something was added.
+    turn : ndarray (1,) of int64
+        The next piece of the samples; see `crew.claim`.
+    size : int
+        How many samples a piece has, whole chunks.
     """
-    return team.size == 1 or columns.n_samples >= 64 * 256 * team.size
+
+    wide: Annotated[np.ndarray, "int64[:, :, :, ::1]"]
+    narrow: Annotated[np.ndarray, "int64[:, :, :, ::1]"]
+    is_used: Bytes
+    turn: Integers
+    size: int
 
 
 class TeamHistograms:
-    """Histograms that several threads add to, each to its own.
+    """Histograms to which several threads add, each to a lane of its own.
+
+    Lanes must be cleared and added up, so they save time if columns are long. Otherwise there is
+    only the total, and each thread adds up all samples for some of the columns.
 
     Parameters
     ----------
@@ -83,112 +84,83 @@ class TeamHistograms:
     Attributes
     ----------
     total : Histograms
-        The first thread's histograms, to which those of the others are added in the end.
-    by_samples : bool
-        Whether each thread takes some of the samples. Otherwise there is only the total, and each
-        thread takes some of the columns.
+        The first lane, to which the others are added in the end.
+    n_pieces : int
+        In how many pieces samples are taken.
     """
 
     def __init__(self, n_planes: int, width: int, columns: Columns, team: Team) -> None:
-        self.total, self._columns = Histograms.empty(n_planes, width, columns), columns
-        self.by_samples = is_taken_by_samples(columns, team)
-        n_others = team.size - 1 if self.by_samples else 0
-        self._others = [Histograms.empty(n_planes, width, columns) for _ in range(n_others)]
-        self._team = team
+        self._columns, self._team = columns, team
+        by_samples = columns.n_samples >= _LANE_SAMPLES * team.size
+        n_lanes = team.size if by_samples else 1
+        self.n_pieces, size = team.pieces(columns.n_samples, CHUNK)
+        parts = (len(columns.wide), WIDE_BINS * width), (len(columns.narrow), NARROW_BINS * width)
+        wide, narrow = (
+            aligned(n_lanes * n_planes * n * m).reshape(n_lanes, n_planes, n, m) for n, m in parts
+        )
+        is_used, turn = np.zeros(n_lanes, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+        self._lanes = Lanes(wide, narrow, is_used, turn, size)
+        self.total = Histograms(wide[0], narrow[0])
 
-    def add(self, work: Callable[[Histograms], None]) -> None:
-        """Let every thread add to its histograms by `work`, and add these up."""
+    def add(self, kernel: Callable[..., None], *arguments: object) -> None:
+        """Replace all sums by a kernel, which clears them first.
 
-        def work_alone(own: Histograms) -> None:
-            if own is not self.total:
-                own.clear()
-            work(own)
-
-        self._team.each(work_alone, [self.total, *self._others])
-        if not self._others:
-            return
-        parts = [(0, self._columns.n_columns)]
-        if sum(part.size for part in self.total) * len(self._others) >= FEW_ADDITIONS:
-            parts = parts_of_columns(self._columns, self._team)
-        self._team.each(self._merge, parts)
-
-    def _merge(self, part: tuple[int, int]) -> None:
-        """Add the others' sums over the columns of a part to the total."""
-        for own in self._others:
-            _add_columns(self.total, own, np.arange(*part))
-
-    def add_up(self, terms: Terms, make: Callable[[int, int], None]) -> None:
-        """Compute all terms, and replace the sums by theirs: two planes for each output, for
-        positive and negative samples.
-
-        Parameters
-        ----------
-        terms : Terms
-        make : callable
-            Computes the terms of the samples from `low` to `high`, which are added while they are
-            in the cache.
+        Its first argument after the piece is how many columns it takes at once, its last one the
+        lanes; see `columns_of` and `next_piece`.
         """
-        self.total.clear()
-        pieces = Shared(pieces_of(self._columns.n_samples, self._team))
+        n_columns = self._columns.n_columns
+        if len(self._lanes.is_used) > 1:
+            self.change(kernel, n_columns, *arguments)
+        else:
+            n_parts, size = self._team.pieces(n_columns, COLUMNS_AT_ONCE)
+            self._team.run(kernel, n_parts, size, *arguments, self._lanes)
 
-        def take(own: Histograms) -> None:
-            for part in pieces:
-                make(*part)
-                add_terms(self._columns, terms, own, *part)
+    def change(self, kernel: Callable[..., None], *arguments: object) -> None:
+        """Add to all sums by a kernel; its last argument is the lanes."""
+        n_lanes = len(self._lanes.is_used)
+        self._start()
+        self._team.run(kernel, n_lanes, *arguments, self._lanes)
+        if n_lanes > 1:
+            self._merge(np.arange(self._columns.n_columns))
 
-        if self.by_samples:
-            self.add(take)
-            return
-        self._team.each(lambda part: make(*part), list(pieces))
-        listed = Listed.empty(self._columns.n_samples, self.total.wide.shape[2] // WIDE_BINS)
-        parts = parts_of_columns(self._columns, self._team)
-        for output in range(len(terms.gradient)):
-            _list_output(terms, output, listed)
-            self._team.each(functools.partial(self._add_part, 2 * output, listed), parts)
+    def renew(self, chosen: np.ndarray, kernel: Callable[..., None], *arguments: object) -> None:
+        """Replace the sums of some columns; a kernel's last arguments are they and the lanes."""
+        is_large = self._columns.n_samples * len(chosen) >= _FEW_ADDITIONS
+        n_lanes = len(self._lanes.is_used) if is_large else 1
+        self._start()
+        self._team.run(kernel, n_lanes, *arguments, chosen, self._lanes)
+        if n_lanes > 1:
+            self._merge(chosen)
 
-    def _add_part(self, plane: int, listed: Listed, part: tuple[int, int]) -> None:
-        add(self._columns, self.total, plane, *part, listed)
+    def _start(self) -> None:
+        self._lanes.turn[0] = 0
+        self._lanes.is_used[:] = 0
 
-    def renew(self, chosen: np.ndarray, work: Callable[[Histograms], None], n_shares: int) -> None:
-        """The same for some columns only, which are cleared first, by up to `n_shares` threads."""
-        everyone = [self.total, *self._others[: n_shares - 1]]
-        for own in everyone:
-            _clear_columns(own, chosen)
-        self._team.each(work, everyone)
-        for own in everyone[1:]:
-            _add_columns(self.total, own, chosen)
-
-
-def add_some_columns(
-    columns: Columns, terms: Terms, histograms: TeamHistograms, team: Team, chosen: np.ndarray
-) -> None:
-    """Add up all terms anew for some of the columns.
-
-    Parameters
-    ----------
-    columns : Columns
-    terms : Terms
-    histograms : TeamHistograms
-    team : Team
-    chosen : ndarray (n_chosen,) of int64
-        The numbers of columns; see `Columns`.
-    """
-    parts = [(0, columns.n_samples)]
-    if histograms.by_samples and terms.gradient.size * len(chosen) >= FEW_ADDITIONS:
-        parts = pieces_of(columns.n_samples, team)
-    pieces = Shared(parts)
-
-    def take(own: Histograms) -> None:
-        for part in pieces:
-            add_terms_to(columns, terms, own, chosen, *part)
-
-    histograms.renew(chosen, take, len(parts))
+    def _merge(self, chosen: np.ndarray) -> None:
+        """Add the sums of the other lanes for some columns to the total."""
+        n_parts, size = self._team.pieces(len(chosen), COLUMNS_AT_ONCE)
+        self._team.run(_merge, n_parts, self._lanes, chosen, size)
 
 
 def slot_sums(
     histograms: Histograms, planes: np.ndarray, bundles: Bundles, layout: BinLayout, team: Team
 ) -> np.ndarray:
-    """Sums over the slots of all features, (n_planes, n_slots).
+    """Sums over the slots of all features, (n_planes, n_slots); see `fill_slots`."""
+    sums = np.empty((len(planes), len(layout.offset)), dtype=np.int64)
+    fill_slots(histograms, planes, bundles, layout, np.arange(len(layout.first)), sums, team)
+    return sums
+
+
+def fill_slots(
+    histograms: Histograms,
+    planes: np.ndarray,
+    bundles: Bundles,
+    layout: BinLayout,
+    features: np.ndarray,
+    sums: np.ndarray,
+    team: Team,
+) -> None:
+    """Replace the sums over the slots of some features.
 
     Parameters
     ----------
@@ -198,29 +170,28 @@ def slot_sums(
         added up there.
     bundles : Bundles
     layout : BinLayout
+    features : ndarray of int64
+        In order.
+    sums : ndarray (n_planes, n_slots) of int64
     team : Team
     """
-    sums = np.empty((len(planes), len(layout.offset)), dtype=np.int64)
-    of_feature = max(1, sums.size // max(1, len(layout.first)))
-    team.each(
-        lambda part: fill_slots(histograms, planes, bundles, layout, np.arange(*part), sums),
-        ranges(len(layout.first), max(1, _SLOTS_AT_ONCE // of_feature)),
-    )
-    return sums
+    of_feature = sums.size // max(1, len(layout.first))
+    n_parts, size = team.pieces(len(features), _SLOTS_AT_ONCE // max(1, of_feature) + 1)
+    team.run(_fill_slots, n_parts, histograms, planes, bundles, layout, features, size, sums)
 
 
 @group
 class Listed(NamedTuple):
-    """Samples to be added, listed chunk by chunk; each chunk has places for all its samples.
+    """The samples of a chunk that are to be added.
 
     Attributes
     ----------
-    sample : ndarray (n_places,) of uint16
+    sample : ndarray (CHUNK,) of uint16
         The sample's index, counted from the chunk's start.
-    amount : ndarray (n_places, width) of int64
+    amount : ndarray (CHUNK, width) of int64
         What is added: one integer or two.
-    n_front, n_back : ndarray (n_chunks,) of int64
-        How many samples are listed at the front and at the back of each chunk.
+    n_front, n_back : ndarray (1,) of int64
+        How many samples are listed at the front and at the back.
     """
 
     sample: Annotated[np.ndarray, "uint16[::1]"]
@@ -228,15 +199,39 @@ class Listed(NamedTuple):
     n_front: Integers
     n_back: Integers
 
-    @classmethod
-    def empty(cls, n_samples: int, width: int = 1) -> Listed:
-        n_chunks = -(-n_samples // CHUNK)
-        return cls(
-            np.empty(n_samples, dtype=np.uint16),
-            np.empty((n_samples, width), dtype=np.int64),
-            np.zeros(n_chunks, dtype=np.int64),
-            np.zeros(n_chunks, dtype=np.int64),
-        )
+
+@inner("Listed(int64)")
+def nothing_listed(width):  # type: ignore[no-untyped-def]
+    """Room for a chunk, of so many integers a sample."""
+    return Listed(
+        np.empty(CHUNK, np.uint16), np.empty((CHUNK, width), np.int64),
+        np.zeros(1, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@inner("int64(Lanes, int64)")
+def next_piece(lanes, before):  # type: ignore[no-untyped-def]
+    """The next piece of the samples that a thread is to take, after another one; -1 before all."""
+    return before + 1 if len(lanes.is_used) == 1 else claim(lanes.turn)
+
+
+@inner("UniTuple(int64, 3)(int64, Lanes, int64, int64)")
+def columns_of(piece, lanes, size, n_columns):  # type: ignore[no-untyped-def]
+    """The lane to which a thread adds, and from which column to which."""
+    if len(lanes.is_used) > 1:
+        return piece, 0, n_columns
+    return 0, piece * size, min((piece + 1) * size, n_columns)
+
+
+@inner("void(Histograms, int64)")
+def clear_column(histograms, column):  # type: ignore[no-untyped-def]
+    """Set the sums of a column to 0."""
+    n_wide = histograms.wide.shape[1]
+    for plane in range(len(histograms.wide)):
+        if column < n_wide:
+            histograms.wide[plane, column, :] = 0
+        else:
+            histograms.narrow[plane, column - n_wide, :] = 0
 
 
 @inner(
@@ -318,18 +313,17 @@ def _add_to(codes, shift, histograms, low, high, start, index, amount):  # type:
             _add_pairs_to_one(codes[column, start:], shift, histograms[column], index, amount)
 
 
-@inner("void(Columns, Histograms, int64, int64, int64, int64, Listed, int64)")
-def add_chunk(columns, histograms, plane, low, high, start, listed, chunk):  # type: ignore[no-untyped-def]
+@inner("void(Columns, Histograms, int64, int64, int64, int64, Listed)")
+def add_chunk(columns, histograms, plane, low, high, start, listed):  # type: ignore[no-untyped-def]
     """Add what is listed of a chunk to the histograms of the columns from `low` to `high`.
 
     Positive samples go to plane `plane` and negative ones to the next. The chunk's samples begin at
     `start`. Wide columns come first.
     """
     n_samples, n_wide = min(CHUNK, columns.wide.shape[1] - start), len(columns.wide)
-    at, n_front, n_back = chunk * CHUNK, listed.n_front[chunk], listed.n_back[chunk]
     for sign in range(2):
-        first = at if sign == 0 else at + n_samples - n_back
-        last = at + n_front if sign == 0 else at + n_samples
+        first = 0 if sign == 0 else n_samples - listed.n_back[0]
+        last = listed.n_front[0] if sign == 0 else n_samples
         index, amount = listed.sample[first:last], listed.amount[first:last]
         wide, narrow = histograms.wide[plane + sign], histograms.narrow[plane + sign]
         _add_to(columns.wide, PART_BITS, wide, low, min(high, n_wide), start, index, amount)
@@ -337,19 +331,10 @@ def add_chunk(columns, histograms, plane, low, high, start, listed, chunk):  # t
         _add_to(columns.narrow, 0, narrow, low_narrow, high - n_wide, start, index, amount)
 
 
-@kernel("void(Columns, Histograms, int64, int64, int64, Listed)")
-def add(columns, histograms, plane, low, high, listed):  # type: ignore[no-untyped-def]
-    """Add all that is listed to the histograms of the columns from `low` to `high`."""
-    for chunk in range(len(listed.n_front)):
-        add_chunk(columns, histograms, plane, low, high, chunk * CHUNK, listed, chunk)
-
-
-@inner("void(int64[::1], int64[::1], Listed, int64)")
-def list_terms(gradient, hessian, listed, chunk):  # type: ignore[no-untyped-def]
+@inner("void(int64[::1], int64[::1], Listed)")
+def _list_terms(gradient, hessian, listed):  # type: ignore[no-untyped-def]
     """List the integers of a chunk's samples: gradients without their signs, and Hessians."""
-    here = chunk * CHUNK
-    end = here + len(gradient)
-    index, amount = listed.sample[here:end], listed.amount[here:end]
+    index, amount = listed.sample[: len(gradient)], listed.amount[: len(gradient)]
     has_hessians = amount.shape[1] > 1
     front, back = np.uint64(0), np.uint64(len(gradient) - 1)
     for k in range(len(gradient)):
@@ -365,25 +350,34 @@ def list_terms(gradient, hessian, listed, chunk):  # type: ignore[no-untyped-def
             amount[back, 1] = hessian[k]
         front += is_positive
         back -= np.uint64(1) - is_positive
-    listed.n_front[chunk] = front
-    listed.n_back[chunk] = len(gradient) - np.int64(front)
+    listed.n_front[0] = front
+    listed.n_back[0] = len(gradient) - np.int64(front)
 
 
-@kernel("void(Columns, Terms, Histograms, int64, int64)")
-def add_terms(columns, terms, histograms, low, high):  # type: ignore[no-untyped-def]
-    """Add up the terms of the samples from `low` to `high`, whole chunks, for every output."""
-    has_hessians = len(terms.hessian) > 0
-    sample = np.empty(CHUNK, np.uint16)
-    amount = np.empty((CHUNK, 2 if has_hessians else 1), np.int64)
-    listed = Listed(sample, amount, np.zeros(1, np.int64), np.zeros(1, np.int64))
+@parallel("void(int64, int64, Columns, Terms, Lanes)")
+def add_terms(piece, size, columns, terms, lanes):  # type: ignore[no-untyped-def]
+    """Replace the sums by those of all terms: two planes for each output, for positive and for
+    negative samples; see `TeamHistograms.add`."""
+    has_hessians, n_samples = len(terms.hessian) > 0, terms.gradient.shape[1]
     n_columns = len(columns.wide) + len(columns.narrow)
-    for start in range(low, high, CHUNK):
-        end = min(start + CHUNK, high)
-        for k in range(len(terms.gradient)):
-            gradient = terms.gradient[k, start:end]
-            hessian = terms.hessian[k, start:end] if has_hessians else gradient
-            list_terms(gradient, hessian, listed, 0)
-            add_chunk(columns, histograms, 2 * k, 0, n_columns, start, listed, 0)
+    lane, low, high = columns_of(piece, lanes, size, n_columns)
+    here = next_piece(lanes, -1)
+    if lane > 0 and here * lanes.size >= n_samples:
+        return
+    lanes.is_used[lane] = 1
+    own = Histograms(lanes.wide[lane], lanes.narrow[lane])
+    for column in range(low, high):
+        clear_column(own, column)
+    listed = nothing_listed(2 if has_hessians else 1)
+    while here * lanes.size < n_samples:
+        for start in range(here * lanes.size, min((here + 1) * lanes.size, n_samples), CHUNK):
+            end = min(start + CHUNK, n_samples)
+            for k in range(len(terms.gradient)):
+                gradient = terms.gradient[k, start:end]
+                hessian = terms.hessian[k, start:end] if has_hessians else gradient
+                _list_terms(gradient, hessian, listed)
+                add_chunk(columns, own, 2 * k, low, high, start, listed)
+        here = next_piece(lanes, here)
 
 
 @inner(
@@ -416,75 +410,71 @@ def add_numbers(numbers, others):  # type: ignore[no-untyped-def]
         numbers[i] += others[i]
 
 
-@kernel("void(Columns, Terms, Histograms, int64[::1], int64, int64)")
-def add_terms_to(columns, terms, histograms, chosen, low, high):  # type: ignore[no-untyped-def]
-    """The same for some columns only."""
-    n_wide = len(columns.wide)
+@parallel("void(int64, Columns, Terms, int64[::1], Lanes)")
+def renew_terms(lane, columns, terms, chosen, lanes):  # type: ignore[no-untyped-def]
+    """The same for some columns only; see `TeamHistograms.renew`."""
+    n_wide, n_samples = len(columns.wide), terms.gradient.shape[1]
+    here = claim(lanes.turn)
+    if lane > 0 and here * lanes.size >= n_samples:
+        return
+    lanes.is_used[lane] = 1
+    histograms = Histograms(lanes.wide[lane], lanes.narrow[lane])
     sizes = (histograms.wide.shape[2], histograms.narrow.shape[2])
-    tables = np.zeros((len(chosen), 2 * max(sizes)), dtype=np.int64)
-    nothing = np.empty(0, dtype=np.int64)
-    for k in range(len(terms.gradient)):
-        gradient, hessian = terms.gradient[k], terms.hessian[k] if len(terms.hessian) else nothing
-        for start in range(low, high, CHUNK):
-            end = min(start + CHUNK, high)
-            for t, c in enumerate(chosen):
-                if c < n_wide:
-                    own = tables[t, : 2 * sizes[0]]
-                    _add_column(columns.wide[c], PART_BITS, gradient, hessian, own, start, end)
-                else:
-                    own = tables[t, : 2 * sizes[1]]
-                    _add_column(columns.narrow[c - n_wide], 0, gradient, hessian, own, start, end)
-        for t, c in enumerate(chosen):
-            size = sizes[0] if c < n_wide else sizes[1]
+    n_outputs, nothing = len(terms.gradient), np.empty(0, dtype=np.int64)
+    tables = np.zeros((n_outputs, len(chosen), 2 * max(sizes)), dtype=np.int64)
+    while here * lanes.size < n_samples:
+        for start in range(here * lanes.size, min((here + 1) * lanes.size, n_samples), CHUNK):
+            end = min(start + CHUNK, n_samples)
+            for k in range(n_outputs):
+                gradient = terms.gradient[k]
+                hessian = terms.hessian[k] if len(terms.hessian) else nothing
+                for t, c in enumerate(chosen):
+                    if c < n_wide:
+                        own = tables[k, t, : 2 * sizes[0]]
+                        _add_column(columns.wide[c], PART_BITS, gradient, hessian, own, start, end)
+                    else:
+                        own = tables[k, t, : 2 * sizes[1]]
+                        codes = columns.narrow[c - n_wide]
+                        _add_column(codes, 0, gradient, hessian, own, start, end)
+        here = claim(lanes.turn)
+    for t, c in enumerate(chosen):
+        clear_column(histograms, c)
+        size = sizes[0] if c < n_wide else sizes[1]
+        for k in range(n_outputs):
             for sign in range(2):
-                own = tables[t, sign * size : (sign + 1) * size]
+                own = tables[k, t, sign * size : (sign + 1) * size]
                 if c < n_wide:
                     add_numbers(histograms.wide[2 * k + sign, c], own)
                 else:
                     add_numbers(histograms.narrow[2 * k + sign, c - n_wide], own)
-        tables[:] = 0
 
 
-@kernel("void(Histograms, int64[::1])")
-def _clear_columns(histograms, chosen):  # type: ignore[no-untyped-def]
-    """Set the sums of some columns to 0."""
-    n_wide = histograms.wide.shape[1]
-    for c in chosen:
-        if c < n_wide:
-            histograms.wide[:, c] = 0
-        else:
-            histograms.narrow[:, c - n_wide] = 0
+@parallel("void(int64, Lanes, int64[::1], int64)")
+def _merge(piece, lanes, chosen, size):  # type: ignore[no-untyped-def]
+    """Add the sums of other lanes to the total, for a part of some columns."""
+    n_wide = lanes.wide.shape[2]
+    for lane in range(1, len(lanes.is_used)):
+        if lanes.is_used[lane] == 0:
+            continue
+        for c in chosen[piece * size : (piece + 1) * size]:
+            for plane in range(lanes.wide.shape[1]):
+                if c < n_wide:
+                    add_numbers(lanes.wide[0, plane, c], lanes.wide[lane, plane, c])
+                else:
+                    own = lanes.narrow[lane, plane, c - n_wide]
+                    add_numbers(lanes.narrow[0, plane, c - n_wide], own)
 
 
-@kernel("void(Histograms, Histograms, int64[::1])")
-def _add_columns(histograms, others, chosen):  # type: ignore[no-untyped-def]
-    """Add the sums of some columns to others."""
-    n_wide = histograms.wide.shape[1]
-    for plane in range(len(histograms.wide)):
-        for c in chosen:
-            if c < n_wide:
-                add_numbers(histograms.wide[plane, c], others.wide[plane, c])
-            else:
-                add_numbers(histograms.narrow[plane, c - n_wide], others.narrow[plane, c - n_wide])
-
-
-@kernel("void(Terms, int64, Listed)")
-def _list_output(terms, output, listed):  # type: ignore[no-untyped-def]
-    """List the terms of an output of all samples."""
-    hessian = terms.hessian[output] if len(terms.hessian) > 0 else terms.gradient[output]
-    for start in range(0, len(hessian), CHUNK):
-        end = min(start + CHUNK, len(hessian))
-        list_terms(terms.gradient[output, start:end], hessian[start:end], listed, start // CHUNK)
-
-
-@kernel("void(Histograms, int64[:, ::1], Bundles, BinLayout, int64[::1], int64[:, ::1])")
-def fill_slots(histograms, planes, bundles, layout, features, sums):  # type: ignore[no-untyped-def]
-    """Replace the sums over the slots of some features, in order; see `slot_sums`."""
+@parallel(
+    "void(int64, Histograms, int64[:, ::1], Bundles, BinLayout, int64[::1], int64, int64[:, ::1])"
+)
+def _fill_slots(piece, histograms, planes, bundles, layout, features, size, sums):  # type: ignore[no-untyped-def]
+    """Replace the sums over the slots of a part of some features; see `fill_slots`."""
     width = histograms.wide.shape[2] // WIDE_BINS
     for p in range(len(planes)):
         plane, which = planes[p]
         total, totalled = 0, -1
-        for j in features:
+        for j in features[piece * size : (piece + 1) * size]:
             at, n_bins, default = layout.first[j], layout.n_bins[j], bundles.default[j]
             found = sums[p, at : at + n_bins + 1]
             found[:] = 0

@@ -24,7 +24,7 @@ anew (`split.spread`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,12 +32,13 @@ from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.changes import Changes, list_others
 from gpustump.engines.cpu.loss.loss import Loss
-from gpustump.engines.cpu.loss.terms import SampleSums
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.loss.squared_loss import advance
+from gpustump.engines.cpu.loss.terms import SampleSums, Terms  # noqa: F401  # a signature names it
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import TOP
 from gpustump.engines.objective import Objective
-from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.step_table import VOTE_UNIT
 
 _UNIT_BITS = 36
@@ -45,6 +46,9 @@ _UNIT_BITS = 36
 
 _AT_ONCE = 8192
 """How many samples' regions are read at once."""
+
+_FEATURES_AT_ONCE = 4
+"""Updating the sums over the slots of fewer features is not worth another thread."""
 
 _OUTWARDS = 2.0**-40
 """By what share bounds in floating point are widened."""
@@ -77,59 +81,36 @@ class ResidualSums(BinSums):
         self._stays_exact = len(loss.units) == 1 and unit % 2**_UNIT_BITS == 0
         self.spread = np.zeros(self.sums.shape[1])
 
-    def step(
-        self, step: Step, advance: Callable[[int, int], np.ndarray], regions: np.ndarray
-    ) -> SampleSums:
+    def step(self, step: Step, regions: np.ndarray, counts: Sequence[int]) -> SampleSums:
         """Update the samples and the sums by a step; returns the sums over all samples.
 
         Parameters
         ----------
         step : Step
-        advance : callable
-            See `Loss.advancing`.
         regions : ndarray (n_samples,) of uint8
+        counts : sequence (n_regions,) of int
+            How many samples lie in each region.
         """
         self.look()
-        counts = np.zeros(N_REGIONS, dtype=np.int64)
-        _count(regions, counts)
-        majority = int(np.argmax(counts))
-        votes = np.asarray(step.votes)[:, 0]
-        total = SampleSums.of(self._listed(advance, regions, votes, majority))
-        words = self._added()
-        squares = float(total.numbers[-1]) + len(regions)
-        most = float(np.abs(votes - votes[majority]).max())
-        largest = _move(
-            self.sums, self.error[0], self.spread, words, self._n_inside, votes[majority], most,
-            self._stays_exact, squares, self._table.layout.first,
-        )  # fmt: skip
-        self.is_exact = self._stays_exact
-        if largest >= TOP:  # sums of bounds may overflow
-            self.add_up(lambda low, high: None)
-        return total
-
-    def _listed(
-        self,
-        advance: Callable[[int, int], np.ndarray],
-        regions: np.ndarray,
-        votes: np.ndarray,
-        majority: int,
-    ) -> list[np.ndarray]:
-        """Update all samples, and list those of the minority with what they add besides."""
-        columns, team, (gradient,) = self._table.columns, self._table.team, self._terms.gradient
+        majority, votes, team = int(np.argmax(counts)), np.asarray(step.votes), self._table.team
         if not self._changes:
-            self._changes = [Changes.empty(columns.n_samples, team)]
-        (changes,) = self._changes
-        size, found = changes.piece, list[np.ndarray]()
-        grows = (votes < votes[majority]).astype(np.uint8)
-
-        def take(piece: int) -> None:
-            _list_before(gradient, regions, majority, grows, piece, changes)
-            low, high = piece * size, min((piece + 1) * size, columns.n_samples)
-            found.append(advance(low, high))
-            _add_after(gradient, self._loss.units, votes[majority], piece, changes)
-
-        team.each(take, range(len(changes.n_front)))
-        return found
+            self._changes = [Changes.empty(len(regions), team)]
+        (changes,), first = self._changes, self._table.layout.first
+        grows, n_pieces = (votes < votes[majority])[:, 0].astype(np.uint8), len(changes.n_front)
+        samples = (self._loss.numbers[0], self._terms, self._loss.units, regions)
+        found = np.zeros((n_pieces, 3), dtype=np.int64)
+        team.run(_advance, n_pieces, *samples, votes, majority, grows, changes, found)
+        total, words = SampleSums.of(found), self._added()
+        squares = float(total.numbers[-1]) + len(regions)
+        apart = float(np.abs(votes - votes[majority]).max())
+        about = (float(votes[majority, 0]), apart, self._stays_exact, squares)
+        n_parts, size = team.pieces(len(first), _FEATURES_AT_ONCE)
+        most, known = np.empty(len(first)), (words, self._n_inside, first)
+        team.run(_move, n_parts, self.sums, self.error[0], self.spread, *known, *about, size, most)
+        self.is_exact = self._stays_exact
+        if most.max() >= TOP:  # sums of bounds may overflow
+            self.add_up()
+        return total
 
     def _take_sums(self) -> None:
         super()._take_sums()
@@ -149,53 +130,39 @@ class ResidualSums(BinSums):
             self.spread[own] = np.minimum(spread[own], np.maximum(sums[0], sums[1]))
 
 
-@kernel("void(uint8[::1], int64[::1])")
-def _count(regions, counts):  # type: ignore[no-untyped-def]
-    """Count the samples of each region."""
-    second, missing = 0, 0
-    for i in range(len(regions)):
-        second += np.int64(regions[i] == 1)
-        missing += np.int64(regions[i] == 2)
-    counts[0], counts[1], counts[2] = len(regions) - second - missing, second, missing
+@parallel(
+    "void(int64, float64[::1], Terms, float64[::1], uint8[::1], float64[:, ::1], int64, uint8[::1],"
+    " Changes, int64[:, ::1])"
+)
+def _advance(piece, residuals, terms, units, regions, votes, majority, grows, changes, sums):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples, and list those of the minority, with what they add besides
+    the majority's vote.
 
-
-@kernel("void(int64[::1], uint8[::1], int64, uint8[::1], int64, Changes)")
-def _list_before(gradient, regions, majority, grows, piece, changes):  # type: ignore[no-untyped-def]
-    """List a piece's samples of the minority with minus their gradients before the step.
-
-    `grows` (n_regions,) says which regions' samples are listed at the front.
+    `grows` (n_regions,) says which regions' samples are listed at the front. `sums` are those of
+    `Loss._updating`.
     """
-    begin = piece * changes.piece
-    stop = min(begin + changes.piece, len(gradient))
-    found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
+    begin, gradient, vote = piece * changes.piece, terms.gradient[0], votes[majority, 0]
+    stop = min(begin + changes.piece, len(regions))
+    differ, by = len(units) > 1, np.int64(np.rint(units[0] * vote))
+    others, before = np.empty(_AT_ONCE + 1, np.uint16), np.empty(_AT_ONCE, np.int64)
     front, back = np.uint64(begin), np.uint64(stop - 1)
     for start in range(begin, stop, _AT_ONCE):
         here = regions[start : min(start + _AT_ONCE, stop)]
-        for k in range(list_others(here, np.uint8(majority), found)):
-            i = start + np.int64(found[k])
+        n_others = list_others(here, np.uint8(majority), others)
+        for k in range(n_others):
+            before[k] = gradient[np.uint64(start) + np.uint64(others[k])]
+        advance(residuals, terms.gradient, terms.hessian, units, here, votes, start, sums[piece])
+        for k in range(n_others):
+            i = np.uint64(start) + np.uint64(others[k])
             is_front = np.uint64(grows[regions[i]])
             place = front if is_front else back
-            changes.sample[place] = i - begin
-            changes.amount[place] = -gradient[i]
+            own = np.int64(np.rint(units[i] * vote)) if differ else by
+            changes.sample[place] = i - np.uint64(begin)
+            changes.amount[place] = gradient[i] - before[k] + own
             front += is_front
             back -= np.uint64(1) - is_front
     changes.n_front[piece] = front - np.uint64(begin)
     changes.n_back[piece] = np.uint64(stop - 1) - back
-
-
-@kernel("void(int64[::1], float64[::1], float64, int64, Changes)")
-def _add_after(gradient, units, vote, piece, changes):  # type: ignore[no-untyped-def]
-    """Make the amounts what a step adds besides the majority's vote."""
-    begin = piece * changes.piece
-    stop = min(begin + changes.piece, len(gradient))
-    differ, by = len(units) > 1, np.int64(np.rint(units[0] * vote))
-    for part in range(2):
-        low = begin if part == 0 else stop - changes.n_back[piece]
-        high = begin + changes.n_front[piece] if part == 0 else stop
-        for place in range(low, high):
-            i = np.uint64(begin) + np.uint64(changes.sample[place])
-            own = np.int64(np.rint(units[i] * vote)) if differ else by
-            changes.amount[place] += gradient[i] + own
 
 
 @inner("float64(float64, float64, int64)")
@@ -204,14 +171,15 @@ def _most_of(hessian, squares, n_inside):  # type: ignore[no-untyped-def]
     return np.sqrt(hessian * squares) * (1.0 + _OUTWARDS) + n_inside + 1.0
 
 
-@kernel(
-    "float64(int64[:, ::1], float64[::1], float64[::1], int64[:, ::1], int64[::1], float64,"
-    " float64, boolean, float64, int64[::1])"
+@parallel(
+    "void(int64, int64[:, ::1], float64[::1], float64[::1], int64[:, ::1], int64[::1], int64[::1],"
+    " float64, float64, boolean, float64, int64, float64[::1])"
 )
-def _move(sums, error, spread, words, n_inside, vote, most_apart, stays_exact, squares, first):  # type: ignore[no-untyped-def]
-    """Update the sums over slots, and what is known of them, by a step.
-
-    Returns the most that the first two planes add up to for a feature.
+def _move(  # type: ignore[no-untyped-def]
+    piece, sums, error, spread, words, n_inside, first, vote, most_apart, stays_exact, squares,
+    size, most,
+):  # fmt: skip
+    """Update the sums over the slots of a piece of the features, and what is known of them.
 
     Parameters
     ----------
@@ -222,6 +190,8 @@ def _move(sums, error, spread, words, n_inside, vote, most_apart, stays_exact, s
     words : ndarray (2, n_slots) of int64
         What the minority adds: samples that were listed at the front, and at the back.
     n_inside : ndarray (n_slots,) of int64
+    first : ndarray (n_features,) of int64
+        See `BinLayout`.
     vote : float
         The majority's.
     most_apart : float
@@ -229,35 +199,38 @@ def _move(sums, error, spread, words, n_inside, vote, most_apart, stays_exact, s
     stays_exact : bool
     squares : float
         At least the sum of all weighted squared residuals after the step.
-    first : ndarray (n_features,) of int64
-        See `BinLayout`.
+    size : int
+        Features of a piece.
+    most : ndarray (n_features,) of float64
+        Set to the most that the first two planes add up to.
     """
     units = np.int64(vote / VOTE_UNIT)
-    for s in range(sums.shape[1]):
-        hessian = sums[2, s]
-        grown, fallen = abs(float(words[0, s])), abs(float(words[1, s]))
-        room = most_apart * float(hessian) + 1.0
-        moved = grown * max(0.0, 1.0 - grown / room) + fallen * max(0.0, 1.0 - fallen / room)
-        most = _most_of(float(hessian), squares, n_inside[s])
-        if stays_exact:
-            lost = (hessian >> _UNIT_BITS) * units
-        else:
-            lost = np.int64(np.rint(float(hessian) * vote))
-            rounding = most + abs(vote) * float(hessian) + grown + fallen
-            rounding = rounding * _OF_PRODUCT + _OF_SAMPLE * (n_inside[s] + 1.0)
-            error[s] = (error[s] + rounding) * (1.0 + _OUTWARDS)
-            moved = moved * (1.0 + _OUTWARDS) + rounding
-        total = sums[0, s] - sums[1, s] + words[0, s] + words[1, s] - lost
-        own = spread[s] = (spread[s] + moved) * (1.0 + _OUTWARDS)
-        above = min(float(max(total, 0)) + own, most) * (1.0 + _OUTWARDS)
-        below = min(float(max(-total, 0)) + own, most) * (1.0 + _OUTWARDS)
-        sums[0, s] = max(np.int64(above) + 1, np.int64(below) + 1 + total)
-        sums[1, s] = sums[0, s] - total
-    largest = 0.0
-    for j in range(len(first)):
-        above, below = 0.0, 0.0
-        for s in range(first[j], first[j + 1] if j + 1 < len(first) else sums.shape[1]):
-            above += float(sums[0, s])
-            below += float(sums[1, s])
-        largest = max(largest, above + below)
-    return largest
+    for j in range(piece * size, min((piece + 1) * size, len(first))):
+        start, end = first[j], first[j + 1] if j + 1 < len(first) else sums.shape[1]
+        above, below, hessians = sums[0, start:end], sums[1, start:end], sums[2, start:end]
+        grow, fall = words[0, start:end], words[1, start:end]
+        inside, own_error, own_spread = n_inside[start:end], error[start:end], spread[start:end]
+        for s in range(len(above)):
+            hessian = hessians[s]
+            grown, fallen = abs(float(grow[s])), abs(float(fall[s]))
+            room = most_apart * float(hessian) + 1.0
+            moved = grown * max(0.0, 1.0 - grown / room) + fallen * max(0.0, 1.0 - fallen / room)
+            at_most = _most_of(float(hessian), squares, inside[s])
+            if stays_exact:
+                lost = (hessian >> _UNIT_BITS) * units
+            else:
+                lost = np.int64(np.rint(float(hessian) * vote))
+                rounding = at_most + abs(vote) * float(hessian) + grown + fallen
+                rounding = rounding * _OF_PRODUCT + _OF_SAMPLE * (inside[s] + 1.0)
+                own_error[s] = (own_error[s] + rounding) * (1.0 + _OUTWARDS)
+                moved = moved * (1.0 + _OUTWARDS) + rounding
+            total = above[s] - below[s] + grow[s] + fall[s] - lost
+            own = own_spread[s] = (own_spread[s] + moved) * (1.0 + _OUTWARDS)
+            up = min(float(max(total, 0)) + own, at_most) * (1.0 + _OUTWARDS)
+            down = min(float(max(-total, 0)) + own, at_most) * (1.0 + _OUTWARDS)
+            above[s] = max(np.int64(up) + 1, np.int64(down) + 1 + total)
+            below[s] = above[s] - total
+        of_feature = 0.0
+        for s in range(len(above)):
+            of_feature += float(above[s]) + float(below[s])
+        most[j] = of_feature

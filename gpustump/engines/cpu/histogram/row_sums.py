@@ -23,18 +23,17 @@ they have, for fewer than 2**27 samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from gpustump.engines.cpu.histogram.bin_sums import HistogramSums, samples_of_slots
-from gpustump.engines.cpu.histogram.histograms import (
-    FEW_ADDITIONS,
+from gpustump.engines.cpu.histogram.histograms import (  # noqa: F401  # a signature names Lanes
+    Lanes,
     TeamHistograms,
     add_numbers,
+    clear_column,
+    columns_of,
     fill_slots,
-    parts_of_columns,
-    pieces_of,
+    next_piece,
     slot_sums,
 )
 from gpustump.engines.cpu.loss.softmax_rows import (
@@ -44,11 +43,11 @@ from gpustump.engines.cpu.loss.softmax_rows import (
     new_tile,
     set_integers,
 )
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import claim, parallel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Histograms
 from gpustump.engines.objective import Objective
-from gpustump.engines.threads import Shared
 
 _FEW = 0.2
 """If a larger share of the features had to be added up anew, estimates have not saved time."""
@@ -100,10 +99,8 @@ class RowSums(HistogramSums):
         """The units of the samples of each class in each slot, (n_outputs, n_slots) of int64."""
         table, n_outputs = self._table, self._rows.n_outputs
         sums = Histograms.empty(n_outputs, 1, table.columns)
-        table.team.each(
-            lambda column: _add_weights(table.columns, self._rows, sums, column),
-            range(table.columns.n_columns),
-        )
+        n_pieces, size = table.team.pieces(table.columns.n_columns, 1)
+        table.team.run(_add_weights, n_pieces, table.columns, self._rows, sums, size)
         planes = np.asarray([(k, 0) for k in range(n_outputs)])
         return slot_sums(sums, planes, table.bundles, table.layout, table.team)
 
@@ -113,17 +110,11 @@ class RowSums(HistogramSums):
         self._renewed.update(renewed.tolist())
         return renewed
 
-    def add_up(self, make: Callable[[int, int], None]) -> None:
-        """Add up all samples anew: as estimates, unless the last ones were not good enough.
-
-        Parameters
-        ----------
-        make : callable
-            Computes the probabilities of the samples from `low` to `high`.
-        """
+    def add_up(self) -> None:
+        """Add up all samples anew: as estimates, unless the last ones were not good enough."""
         are_good = len(self._renewed) <= _FEW * self._table.n_features
         if are_good and self._table.n_samples <= _MOST_SAMPLES:
-            self._add_words(make)
+            self._words.add(_add_words, self._table.columns, self._rows)
             error = self.error.reshape(self._rows.n_outputs, 4, -1)
             if self.is_exact:
                 error[:] = self._error_of_words
@@ -132,49 +123,15 @@ class RowSums(HistogramSums):
                 error[:, :, own] = self._error_of_words[:, own]
             self.is_exact = False
         else:
-            team, n_columns = self._table.team, self._table.columns.n_columns
-            team.each(lambda piece: make(*piece), pieces_of(self._rows.n_samples, team))
-            self._add_exactly(np.arange(n_columns))
+            self._add_exactly(np.arange(self._table.columns.n_columns))
             self.error[:] = 0.0
             self.is_exact = True
         self._is_behind = True
         self._renewed.clear()
 
-    def _add_words(self, make: Callable[[int, int], None]) -> None:
-        """Compute all probabilities, and add up the words."""
-        words, columns, team = self._words, self._table.columns, self._table.team
-        words.total.clear()
-        pieces = pieces_of(columns.n_samples, team)
-        if words.by_samples:
-            shared = Shared(pieces)
-
-            def take(own: Histograms) -> None:
-                for piece in shared:
-                    make(*piece)
-                    _add_words(columns, self._rows, own, 0, columns.n_columns, *piece)
-
-            words.add(take)
-            return
-        team.each(lambda piece: make(*piece), pieces)
-        team.each(
-            lambda part: _add_words(columns, self._rows, words.total, *part, 0, columns.n_samples),
-            parts_of_columns(columns, team),
-        )
-
     def _add_exactly(self, chosen: np.ndarray) -> None:
         """Add up some columns without rounding."""
-        columns, team = self._table.columns, self._table.team
-        parts = [(0, columns.n_samples)]
-        n_additions = columns.n_samples * len(chosen) * self._rows.n_outputs
-        if self._exact.by_samples and n_additions >= FEW_ADDITIONS:
-            parts = pieces_of(columns.n_samples, team)
-        pieces = Shared(parts)
-
-        def take(own: Histograms) -> None:
-            for part in pieces:
-                _add_exactly(columns, self._rows, own, chosen, *part)
-
-        self._exact.renew(chosen, take, len(parts))
+        self._exact.renew(chosen, _add_exactly, self._table.columns, self._rows)
 
     def _take_sums(self) -> None:
         table, most, sums = self._table, self._most, self.sums
@@ -184,9 +141,7 @@ class RowSums(HistogramSums):
         words = slot_sums(
             self._words.total, self._word_planes, table.bundles, table.layout, table.team
         )
-        table.team.each(
-            lambda k: _unpack(words[k], most[k], sums[4 * k : 4 * k + 4]), range(len(words))
-        )
+        table.team.run(_unpack, len(words), words, most, sums)
 
     def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
         self._add_exactly(columns)
@@ -196,8 +151,9 @@ class RowSums(HistogramSums):
         table, both, sums = self._table, self._both, self.sums
         n_outputs = self._rows.n_outputs
         fill_slots(
-            self._exact.total, self._exact_planes, table.bundles, table.layout, features, both
-        )
+            self._exact.total, self._exact_planes, table.bundles, table.layout, features, both,
+            table.team,
+        )  # fmt: skip
         for feature in features.tolist():
             own = self._slots(feature)
             sums[::4, own] = self._most[:, own]
@@ -214,11 +170,12 @@ def _set_words(gradient, hessian, words):  # type: ignore[no-untyped-def]
         words[i] = upper + ((hessian[i] + half_of_hessian) >> _HESSIAN_SHIFT)
 
 
-@kernel("void(int64[::1], int64[::1], int64[:, ::1])")
-def _unpack(words, most, sums):  # type: ignore[no-untyped-def]
+@parallel("void(int64, int64[:, ::1], int64[:, ::1], int64[:, ::1])")
+def _unpack(output, all_words, all_most, sums):  # type: ignore[no-untyped-def]
     """Write the four planes of an output."""
-    mask = (1 << _HESSIAN_BITS) - 1
-    positive, negative, hessian, nothing = sums[0], sums[1], sums[2], sums[3]
+    words, most, mask = all_words[output], all_most[output], (1 << _HESSIAN_BITS) - 1
+    positive, negative = sums[4 * output], sums[4 * output + 1]
+    hessian, nothing = sums[4 * output + 2], sums[4 * output + 3]
     for s in range(len(words)):
         positive[s] = most[s]
         negative[s] = most[s] - ((words[s] >> _HESSIAN_BITS) << _GRADIENT_SHIFT)
@@ -233,23 +190,34 @@ def _add_rows(codes, shift, words, width, sums):  # type: ignore[no-untyped-def]
         add_row(sums, (np.int64(codes[i]) >> shift) * width, words, i * width, width)
 
 
-@kernel("void(Columns, SoftmaxRows, Histograms, int64, int64, int64, int64)")
-def _add_words(columns, rows, sums, low, high, begin, end):  # type: ignore[no-untyped-def]
-    """Add up the samples from `begin` to `end` for the columns from `low` to `high`."""
-    n_wide, width, tile = len(columns.wide), rows.width, new_tile(rows)
-    at_once = max(1, _WORDS_AT_ONCE // width // TILE) * TILE
+@parallel("void(int64, int64, Columns, SoftmaxRows, Lanes)")
+def _add_words(piece, size, columns, rows, lanes):  # type: ignore[no-untyped-def]
+    """Replace the sums of words by those of all samples; see `TeamHistograms.add`."""
+    n_wide, n_samples, width = len(columns.wide), len(rows.classes), rows.width
+    lane, low, high = columns_of(piece, lanes, size, n_wide + len(columns.narrow))
+    here = next_piece(lanes, -1)
+    if lane > 0 and here * lanes.size >= n_samples:
+        return
+    lanes.is_used[lane] = 1
+    sums = Histograms(lanes.wide[lane], lanes.narrow[lane])
+    for column in range(low, high):
+        clear_column(sums, column)
+    tile, at_once = new_tile(rows), max(1, _WORDS_AT_ONCE // width // TILE) * TILE
     words = np.empty(at_once * width, dtype=np.int64)
-    for start in range(begin, end, at_once):
-        stop = min(start + at_once, end)
-        for s in range(start, stop, TILE):
-            n = min(s + TILE, stop) - s
-            set_integers(rows, s, s + n, tile)
-            here = words[(s - start) * width : (s - start + n) * width]
-            _set_words(tile.gradient, tile.hessian, here)
-        for c in range(low, min(high, n_wide)):
-            _add_rows(columns.wide[c, start:stop], PART_BITS, words, width, sums.wide[0, c])
-        for c in range(max(low - n_wide, 0), high - n_wide):
-            _add_rows(columns.narrow[c, start:stop], 0, words, width, sums.narrow[0, c])
+    while here * lanes.size < n_samples:
+        end = min((here + 1) * lanes.size, n_samples)
+        for start in range(here * lanes.size, end, at_once):
+            stop = min(start + at_once, end)
+            for s in range(start, stop, TILE):
+                n = min(s + TILE, stop) - s
+                set_integers(rows, s, s + n, tile)
+                own = words[(s - start) * width : (s - start + n) * width]
+                _set_words(tile.gradient, tile.hessian, own)
+            for c in range(low, min(high, n_wide)):
+                _add_rows(columns.wide[c, start:stop], PART_BITS, words, width, sums.wide[0, c])
+            for c in range(max(low - n_wide, 0), high - n_wide):
+                _add_rows(columns.narrow[c, start:stop], 0, words, width, sums.narrow[0, c])
+        here = next_piece(lanes, here)
 
 
 @inner("void(CODE[::1], int64, Tile, int64, int64[::1])", CODE=("uint8", "uint16"))
@@ -261,19 +229,29 @@ def _add_tile(codes, shift, tile, width, sums):  # type: ignore[no-untyped-def]
         add_row(sums, at + width, tile.hessian, t * width, width)
 
 
-@kernel("void(Columns, SoftmaxRows, Histograms, int64[::1], int64, int64)")
-def _add_exactly(columns, rows, sums, chosen, low, high):  # type: ignore[no-untyped-def]
-    """Add up the samples from `low` to `high` for some columns."""
-    n_wide, width, tile = len(columns.wide), rows.width, new_tile(rows)
-    for start in range(low, high, TILE):
-        end = min(start + TILE, high)
-        set_integers(rows, start, end, tile)
-        for c in chosen:
-            if c < n_wide:
-                _add_tile(columns.wide[c, start:end], PART_BITS, tile, width, sums.wide[0, c])
-            else:
-                own = columns.narrow[c - n_wide, start:end]
-                _add_tile(own, 0, tile, width, sums.narrow[0, c - n_wide])
+@parallel("void(int64, Columns, SoftmaxRows, int64[::1], Lanes)")
+def _add_exactly(lane, columns, rows, chosen, lanes):  # type: ignore[no-untyped-def]
+    """Add up all samples for some columns; see `TeamHistograms.renew`."""
+    n_wide, n_samples, width = len(columns.wide), len(rows.classes), rows.width
+    here = claim(lanes.turn)
+    if lane > 0 and here * lanes.size >= n_samples:
+        return
+    lanes.is_used[lane] = 1
+    sums, tile = Histograms(lanes.wide[lane], lanes.narrow[lane]), new_tile(rows)
+    for c in chosen:
+        clear_column(sums, c)
+    while here * lanes.size < n_samples:
+        high = min((here + 1) * lanes.size, n_samples)
+        for start in range(here * lanes.size, high, TILE):
+            end = min(start + TILE, high)
+            set_integers(rows, start, end, tile)
+            for c in chosen:
+                if c < n_wide:
+                    _add_tile(columns.wide[c, start:end], PART_BITS, tile, width, sums.wide[0, c])
+                else:
+                    own = columns.narrow[c - n_wide, start:end]
+                    _add_tile(own, 0, tile, width, sums.narrow[0, c - n_wide])
+        here = claim(lanes.turn)
 
 
 @inner(
@@ -287,17 +265,18 @@ def _add_weights_of(codes, shift, rows, sums):  # type: ignore[no-untyped-def]
         sums[rows.classes[i], np.uint64(np.int64(codes[i]) >> shift)] += own
 
 
-@kernel("void(Columns, SoftmaxRows, Histograms, int64)")
-def _add_weights(columns, rows, sums, column):  # type: ignore[no-untyped-def]
-    """Add the units of all samples to the sums of their classes and bins, for one column."""
+@parallel("void(int64, Columns, SoftmaxRows, Histograms, int64)")
+def _add_weights(piece, columns, rows, sums, size):  # type: ignore[no-untyped-def]
+    """Add the units of all samples to the sums of their classes and bins, for some columns."""
     n_wide = len(columns.wide)
-    if column < n_wide:
-        own = np.zeros((rows.n_outputs, WIDE_BINS), dtype=np.int64)
-        _add_weights_of(columns.wide[column], PART_BITS, rows, own)
-        for k in range(rows.n_outputs):
-            add_numbers(sums.wide[k, column], own[k])
-    else:
-        own = np.zeros((rows.n_outputs, NARROW_BINS), dtype=np.int64)
-        _add_weights_of(columns.narrow[column - n_wide], 0, rows, own)
-        for k in range(rows.n_outputs):
-            add_numbers(sums.narrow[k, column - n_wide], own[k])
+    for column in range(piece * size, min((piece + 1) * size, n_wide + len(columns.narrow))):
+        if column < n_wide:
+            own = np.zeros((rows.n_outputs, WIDE_BINS), dtype=np.int64)
+            _add_weights_of(columns.wide[column], PART_BITS, rows, own)
+            for k in range(rows.n_outputs):
+                add_numbers(sums.wide[k, column], own[k])
+        else:
+            own = np.zeros((rows.n_outputs, NARROW_BINS), dtype=np.int64)
+            _add_weights_of(columns.narrow[column - n_wide], 0, rows, own)
+            for k in range(rows.n_outputs):
+                add_numbers(sums.narrow[k, column - n_wide], own[k])

@@ -11,18 +11,21 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.contract import Step
-from gpustump.engines.cpu.histogram.histograms import (
+from gpustump.engines.cpu.histogram.histograms import (  # noqa: F401  # a signature names Lanes
     CHUNK,
-    Listed,
+    Lanes,
     TeamHistograms,
     add_chunk,
-    pieces_of,
+    clear_column,
+    next_piece,
+    nothing_listed,
 )
 from gpustump.engines.cpu.loss.exponential_loss import advance
 from gpustump.engines.cpu.loss.loss import LossByOutput
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.loss.terms import SampleSums
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.columns import Columns, Histograms
-from gpustump.engines.threads import Shared, Team
 
 
 def update(
@@ -31,8 +34,7 @@ def update(
     regions: np.ndarray,
     columns: Columns,
     histograms: TeamHistograms,
-    team: Team,
-) -> list[np.ndarray]:
+) -> SampleSums:
     """Update all samples by a step, and add their changes to the histograms.
 
     Parameters
@@ -43,25 +45,16 @@ def update(
     regions : ndarray (n_samples,) of uint8
     columns : Columns
     histograms : TeamHistograms
-    team : Team
 
     Returns
     -------
-    list of ndarray (3,) of int64
-        The numbers of `terms.SampleSums` for each piece of the samples.
+    SampleSums
     """
     votes, factors = np.array(step.votes), np.array(step.factors)
     samples = (loss.numbers, loss.scores, loss.terms.gradient, loss.units, regions, votes, factors)
-    pieces, found = Shared(pieces_of(columns.n_samples, team)), list[np.ndarray]()
-
-    def take(own: Histograms) -> None:
-        for piece in pieces:
-            sums = np.zeros(3, dtype=np.int64)
-            _update(*samples, columns, own, *piece, sums)
-            found.append(sums)
-
-    histograms.add(take)
-    return found
+    sums = np.zeros((histograms.n_pieces, 3), dtype=np.int64)
+    histograms.change(_update, *samples, columns, sums)
+    return SampleSums.of(sums)
 
 
 @inner("void(int64[::1], int64[::1], int64[::1], uint8[::1])")
@@ -89,27 +82,33 @@ def _list_changed(growth, kind, listed):  # type: ignore[no-untyped-def]
     listed.n_back[0] = len(kind) - 1 - np.int64(back)
 
 
-@kernel(
-    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
-    " float64[:, ::1], float64[:, :, ::1], Columns, Histograms, int64, int64, int64[::1])"
+@parallel(
+    "void(int64, float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
+    " float64[:, ::1], float64[:, :, ::1], Columns, int64[:, ::1], Lanes)"
 )
 def _update(  # type: ignore[no-untyped-def]
-    weights, scores, gradient, units, regions, votes, factors, columns, histograms, low, high, sums
+    lane, weights, scores, gradient, units, regions, votes, factors, columns, sums, lanes
 ):
-    """Update samples `low` to `high`, whole chunks; positive ones are added to the first plane."""
-    listed = Listed(
-        np.empty(CHUNK, dtype=np.uint16), np.empty((CHUNK, 1), dtype=np.int64),
-        np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64),
-    )  # fmt: skip
+    """Update pieces of the samples; positive ones are added to the first plane."""
+    n_samples, n_columns = len(regions), len(columns.wide) + len(columns.narrow)
+    piece = next_piece(lanes, -1)
+    if lane > 0 and piece >= len(sums):
+        return
+    lanes.is_used[lane] = 1
+    histograms = Histograms(lanes.wide[lane], lanes.narrow[lane])
+    if lane > 0:
+        for column in range(n_columns):
+            clear_column(histograms, column)
+    listed = nothing_listed(1)
     before, growth = np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.int64)
     kind = np.empty(CHUNK, dtype=np.uint8)
-    n_columns = len(columns.wide) + len(columns.narrow)
-    for start in range(low, high, CHUNK):
-        end = min(start + CHUNK, high)
-        now = gradient[0][start:end]
-        for k in range(len(now)):
-            before[k] = now[k]
-        advance(weights, scores, gradient, units, regions[start:end], votes, factors, start, sums)
-        _compare(before, now, growth, kind)
-        _list_changed(growth, kind[: len(now)], listed)
-        add_chunk(columns, histograms, 0, 0, n_columns, start, listed, 0)
+    while piece < len(sums):
+        for start in range(piece * lanes.size, min((piece + 1) * lanes.size, n_samples), CHUNK):
+            here, now = regions[start : start + CHUNK], gradient[0][start : start + CHUNK]
+            for k in range(len(now)):
+                before[k] = now[k]
+            advance(weights, scores, gradient, units, here, votes, factors, start, sums[piece])
+            _compare(before, now, growth, kind)
+            _list_changed(growth, kind[: len(now)], listed)
+            add_chunk(columns, histograms, 0, 0, n_columns, start, listed)
+        piece = next_piece(lanes, piece)

@@ -7,24 +7,23 @@ block are close together, so they are read from memory once for all splits.
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.source_table import Source
-from gpustump.engines.threads import Team, ranges
+from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
 from gpustump.learners.thresholds import rounded_down
 
 BLOCK = 512
 """Samples of a block."""
 
-_ELEMENTS_AT_ONCE = 2**17
+ELEMENTS_AT_ONCE = 2**15
 """Fewer elements than this are not worth another thread."""
 
 
@@ -53,15 +52,10 @@ def candidate_sums(
     bits = values.view("int" + dtype.removeprefix("float"))
     lowest, infinity = -arrays.missing_key(dtype) - 1, np.asarray(np.inf, dtype)
     limits = lowest, int(infinity.view(bits.dtype))
-    parts: list[np.ndarray] = []
-
-    def add(piece: tuple[int, int]) -> None:
-        sums = np.zeros(shape, dtype=np.int64)
-        _add(bits, rows, columns, ends, *limits, *terms, *piece, sums)
-        parts.append(sums)
-
-    team.each(add, ranges(source.n_samples, max(BLOCK, _ELEMENTS_AT_ONCE // len(splits))))
-    return with_rest(functools.reduce(operator.add, parts), totals)
+    n_pieces, size = team.pieces(source.n_samples, max(BLOCK, ELEMENTS_AT_ONCE // len(splits)))
+    sums = np.zeros((n_pieces, *shape), dtype=np.int64)
+    team.run(_add, n_pieces, bits, rows, columns, ends, *limits, *terms, size, sums)
+    return with_rest(sums.sum(axis=0), totals)
 
 
 def _values_of(
@@ -121,18 +115,19 @@ def add_masked(gradient, hessian, left, missing, n_missing, start, sums):  # typ
             sums[2, output, 1] += b
 
 
-@kernel(
-    "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64, int64,"
-    " int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, :, ::1])",
+@parallel(
+    "void(int64, Array(BITS, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64,"
+    " int64, int64[:, ::1], int64[:, ::1], int64, int64[:, :, :, :, ::1])",
     BITS=("int32", "int64"),
 )
 def _add(  # type: ignore[no-untyped-def]
-    bits, rows, columns, ends, lowest, infinity, gradient, hessian, low, high, sums
+    piece, bits, rows, columns, ends, lowest, infinity, gradient, hessian, size, all_sums
 ):
-    """Add up the left and the missing samples from `low` to `high` of each split.
+    """Add up the left and the missing samples of a piece for each split.
 
     `ends` holds the largest key on the left of each split; see `arrays.order_keys`.
     """
+    sums, low, high = all_sums[piece], piece * size, min((piece + 1) * size, gradient.shape[1])
     keys = np.empty(BLOCK, dtype=np.int64)
     left = np.empty(BLOCK, dtype=np.int64)
     missing = np.empty(BLOCK, dtype=np.int64)

@@ -14,10 +14,9 @@ import numpy as np
 
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.regions import SAMPLES_AT_ONCE, mark_by_value
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
-from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
 from gpustump.learners.thresholds import rounded_down
 
@@ -89,10 +88,8 @@ class CodedRegions:
     def _mark_codes(self, feature: int, by_code: np.ndarray) -> None:
         table = self._table
         codes, shift = table.codes_of(feature), PART_BITS if table.bundles.is_wide[feature] else 0
-        table.team.each(
-            lambda part: give_by_code(codes, shift, by_code, self.found, *part),
-            ranges(table.n_samples, SAMPLES_AT_ONCE),
-        )
+        n_pieces, size = table.team.pieces(table.n_samples, SAMPLES_AT_ONCE)
+        table.team.run(_give_by_code, n_pieces, codes, shift, by_code, self.found, size)
 
 
 def largest_on_left(table: CodedTable, split: Partition) -> np.generic:
@@ -134,14 +131,15 @@ def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarr
     return bin_, table.first_of_bin(feature, bin_, n_left)
 
 
-@kernel("void(CODE[::1], int64, uint8[::1], uint8[::1], int64, int64)", CODE=("uint8", "uint16"))
-def give_by_code(codes, shift, by_code, regions, low, high):  # type: ignore[no-untyped-def]
-    """Set the regions of samples `low` to `high`, by their codes without the `shift` lowest bits.
+@parallel("void(int64, CODE[::1], int64, uint8[::1], uint8[::1], int64)", CODE=("uint8", "uint16"))
+def _give_by_code(piece, codes, shift, by_code, regions, size):  # type: ignore[no-untyped-def]
+    """Set the regions of a piece of the samples, by their codes without the `shift` lowest bits.
 
     Usually there are two regions, one for codes up to some number and one for those above. Then a
     comparison is enough, which is made for many samples at once.
     """
-    own, found = codes[low:high], regions[low:high]
+    low = piece * size
+    own, found = codes[low : low + size], regions[low : low + size]
     n_codes = len(by_code)
     last = 0
     while last < n_codes - 1 and by_code[last + 1] == by_code[0]:

@@ -6,24 +6,25 @@ Only for the samples of the bin that a threshold lies in must the values be read
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.loss.candidate_sums import BLOCK, add_masked, candidate_sums, with_rest
+from gpustump.engines.cpu.loss.candidate_sums import (
+    BLOCK,
+    ELEMENTS_AT_ONCE,
+    add_masked,
+    candidate_sums,
+    with_rest,
+)
 from gpustump.engines.cpu.loss.coded_regions import ASK, largest_on_left, regions_by_code
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS, WIDE_BINS
-from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
-
-_ELEMENTS_AT_ONCE = 2**17
-"""Fewer elements than this are not worth another thread."""
 
 
 def coded_sums(
@@ -44,16 +45,11 @@ def coded_sums(
         table.bundles.column[features].astype(np.int64),
         table.bundles.is_wide[features].astype(np.uint8), by_code,
     )  # fmt: skip
-    parts: list[np.ndarray] = []
-
-    def add(piece: tuple[int, int]) -> None:
-        sums = np.zeros((len(splits), N_REGIONS, len(terms.gradient), 2), dtype=np.int64)
-        _add(*about, *terms, *piece, sums)
-        parts.append(sums)
-
-    at_once = max(BLOCK, _ELEMENTS_AT_ONCE // len(splits))
-    table.team.each(add, ranges(table.n_samples, at_once))
-    return with_rest(functools.reduce(operator.add, parts), totals)
+    at_once = max(BLOCK, ELEMENTS_AT_ONCE // len(splits))
+    n_pieces, size = table.team.pieces(table.n_samples, at_once)
+    sums = np.zeros((n_pieces, len(splits), N_REGIONS, len(terms.gradient), 2), dtype=np.int64)
+    table.team.run(_add, n_pieces, *about, *terms, size, sums)
+    return with_rest(sums.sum(axis=0), totals)
 
 
 @inner(
@@ -70,17 +66,18 @@ def _ask(bits, rows, feature, end, lowest, start, region):  # type: ignore[no-un
             region[i] = FIRST if key <= end else SECOND
 
 
-@kernel(
-    "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64,"
+@parallel(
+    "void(int64, Array(BITS, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64,"
     " uint16[:, ::1], uint8[:, ::1], int64[::1], uint8[::1], uint8[:, ::1],"
-    " int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, :, ::1])",
+    " int64[:, ::1], int64[:, ::1], int64, int64[:, :, :, :, ::1])",
     BITS=("int32", "int64"),
 )
 def _add(  # type: ignore[no-untyped-def]
-    bits, rows, features, ends, lowest, wide, narrow, columns, is_wide, by_code,
-    gradient, hessian, low, high, sums,
+    piece, bits, rows, features, ends, lowest, wide, narrow, columns, is_wide, by_code,
+    gradient, hessian, size, all_sums,
 ):  # fmt: skip
-    """Add up the left and the missing samples from `low` to `high` of each split."""
+    """Add up the left and the missing samples of a piece for each split."""
+    sums, low, high = all_sums[piece], piece * size, min((piece + 1) * size, gradient.shape[1])
     all_regions = np.empty(BLOCK, dtype=np.uint8)
     left = np.empty(BLOCK, dtype=np.int64)
     missing = np.empty(BLOCK, dtype=np.int64)

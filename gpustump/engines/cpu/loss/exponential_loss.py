@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from gpustump.engines.cpu.loss.loss import LossByOutput, Piece, by_sample
+from gpustump.engines.cpu.loss.loss import LossByOutput, by_sample
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.integer_weights import FLOOR
 
 
@@ -36,8 +40,8 @@ class ExponentialLoss(LossByOutput):
         """(n_samples,), or (n_samples, n_outputs) for more outputs than one."""
         return by_sample(self._weights)
 
-    def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no weight
-        advance(self._weights, self.scores, self.terms.gradient, self.units, *piece)
+    def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _advance, (self._weights, self.scores, self.terms.gradient, self.units)
 
 
 @inner("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")
@@ -65,17 +69,14 @@ def _reweight(weights, gradient, regions, factors):  # type: ignore[no-untyped-d
     return total, size
 
 
-@kernel(
+@inner(
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
 def advance(  # type: ignore[no-untyped-def]
     weights, scores, gradient, units, regions, votes, factors, low, sums
 ):
-    """Update a piece of the samples; see `Loss._take`.
-
-    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
-    """
+    """Update the samples from `low` on whose regions are given, and add up their `sums`."""
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]
@@ -88,3 +89,17 @@ def advance(  # type: ignore[no-untyped-def]
             sums[2 * output + 1] += size
         of_chunk = units_of_chunk(units, room, start, end)
         sums[-1] += add_votes(scores, gradient, here, votes, of_chunk, start, end)
+
+
+@parallel(
+    "void(int64, float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
+    " float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
+)
+def _advance(piece, weights, scores, gradient, units, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples; see `Loss._updating`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
+    low = piece * size
+    here = regions[low : low + size]
+    advance(weights, scores, gradient, units, here, votes, factors, low, sums[piece])

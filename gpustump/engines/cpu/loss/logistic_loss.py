@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from gpustump.engines.cpu.loss.integers import CEILING, integers_of_odds
-from gpustump.engines.cpu.loss.loss import LossByOutput, Piece
+from gpustump.engines.cpu.loss.loss import LossByOutput
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.integer_weights import FLOOR
 
 
@@ -38,8 +42,8 @@ class LogisticLoss(LossByOutput):
         found: np.ndarray = self.units * (self._odds / below) * (1.0 / below)
         return found
 
-    def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no odds
-        advance(self._odds, self.scores, *self.terms, self.units, *piece)
+    def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _advance, (self._odds, self.scores, *self.terms, self.units)
 
 
 @inner("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
@@ -57,17 +61,14 @@ def _multiply(odds, gradient, regions, factors):  # type: ignore[no-untyped-def]
         odds[i] = own if own > FLOOR else FLOOR
 
 
-@kernel(
+@inner(
     "void(float64[::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
 def advance(  # type: ignore[no-untyped-def]
     odds, scores, gradient, hessian, units, regions, votes, factors, low, sums
 ):
-    """Update a piece of the samples; see `Loss._take`.
-
-    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
-    """
+    """Update the samples from `low` on whose regions are given, and add up their `sums`."""
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]
@@ -80,3 +81,17 @@ def advance(  # type: ignore[no-untyped-def]
         sums[0] += total
         sums[1] += size
         sums[2] += add_votes(scores, gradient, here, votes, of_chunk, start, end)
+
+
+@parallel(
+    "void(int64, float64[::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1],"
+    " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
+)
+def _advance(piece, odds, scores, gradient, hessian, units, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples; see `Loss._updating`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
+    low = piece * size
+    here = regions[low : low + size]
+    advance(odds, scores, gradient, hessian, units, here, votes, factors, low, sums[piece])

@@ -6,42 +6,23 @@ numbers are those of `engines.reference`, bit for bit: every intermediate result
 operation on the same operands. Scores are stored output by output, (n_outputs, n_samples), so that
 kernels read memory in order. So are the numbers and integers of a `LossByOutput`, which stores no
 label: a gradient is never 0, and its sign is that of the label.
-
-Several threads may update disjoint pieces of the samples at the same time.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gpustump.engines.contract import Beginning, Step
-from gpustump.engines.cpu.loss.terms import Terms
+from gpustump.engines.cpu.loss.terms import SampleSums, Terms
+from gpustump.engines.threads import Team
+from gpustump.learners.hypothesis import N_REGIONS
 
-
-class Piece(NamedTuple):
-    """What a step does to a piece of the samples.
-
-    Attributes
-    ----------
-    regions : ndarray (n_samples_of_piece,) of uint8
-    votes : ndarray (n_regions, n_outputs) of float64
-    factors : ndarray (n_regions, n_outputs, 2) of float64
-        For samples with the label -1, and with the label +1; empty for squared loss.
-    low : int
-        The piece's first sample.
-    sums : ndarray (2 * n_outputs + 1,) of int64
-        The numbers of `SampleSums`; kernels add to them.
-    """
-
-    regions: np.ndarray
-    votes: np.ndarray
-    factors: np.ndarray
-    low: int
-    sums: np.ndarray
+_SAMPLES_AT_ONCE = 2**14
+"""Fewer samples than this are not worth another thread."""
 
 
 class Loss(ABC):
@@ -94,39 +75,49 @@ class Loss(ABC):
         gradient, hessian = self.terms
         return int((hessian if len(hessian) else np.abs(gradient)).min())
 
-    def begin(self, low: int, high: int) -> np.ndarray:
-        """Compute the terms of samples `low` to `high` before the first round; returns the numbers
-        of `SampleSums`."""
-        n_outputs = len(self.scores)
-        regions = np.zeros(high - low, dtype=np.uint8)
-        votes, factors = np.zeros((3, n_outputs)), np.ones((3, n_outputs, 2))
-        sums = np.zeros(2 * n_outputs + 1, dtype=np.int64)
-        self._take(Piece(regions, votes, factors, low, sums), moves=False)
-        return sums
+    def begin(self, team: Team) -> SampleSums:
+        """Compute the terms of all samples before the first round; returns their sums."""
+        n_outputs, n_samples = self.scores.shape
+        regions = np.zeros(n_samples, dtype=np.uint8)
+        votes, factors = np.zeros((N_REGIONS, n_outputs)), np.ones((N_REGIONS, n_outputs, 2))
+        return self._update(team, regions, votes, factors, moves=False)
 
-    def advancing(self, step: Step, regions: np.ndarray) -> Callable[[int, int], np.ndarray]:
-        """What updates samples `low` to `high` by a step, and returns what `begin` returns.
+    def advance(self, step: Step, regions: np.ndarray, team: Team) -> SampleSums:
+        """Update all samples by a step; returns the sums of their terms.
 
         Parameters
         ----------
         step : Step
         regions : ndarray (n_samples,) of uint8
             `learners.hypothesis.FIRST`, `SECOND` or `MISSING`.
+        team : Team
         """
-        votes, factors = np.array(step.votes), np.array(step.factors, dtype=np.float64)
+        factors = np.array(step.factors, dtype=np.float64).reshape(-1, len(self.scores), 2)
+        return self._update(team, regions, np.array(step.votes), factors, moves=True)
 
-        def advance(low: int, high: int) -> np.ndarray:
-            sums = np.zeros(2 * len(self.scores) + 1, dtype=np.int64)
-            self._take(Piece(regions[low:high], votes, factors, low, sums), moves=True)
-            return sums
-
-        return advance
+    def _update(
+        self,
+        team: Team,
+        regions: np.ndarray,
+        votes: np.ndarray,
+        factors: np.ndarray,
+        *,
+        moves: bool,
+    ) -> SampleSums:
+        n_pieces, size = team.pieces(len(regions), _SAMPLES_AT_ONCE)
+        sums = np.zeros((n_pieces, 2 * len(self.scores) + 1), dtype=np.int64)
+        kernel, own = self._updating(moves=moves)
+        team.run(kernel, n_pieces, *own, regions, votes, factors, size, sums)
+        return SampleSums.of(sums)
 
     @abstractmethod
-    def _take(self, piece: Piece, *, moves: bool) -> None:
-        """Update a piece's numbers and scores; write its terms, and add up their sums.
+    def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The kernel that updates samples, and its first arguments.
 
-        If not `moves`, all factors are 1, so the numbers need not be changed.
+        It updates numbers and scores of a piece of `size` samples, writes their terms, and adds up
+        the numbers of `SampleSums`. Its last arguments are regions; votes (n_regions, n_outputs);
+        factors (n_regions, n_outputs, 2), for samples with the label -1 and with +1; `size`; and
+        the sums of each piece. If not `moves`, all factors are 1, so the numbers need not change.
         """
 
 

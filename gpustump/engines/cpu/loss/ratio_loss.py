@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from gpustump.engines.cpu.loss.loss import Loss, Piece
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.margins import CHUNK
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.integer_weights import FLOOR
 
 
@@ -54,9 +58,8 @@ class RatioLoss(Loss):
         found: np.ndarray = self._amounts[1] + self._amounts[0]
         return found
 
-    def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 moves nothing
-        regions, *rest = piece
-        advance(self._amounts, self.scores, *self.terms, self.sign, regions, *rest)
+    def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _advance, (self._amounts, self.scores, *self.terms, self.sign)
 
 
 @inner(
@@ -88,14 +91,14 @@ def _multiply(moving, fixed, scores, gradient, hessian, sign, regions, votes, fa
     return total, size, error
 
 
-@kernel(
+@inner(
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], int64, uint8[::1],"
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
 def advance(  # type: ignore[no-untyped-def]
     amounts, scores, gradient, hessian, sign, regions, votes, factors, low, sums
 ):
-    """Update a piece of the samples; see `Loss._take`."""
+    """Update the samples from `low` on whose regions are given, and add up their `sums`."""
     own = factors[:, 0, 0 if sign > 0 else 1]
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]
@@ -106,3 +109,14 @@ def advance(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         for k in range(3):
             sums[k] += found[k]
+
+
+@parallel(
+    "void(int64, float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], int64,"
+    " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
+)
+def _advance(piece, amounts, scores, gradient, hessian, sign, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples; see `Loss._updating`."""
+    low = piece * size
+    here = regions[low : low + size]
+    advance(amounts, scores, gradient, hessian, sign, here, votes, factors, low, sums[piece])

@@ -10,12 +10,13 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.runtime.compiling import kernel
-from gpustump.engines.threads import Team, ranges
+from gpustump.engines.cpu.runtime.crew import parallel
+from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
 from gpustump.learners.thresholds import rounded_down
 
-SAMPLES_AT_ONCE = 2**18
-"""Samples whose regions one thread finds at a time."""
+SAMPLES_AT_ONCE = 2**15
+"""Finding the regions of fewer samples is not worth another thread."""
 
 
 def mark_by_value(values: np.ndarray, hypothesis: Partition, found: np.ndarray, team: Team) -> None:
@@ -37,10 +38,8 @@ def mark_by_value(values: np.ndarray, hypothesis: Partition, found: np.ndarray, 
     ends, slices = arrays.order_keys(thresholds), np.asarray(hypothesis.slices, dtype=np.uint8)
     missing = bits.dtype.type(arrays.missing_key(dtype))
     mark = _mark_in_two if len(ends) == 1 else _mark_values
-    team.each(
-        lambda part: mark(bits, ends, slices, missing, found, *part),
-        ranges(len(values), SAMPLES_AT_ONCE),
-    )
+    n_pieces, size = team.pieces(len(values), SAMPLES_AT_ONCE)
+    team.run(mark, n_pieces, bits, ends, slices, missing, found, size)
 
 
 @kernel("void(int32[::1], int64, int64, int64, uint8[::1])")
@@ -55,16 +54,17 @@ def mark_by_position(order, n_present, after, position, regions):  # type: ignor
 
 
 _OF_VALUES = (
-    "void(Array(KEY, 1, 'C', readonly=True), KEY[::1], uint8[::1], KEY, uint8[::1], int64, int64)"
+    "void(int64, Array(KEY, 1, 'C', readonly=True), KEY[::1], uint8[::1], KEY, uint8[::1], int64)"
 )
 
 
-@kernel(_OF_VALUES, KEY=("int32", "int64"))
-def _mark_values(bits, ends, slices, missing, found, low, high):  # type: ignore[no-untyped-def]
-    """The regions of values `low` to `high`, by their bit patterns; see `arrays.order_keys`."""
+@parallel(_OF_VALUES, KEY=("int32", "int64"))
+def _mark_values(piece, bits, ends, slices, missing, found, size):  # type: ignore[no-untyped-def]
+    """The regions of a piece of the values, by their bit patterns; see `arrays.order_keys`."""
     lowest = -missing - 1
     infinity = 0x7F800000 if missing == 0x7FFFFFFF else 0x7FF0000000000000
-    own, given = bits[low:high], found[low:high]
+    low = piece * size
+    own, given = bits[low : low + size], found[low : low + size]
     for i in range(len(own)):
         bit = own[i]
         key = bit if bit >= 0 else lowest - bit
@@ -79,12 +79,13 @@ def _mark_values(bits, ends, slices, missing, found, low, high):  # type: ignore
         given[i] = MISSING if is_missing else slices[first]
 
 
-@kernel(_OF_VALUES, KEY=("int32", "int64"))
-def _mark_in_two(bits, ends, slices, missing, found, low, high):  # type: ignore[no-untyped-def]
+@parallel(_OF_VALUES, KEY=("int32", "int64"))
+def _mark_in_two(piece, bits, ends, slices, missing, found, size):  # type: ignore[no-untyped-def]
     """The same for one threshold, without an inner loop: several values at a time."""
     lowest = -missing - 1
     infinity = 0x7F800000 if missing == 0x7FFFFFFF else 0x7FF0000000000000
-    own, given = bits[low:high], found[low:high]
+    low = piece * size
+    own, given = bits[low : low + size], found[low : low + size]
     end, first, second = ends[0], slices[0], slices[1]
     for i in range(len(own)):
         bit = own[i]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from gpustump.engines.cpu.loss.integers import integers_of_probabilities
-from gpustump.engines.cpu.loss.loss import LossByOutput, Piece, by_sample
+from gpustump.engines.cpu.loss.loss import LossByOutput, by_sample
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
 
 
@@ -38,8 +42,8 @@ class SoftmaxLoss(LossByOutput):
         own = self._probabilities
         return by_sample(self.units * own * (1.0 - own))
 
-    def _take(self, piece: Piece, *, moves: bool) -> None:
-        advance(self._probabilities, self.scores, *self.terms, self.units, *piece, moves)
+    def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _advance, (moves, self._probabilities, self.scores, *self.terms, self.units)
 
 
 @inner("void(float64[::1], uint8[::1], float64[:], float64[::1])")
@@ -70,17 +74,14 @@ def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-u
         _divide(probabilities[output][start:end], total)
 
 
-@kernel(
+@inner(
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1],"
     " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[::1], boolean)"
 )
 def advance(  # type: ignore[no-untyped-def]
     probabilities, scores, gradient, hessian, units, regions, votes, factors, low, sums, moves
 ):
-    """Update a piece of the samples; see `Loss._take`.
-
-    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
-    """
+    """Update the samples from `low` on whose regions are given, and add up their `sums`."""
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]
@@ -98,3 +99,19 @@ def advance(  # type: ignore[no-untyped-def]
             sums[2 * output] += total
             sums[2 * output + 1] += size
         sums[-1] += add_votes(scores, gradient, here, votes, of_chunk, start, end)
+
+
+@parallel(
+    "void(int64, boolean, float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1],"
+    " float64[::1], uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
+)
+def _advance(  # type: ignore[no-untyped-def]
+    piece, moves, own, scores, gradient, hessian, units, regions, votes, factors, size, sums
+):
+    """Update a piece of the samples; see `Loss._updating`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
+    low = piece * size
+    here = regions[low : low + size]
+    advance(own, scores, gradient, hessian, units, here, votes, factors, low, sums[piece], moves)

@@ -8,14 +8,16 @@ determine them. They are computed where they are needed, for a tile of samples a
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.loss.loss import Loss, Piece
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.margins import CHUNK, add_votes_of_classes, repeated, units_of_chunk
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.runtime.vectors import adding, copying, dividing, multiplying
 from gpustump.engines.cpu.table.columns import aligned
 from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
@@ -117,11 +119,8 @@ class SoftmaxRowsLoss(Loss):
         own = self.rows
         return own.probabilities.reshape(own.n_samples, own.width)[:, : own.n_outputs].T
 
-    def _take(self, piece: Piece, *, moves: bool) -> None:
-        factors = np.zeros((len(piece.factors), self.rows.width))
-        factors[:, : self.rows.n_outputs] = piece.factors[:, :, 1]
-        regions, votes, _, low, sums = piece
-        _advance(self.rows, self.scores, regions, votes, factors.ravel(), low, sums, moves)
+    def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _advance, (moves, self.rows, self.scores)
 
 
 @inner("Tile(SoftmaxRows)")
@@ -216,30 +215,35 @@ def _multiply_rows(rows, regions, factors, start, totals):  # type: ignore[no-un
             _divide(own, np.uint64(t * width + k), totals, np.uint64(VECTOR * t))
 
 
-@kernel(
-    "void(SoftmaxRows, float64[:, ::1], uint8[::1], float64[:, ::1], float64[::1], int64,"
-    " int64[::1], boolean)"
+@parallel(
+    "void(int64, boolean, SoftmaxRows, float64[:, ::1], uint8[::1], float64[:, ::1],"
+    " float64[:, :, ::1], int64, int64[:, ::1])"
 )
-def _advance(rows, scores, regions, votes, factors, low, sums, moves):  # type: ignore[no-untyped-def]
-    """Update a piece of the samples; see `Loss._take`. `factors` holds a row for each region."""
-    n_outputs, width = rows.n_outputs, rows.width
+def _advance(piece, moves, rows, scores, all_regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples; see `Loss._updating`."""
+    n_outputs, width, low = rows.n_outputs, rows.width, piece * size
+    regions, found = all_regions[low : low + size], sums[piece]
+    by_region = np.zeros(len(factors) * width)
+    for region in range(len(factors)):
+        for k in range(n_outputs):
+            by_region[region * width + k] = factors[region, k, 1]
     tile, totals = new_tile(rows), np.empty(VECTOR * TILE)
     gradient, hessian = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)
     for at in range(0, len(regions), TILE):
         here = regions[at : at + TILE]
         start, end = low + at, low + at + len(here)
         if moves:
-            _multiply_rows(rows, here, factors, start, totals)
+            _multiply_rows(rows, here, by_region, start, totals)
         set_integers(rows, start, end, tile)
         for t in range(len(here)):
             add_row(gradient, 0, tile.gradient, t * width, width)
             add_row(hessian, 0, tile.hessian, t * width, width)
     for k in range(n_outputs):
-        sums[2 * k] += gradient[k]
-        sums[2 * k + 1] += hessian[k]
+        found[2 * k] += gradient[k]
+        found[2 * k + 1] += hessian[k]
     room = repeated(rows.units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]
         start, end = low + at, low + at + len(here)
         classes, units = rows.classes[start:end], units_of_chunk(rows.units, room, start, end)
-        sums[-1] += add_votes_of_classes(scores, classes, here, votes, units, start, end)
+        found[-1] += add_votes_of_classes(scores, classes, here, votes, units, start, end)

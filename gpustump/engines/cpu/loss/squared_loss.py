@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from gpustump.engines.cpu.loss.loss import Loss, Piece
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.margins import CHUNK, repeated, units_of_chunk
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 
 
 class SquaredLoss(Loss):
@@ -43,9 +47,8 @@ class SquaredLoss(Loss):
         found: np.ndarray = self._terms.hessian[0].astype(np.float64)
         return found
 
-    def _take(self, piece: Piece, *, moves: bool) -> None:  # a vote of 0 moves no residual
-        regions, votes, _, low, sums = piece
-        advance(self._residuals, *self._terms, self.units, regions, votes, low, sums)
+    def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _advance, (self._residuals, *self._terms, self.units)
 
 
 @inner("UniTuple(int64, 3)(float64[::1], float64[::1], uint8[::1], float64[:], int64[::1])")
@@ -69,12 +72,12 @@ def _subtract(residuals, units, regions, votes, gradient):  # type: ignore[no-un
     return total, size, error
 
 
-@kernel(
+@inner(
     "void(float64[::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1], float64[:, ::1],"
     " int64, int64[::1])"
 )
 def advance(residuals, gradient, hessian, units, regions, votes, low, sums):  # type: ignore[no-untyped-def]
-    """Update a piece of the samples; see `Loss._take`."""
+    """Update the samples from `low` on whose regions are given, and add up their `sums`."""
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]
@@ -83,3 +86,14 @@ def advance(residuals, gradient, hessian, units, regions, votes, low, sums):  # 
         found = _subtract(residuals[start:end], of_chunk, here, votes[:, 0], gradient[0, start:end])
         for k in range(3):
             sums[k] += found[k]
+
+
+@parallel(
+    "void(int64, float64[::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
+    " float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
+)
+def _advance(piece, residuals, gradient, hessian, units, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples; see `Loss._updating`. A vote of 0 moves no residual."""
+    low = piece * size
+    here = regions[low : low + size]
+    advance(residuals, gradient, hessian, units, here, votes, low, sums[piece])

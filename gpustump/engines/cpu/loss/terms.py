@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -41,9 +40,9 @@ class SampleSums(NamedTuple):
     numbers: np.ndarray
 
     @classmethod
-    def of(cls, pieces: Sequence[np.ndarray]) -> SampleSums:
-        """From these numbers of each piece of the samples."""
-        return cls(np.add.reduce(pieces))
+    def of(cls, pieces: np.ndarray) -> SampleSums:
+        """From these numbers of each piece of the samples, (n_pieces, 2 * n_outputs + 1)."""
+        return cls(pieces.sum(axis=0))
 
     @property
     def by_output(self) -> np.ndarray:

@@ -24,12 +24,13 @@ from gpustump.engines.batched_rounds import (
     LOW_BITS,
     PLACE_BITS,
 )
-from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
-from gpustump.engines.threads import Team, ranges, threads_of
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
+from gpustump.engines.cpu.runtime.crew import parallel
+from gpustump.engines.threads import Team, threads_of
 from gpustump.learners.step_table import VOTE_UNIT
 
-_PIECE = 2**15
-"""Samples that a thread takes at a time; fewer are done before another thread has begun."""
+_PIECE = 2**14
+"""Fewer samples than this are not worth another thread."""
 
 _LOSS_BITS = 32
 """Losses are multiples of 2**-32, those of the table and those that are added up."""
@@ -65,8 +66,7 @@ class HeldOutSums:
     ) -> None:
         self._classes, self._units = np.ascontiguousarray(classes), np.ascontiguousarray(units)
         self._n_classes = n_classes
-        self._pieces = ranges(len(units), _PIECE)
-        self._team = Team(threads_of(n_jobs) if len(self._pieces) > 1 else 1)
+        self._team = Team(threads_of(n_jobs) if len(units) > _PIECE else 1)
 
     @property
     def samples(self) -> tuple[np.ndarray, np.ndarray, int]:
@@ -75,20 +75,20 @@ class HeldOutSums:
 
     def right_weights(self, scores: np.ndarray) -> list[int]:
         """For each class the integer weight of its samples that are classified right."""
-        return self._added_up(add_right, scores, self._n_classes, self._units)
+        return self._added_up(_add_right, scores, self._n_classes, self._units)
 
     def logistic(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """For each output the sum of the weighted logistic losses."""
         rest = weights, LossTable(*table), bits
-        return self._added_up(add_logistic, scores, _n_outputs(scores), *rest)
+        return self._added_up(_add_logistic, scores, _n_outputs(scores), *rest)
 
     def softmax(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """The sum of the weighted losses of the softmax, as its only item."""
-        return self._added_up(add_softmax, scores, 1, weights, LossTable(*table), bits)
+        return self._added_up(_add_softmax, scores, 1, weights, LossTable(*table), bits)
 
     def logistic_shares(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
@@ -97,15 +97,12 @@ class HeldOutSums:
         return self._added_up(_add_logistic_shares, scores, 1, weights, LossTable(*table), bits)
 
     def _added_up(
-        self, add: Callable[..., None], scores: np.ndarray, n_sums: int, *rest: Any
+        self, kernel: Callable[..., None], scores: np.ndarray, n_sums: int, *rest: Any
     ) -> list[int]:
         columns = np.ascontiguousarray(scores).reshape(len(scores), _n_outputs(scores))
-        sums = np.zeros((len(self._pieces), n_sums), dtype=np.int64)
-
-        def work(number: int) -> None:
-            add(columns, self._classes, *rest, sums[number], *self._pieces[number])
-
-        self._team.each(work, range(len(self._pieces)))
+        n_pieces, size = self._team.pieces(len(scores), _PIECE)
+        sums = np.zeros((n_pieces, n_sums), dtype=np.int64)
+        self._team.run(kernel, n_pieces, columns, self._classes, *rest, size, sums)
         totals: list[int] = sums.sum(axis=0).tolist()
         return totals
 
@@ -115,7 +112,7 @@ def _n_outputs(scores: np.ndarray) -> int:
     return 1 if scores.ndim == 1 else int(scores.shape[1])
 
 
-@kernel("void(float64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64)")
+@inner("void(float64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64)")
 def add_right(scores, classes, units, sums, low, high):  # type: ignore[no-untyped-def]
     tile, labels, own = scores[low:high], classes[low:high], units[low:high]
     if scores.shape[1] == 1:
@@ -219,7 +216,7 @@ _ADD_LOSSES = (
 )
 
 
-@kernel(_ADD_LOSSES)
+@inner(_ADD_LOSSES)
 def add_logistic(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
     nodes, drops, node_bits = table
     step_bits, n_outputs = np.uint64(bits - node_bits), scores.shape[1]
@@ -260,11 +257,38 @@ def _add_shares(scores, classes, weights, table, bits, of_logistic, sums, low, h
         sums[0] += total
 
 
-@kernel(_ADD_LOSSES)
+@inner(_ADD_LOSSES)
 def add_softmax(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
     _add_shares(scores, classes, weights, table, bits, False, sums, low, high)
 
 
-@kernel(_ADD_LOSSES)
-def _add_logistic_shares(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
-    _add_shares(scores, classes, weights, table, bits, True, sums, low, high)
+@parallel("void(int64, float64[:, ::1], int64[::1], int64[::1], int64, int64[:, ::1])")
+def _add_right(piece, scores, classes, units, size, sums):  # type: ignore[no-untyped-def]
+    low = piece * size
+    add_right(scores, classes, units, sums[piece], low, min(low + size, len(scores)))
+
+
+_ADD_PIECES = (
+    "void(int64, float64[:, ::1], int64[::1], float64[::1], LossTable, int64, int64, int64[:, ::1])"
+)
+
+
+@parallel(_ADD_PIECES)
+def _add_logistic(piece, scores, classes, weights, table, bits, size, sums):  # type: ignore[no-untyped-def]
+    low = piece * size
+    high = min(low + size, len(scores))
+    add_logistic(scores, classes, weights, table, bits, sums[piece], low, high)
+
+
+@parallel(_ADD_PIECES)
+def _add_softmax(piece, scores, classes, weights, table, bits, size, sums):  # type: ignore[no-untyped-def]
+    low = piece * size
+    high = min(low + size, len(scores))
+    _add_shares(scores, classes, weights, table, bits, False, sums[piece], low, high)
+
+
+@parallel(_ADD_PIECES)
+def _add_logistic_shares(piece, scores, classes, weights, table, bits, size, sums):  # type: ignore[no-untyped-def]
+    low = piece * size
+    high = min(low + size, len(scores))
+    _add_shares(scores, classes, weights, table, bits, True, sums[piece], low, high)

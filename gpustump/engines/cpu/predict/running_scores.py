@@ -18,15 +18,16 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.predict.prediction import KEYS, as_keys, count
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
-from gpustump.engines.threads import Team, ranges, threads_of
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
+from gpustump.engines.threads import Team, threads_of
 from gpustump.learners.hypothesis import MISSING, Partition
 
 _TILE = 512
 """Samples whose keys stay in the nearest cache."""
 
-_PIECE = 64 * _TILE
-"""Samples that a thread takes at a time; fewer are done before another thread has begun."""
+_PIECE = 32 * _TILE
+"""Fewer samples than this are not worth another thread."""
 
 _BITS: dict[int, type[np.int32] | type[np.int64]] = {4: np.int32, 8: np.int64}
 """Integers as wide as floats, by their bytes."""
@@ -58,8 +59,7 @@ class RunningScores:
         own = np.asarray(start, dtype=np.float64)
         self._scores = np.empty((n_rows, own.shape[-1]))
         self._scores[:] = own
-        self._pieces = ranges(n_rows, _PIECE)
-        self._team = Team(threads_of(n_jobs) if len(self._pieces) > 1 else 1)
+        self._team = Team(threads_of(n_jobs) if n_rows > _PIECE else 1)
 
     def add(self, partition: Partition, votes: np.ndarray, first_output: int = 0) -> None:
         """Add a term's votes."""
@@ -68,11 +68,9 @@ class RunningScores:
         thresholds = np.array(partition.thresholds, dtype=np.float64)
         by_slice = votes[_regions(tuple(partition.slices))]
         scores = self._scores[:, first_output : first_output + votes.shape[1]]
+        n_pieces, size = self._team.pieces(len(scores), _PIECE)
 
-        def add(piece: tuple[int, int]) -> None:
-            _add_votes(bits, rows, thresholds, by_slice, scores, *piece)
-
-        self._team.each(add, self._pieces)
+        self._team.run(_add_votes, n_pieces, bits, rows, thresholds, by_slice, scores, size)
 
     def _column(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
         """A feature's values as float32 or float64, and the rows to use (empty for all)."""
@@ -134,13 +132,14 @@ def set_ends(thresholds, ends):  # type: ignore[no-untyped-def]
     ends[-1] = 0x7F800000 if ends.itemsize == 4 else 0x7FF0000000000000
 
 
-@kernel(
-    "void(Array(KEY, 1, 'A', readonly=True), int64[::1], float64[::1], float64[:, ::1], "
-    "float64[:, :], int64, int64)",
+@parallel(
+    "void(int64, Array(KEY, 1, 'A', readonly=True), int64[::1], float64[::1], float64[:, ::1], "
+    "float64[:, :], int64)",
     KEY=KEYS,
 )
-def _add_votes(bits, rows, thresholds, votes, scores, low, high):  # type: ignore[no-untyped-def]
-    """Add votes (n_slices + 1, n_outputs), the last for NaN, to the scores from `low` to `high`."""
+def _add_votes(piece, bits, rows, thresholds, votes, scores, size):  # type: ignore[no-untyped-def]
+    """Add votes (n_slices + 1, n_outputs), the last for NaN, to the scores of a piece."""
+    low, high = piece * size, min((piece + 1) * size, len(scores))
     ends = np.empty(len(thresholds) + 1, dtype=bits.dtype)
     set_ends(thresholds, ends)
     all_keys = np.empty(_TILE, dtype=bits.dtype)

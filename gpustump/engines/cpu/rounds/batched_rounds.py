@@ -55,7 +55,7 @@ from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_o
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.scan import Round, best_scanned
-from gpustump.engines.cpu.split.small_bins import Room, Rows, best_in_bins, pack
+from gpustump.engines.cpu.split.small_bins import Room, Rows, best_in_bins, new_room, pack  # noqa: F401
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
@@ -176,8 +176,8 @@ class BatchedRounds:
     validation : ValidationSamples or None
     categories : Categories or None
         To the run's table all values of these features are missing.
-    room : (Rows, Room)
-        For the search, by one thread.
+    rows : Rows
+        Room for the search; without samples if there are no bins.
     """
 
     def __init__(
@@ -186,10 +186,9 @@ class BatchedRounds:
         rule: VoteRule,
         validation: ValidationSamples | None,
         categories: Categories | None,
-        room: tuple[Rows, Room],
+        rows: Rows,
     ) -> None:
-        self._room = room
-        self._run, self._rule, self._powers = run, rule, powers()
+        self._rows, self._run, self._rule, self._powers = rows, run, rule, powers()
         table, self._shape = run.table, (0, 0)
         self._features = Features(run.objective.directions, table.thresholds)
         self._sets = NO_SETS
@@ -227,7 +226,7 @@ class BatchedRounds:
             run.table.columns,
             self._features,
             self._sets,
-            *self._room,
+            self._rows,
             numbers,
             self._rule,
             self._powers,
@@ -352,14 +351,15 @@ def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-de
 
 
 @kernel(
-    "int64(SortedColumns, Features, Sets, Rows, Room, Numbers, VoteRule, Powers, HeldOut,"
+    "int64(SortedColumns, Features, Sets, Rows, Numbers, VoteRule, Powers, HeldOut,"
     " LossTable, Choice, Made)"
 )
 def _make(  # type: ignore[no-untyped-def]
-    columns, features, sets, rows, room, numbers, rule, tables, held_out, losses, candidates, made
+    columns, features, sets, rows, numbers, rule, tables, held_out, losses, candidates, made
 ):
     """Make rounds until all are made, or one is not ordinary; returns how many were made."""
     n_outputs = len(numbers.gradient)
+    room = new_room(columns, n_outputs, np.zeros(1, dtype=np.int64))
     factors = np.empty((N_REGIONS, n_outputs, 2))
     regions = np.empty((N_REGIONS, n_outputs, 2), dtype=np.int64)
     n_with_candidates = len(candidates.cuts) if candidates.cuts.shape[1] > 0 else 0

@@ -28,7 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.monotone_bounds import (
     GradientSums,
     LimitedSegment,
@@ -53,8 +54,12 @@ NO_AGREEMENT = -1
 _MOST_REACH = float(TOP // 2)
 """A bin's sums are below this, and sums of it and of others do not overflow."""
 
-_EVALUATED = "Slices, Outside, Rules, int64, int64"
-"""Types of the first arguments of `evaluate_...`, which return fields of `Agreed` or `Scored`."""
+_EVALUATED = (
+    "void(int64, Slices, Outside, Rules, int64, int64, SCORE[::1], SCORE[::1], SCORE[::1],"
+    " int64[:, ::1])"
+)
+"""Types of the arguments of `evaluate_...`. For each piece it evaluates `size` of the
+segments from `start` on, and writes the fields of `Agreed` or `Scored`."""
 
 
 @group
@@ -139,12 +144,14 @@ def _missing_error(outside, plane, t):  # type: ignore[no-untyped-def]
     return outside.missing_error[plane, t] if len(outside.missing_error) > 0 else 0.0
 
 
-@kernel(f"UniTuple(int64, 3)({_EVALUATED}, int64[::1], int64[::1])")
-def evaluate_discrete(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+@parallel(_EVALUATED.replace("SCORE", "int64"))
+def evaluate_discrete(piece, slices, outside, rules, start, size, bound, edge, scores, places):  # type: ignore[no-untyped-def]
     """Discrete votes.
 
     The left side has the sign -1 where a constraint is 1, and the other way round.
     """
+    low = start + piece * size
+    high = min(low + size, len(slices.first))
     best, best_segment, best_cell = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
     is_exact = len(outside.left_error) == 0
@@ -198,7 +205,7 @@ def evaluate_discrete(slices, outside, rules, low, high, bound, edge):  # type: 
             if score[i] == best and not _is_earlier(slices, t, u, best_segment, best_cell):
                 continue
             best, best_segment, best_cell = score[i], t, u
-    return best, best_segment, best_cell
+    scores[piece], places[piece, 0], places[piece, 1] = best, best_segment, best_cell
 
 
 @inner("float64(float64)")
@@ -231,9 +238,11 @@ def _add_output(score, at_edge, is_first):  # type: ignore[no-untyped-def]
         score[i] = at_edge[i + 1] if is_first else score[i] + at_edge[i + 1]
 
 
-@kernel(f"Tuple((float64, int64, int64))({_EVALUATED}, float64[::1], float64[::1])")
-def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+@parallel(_EVALUATED.replace("SCORE", "float64"))
+def evaluate_real(piece, slices, outside, rules, start, size, bound, edge, scores, places):  # type: ignore[no-untyped-def]
     """Real votes."""
+    low = start + piece * size
+    high = min(low + size, len(slices.first))
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 2
     is_exact = len(outside.left_error) == 0
@@ -292,7 +301,7 @@ def evaluate_real(slices, outside, rules, low, high, bound, edge):  # type: igno
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
         best = _best_of_segment(slices, is_exact, score, t, bound, best)
-    return best.score, best.segment, best.cell
+    scores[piece], places[piece, 0], places[piece, 1] = best.score, best.segment, best.cell
 
 
 @inner("int64(int64[:, ::1], int64, int64)")
@@ -549,9 +558,11 @@ def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, 
         highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
 
 
-@kernel(f"Tuple((float64, int64, int64))({_EVALUATED}, float64[::1], float64[::1])")
-def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+@parallel(_EVALUATED.replace("SCORE", "float64"))
+def evaluate_newton(piece, slices, outside, rules, start, size, bound, edge, scores, places):  # type: ignore[no-untyped-def]
     """Newton votes."""
+    low = start + piece * size
+    high = min(low + size, len(slices.first))
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 4
     is_exact = len(outside.left_error) == 0
@@ -622,4 +633,4 @@ def evaluate_newton(slices, outside, rules, low, high, bound, edge):  # type: ig
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
         best = _best_of_segment(slices, is_exact, score, t, bound, best)
-    return best.score, best.segment, best.cell
+    scores[piece], places[piece, 0], places[piece, 1] = best.score, best.segment, best.cell

@@ -28,6 +28,7 @@ import numpy as np
 from gpustump.engines.contract import Cut, Step
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel, record
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.found_split import (
     NOTHING,
     Found,
@@ -42,7 +43,6 @@ from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import WIDE_BINS
 from gpustump.engines.cpu.table.rows_by_code import POSITIONS
-from gpustump.engines.threads import ranges
 
 _FEATURES_AT_ONCE = 16
 """For how many features a thread compares pairs of edges at a time."""
@@ -199,15 +199,13 @@ class IntervalSearch:
         around = Around(
             outside.present[0] - outside.present[1], outside.missing[0] - outside.missing[1]
         )
-        found = [best]
         bounds = np.full(table.n_features, -1)
-
-        def compare(part: tuple[int, int]) -> None:
-            pair = _best_pair_of_edges(table.layout, self._profile, around, bounds, *part)
-            found.append(as_cut(Found(*pair)))
-
-        table.team.each(compare, ranges(table.n_features, _FEATURES_AT_ONCE))
-        return self._look_inside(around, bounds, max(found))
+        n_pieces, size = table.team.pieces(table.n_features, _FEATURES_AT_ONCE)
+        found = np.empty((n_pieces, len(NOTHING)), dtype=np.int64)
+        own = (table.layout, self._profile, around, bounds, size, found)
+        table.team.run(_best_pair_of_edges, n_pieces, *own)
+        pairs = (as_cut(Found(*one)) for one in found.tolist())
+        return self._look_inside(around, bounds, max(best, *pairs))
 
     def follow(self, step: Step) -> None:
         """Prepare for a step, which is about to change the weights."""
@@ -381,16 +379,18 @@ def _best_of_scanned(layout, profile, around, feature, scanned):  # type: ignore
     return fields_of(best)
 
 
-@kernel("UniTuple(int64, 6)(BinLayout, Profile, Around, int64[::1], int64, int64)")
-def _best_pair_of_edges(layout, profile, around, bounds, low, high):  # type: ignore[no-untyped-def]
-    """The best pair of edges of features `low` to `high`; bounds for a feature's other pairs."""
+@parallel("void(int64, BinLayout, Profile, Around, int64[::1], int64, int64[:, ::1])")
+def _best_pair_of_edges(piece, layout, profile, around, bounds, size, found):  # type: ignore[no-untyped-def]
+    """The best pair of edges of a piece of the features; bounds for a feature's other pairs."""
     best = NOTHING
     scanned = np.zeros(WIDE_BINS, dtype=_SCANNED)
     bound = np.empty(WIDE_BINS, dtype=np.int64)
-    for j in range(low, high):
+    for j in range(piece * size, min((piece + 1) * size, len(bounds))):
         best = better(Found(*_best_of_scanned(layout, profile, around, j, scanned)), best)
         _bound_bins(layout, profile, around, j, scanned, bound)
         bounds[j] = -1
         for b in range(layout.n_bins[j]):
             bounds[j] = max(bounds[j], bound[b])
-    return fields_of(best)
+    fields = fields_of(best)
+    for k in range(len(fields)):
+        found[piece, k] = fields[k]

@@ -11,7 +11,6 @@ if it is better than a constant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -19,7 +18,8 @@ import numpy as np
 from gpustump.engines.batched_rounds import DISCRETE
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.cut_scores import (
     KINDS,
     NO_KEY,
@@ -41,7 +41,6 @@ from gpustump.engines.cpu.split.cut_sums import (
 )
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
-from gpustump.engines.threads import ranges
 
 _ELEMENTS_AT_ONCE = 2**19
 """How many elements, times outputs, are worth another thread. With fewer, one thread alone is
@@ -109,31 +108,25 @@ class ScanSearch:
         self._table, self._objective = table, objective
         least = _ELEMENTS_AT_ONCE // (table.n_samples * objective.n_outputs)
         least = max(_FEATURES_AT_ONCE, least, -(-table.n_features // table.team.size))
-        self._rooms = {
-            part: (np.zeros((2, table.n_samples), np.int64), np.zeros(table.n_samples, np.int64))
-            for part in ranges(table.n_features, least)
-        }
-        self.is_alone = len(self._rooms) == 1
+        self._rooms = np.zeros((-(-table.n_features // least), 3, table.n_samples), dtype=np.int64)
+        self._size, self.is_alone = least, len(self._rooms) == 1
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
         objective, kind = self._objective, KINDS[self._objective.gain]
         l2, directions = float(objective.l2), objective.directions
         constant = constant_key(totals, kind, l2)
-        about = (
-            self._table.order, self._table.n_present, *terms, totals, constant, kind, l2, directions
+        found, table = np.empty((len(self._rooms), 3), dtype=np.int64), self._table
+        table.team.run(
+            _scan, len(found), table.order, table.n_present, *terms, totals, constant, kind, l2,
+            directions, self._rooms, self._size, found,
         )  # fmt: skip
-        found: list[Best] = []
-        self._table.team.each(
-            lambda part: found.append(Best(*best_scanned(*about, *self._rooms[part], *part))),
-            list(self._rooms),
-        )
         return best_of(found, constant, kind)
 
 
-def best_of(found: Sequence[Best], constant: int, kind: int) -> Cut:
-    """The largest of some cuts and the constant."""
-    best = max(found, key=lambda one: (one.key, -one.feature))
+def best_of(found: np.ndarray, constant: int, kind: int) -> Cut:
+    """The largest of some cuts (n, 3), whose rows have the fields of `Best`, and the constant."""
+    best = max((Best(*own) for own in found.tolist()), key=lambda one: (one.key, -one.feature))
     if constant > best.key:
         return Cut(0, None, 0, 0, score_of(constant, kind))
     return Cut(best.feature, best.position, 0, 0, score_of(best.key, kind))
@@ -165,7 +158,7 @@ def sum_at_cuts(order, n, gradient, hessian, before, hessian_before, kind, left,
     return with_sizes_left_of_cuts(order, n, gradient, before, hessian_before, left, left_hessian)
 
 
-@kernel(
+@inner(
     "UniTuple(int64, 3)(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1],"
     " int64, int64, float64, int64[::1], int64[:, ::1], int64[::1], int64, int64)"
 )
@@ -228,3 +221,19 @@ def best_scanned(  # type: ignore[no-untyped-def]
         elif key > best.key:
             best = Best(key, j, position_of(own, first_with(scores, key, kind)))
     return best.key, best.feature, best.position
+
+
+@parallel(
+    "void(int64, int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64,"
+    " int64, float64, int64[::1], int64[:, :, ::1], int64, int64[:, ::1])"
+)
+def _scan(  # type: ignore[no-untyped-def]
+    piece, order, n_present, gradient, hessian, totals, constant, kind, l2, directions, rooms, size,
+    found,
+):  # fmt: skip
+    """Write the fields of the best split of a piece of the features; see `Round`."""
+    room, low = rooms[piece], piece * size
+    found[piece, 0], found[piece, 1], found[piece, 2] = best_scanned(
+        order, n_present, gradient, hessian, totals, constant, kind, l2, directions, room[:2],
+        room[2], low, min(low + size, len(order)),
+    )  # fmt: skip

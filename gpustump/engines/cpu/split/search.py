@@ -46,7 +46,7 @@ from gpustump.engines.cpu.split.slices import (
 )
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.objective import Objective
-from gpustump.engines.threads import Team, ranges
+from gpustump.engines.threads import Team
 
 _MOST_CELLS = 512
 """If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
@@ -162,25 +162,28 @@ class Evaluator:
         n_segments, n_cells = len(slices.first), slices.sums.shape[1]
         bounds = np.empty(n_cells, dtype=self.dtype)
         bounds.fill(self.nothing)
-        about = (slices, outside, self.rules)
         edge = bounds[:0] if edge is None else edge
-        if team.size == 1 or n_cells <= _CELLS_AT_ONCE:
-            found = [self.kernel(*about, 0, n_segments, bounds, edge)]
-        else:
-            found = []
-            size = max(_CELLS_AT_ONCE * n_segments // n_cells, -(-n_segments // team.size))
-            team.each(
-                lambda part: found.append(self.kernel(*about, *part, bounds, edge)),
-                ranges(n_segments, size),
-            )
-        return [self.of_edges(*own) for own in found if own[2] >= 0], bounds
+        n_pieces, size = 1, n_segments
+        if n_cells > _CELLS_AT_ONCE:
+            n_pieces, size = team.pieces(n_segments, _CELLS_AT_ONCE * n_segments // n_cells + 1)
+        found = self._run(team, n_pieces, slices, outside, 0, size, bounds, edge)
+        return found, bounds
 
-    def best_score(self, slices: Slices, outside: Outside, segment: int) -> float:
+    def best_score(self, slices: Slices, outside: Outside, segment: int, team: Team) -> float:
         """The best score between the cells of a segment; `nothing` if there is no cut."""
         bounds = np.empty(slices.sums.shape[1], dtype=self.dtype)
-        own = self.kernel(slices, outside, self.rules, segment, segment + 1, bounds, bounds[:0])
-        found = self.of_edges(*own)
-        return found.score if found.cell >= 0 else self.nothing
+        found = self._run(team, 1, slices, outside, segment, 1, bounds, bounds[:0])
+        return found[0].score if found else self.nothing
+
+    def _run(
+        self, team: Team, n_pieces: int, slices: Slices, outside: Outside, *rest: object
+    ) -> list[Any]:
+        """The best cuts that the kernel finds."""
+        scores, places = np.empty(n_pieces, dtype=self.dtype), np.empty((n_pieces, 2), np.int64)
+        about = (slices, outside, self.rules, *rest)
+        team.run(self.kernel, n_pieces, *about, scores, places)
+        of_pieces = zip(scores.tolist(), places.tolist(), strict=True)
+        return [self.of_edges(score, *place) for score, place in of_pieces if place[1] >= 0]
 
 
 class Edges(NamedTuple):
@@ -326,7 +329,7 @@ class BestSplit:
         """
         top = max(seen, key=lambda own: own.score).segment if seen else 0
         slices, outside = edges.slices._replace(error=EXACT), Outside(*edges.outside[:3])
-        return self._evaluator.best_score(slices, outside, top)
+        return self._evaluator.best_score(slices, outside, top, self._team)
 
     def _contending(
         self,

@@ -31,12 +31,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpustump.engines.contract import Step
-from gpustump.engines.cpu.histogram.estimates import Expected
+from gpustump.engines.cpu.histogram.estimates import SLOTS_AT_ONCE, Expected
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.slices import Slices
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.movement import ROUNDINGS, movement_of
 from gpustump.engines.objective import Objective
+from gpustump.engines.threads import Team
 
 NOT_NOTED = np.zeros((0, 0))
 """For the least weights: sums tell them."""
@@ -53,10 +55,11 @@ class Skew:
     ----------
     layout : BinLayout
     objective : Objective
+    team : Team
     """
 
-    def __init__(self, layout: BinLayout, objective: Objective) -> None:
-        self._objective = objective
+    def __init__(self, layout: BinLayout, objective: Objective, team: Team) -> None:
+        self._objective, self._team = objective, team
         self._stride = 4 if objective.has_hessians else 2
         n_slots = len(layout.offset)
         n_inside = np.diff(layout.offset, append=0)
@@ -79,9 +82,10 @@ class Skew:
         expected : Expected
             Of that step. If there is none, the sums themselves.
         """
-        _follow(
-            self._noted, self._movement, self._least, sums, error, *expected, self._stride,
-            self._n_units, self._bounds,
+        n_pieces, size = self._team.pieces(len(self._n_units), SLOTS_AT_ONCE)
+        self._team.run(
+            _follow, n_pieces, self._noted, self._movement, self._least, sums, error, *expected,
+            self._stride, self._n_units, self._bounds, size,
         )  # fmt: skip
         self._movement = self._at_rest
         return self._bounds
@@ -115,12 +119,12 @@ def _positive_first(by_label: np.ndarray) -> np.ndarray:
 
 @inner(
     "void(float64[:, ::1], float64[:, ::1], int64, int64[:, ::1], float64[:, ::1],"
-    " int64[:, ::1], float64[:, ::1], float64[::1])"
+    " int64[:, ::1], float64[:, ::1], float64[::1], int64, int64)"
 )
 def _move(  # type: ignore[no-untyped-def]
-    noted, movement, stride, sums, error, expected, expected_error, n_units
+    noted, movement, stride, sums, error, expected, expected_error, n_units, low, high
 ):
-    """Add to the notes how far the shares may have moved in a step.
+    """Add to the notes of slots `low` to `high` how far the shares may have moved in a step.
 
     `movement` (3, 2 * n_outputs) has the first fields of `engines.movement.Movement`, for each
     output and label: +1, then -1.
@@ -129,33 +133,38 @@ def _move(  # type: ignore[no-untyped-def]
         for label in range(2):
             of, plane = 2 * output + label, stride * output + label
             most, of_majority, is_one_way = movement[0, of], movement[1, of], movement[2, of] > 0.0
-            for s in range(len(n_units)):
+            own, own_error = sums[plane, low:high], error[plane, low:high]
+            then, then_error = expected[plane, low:high], expected_error[plane, low:high]
+            one, other = noted[2 * output, low:high], noted[2 * output + 1, low:high]
+            units = n_units[low:high]
+            for s in range(len(own)):
                 by = most
                 if is_one_way:
-                    total = float(sums[plane, s]) - error[plane, s] - n_units[s]
-                    gain = abs(float(sums[plane, s] - expected[plane, s]))
-                    gain += expected_error[plane, s] + n_units[s]
+                    total = float(own[s]) - own_error[s] - units[s]
+                    gain = abs(float(own[s] - then[s])) + (then_error[s] + units[s])
                     share = gain / total if total > gain else 1.0
                     by = min(by, of_majority + share + ROUNDINGS)
-                noted[2 * output, s] += by
-                noted[2 * output + 1, s] += by
+                one[s] += by
+                other[s] += by
 
 
-@kernel(
-    "void(float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[:, ::1],"
-    " int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1])"
+@parallel(
+    "void(int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[:, ::1],"
+    " float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1], int64)"
 )
 def _follow(  # type: ignore[no-untyped-def]
-    noted, movement, least, sums, error, expected, expected_error, stride, n_units, found
-):
+    piece, noted, movement, least, sums, error, expected, expected_error, stride, n_units, found,
+    size,
+):  # fmt: skip
     """Write the bounds that the notes give to `found`, with the error of the integers' shares.
 
-    First add to the notes how far the shares may have moved in a step.
+    First add to the notes how far the shares may have moved in a step. A piece has `size` slots.
     """
-    _move(noted, movement, stride, sums, error, expected, expected_error, n_units)
+    low, high = piece * size, min((piece + 1) * size, len(n_units))
+    _move(noted, movement, stride, sums, error, expected, expected_error, n_units, low, high)
     for output in range(len(noted) // 2):
         plane = stride * output
-        for s in range(len(n_units)):
+        for s in range(low, high):
             if not noted[2 * output, s] < 1.0 and not noted[2 * output + 1, s] < 1.0:
                 found[2 * output, s], found[2 * output + 1, s] = 1.0, 1.0
                 continue

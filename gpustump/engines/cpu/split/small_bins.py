@@ -21,6 +21,7 @@ from gpustump.engines.batched_rounds import DISCRETE, NEWTON, REAL
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.cut_scores import (
     KINDS,
     NO_KEY,
@@ -33,6 +34,8 @@ from gpustump.engines.cpu.split.cut_scores import (
 )
 from gpustump.engines.cpu.split.cut_sums import position_of
 from gpustump.engines.cpu.split.sample_rows import (
+    ONE_WIDTH,
+    VECTOR,
     add_one,
     add_one_to_four,
     add_positive,
@@ -47,7 +50,6 @@ from gpustump.engines.cpu.split.split_scores import gain, minus_root
 from gpustump.engines.cpu.table.columns import NARROW_BINS, aligned
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
-from gpustump.engines.threads import ranges
 
 _ADDITIONS_AT_ONCE = 2**23
 """How many additions of integers to bins are worth another thread; see `scan`."""
@@ -153,28 +155,35 @@ class Room(NamedTuple):
     scores: Integers
     last: Integers
 
-    @classmethod
-    def empty(cls, table: SortedTable, n_outputs: int, low: int) -> Room:
-        """For the features, or the columns, from `low` on."""
-        width, beside = row_width(n_outputs), positive_width(n_outputs)
-        at_once = _COLUMNS_OF_ONE if n_outputs == 1 else 1
-        most_bins, n_codes = table.columns.is_open.shape[1], NARROW_BINS * table.has_bins
-        size = n_codes * width
-        most_open = table.columns.most_open if table.has_bins else table.n_samples
-        return cls(
-            width, beside, aligned(at_once * size).reshape(at_once, size),
-            aligned(n_codes * beside),
-            np.zeros((2 * n_outputs, most_bins + 1), dtype=np.int64),
-            np.zeros(2 * n_outputs, dtype=np.int64),
-            np.zeros(most_bins, dtype=np.int64),
-            np.zeros(most_bins + 1, dtype=np.float32),
-            np.zeros(most_bins + 1, dtype=np.float32),
-            np.zeros(most_bins, dtype=np.float32),
-            np.zeros(most_bins + 1, dtype=np.int64),
-            np.zeros((2, most_open), dtype=np.int64),
-            np.zeros(max(most_open, most_bins), dtype=np.int64),
-            np.array([low]),
-        )  # fmt: skip
+
+@inner("int64[::1](int64)")
+def _aligned(n_integers):  # type: ignore[no-untyped-def]
+    """Room for integers that begins at a line of the cache."""
+    room = np.empty(n_integers + 8, dtype=np.int64)
+    beyond = np.uint64(room.ctypes.data) & np.uint64(63)
+    skipped = np.int64((np.uint64(64) - beyond) >> np.uint64(3))
+    return room[skipped : skipped + n_integers]
+
+
+@inner("Room(SortedColumns, int64, int64[::1])")
+def new_room(columns, n_outputs, last):  # type: ignore[no-untyped-def]
+    """Room for a search of some columns, or for a scan if there are no bins."""
+    of_outputs = -(-2 * n_outputs // VECTOR) * VECTOR
+    width = ONE_WIDTH if n_outputs == 1 else of_outputs
+    beside = 0 if n_outputs == 1 else -(-n_outputs // VECTOR) * VECTOR
+    at_once = _COLUMNS_OF_ONE if n_outputs == 1 else 1
+    has_bins, most_bins = len(columns.codes) > 0, columns.is_open.shape[1]
+    n_codes = NARROW_BINS if has_bins else 0
+    most_open = columns.most_open if has_bins else columns.order.shape[1]
+    return Room(
+        width, beside, _aligned(at_once * n_codes * width).reshape(at_once, n_codes * width),
+        _aligned(n_codes * beside),
+        np.empty((2 * n_outputs, most_bins + 1), np.int64), np.empty(2 * n_outputs, np.int64),
+        np.empty(most_bins, np.int64), np.empty(most_bins + 1, np.float32),
+        np.empty(most_bins + 1, np.float32), np.empty(most_bins, np.float32),
+        np.empty(most_bins + 1, np.int64), np.empty((2, most_open), np.int64),
+        np.empty(max(most_open, most_bins), np.int64), last,
+    )  # fmt: skip
 
 
 class BinSearch:
@@ -190,8 +199,8 @@ class BinSearch:
     Attributes
     ----------
     rows : Rows
-    rooms : dict of (int, int) to Room
-        For each part of the columns that a thread takes.
+    is_alone : bool
+        Whether one thread does it all.
     """
 
     def __init__(self, table: SortedTable, objective: Objective, gradient: np.ndarray) -> None:
@@ -199,16 +208,9 @@ class BinSearch:
         self.rows = Rows.empty(gradient)
         n_columns = len(table.columns.begin) - 1
         least = _ADDITIONS_AT_ONCE // len(self.rows.rows)
-        least = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
-        self.rooms = {
-            part: Room.empty(table, objective.n_outputs, part[0])
-            for part in ranges(n_columns, least)
-        }
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether one thread does it all."""
-        return len(self.rooms) == 1
+        self._size = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
+        self._last = np.arange(0, n_columns, self._size)
+        self.is_alone = len(self._last) == 1
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
@@ -217,19 +219,10 @@ class BinSearch:
         constant = constant_key(totals, kind, l2)
         round_ = Round(*terms, totals, constant, kind, l2, directions)
         pack(*terms, totals, self.rows)
-        found: list[Best] = []
-
-        def look(part: tuple[int, int]) -> None:
-            columns, room = self._table.columns, self.rooms[part]
-            found.append(Best(*best_in_bins(columns, self.rows, room, round_, *part)))
-
-        self._table.team.each(look, list(self.rooms))
+        found, last = np.empty((len(self._last), 3), dtype=np.int64), self._last
+        own = (self._table.columns, self.rows, round_, self._size, last, found)
+        self._table.team.run(_look_at_columns, len(last), *own)
         return best_of(found, constant, kind)
-
-
-def room_to_scan(table: SortedTable, n_outputs: int) -> tuple[Rows, Room]:
-    """What kernels that take both kinds of tables are given for one without bins."""
-    return Rows.empty(np.empty((1, 0), dtype=np.int64)), Room.empty(table, n_outputs, 0)
 
 
 @kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], Rows)")
@@ -507,7 +500,7 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
     return best
 
 
-@kernel("UniTuple(int64, 3)(SortedColumns, Rows, Room, Round, int64, int64)")
+@inner("UniTuple(int64, 3)(SortedColumns, Rows, Room, Round, int64, int64)")
 def best_in_bins(columns, own, room, round_, low, high):  # type: ignore[no-untyped-def]
     """The key, feature and position of the best split of columns `low` to `high`.
 
@@ -529,3 +522,13 @@ def best_in_bins(columns, own, room, round_, low, high):  # type: ignore[no-unty
             if best.feature != before:
                 room.last[0] = column
     return best.key, best.feature, best.position
+
+
+@parallel("void(int64, SortedColumns, Rows, Round, int64, int64[::1], int64[:, ::1])")
+def _look_at_columns(piece, columns, own, round_, size, last, found):  # type: ignore[no-untyped-def]
+    """Write the fields of the best split of a piece of the columns."""
+    room = new_room(columns, len(round_.gradient), last[piece : piece + 1])
+    low = piece * size
+    found[piece, 0], found[piece, 1], found[piece, 2] = best_in_bins(
+        columns, own, room, round_, low, min(low + size, len(columns.begin) - 1)
+    )

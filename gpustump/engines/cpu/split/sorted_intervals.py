@@ -6,7 +6,8 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, constant_cut
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.found_split import (
     NOTHING,
     STUMP,
@@ -17,7 +18,6 @@ from gpustump.engines.cpu.split.found_split import (
     sign_for_missing,
 )
 from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SortedTable
-from gpustump.engines.threads import ranges
 
 
 class SortedIntervals:
@@ -30,19 +30,17 @@ class SortedIntervals:
 
     def __init__(self, table: SortedTable) -> None:
         self._table = table
-        self._parts = ranges(table.n_features, max(1, ELEMENTS_AT_ONCE // table.n_samples))
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (1, 2)."""
         table, signed = self._table, int(totals[0, 0])
-        found = [constant_cut(signed)]
-
-        def search(part: tuple[int, int]) -> None:
-            own = best_interval(table.order, table.n_present, terms.gradient[0], signed, *part)
-            found.append(as_cut(Found(*own)))
-
-        table.team.each(search, self._parts)
-        return max(found)
+        n_pieces, size = table.team.pieces(
+            table.n_features, max(1, ELEMENTS_AT_ONCE // table.n_samples)
+        )
+        found = np.empty((n_pieces, len(NOTHING)), dtype=np.int64)
+        own = (table.order, table.n_present, terms.gradient[0], signed, size, found)
+        table.team.run(_search, n_pieces, *own)
+        return max(constant_cut(signed), *(as_cut(Found(*one)) for one in found.tolist()))
 
 
 @inner("Found(int32[::1], int64[::1], int64, int64, int64, int64)")
@@ -59,7 +57,7 @@ def _first_stump(order, units, present, missing, agreement, feature):  # type: i
     return Found(agreement, feature, STUMP, len(order) - 1, 1 if present > 0 else -1, vote)
 
 
-@kernel("UniTuple(int64, 6)(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
+@inner("UniTuple(int64, 6)(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
 def best_interval(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
     """The best interval or stump of features `low` to `high`; nothing is constrained.
 
@@ -112,3 +110,12 @@ def best_interval(order, n_present, units, total, low, high):  # type: ignore[no
                 if reached < lowest:
                     lowest, lowest_at = reached, k
     return fields_of(best)
+
+
+@parallel("void(int64, int32[:, ::1], int64[::1], int64[::1], int64, int64, int64[:, ::1])")
+def _search(piece, order, n_present, units, total, size, found):  # type: ignore[no-untyped-def]
+    """Write the fields of the best interval or stump of a piece of the features."""
+    low = piece * size
+    own = best_interval(order, n_present, units, total, low, min(low + size, len(order)))
+    for k in range(len(own)):
+        found[piece, k] = own[k]

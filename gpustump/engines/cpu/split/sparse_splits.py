@@ -29,7 +29,8 @@ import numpy as np
 from gpustump.engines.batched_rounds import DISCRETE, NEWTON
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.cut_scores import (
     KINDS,
     NO_KEY,
@@ -162,12 +163,7 @@ class SparseSearch:
         self._is_searching = False  # for ever, if a search is interrupted
         cost = np.cumsum(n_listed[self._features] + _FEATURE_ENTRIES)
         least = max(_ENTRIES_AT_ONCE, -(-int(cost[-1]) // (_PARTS * n_threads))) if len(cost) else 1
-        n_cuts = table.n_present[self._features] + 1  # at most
-        self._rooms = {
-            part: np.zeros((3, int(n_cuts[slice(*part)].max()) + 1), dtype=np.int64)
-            for part in _parts(cost, least)
-        }
-        self._pieces = ranges(table.n_samples, _SAMPLES_AT_ONCE)
+        self._parts = np.asarray(_parts(cost, least), dtype=np.int64).reshape(-1, 2)
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
@@ -181,25 +177,22 @@ class SparseSearch:
         change = self._follow(terms, totals)
         best = Best(NO_KEY, -1, -1)
 
-        def look(low: int, high: int, room: np.ndarray) -> Best:
-            return Best(
-                *_best_split(
-                    self._table.columns, self._features, self._rows, round_, room, self._bounds,
-                    change, low, high, best.key,
-                )
+        def look(parts: np.ndarray) -> Best:
+            found = np.empty((len(parts), 3), dtype=np.int64)
+            team.run(
+                _best_split, len(parts), self._table.columns, self._features, self._rows, round_,
+                self._bounds, change, best.key, parts, found,
             )  # fmt: skip
+            return max([best, *(Best(*own) for own in found.tolist())], key=_order)
 
-        if self._rooms and kind == NEWTON:  # a good one first leaves few others to read
+        if len(self._parts) and kind == NEWTON:  # a good one first leaves few others to read
             at, last = int(np.argmax(self._bounds.seen)), -1
             for _ in range(_TRIES):
-                room = next(own for (_, end), own in self._rooms.items() if at < end)
-                best = max(best, look(at, at + 1, room), key=_order)
+                best = look(np.asarray([(at, at + 1)]))
                 at, last = int(np.argmax(self._bounds.seen)), at
                 if at == last:
                     break
-        found = [best]
-        team.each(lambda part: found.append(look(*part, self._rooms[part])), list(self._rooms))
-        best = max(found, key=_order)
+        best = look(self._parts)
         self._is_searching = False
         if constant > best.key:
             self._found = None
@@ -210,37 +203,26 @@ class SparseSearch:
     def _follow(self, terms: Terms, totals: np.ndarray) -> Change:
         """Put a round's terms side by side; returns how they changed."""
         table, bounds, before = self._table, self._bounds, self._totals.astype(float)
-        told, moves, shares = False, [0.0], [(1.0, 1.0)]
+        told, near = False, np.asarray([(0.0, 1.0, 1.0)])
         if self._found is not None:
             samples, _ = table.samples.listed(self._found)
             told = bounds.has_rows and len(samples) * _FEW < table.n_samples
-            near = list(enumerate(ranges(len(samples), -(-len(samples) // len(bounds.moves)))))
-
-            def pack_near(one: tuple[int, tuple[int, int]]) -> None:
-                own, given = samples[slice(*one[1])], (*terms, self._rows)
-                move, *share = _pack_near(*given, own, bounds, one[0], told)
-                moves.append(move)
-                shares.append((share[0], share[1]))
-
-            table.team.each(pack_near, near)
-        steps = np.zeros((len(self._pieces), len(before)))
-
-        def pack(number: int) -> None:
-            shares.append(_pack(*terms, self._rows, *self._pieces[number], steps[number]))
-
-        table.team.each(pack, range(len(self._pieces)))
-        moved, near_moves = (totals - self._totals)[:, 0].astype(float), sum(moves)
+            near = np.empty((len(bounds.moves), 3))
+            table.team.run(_pack_near, len(near), *terms, self._rows, samples, bounds, told, near)
+        n_pieces, size = table.team.pieces(table.n_samples, _SAMPLES_AT_ONCE)
+        steps, shares = np.zeros((n_pieces, len(before))), np.empty((n_pieces, 2))
+        table.team.run(_pack, n_pieces, *terms, self._rows, size, steps, shares)
+        moved, near_moves = (totals - self._totals)[:, 0].astype(float), float(near[:, 0].sum())
         self._totals = totals.copy()
         with np.errstate(all="ignore"):
             others = float((steps.max(axis=0) ** 2 * before[:, 1]).sum()) * _WIDER
             of_total = math.sqrt((moved * moved / before[:, 1]).sum()) if before[0, 1] else math.inf
-        lows, highs = zip(*shares, strict=True)
         return Change(
             near_moves + others,
             others + (0.0 if told else near_moves),
             of_total,
-            min(lows),
-            max(highs),
+            float(min(shares[:, 0].min(), near[:, 1].min())),
+            float(max(shares[:, 1].max(), near[:, 2].max())),
         )
 
 
@@ -261,19 +243,20 @@ def _parts(cost: np.ndarray, least: int) -> list[tuple[int, int]]:
     return list(zip([0, *ends], ends, strict=False))
 
 
-@kernel(
-    "UniTuple(float64, 3)(int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int32[::1], Bounds,"
-    " int64, boolean)"
+@parallel(
+    "void(int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int32[::1], Bounds, boolean,"
+    " float64[:, ::1])"
 )
-def _pack_near(gradient, hessian, rows, samples, bounds, thread, told):  # type: ignore[no-untyped-def]
-    """Put the terms of some samples side by side.
+def _pack_near(piece, gradient, hessian, rows, samples, bounds, told, found):  # type: ignore[no-untyped-def]
+    """Put the terms of a piece of some samples side by side.
 
-    Returns the sum of d**2 / h since they were packed last, and the least and the largest share of
+    Writes the sum of d**2 / h since they were packed last, and the least and the largest share of
     their former values that Hessians have. If `told`, each feature that lists a sample learns its
     part.
     """
     total, least, most = 0.0, 1.0, 1.0
-    for i in samples:
+    size = -(-len(samples) // len(found))
+    for i in samples[piece * size : (piece + 1) * size]:
         move = 0.0
         for k in range(len(gradient)):
             a = gradient[k, i]
@@ -289,20 +272,21 @@ def _pack_near(gradient, hessian, rows, samples, bounds, thread, told):  # type:
         total += move
         if told:
             for place in range(bounds.row_starts[i], bounds.row_starts[i + 1]):
-                bounds.moves[thread, bounds.row_features[place]] += move
-    return total, least, most
+                bounds.moves[piece, bounds.row_features[place]] += move
+    found[piece, 0], found[piece, 1], found[piece, 2] = total, least, most
 
 
-@kernel(
-    "UniTuple(float64, 2)(int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64, int64,"
-    " float64[::1])"
+@parallel(
+    "void(int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64, float64[:, ::1],"
+    " float64[:, ::1])"
 )
-def _pack(gradient, hessian, rows, low, high, steps):  # type: ignore[no-untyped-def]
-    """Put the terms of samples `low` to `high` side by side.
+def _pack(piece, gradient, hessian, rows, size, steps, shares):  # type: ignore[no-untyped-def]
+    """Put the terms of a piece of the samples side by side.
 
-    Writes the largest abs(d) / h of each output since they were packed last, and returns the shares
-    as `_pack_near`. Divisions are rare: they take longer than all else.
+    Writes the largest abs(d) / h of each output since they were packed last, and the shares as
+    `_pack_near`. Divisions are rare: they take longer than all else.
     """
+    low, high = piece * size, min((piece + 1) * size, rows.shape[1])
     least, most = 1.0, 1.0
     for k in range(len(gradient)):
         own, of_gradient = rows[k], gradient[k]
@@ -317,8 +301,8 @@ def _pack(gradient, hessian, rows, low, high, steps):  # type: ignore[no-untyped
             elif now > most * before and before > 0.0:
                 most = now / before
             own[i, 0], own[i, 1] = a, b
-        steps[k] = step
-    return least, most
+        steps[piece, k] = step
+    shares[piece, 0], shares[piece, 1] = least, most
 
 
 @inner("int64(int32[::1], int64[:, ::1], int64[:, ::1], int64)")
@@ -338,16 +322,20 @@ def _sum_at_cuts(order, rows, left, at):  # type: ignore[no-untyped-def]
     return np.int64(place)
 
 
-@kernel(
-    "UniTuple(int64, 3)(SparseColumns, int64[::1], int64[:, :, ::1], Round, int64[:, ::1], Bounds,"
-    " Change, int64, int64, int64)"
+@parallel(
+    "void(int64, SparseColumns, int64[::1], int64[:, :, ::1], Round, Bounds, Change, int64,"
+    " int64[:, ::1], int64[:, ::1])"
 )
-def _best_split(columns, features, rows, round_, room, bounds, change, low, high, least):  # type: ignore[no-untyped-def]
-    """The key, the feature and the position of the best split of some features.
+def _best_split(piece, columns, features, rows, round_, bounds, change, least, parts, found):  # type: ignore[no-untyped-def]
+    """Write the key, the feature and the position of the best split of a part of the features.
 
-    The key is below `least` if there is none that reaches it. `features` are those of `bounds`;
-    `room` is for sums left of cuts, and their scores.
+    The key is below `least` if there is none that reaches it. `features` are those of `bounds`.
     """
+    low, high = parts[piece]
+    most_cuts = 0
+    for number in range(low, high):
+        most_cuts = max(most_cuts, columns.n_present[features[number]] + 2)
+    room = np.empty((3, most_cuts), dtype=np.int64)  # sums left of cuts, and their scores
     totals, kind, l2, directions = round_.totals, round_.kind, round_.l2, round_.directions
     smoothing = float(totals[0, 1]) / float(2 * rows.shape[1])
     roots, ratios, moves = bounds.roots, bounds.ratios, bounds.moves
@@ -434,6 +422,6 @@ def _best_split(columns, features, rows, round_, room, bounds, change, low, high
             if is_newton:
                 as_float[0] = key
                 least_root = np.sqrt(as_float.view(np.float64)[0])
-    return (best.key, best.feature, best.position) if best.feature < len(columns.n_zeros) else (
-        NO_KEY, -1, -1,
-    )  # fmt: skip
+    if best.feature == len(columns.n_zeros):
+        best = Best(NO_KEY, -1, -1)
+    found[piece, 0], found[piece, 1], found[piece, 2] = best.key, best.feature, best.position

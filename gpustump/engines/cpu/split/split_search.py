@@ -76,7 +76,7 @@ class SplitSearch:
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
         has_shares = not objective.is_of_quantity or counts.are_amounts
-        self._skew = Skew(layout, objective) if has_shares else None
+        self._skew = Skew(layout, objective, team) if has_shares else None
         self._evaluator = Evaluator.of(objective, counts.least, are_amounts=counts.are_amounts)
         self._team = team
         self._found: tuple[Cut, np.ndarray] | None = None

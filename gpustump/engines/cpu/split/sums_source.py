@@ -7,10 +7,9 @@ order of their codes, or of their values (see `slices`).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,12 +25,12 @@ from gpustump.engines.cpu.loss.softmax_rows import (
 )
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Planes, Slices
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
 from gpustump.engines.cpu.table.rows_by_code import POSITIONS, without_marks
 from gpustump.engines.cpu.table.sorted_rows import SortedSamples
-from gpustump.engines.threads import ranges
 
 _SAMPLES_AT_ONCE = 2**14
 """Fewer samples than this are not worth another thread."""
@@ -85,13 +84,16 @@ class CodedSums:
     Attributes
     ----------
     table : CodedTable
-    add_up : callable
-        Adds up the integers of segments of an order: `(order, segments, low, high, cells)`.
+    kernel : callable
+        Adds up the integers of a piece of some segments of an order.
+    given : tuple
+        Its first arguments.
     n_planes : int
     """
 
     table: CodedTable
-    add_up: Callable[..., None]
+    kernel: Callable[..., None]
+    given: tuple[Any, ...]
     n_planes: int
     bins_at_once: ClassVar[int] = 32
 
@@ -99,17 +101,17 @@ class CodedSums:
     def of_terms(cls, table: CodedTable, terms: Terms) -> CodedSums:
         """From the two integers of each sample and output."""
         n_planes = (4 if len(terms.hessian) else 2) * len(terms.gradient)
-        return cls(table, functools.partial(_add_up_terms, terms), n_planes)
+        return cls(table, _add_up_terms, (terms,), n_planes)
 
     @classmethod
     def of_residuals(cls, table: CodedTable, terms: Terms, unit: int) -> CodedSums:
         """From gradients alone, as all Hessians are `unit`."""
-        return cls(table, functools.partial(_add_up_residuals, terms.gradient[0], unit), 4)
+        return cls(table, _add_up_residuals, (terms.gradient[0], unit), 4)
 
     @classmethod
     def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedSums:
         """From the probabilities of several classes, which determine these integers."""
-        return cls(table, functools.partial(_add_up_softmax, rows), 4 * rows.n_outputs)
+        return cls(table, _add_up_softmax, (rows,), 4 * rows.n_outputs)
 
     def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
         """Nothing takes less time if it is known before."""
@@ -186,14 +188,6 @@ class CodedSums:
         n_cells = _lay_out_bins(slots, starts, self.table.layout.offset, most, segments)
         return self._answer(slots, feature, order, segments, n_cells, most)
 
-    def _pieces(self, segments: Segments) -> list[tuple[int, int]]:
-        """The segments in pieces for the threads to take."""
-        n_segments, size = len(segments.start), self.table.team.size
-        if size == 1:
-            return [(0, n_segments)]
-        n_pieces = min(2 * size, int(segments.n_samples.sum()) // _SAMPLES_AT_ONCE)
-        return ranges(n_segments, -(-n_segments // max(1, n_pieces)))
-
     def _answer(
         self,
         slots: np.ndarray,
@@ -208,9 +202,10 @@ class CodedSums:
         sums, is_open = numbers[:-2], np.zeros(n_cells, dtype=np.uint8)
         count = np.empty(len(slots), dtype=np.int64)
         cells = _Cells(numbers[-2], numbers[-1], count, sums, is_open, most > 0)
-        self.table.team.each(
-            lambda part: self.add_up(order, segments, *part, cells), self._pieces(segments)
-        )
+        n_segments, n_samples, team = len(slots), int(segments.n_samples.sum()), self.table.team
+        least = _SAMPLES_AT_ONCE * n_segments // max(1, n_samples) + 1
+        n_pieces, size = team.pieces(n_segments, least)
+        team.run(self.kernel, n_pieces, *self.given, order, segments, size, cells)
         slices = Slices(feature, segments.first, count, sums, EXACT, UNKNOWN, cells.last, is_open)
         return Answer(slices, slots, Located(order, cells.begin))
 
@@ -373,9 +368,10 @@ def _add_up(order, gradient, hessian, sums, first):  # type: ignore[no-untyped-d
         u += np.uint64(1 - goes_on)
 
 
-@kernel("void(Terms, POSITION[::1], Segments, int64, int64, _Cells)", POSITION=POSITIONS)
-def _add_up_terms(terms, order, segments, low, high, cells):  # type: ignore[no-untyped-def]
-    """Add up all terms over the cells of segments `low` to `high`."""
+@parallel("void(int64, Terms, POSITION[::1], Segments, int64, _Cells)", POSITION=POSITIONS)
+def _add_up_terms(piece, terms, order, segments, size, cells):  # type: ignore[no-untyped-def]
+    """Add up all terms over the cells of a piece of the segments."""
+    low, high = piece * size, min((piece + 1) * size, len(segments.start))
     nothing, n_planes = np.empty(0, dtype=np.int64), 4 if len(terms.hessian) > 0 else 2
     for t in range(low, high):
         _find_cells(order, segments, t, cells)
@@ -386,12 +382,16 @@ def _add_up_terms(terms, order, segments, low, high, cells):  # type: ignore[no-
             _add_up(own, terms.gradient[k], hessian, sums, segments.first[t])
 
 
-@kernel(
-    "void(int64[::1], int64, POSITION[::1], Segments, int64, int64, _Cells)", POSITION=POSITIONS
+@parallel(
+    "void(int64, int64[::1], int64, POSITION[::1], Segments, int64, _Cells)", POSITION=POSITIONS
 )
-def _add_up_residuals(gradient, unit, order, segments, low, high, cells):  # type: ignore[no-untyped-def]
+def _add_up_residuals(piece, gradient, unit, order, segments, size, cells):  # type: ignore[no-untyped-def]
     """The same for one output whose Hessians are all `unit`."""
-    mask = without_marks(order)
+    mask, low, high = (
+        without_marks(order),
+        piece * size,
+        min((piece + 1) * size, len(segments.start)),
+    )
     for t in range(low, high):
         start, count = segments.start[t], segments.n_samples[t]
         own, position = order[start : start + count], segments.position[t]
@@ -491,15 +491,15 @@ def _add_up_rows(order, rows, tile, own, sums, first_cell):  # type: ignore[no-u
     _write_cells(own, rows, sums, written, u)
 
 
-@kernel("void(SoftmaxRows, POSITION[::1], Segments, int64, int64, _Cells)", POSITION=POSITIONS)
-def _add_up_softmax(rows, order, segments, low, high, cells):  # type: ignore[no-untyped-def]
+@parallel("void(int64, SoftmaxRows, POSITION[::1], Segments, int64, _Cells)", POSITION=POSITIONS)
+def _add_up_softmax(piece, rows, order, segments, size, cells):  # type: ignore[no-untyped-def]
     """The same as `_add_up_terms`, with all outputs of a sample at once."""
-    tile, size = new_tile(rows), TILE + 1
+    tile, n_rows = new_tile(rows), TILE + 1
     own = _CellRows(
-        np.empty(size * rows.width, dtype=np.int64), np.empty(size * rows.width, dtype=np.int64),
-        np.empty(size * 2 * rows.n_outputs, dtype=np.int64),
+        np.empty(n_rows * rows.width, np.int64), np.empty(n_rows * rows.width, np.int64),
+        np.empty(n_rows * 2 * rows.n_outputs, np.int64),
     )  # fmt: skip
-    for t in range(low, high):
+    for t in range(piece * size, min((piece + 1) * size, len(segments.start))):
         _find_cells(order, segments, t, cells)
         start = segments.start[t]
         here = order[start : start + segments.n_samples[t]]

@@ -161,7 +161,7 @@ class CodedTable:
         if self.parted is not None and np.count_nonzero(found) < len(found):
             is_new = ~found & (self.bundles.is_wide[features] > 0)
             if is_new.any():
-                found[is_new] = self.parted.prepare(features[is_new], self.team)
+                found[is_new] = self.parted.prepare(features[is_new])
                 self._is_in_order[features] = found
         return found
 
@@ -283,17 +283,17 @@ def _table_of(
         n_missing=coded.n_missing,
         team=team,
         bins=SortedRows(source, layout, columns, bundled, room.sorted_bytes),
-        parted=_parted(columns, bundled, layout, room),
+        parted=_parted(columns, bundled, layout, team, room),
     )
 
 
 def _parted(
-    columns: Columns, bundled: Bundles, layout: BinLayout, room: Room
+    columns: Columns, bundled: Bundles, layout: BinLayout, team: Team, room: Room
 ) -> PartedSamples | None:
     if not room.parted:
         return None
     return PartedSamples(
-        columns.wide, bundled, layout, patience=room.patience, by_parts=room.by_parts
+        columns.wide, bundled, layout, team, patience=room.patience, by_parts=room.by_parts
     )
 
 

@@ -101,7 +101,3 @@ class Histograms(NamedTuple):
         return cls(
             aligned(math.prod(wide)).reshape(wide), aligned(math.prod(narrow)).reshape(narrow)
         )
-
-    def clear(self) -> None:
-        for part in self:
-            part[:] = 0

@@ -18,6 +18,7 @@ import threading
 import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import PART_BITS, WIDE_BINS
@@ -25,6 +26,11 @@ from gpustump.engines.threads import Team
 
 PATIENCE = 6
 """See `PartedSamples`."""
+
+_PARTS = 1 << PART_BITS
+
+_SAMPLES_AT_ONCE, _BINS_AT_ONCE = 2**14, 2**7
+"""Sorting fewer samples, or those of fewer bins, is not worth another thread."""
 
 POSITIONS = ("int32", "int64")
 """The types of the sample numbers in an order."""
@@ -43,6 +49,7 @@ class PartedSamples:
     codes : ndarray (n_wide, n_samples) of uint16
     bundles : Bundles
     layout : BinLayout
+    team : Team
     dtype : str, optional
         The type of sample numbers; by default int32 if that is enough for their number.
     patience : int
@@ -57,12 +64,13 @@ class PartedSamples:
         codes: np.ndarray,
         bundles: Bundles,
         layout: BinLayout,
+        team: Team,
         *,
         dtype: str | None = None,
         patience: int = PATIENCE,
         by_parts: bool = True,
     ) -> None:
-        self._codes, self._bundles, self._layout = codes, bundles, layout
+        self._codes, self._bundles, self._layout, self._team = codes, bundles, layout, team
         self._dtype = np.dtype(dtype or positions_of(codes.shape[1]))
         self._order: np.ndarray | None = None
         self._is_ready = np.zeros(len(codes), dtype=bool)
@@ -83,8 +91,8 @@ class PartedSamples:
                 self._order = np.empty(self._codes.size, dtype=self._dtype)
             return self._order
 
-    def prepare(self, features: np.ndarray, team: Team) -> np.ndarray:
-        """Sort the samples of those features that have been asked for often, in parallel.
+    def prepare(self, features: np.ndarray) -> np.ndarray:
+        """Sort the samples of those features that have been asked for often.
 
         Returns
         -------
@@ -94,9 +102,8 @@ class PartedSamples:
         columns = np.unique(self._bundles.column[features])
         waiting = columns[~self._is_ready[columns]]
         self._n_asked[waiting] += 1
-        new = waiting[self._n_asked[waiting] > self._patience]
-        if len(new):
-            team.each(self._put_in_order, new.tolist())
+        for column in waiting[self._n_asked[waiting] > self._patience].tolist():
+            self._put_in_order(column)
         is_ready: np.ndarray = self._is_ready[self._bundles.column[features]]
         return is_ready
 
@@ -105,22 +112,31 @@ class PartedSamples:
         return bool(self._is_ready[self._bundles.column[feature]])
 
     def _put_in_order(self, column: int) -> None:
-        n_samples = self._codes.shape[1]
+        codes, team = self._codes[column], self._team
+        n_samples = len(codes)
         with self._locks[column]:
-            if not self._is_ready[column]:
-                own = self.order[column * n_samples : (column + 1) * n_samples]
-                if not self._by_parts:
-                    _put_in_bins(self._codes[column], own)
-                    self._is_ready[column] = True
-                    return
-                with self._guard:
-                    by_bin = self._free.pop() if self._free else None
-                if by_bin is None:
-                    by_bin = np.empty(n_samples, dtype=np.int64)
-                _put_in_order(self._codes[column], by_bin, own)
-                self._is_ready[column] = True
-                with self._guard:  # memory that was used before is faster than new memory
-                    self._free = [] if self._is_ready.all() else [*self._free, by_bin]
+            if self._is_ready[column]:
+                return
+            order = self.order[column * n_samples : (column + 1) * n_samples]
+            with self._guard:
+                by_bin = self._free.pop() if self._free else None
+            if by_bin is None:
+                by_bin = np.empty(n_samples, dtype=np.int64)
+            n_pieces, size = team.pieces(n_samples, _SAMPLES_AT_ONCE)
+            counts = np.empty((n_pieces, WIDE_BINS), dtype=np.int64)
+            team.run(_count, n_pieces, codes, counts, size)
+            ends = np.cumsum(counts.T).reshape(WIDE_BINS, n_pieces)
+            begin = np.ascontiguousarray(ends.T) - counts
+            team.run(_put_in_bins, n_pieces, codes, begin, by_bin, size)
+            if self._by_parts:
+                n_pieces, size = team.pieces(WIDE_BINS, _BINS_AT_ONCE)
+                ends = np.ascontiguousarray(ends[:, -1])
+                team.run(_put_in_parts, n_pieces, by_bin, ends, order, size)
+            else:
+                np.right_shift(by_bin, PART_BITS, out=order, casting="unsafe")
+            self._is_ready[column] = True
+            with self._guard:  # memory that was used before is faster than new memory
+                self._free = [] if self._is_ready.all() else [*self._free, by_bin]
 
     def bin(self, feature: int, bin_: int) -> np.ndarray:
         """The samples of a bin, part after part."""
@@ -138,53 +154,48 @@ def without_marks(order):  # type: ignore[no-untyped-def]
     return 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
 
 
-@kernel("void(uint16[::1], POSITION[::1])", POSITION=POSITIONS)
-def _put_in_bins(codes, order):  # type: ignore[no-untyped-def]
-    """Sort samples by their bins; no sign bit is set."""
-    end = np.zeros(WIDE_BINS + 1, dtype=np.int64)
-    for i in range(len(codes)):
-        end[np.uint64(codes[i] >> np.uint16(PART_BITS)) + np.uint64(1)] += 1
-    for b in range(WIDE_BINS):
-        end[b + 1] += end[b]
-    for i in range(len(codes)):
-        b = np.uint64(codes[i] >> np.uint16(PART_BITS))
-        order[np.uint64(end[b])] = i
-        end[b] += 1
+@parallel("void(int64, uint16[::1], int64[:, ::1], int64)")
+def _count(piece, codes, counts, size):  # type: ignore[no-untyped-def]
+    """Count the samples of a piece in each bin."""
+    own, found = codes[piece * size : (piece + 1) * size], counts[piece]
+    found[:] = 0
+    for i in range(len(own)):
+        found[np.uint64(own[i] >> np.uint16(PART_BITS))] += 1
 
 
-@kernel("void(uint16[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
-def _put_in_order(codes, by_bin, order):  # type: ignore[no-untyped-def]
-    """Sort samples by their codes; set the sign bit if the next one has the same code.
+@parallel("void(int64, uint16[::1], int64[:, ::1], int64[::1], int64)")
+def _put_in_bins(piece, codes, begin, by_bin, size):  # type: ignore[no-untyped-def]
+    """Sort samples by bins: their numbers, and below them the numbers of their parts.
 
-    They are sorted by bins first, into `by_bin`, and then by parts within each bin, which fits into
-    the nearest cache.
+    `begin` says where those of each piece begin in each bin, and is overwritten.
     """
-    n_parts = 1 << PART_BITS
-    end = np.zeros(WIDE_BINS + 1, dtype=np.int64)  # where each bin ends, once it is filled
-    for i in range(len(codes)):
-        end[np.uint64(codes[i] >> np.uint16(PART_BITS)) + np.uint64(1)] += 1
-    for b in range(WIDE_BINS):
-        end[b + 1] += end[b]
-    for i in range(len(codes)):
-        b, part = codes[i] >> np.uint16(PART_BITS), codes[i] & np.uint16(n_parts - 1)
-        by_bin[end[b]] = (i << PART_BITS) | part
-        end[b] += 1
-    place = np.empty(n_parts + 1, dtype=np.int64)
-    start = 0
-    for b in range(WIDE_BINS):
-        own, found = by_bin[start : end[b]], order[start : end[b]]
-        start = end[b]
+    low, next_ = piece * size, begin[piece]
+    own = codes[low : low + size]
+    for i in range(len(own)):
+        b, part = np.uint64(own[i] >> np.uint16(PART_BITS)), own[i] & np.uint16(_PARTS - 1)
+        by_bin[np.uint64(next_[b])] = ((low + i) << PART_BITS) | part
+        next_[b] += 1
+
+
+@parallel("void(int64, int64[::1], int64[::1], POSITION[::1], int64)", POSITION=POSITIONS)
+def _put_in_parts(piece, by_bin, ends, order, size):  # type: ignore[no-untyped-def]
+    """Sort the samples of a piece of the bins by parts, in each bin, which fits into the nearest
+    cache; set the sign bit if the next one is of the same part."""
+    place = np.empty(_PARTS + 1, dtype=np.int64)
+    for b in range(piece * size, min((piece + 1) * size, len(ends))):
+        start, end = ends[b - 1] if b > 0 else 0, ends[b]
+        own, found = by_bin[start:end], order[start:end]
         place[:] = 0
         for k in range(len(own)):
-            place[(own[k] & (n_parts - 1)) + 1] += 1
-        for part in range(n_parts):
+            place[np.uint64(own[k] & (_PARTS - 1)) + np.uint64(1)] += 1
+        for part in range(_PARTS):
             place[part + 1] += place[part]
         for k in range(len(own)):
-            part = own[k] & (n_parts - 1)
-            found[place[part]] = own[k] >> PART_BITS
+            part = np.uint64(own[k] & (_PARTS - 1))
+            found[np.uint64(place[part])] = own[k] >> PART_BITS
             place[part] += 1
         first = 0  # `place` now tells where each part ends
-        for part in range(n_parts):
+        for part in range(_PARTS):
             for k in range(first, place[part] - 1):
                 found[k] |= -(1 << 31) if order.itemsize == 4 else -(1 << 63)
             first = place[part]
