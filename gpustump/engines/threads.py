@@ -82,15 +82,14 @@ class Team:
         """A copy asks for threads of its own."""
         return Team, (self.size,)
 
-    def run(self, kernel: Callable[..., object], n_pieces: int, *arguments: object) -> None:
+    def run(self, kernel: Callable[..., Any], n_pieces: int, *arguments: object) -> Any:
         """Call a kernel for all pieces of its work; see `cpu.runtime.crew.parallel`."""
         if not self._is_running.acquire(blocking=False):  # another thread's kernel uses the array
-            kernel(np.zeros(CREW_SIZE, dtype=np.int64), n_pieces, *arguments)
-            return
+            return kernel(np.zeros(CREW_SIZE, dtype=np.int64), n_pieces, *arguments)
         try:
             if n_pieces > 1 and len(self._helping) < self._most_helpers:
                 self._ask_for_help()
-            kernel(self._crew, n_pieces, *arguments)
+            return kernel(self._crew, n_pieces, *arguments)
         finally:
             self._is_running.release()
 

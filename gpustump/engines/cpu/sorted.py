@@ -17,7 +17,7 @@ from gpustump.engines.cpu.loss.terms import SampleSums
 from gpustump.engines.cpu.rounds.batched_rounds import BatchedRounds
 from gpustump.engines.cpu.scanned import ScannedState
 from gpustump.engines.cpu.split.scan import ScanSearch
-from gpustump.engines.cpu.split.small_bins import BinSearch, Rows
+from gpustump.engines.cpu.split.small_bins import BinSearch
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
 from gpustump.engines.cpu.table import small_bins, thresholds  # noqa: F401  # with their kernels
 
@@ -46,7 +46,7 @@ class SortedState(ScannedState):
     ) -> BatchedRounds | None:
         """The object that makes rounds in batches; see `engines.batched_rounds`.
 
-        None if a round is large enough for several threads, if it takes too long for batches
+        None if a scan is large enough for several threads, if a round takes too long for batches
         to save time, for intervals, for values of float16, and for sets of categories unless votes
         are Newton's.
         """
@@ -56,11 +56,11 @@ class SortedState(ScannedState):
         most = _MOST_AHEAD_IN_BINS if table.has_bins else _MOST_AHEAD
         if table.source.is_half or table.order.size * n_outputs > most:
             return None
-        if isinstance(finder, SortedIntervals) or not finder.is_alone:
+        if isinstance(finder, SortedIntervals):
             return None
-        nothing = np.empty((1, 0), dtype=np.int64)
-        rows = finder.rows if isinstance(finder, BinSearch) else Rows.empty(nothing)
-        return BatchedRounds(self, rule, validation, categories, rows)
+        if isinstance(finder, ScanSearch) and not finder.is_alone:
+            return None
+        return BatchedRounds(self, rule, validation, categories, finder)
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made in batches."""

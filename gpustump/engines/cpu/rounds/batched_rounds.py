@@ -54,8 +54,8 @@ from gpustump.engines.cpu.split.candidate_splits import best_candidate, cuts_of
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.found_split import STUMP
-from gpustump.engines.cpu.split.scan import Round, best_scanned
-from gpustump.engines.cpu.split.small_bins import Room, Rows, best_in_bins, new_room, pack  # noqa: F401
+from gpustump.engines.cpu.split.scan import Round, ScanSearch, best_scanned
+from gpustump.engines.cpu.split.small_bins import BinSearch, Rows, look_at_columns, pack
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
@@ -176,8 +176,8 @@ class BatchedRounds:
     validation : ValidationSamples or None
     categories : Categories or None
         To the run's table all values of these features are missing.
-    rows : Rows
-        Room for the search; without samples if there are no bins.
+    finder : ScanSearch or BinSearch
+        The run's search.
     """
 
     def __init__(
@@ -186,9 +186,16 @@ class BatchedRounds:
         rule: VoteRule,
         validation: ValidationSamples | None,
         categories: Categories | None,
-        rows: Rows,
+        finder: ScanSearch | BinSearch,
     ) -> None:
-        self._rows, self._run, self._rule, self._powers = rows, run, rule, powers()
+        self._run, self._rule, self._powers = run, rule, powers()
+        self._rows, self._size, self._last = (
+            Rows.empty(np.empty((1, 0), np.int64)),
+            0,
+            np.zeros(1, np.int64),
+        )
+        if isinstance(finder, BinSearch):
+            self._rows, self._size, self._last = finder.rows, finder.size, finder.last
         table, self._shape = run.table, (0, 0)
         self._features = Features(run.objective.directions, table.thresholds)
         self._sets = NO_SETS
@@ -222,7 +229,11 @@ class BatchedRounds:
         no_sides = np.empty((*candidates.features.shape, 0), dtype=np.uint8)
         sides = candidates.sides if self._has_sets else no_sides
         choice = Choice(cuts_of(candidates, run.table), candidates.thresholds, sides)
-        n_made = _make(
+        n_made = run.table.team.run(
+            _make,
+            len(self._last),
+            self._size,
+            self._last,
             run.table.columns,
             self._features,
             self._sets,
@@ -277,24 +288,33 @@ def _choose_candidate(columns, features, sets, numbers, rule, totals, candidates
 
 
 @inner(
-    "boolean(SortedColumns, Features, Sets, Rows, Room, Numbers, VoteRule, int64[:, ::1], int64,"
-    " Made)"
+    "boolean(int64[::1], int64, int64[::1], SortedColumns, Features, Sets, Rows, int64[:, ::1],"
+    " Numbers, VoteRule, int64[:, ::1], int64, Made)"
 )
-def _choose(columns, features, sets, rows, room, numbers, rule, totals, number, made):  # type: ignore[no-untyped-def]
-    """Find the best cut of all, or the best set; returns whether it is ordinary."""
+def _choose(  # type: ignore[no-untyped-def]
+    crew, size, last, columns, features, sets, rows, room, numbers, rule, totals, number, made
+):
+    """Find the best cut of all, or the best set; returns whether it is ordinary.
+
+    `room` is for the best splits of pieces of columns, (n_pieces, 3); or, if there are no bins, for
+    the sums and scores of a scan, (3, n_samples).
+    """
     gradient, hessian, cut = numbers.gradient, numbers.hessian, made.cuts[number]
     constant = constant_key(totals, rule.kind, rule.l2)
     kind, l2, directions = rule.kind, rule.l2, features.directions
     if len(columns.codes) == 0:
         key, feature, position = best_scanned(
             columns.order, columns.n_present, gradient, hessian, totals, constant, kind, l2,
-            directions, room.at_cuts, room.scores, 0, len(columns.order),
+            directions, room[:2], room[2], 0, len(columns.order),
         )  # fmt: skip
     else:
         pack(gradient, hessian, totals, rows)
         round_ = Round(gradient, hessian, totals, constant, kind, l2, directions)
-        n_columns = len(columns.begin) - 1
-        key, feature, position = best_in_bins(columns, rows, room, round_, 0, n_columns)
+        look_at_columns(crew, len(last), columns, rows, round_, size, last, room)
+        key, feature, position = room[0]
+        for piece in range(1, len(last)):  # of equal keys the lower feature counts
+            if room[piece, 0] > key:
+                key, feature, position = room[piece]
     is_set = False
     if len(sets.features) > 0:
         # The cut's last number serves to take a key for its float, and a float for its bits.
@@ -351,15 +371,21 @@ def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-de
 
 
 @kernel(
-    "int64(SortedColumns, Features, Sets, Rows, Numbers, VoteRule, Powers, HeldOut,"
-    " LossTable, Choice, Made)"
+    "int64(int64[::1], int64, int64, int64[::1], SortedColumns, Features, Sets, Rows, Numbers,"
+    " VoteRule, Powers, HeldOut, LossTable, Choice, Made)"
 )
 def _make(  # type: ignore[no-untyped-def]
-    columns, features, sets, rows, numbers, rule, tables, held_out, losses, candidates, made
-):
-    """Make rounds until all are made, or one is not ordinary; returns how many were made."""
-    n_outputs = len(numbers.gradient)
-    room = new_room(columns, n_outputs, np.zeros(1, dtype=np.int64))
+    crew, n_pieces, size, last, columns, features, sets, rows, numbers, rule, tables, held_out,
+    losses, candidates, made,
+):  # fmt: skip
+    """Make rounds until all are made, or one is not ordinary; returns how many were made.
+
+    Columns of bins are searched in pieces of `size`; `last` is that of `BinSearch`.
+    """
+    n_outputs, has_bins = len(numbers.gradient), len(columns.codes) > 0
+    room = np.empty(
+        (n_pieces if has_bins else 3, 3 if has_bins else columns.order.shape[1]), np.int64
+    )
     factors = np.empty((N_REGIONS, n_outputs, 2))
     regions = np.empty((N_REGIONS, n_outputs, 2), dtype=np.int64)
     n_with_candidates = len(candidates.cuts) if candidates.cuts.shape[1] > 0 else 0
@@ -372,7 +398,19 @@ def _make(  # type: ignore[no-untyped-def]
             )
         else:
             is_ordinary = _choose(
-                columns, features, sets, rows, room, numbers, rule, totals, number, made
+                crew,
+                size,
+                last,
+                columns,
+                features,
+                sets,
+                rows,
+                room,
+                numbers,
+                rule,
+                totals,
+                number,
+                made,
             )
         if not is_ordinary:
             return number

@@ -51,8 +51,8 @@ from gpustump.engines.cpu.table.columns import NARROW_BINS, aligned
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 
-_ADDITIONS_AT_ONCE = 2**23
-"""How many additions of integers to bins are worth another thread; see `scan`."""
+_ADDITIONS_AT_ONCE = 2**22
+"""How many additions of integers to bins are worth another thread."""
 
 _UNIT = np.float32(2.0**-62)
 """One unit, as a share of the largest sum."""
@@ -166,15 +166,13 @@ def _aligned(n_integers):  # type: ignore[no-untyped-def]
 
 
 @inner("Room(SortedColumns, int64, int64[::1])")
-def new_room(columns, n_outputs, last):  # type: ignore[no-untyped-def]
-    """Room for a search of some columns, or for a scan if there are no bins."""
+def _new_room(columns, n_outputs, last):  # type: ignore[no-untyped-def]
+    """Room for a search of some columns."""
     of_outputs = -(-2 * n_outputs // VECTOR) * VECTOR
     width = ONE_WIDTH if n_outputs == 1 else of_outputs
     beside = 0 if n_outputs == 1 else -(-n_outputs // VECTOR) * VECTOR
     at_once = _COLUMNS_OF_ONE if n_outputs == 1 else 1
-    has_bins, most_bins = len(columns.codes) > 0, columns.is_open.shape[1]
-    n_codes = NARROW_BINS if has_bins else 0
-    most_open = columns.most_open if has_bins else columns.order.shape[1]
+    most_bins, most_open, n_codes = columns.is_open.shape[1], columns.most_open, NARROW_BINS
     return Room(
         width, beside, _aligned(at_once * n_codes * width).reshape(at_once, n_codes * width),
         _aligned(n_codes * beside),
@@ -199,8 +197,10 @@ class BinSearch:
     Attributes
     ----------
     rows : Rows
-    is_alone : bool
-        Whether one thread does it all.
+    size : int
+        How many columns a piece has.
+    last : ndarray (n_pieces,) of int64
+        The column of each piece that had the best split in the last round.
     """
 
     def __init__(self, table: SortedTable, objective: Objective, gradient: np.ndarray) -> None:
@@ -208,9 +208,8 @@ class BinSearch:
         self.rows = Rows.empty(gradient)
         n_columns = len(table.columns.begin) - 1
         least = _ADDITIONS_AT_ONCE // len(self.rows.rows)
-        self._size = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
-        self._last = np.arange(0, n_columns, self._size)
-        self.is_alone = len(self._last) == 1
+        self.size = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
+        self.last = np.arange(0, n_columns, self.size)
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
@@ -219,9 +218,9 @@ class BinSearch:
         constant = constant_key(totals, kind, l2)
         round_ = Round(*terms, totals, constant, kind, l2, directions)
         pack(*terms, totals, self.rows)
-        found, last = np.empty((len(self._last), 3), dtype=np.int64), self._last
-        own = (self._table.columns, self.rows, round_, self._size, last, found)
-        self._table.team.run(_look_at_columns, len(last), *own)
+        found = np.empty((len(self.last), 3), dtype=np.int64)
+        own = (self._table.columns, self.rows, round_, self.size, self.last, found)
+        self._table.team.run(look_at_columns, len(found), *own)
         return best_of(found, constant, kind)
 
 
@@ -525,9 +524,9 @@ def best_in_bins(columns, own, room, round_, low, high):  # type: ignore[no-unty
 
 
 @parallel("void(int64, SortedColumns, Rows, Round, int64, int64[::1], int64[:, ::1])")
-def _look_at_columns(piece, columns, own, round_, size, last, found):  # type: ignore[no-untyped-def]
+def look_at_columns(piece, columns, own, round_, size, last, found):  # type: ignore[no-untyped-def]
     """Write the fields of the best split of a piece of the columns."""
-    room = new_room(columns, len(round_.gradient), last[piece : piece + 1])
+    room = _new_room(columns, len(round_.gradient), last[piece : piece + 1])
     low = piece * size
     found[piece, 0], found[piece, 1], found[piece, 2] = best_in_bins(
         columns, own, room, round_, low, min(low + size, len(columns.begin) - 1)
