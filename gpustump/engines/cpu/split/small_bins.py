@@ -34,8 +34,6 @@ from gpustump.engines.cpu.split.cut_scores import (
 )
 from gpustump.engines.cpu.split.cut_sums import position_of
 from gpustump.engines.cpu.split.sample_rows import (
-    ONE_WIDTH,
-    VECTOR,
     add_one,
     add_one_to_four,
     add_positive,
@@ -165,12 +163,10 @@ def _aligned(n_integers):  # type: ignore[no-untyped-def]
     return room[skipped : skipped + n_integers]
 
 
-@inner("Room(SortedColumns, int64, int64[::1])")
-def _new_room(columns, n_outputs, last):  # type: ignore[no-untyped-def]
+@inner("Room(SortedColumns, Rows, int64, int64[::1])")
+def _new_room(columns, own, n_outputs, last):  # type: ignore[no-untyped-def]
     """Room for a search of some columns."""
-    of_outputs = -(-2 * n_outputs // VECTOR) * VECTOR
-    width = ONE_WIDTH if n_outputs == 1 else of_outputs
-    beside = 0 if n_outputs == 1 else -(-n_outputs // VECTOR) * VECTOR
+    width, beside = len(own.total), len(own.all_positive)
     at_once = _COLUMNS_OF_ONE if n_outputs == 1 else 1
     most_bins, most_open, n_codes = columns.is_open.shape[1], columns.most_open, NARROW_BINS
     return Room(
@@ -526,7 +522,7 @@ def best_in_bins(columns, own, room, round_, low, high):  # type: ignore[no-unty
 @parallel("void(int64, SortedColumns, Rows, Round, int64, int64[::1], int64[:, ::1])")
 def look_at_columns(piece, columns, own, round_, size, last, found):  # type: ignore[no-untyped-def]
     """Write the fields of the best split of a piece of the columns."""
-    room = _new_room(columns, len(round_.gradient), last[piece : piece + 1])
+    room = _new_room(columns, own, len(round_.gradient), last[piece : piece + 1])
     low = piece * size
     found[piece, 0], found[piece, 1], found[piece, 2] = best_in_bins(
         columns, own, room, round_, low, min(low + size, len(columns.begin) - 1)
