@@ -22,13 +22,7 @@ from gpustump.model.members import Member, RegionMember
 from gpustump.plots import style, terms
 from gpustump.plots.panels import DrawnScore
 from gpustump.theory import edge_bounds, training_bounds
-from gpustump.theory.losses import (
-    errors_of,
-    losses_of,
-    run_number,
-    run_of,
-    staged_scores,
-)
+from gpustump.theory.losses import errors_of, losses_of, run_number, run_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -217,7 +211,8 @@ def _losses_of_quantity(regressor: Any, X: Array, y: Any, weights: IntegerWeight
     with arrays.computing_on(X):
         true = arrays.to_host(check_targets(y, X))[counts]
     own = weights.values[counts] / weights.total
-    staged = (model.quantities_of(s[0][counts]) for s in staged_scores(model.in_rounds, X))
+    scores = map(arrays.to_host, model.in_rounds.staged_scores(X))
+    staged = (model.quantities_of(own[counts, 0]) for own in scores)
     with np.errstate(over="ignore"):
         return np.asarray([loss(true, predicted, sample_weight=own) for predicted in staged])
 

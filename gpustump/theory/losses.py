@@ -32,10 +32,8 @@ from gpustump.engines.gain import Sums, gain_of
 from gpustump.engines.integer_weights import IntegerWeights, in_units, signed
 from gpustump.engines.reference.integers import hessian_of
 from gpustump.engines.reference.state import loss_of
-from gpustump.learners.hypothesis import regions
-from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import midpoints
-from gpustump.model.additive import AdditiveModel, Term
+from gpustump.model.additive import AdditiveModel
 from gpustump.model.classes import class_indices, log_probabilities
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.model.members import added_up
@@ -561,8 +559,8 @@ def run_of(model: StumpEnsemble, number: int | None, X: Array, y: Any) -> Run:
 
 def errors_of(run: Run, X: Array, weights: IntegerWeights) -> np.ndarray:
     """The error after each round, (n_rounds,), without the other losses."""
-    staged = map(_read, staged_scores(run.scores, X))
-    return np.asarray([weights.share(class_indices(read) != run.numbers) for read in staged])
+    staged = map(class_indices, _staged_scores(run.scores, X))
+    return np.asarray([weights.share(indices != run.numbers) for indices in staged])
 
 
 def losses_of(run: Run, X: Array, weights: IntegerWeights) -> RoundLosses:
@@ -570,74 +568,24 @@ def losses_of(run: Run, X: Array, weights: IntegerWeights) -> RoundLosses:
     counts = weights.values > 0
     numbers, shares = run.numbers[counts], weights.values[counts] / weights.total
     found = []
-    for scores in staged_scores(run.scores, X):
-        error = weights.share(class_indices(_read(scores)) != run.numbers)
-        own = scores[:, counts]
-        logs = log_probabilities(_read(own), run.link)[np.arange(len(numbers)), numbers]
+    for scores in _staged_scores(run.scores, X):
+        error = weights.share(class_indices(scores) != run.numbers)
+        own = scores[counts]
+        logs = log_probabilities(own, run.link)[np.arange(len(numbers)), numbers]
         found.append((error, float(-(logs @ shares)), _exponential_loss(own, numbers, shares)))
     errors, log_losses, exponentials = np.asarray(found, dtype=np.float64).reshape(-1, 3).T
     return RoundLosses(errors, log_losses, exponentials, run.scores.n_outputs)
 
 
-def staged_scores(model: AdditiveModel, X: Array) -> Iterator[np.ndarray]:
-    """Scores after 1, 2, ... rounds, (n_outputs, n_samples); every item is the same array.
-
-    They are added up term by term as in `AdditiveModel.staged_scores`, so they are the same to the
-    last bit.
-    """
-    columns = _coded_columns(model.terms, X)
-    scores = np.repeat(np.asarray(model.constant)[:, np.newaxis], X.shape[0], axis=1)
-    for terms in model.rounds:
-        for partition, votes in terms:
-            column = columns[partition.feature]
-            with np.errstate(all="ignore"):
-                region = regions(partition, column.ends)
-            for score, own in zip(scores, votes.T, strict=True):
-                if own.any():
-                    score += own[region][column.steps]
-        yield scores
-
-
-@dataclass(frozen=True)
-class _Coded:
-    """A feature's values as numbers of steps between a model's thresholds.
-
-    Attributes
-    ----------
-    ends : ndarray (k + 1,) of float64
-        The upper end of each step, and NaN for missing values.
-    steps : ndarray (n_samples,) of the narrowest unsigned integers that hold k
-        The step of each sample.
-    """
-
-    ends: np.ndarray
-    steps: np.ndarray
-
-
-def _coded_columns(terms: tuple[Term, ...], X: Array) -> dict[int, _Coded]:
-    """Each feature in use as steps between the thresholds of all terms."""
-    found = dict[int, list[float]]()
-    for partition, _ in terms:
-        found.setdefault(partition.feature, [np.inf]).extend(partition.thresholds)
-    return {feature: _coded(X, feature, np.asarray(of)) for feature, of in found.items()}
-
-
-def _coded(X: Array, feature: int, thresholds: np.ndarray) -> _Coded:
-    ends = np.unique(thresholds)
-    with arrays.computing_on(X), np.errstate(all="ignore"):
-        steps = arrays.to_host(
-            StepTable(feature, ends, np.zeros(len(ends)), 0.0).steps_of(X[:, feature])
-        )
-    return _Coded(np.append(ends, np.nan), steps.astype(np.min_scalar_type(len(ends))))
-
-
-def _read(scores: np.ndarray) -> np.ndarray:
-    """Scores (n_outputs, n_samples) as a model returns them: (n_samples,) for one output."""
-    return scores[0] if len(scores) == 1 else scores.T
+def _staged_scores(model: AdditiveModel, X: Array) -> Iterator[np.ndarray]:
+    """Scores on the host after 1, 2, ... rounds, (n_samples,) for one output."""
+    for scores in map(arrays.to_host, model.staged_scores(X)):
+        yield scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 def _exponential_loss(scores: np.ndarray, numbers: np.ndarray, shares: np.ndarray) -> float:
-    outputs = np.arange(len(scores))[:, np.newaxis] + (len(scores) == 1)
+    by_output = scores.reshape(len(numbers), -1)
+    is_own = numbers[:, np.newaxis] == np.arange(by_output.shape[1]) + (scores.ndim == 1)
     with np.errstate(over="ignore"):
-        exponentials = np.exp(np.where(numbers == outputs, -scores, scores))
-    return float(np.mean(exponentials, axis=0) @ shares)
+        exponentials = np.exp(np.where(is_own, -by_output, by_output))
+    return float(np.mean(exponentials, axis=1) @ shares)
