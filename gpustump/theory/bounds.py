@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -310,12 +309,26 @@ def margin_bound(
             f"n_hypotheses={n_hypotheses!r} and n_features={n_features!r}."
         )
     if n_features is None:
-        size = check_count(n_hypotheses, "n_hypotheses", least=2)
-        deviation = _Deviation(1 / (2 * m), -math.log(delta), math.log(size))
+        log_size = math.log(check_count(n_hypotheses, "n_hypotheses", least=2))
+        scale, constant = 1 / (2 * m), -math.log(delta)
     else:
-        growth = growth_of(weak_learner)(2 * m, n_features)
-        deviation = _Deviation(8 / m, math.log(4) - math.log(delta), math.log(growth))
-    return share + _least_over_means(theta, deviation)
+        log_size = math.log(growth_of(weak_learner)(2 * m, n_features))
+        scale, constant = 8 / m, math.log(4) - math.log(delta)
+
+    def deviation(N: Any) -> Any:
+        union = constant + N * log_size + np.log(N) + 2 * np.log(N + 1)
+        return np.sqrt(scale * union)
+
+    def total(N: Any) -> Any:
+        return 2 * np.exp(-N * theta**2 / 8) + deviation(N)
+
+    # No minimum lies where the deviation alone is more. What is left is searched ever more closely.
+    low, high = 1.0, float(_first(lambda N: bool(deviation(float(N)) >= total(1.0))))
+    for _ in range(4):
+        N = np.unique(np.floor(np.geomspace(low, high, 1000)))
+        at = int(np.argmin(total(N)))
+        low, high = N[max(at - 1, 0)], N[min(at + 1, len(N) - 1)]
+    return share + float(total(N[at]))
 
 
 def vc_bound(
@@ -446,61 +459,6 @@ def weak_learning_samples(gamma: float, *, n_features: int = 1, delta: float = 0
         return math.log(4) + math.log(stump_growth(2 * m, n_features)) - m * rate <= wanted
 
     return _first(is_enough)
-
-
-@dataclass(frozen=True)
-class _Deviation:
-    """eps_N = sqrt(scale * r(N)), r(N) = constant + N * log_size + ln N + 2 * ln(N + 1)."""
-
-    scale: float
-    constant: float
-    log_size: float
-
-    def at(self, N: int) -> float:
-        """eps_N."""
-        return math.sqrt(self.scale * self._r(N))
-
-    def log_slope(self, N: int) -> float:
-        """The logarithm of the derivative with respect to N."""
-        return math.log(self._dr(N) / 2) + 0.5 * (math.log(self.scale) - math.log(self._r(N)))
-
-    def slope_of_log_slope(self, N: int) -> float:
-        """The derivative of `log_slope`."""
-        ddr = -1 / N**2 - 2 / (N + 1) ** 2
-        return ddr / self._dr(N) - self._dr(N) / (2 * self._r(N))
-
-    def _r(self, N: int) -> float:
-        return self.constant + N * self.log_size + math.log(N) + 2 * math.log(N + 1)
-
-    def _dr(self, N: int) -> float:
-        return self.log_size + 1 / N + 2 / (N + 1)
-
-
-def _least_over_means(theta: float, deviation: _Deviation) -> float:
-    """The minimum of f(N) = 2 * exp(-N * theta**2 / 8) + eps_N over all N, up to rounding.
-
-    f rises where u(N) = ln(eps_N') + N * theta**2 / 8 - ln(theta**2 / 4) is positive. The slope of
-    ln(eps_N') is r'' / r' - r' / (2 * r) and increases with N: r is concave and positive, so r' / r
-    falls; r' is completely monotone, so it is log-convex. Hence u is convex: at most, f rises,
-    falls and rises again. Its minimum is at 1 or beside the last zero of u. Where eps_N alone is
-    f(1) or more, no minimum lies, so the search ends there.
-    """
-    rate, log_start = theta * theta / 8, 2 * math.log(theta) - math.log(4)
-
-    def total(N: int) -> float:
-        return 2 * math.exp(-N * rate) + deviation.at(N)
-
-    def is_too_far(N: int) -> bool:
-        return deviation.at(N) >= total(1)
-
-    def has_turned(N: int) -> bool:
-        return rate + deviation.slope_of_log_slope(N) >= 0 or is_too_far(N)
-
-    def rises(N: int) -> bool:
-        return deviation.log_slope(N) + N * rate >= log_start or is_too_far(N)
-
-    last = _first(rises, least=_first(has_turned))
-    return min(map(total, {1, max(last - 1, 1), last}))
 
 
 def _first(is_reached: Callable[[int], bool], least: int = 1) -> int:

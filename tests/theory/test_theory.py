@@ -1,8 +1,8 @@
 """Bounds, margins and growth functions against their definitions.
 
-Rational and decimal arithmetic stand in for logarithms, a search over every N for the bisection,
-and counting every labelling for the growth functions. Nothing here takes a formula over from the
-package in the form in which it is computed there.
+Rational and decimal arithmetic stand in for logarithms, a search over every N for one that looks
+ever closer, and counting every labelling for the growth functions. Nothing here takes a formula
+over from the package in the form in which it is computed there.
 """
 
 from __future__ import annotations
