@@ -239,9 +239,7 @@ class Messages:
         new = [worker for worker in workers if worker not in self._connections]
         places = self.client.sync(self._places, new)
         with ThreadPoolExecutor(len(new)) as at_once:  # a firewall may let each wait in vain
-            self._connections |= dict(
-                zip(new, at_once.map(_connection_to, new, places), strict=True)
-            )
+            self._connections |= zip(new, at_once.map(connected, new, places), strict=True)
 
     async def _places(self, workers: Sequence[str]) -> list[tuple[int, bytes] | None]:
         return await asyncio.gather(*map(self._place, workers))
@@ -320,14 +318,6 @@ class Messages:
         return True
 
 
-def _connection_to(worker: str, place: tuple[int, bytes] | None) -> socket.socket | None:
-    """A connection to a worker that listens at this place; None if there can be none."""
-    if place is None:
-        return None
-    host = get_address_host(worker)
-    return connected(host, *place, first_word=_FIRST_WORD, stalled=_STALLED)
-
-
 def _payloads(messages: Sequence[Message]) -> list[bytes]:
     """The messages as bytes; the same arguments are packed once."""
     known: dict[int, bytes] = {}
@@ -388,29 +378,27 @@ def accepted(listener: socket.socket, secret: bytes, seconds: float) -> socket.s
         connection.close()
 
 
-def connected(
-    host: str, port: int, secret: bytes, *, first_word: float, stalled: float
-) -> socket.socket | None:
+def connected(worker: str, place: tuple[int, bytes] | None) -> socket.socket | None:
     """A connection to a worker; None if it is not there in time, or shows another secret.
 
     Parameters
     ----------
-    host : str
-    port : int
-    secret : bytes
-    first_word : float
-        Seconds in which the connection must be there.
-    stalled : float
-        Seconds without a byte after which it counts as broken from then on.
+    worker : str
+        Its address.
+    place : (int, bytes) or None
+        The port at which it listens, and the secret; None if it does not listen.
     """
+    if place is None:
+        return None
+    port, secret = place
     try:
-        connection = socket.create_connection((host, port), first_word)
+        connection = socket.create_connection((get_address_host(worker), port), _FIRST_WORD)
     except OSError:
         return None
     try:
         connection.sendall(secret[:_HALF])
         if secrets.compare_digest(_exactly(connection, _HALF), secret[_HALF:]):
-            return _without_delay(connection, stalled)
+            return _without_delay(connection, _STALLED)
     except OSError:
         pass
     connection.close()

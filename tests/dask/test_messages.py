@@ -70,9 +70,8 @@ def test_a_caller_with_a_wrong_secret_is_turned_away_and_the_right_one_comes_thr
     with listener:
         worker = threading.Thread(target=lambda: found.append(accepted(listener, secret, 10.0)))
         worker.start()
-        about = {"first_word": 5.0, "stalled": 5.0}
-        assert connected("127.0.0.1", port, bytes(len(secret)), **about) is None
-        here = connected("127.0.0.1", port, secret, **about)
+        assert connected("tcp://127.0.0.1:1", (port, bytes(len(secret)))) is None
+        here = connected("tcp://127.0.0.1:1", (port, secret))
         worker.join()
     with here, found[0] as there:
         put(here, [b"called"])
@@ -85,10 +84,10 @@ def test_a_worker_with_a_wrong_secret_is_not_spoken_to_nor_one_that_is_not_there
     with listener:
         worker = threading.Thread(target=lambda: accepted(listener, other, 10.0).close())
         worker.start()
-        where = "127.0.0.1", listener.getsockname()[1]
-        assert connected(*where, secret, first_word=5.0, stalled=5.0) is None
+        port = listener.getsockname()[1]
+        assert connected("tcp://127.0.0.1:1", (port, secret)) is None
         worker.join()
-    assert connected(*where, other, first_word=5.0, stalled=5.0) is None  # nothing listens
+    assert connected("tcp://127.0.0.1:1", (port, other)) is None  # nothing listens
 
 
 def test_a_worker_that_does_not_know_the_fit_is_not_waited_for(processes, monkeypatch):
