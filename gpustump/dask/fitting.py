@@ -59,6 +59,7 @@ from gpustump.data.parameters import Interactions, check_quantity_loss
 from gpustump.data.readable import readable_bytes
 from gpustump.data.weights import PRODUCT, check_class_weight, class_factors
 from gpustump.engines.announcements import announce
+from gpustump.engines.cluster.bins import code_all
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Resources
 from gpustump.engines.cpu.runtime.host_memory import has_room
@@ -94,7 +95,7 @@ from gpustump.estimators.targets import Offset, Quantity, TargetDomain
 from gpustump.model.bags import averaged
 from gpustump.model.ensemble import StumpEnsemble
 
-_KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
+_KINDS = {"auto": "kernels", "cpu": "kernels", "cuda": "cupy"}
 """The kind of shards for each device; see `engines.cluster.shards.shard_of`."""
 
 _SAMPLE_BYTES, _VALUE_BYTES = 64, 6
@@ -512,9 +513,8 @@ class _Fit:
             found = shards.ask_by_part("values_of", chosen)
             sampled = shards.order.joined(found).astype(types.compared)
         planned = replace(settings.objective(n_classes), learner="stump")
-        table = ClusterTable.prepared(
-            None, shards, types, planned, n_samples, categorical=settings.categorical
-        )
+        bins = code_all(shards, n_samples, planned, categorical=settings.categorical)
+        table = ClusterTable(None, shards, bins, types)
         held_out = None if settings.stopping is None else HeldOutUnits.of(shards)
         samples = self.samples
         if samples is not None:

@@ -131,7 +131,7 @@ class WorkerRows:
         self._is_settled = False
         self._trained: _Joined | None = None
         self._watched: _Joined | None = None
-        self._kind = "auto"
+        self._kind = "kernels"
         self._shard: Shard | None = None
         self._held_out: Samples | None = None
         self._judge: LocalJudge | RunningScores | None = None

@@ -15,12 +15,12 @@ import spread_tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import Case, signs, start
-from spread_tables import Spread, SpreadTable
+from spread_tables import Spread, SpreadTable, Together
 
 from gpustump.engines.cluster import state, sums_source
 from gpustump.engines.cluster.questions import BY_VALUE, Shard
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.cluster.shards import Together, answer, shard_of
+from gpustump.engines.cluster.shards import answer, shard_of
 from gpustump.engines.cluster.sums_source import _shifts
 from gpustump.engines.integer_weights import (
     fitting_exponent,
@@ -76,7 +76,7 @@ def test_any_split_of_the_weights_gives_their_unit(data, drawn, n_copies):
         weights, n_copies
     )
     by_class = Samples(weights[np.newaxis], classes, weights).class_weights(safe, 3)
-    asked = [answer(shard_of(own, "arrays"), "class_weights", (safe, 3)) for own in shards]
+    asked = [answer(shard_of(own, "numpy"), "class_weights", (safe, 3)) for own in shards]
     assert np.sum(asked, axis=0).tolist() == by_class
     assert sum(by_class) == sum(totals)
 

@@ -328,7 +328,7 @@ def spread_out(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> 
     from gpustump.engines.cluster import state, sums_source
     from gpustump.engines.cpu.table import codes
 
-    kernels, mixed = ("kernels",) * 3, ("kernels", "arrays", "kernels")
+    kernels, mixed = ("kernels",) * 3, ("kernels", "numpy", "kernels")
 
     def way(name: str, *kinds: str, **how: Any) -> Way:
         return name, SpreadTable(X, rows, Spread(kinds, **how), categorical)

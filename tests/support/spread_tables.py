@@ -14,8 +14,10 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.cluster.bins import code_all
+from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.cluster.shards import Together, shard_of
+from gpustump.engines.cluster.shards import answer, shard_of
 from gpustump.engines.cluster.state import ClusterState, start
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Cut, Step, Totals
@@ -57,6 +59,17 @@ class Spread:
             owner[owner == self.lone] = (self.lone + 1) % n_shards
             owner[n_samples // 2] = self.lone
         return [np.flatnonzero(owner == shard)[::-1] for shard in range(n_shards)]
+
+
+class Together:
+    """Shards in this process, asked one after the other; see `shards.Shards`."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = tuple(shards)
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        """The answers of all shards, in order."""
+        return [answer(shard, method, arguments) for shard in self._shards]
 
 
 class SpreadTable:
@@ -109,9 +122,9 @@ class SpreadTable:
             for own, kind in zip(parts, kinds, strict=True)
         ]
         how = {"max_cuts": spread.max_cuts, "categorical": self._categorical}
-        self.table = ClusterTable.prepared(
-            self.X, Together(shards), self._types, objective, self.n_samples, **how
-        )
+        together = Together(shards)
+        bins = code_all(together, self.n_samples, objective, **how)
+        self.table = ClusterTable(self.X, together, bins, self._types)
         return InOrder(self.table, start(self.table, 1, None, objective), np.concatenate(parts))
 
     def samples(self, rows: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Samples:

@@ -9,11 +9,10 @@ sums are those of one table that holds all rows:
     kernel_shard  a shard that computes with the CPU's kernels
     array_shard   a shard that computes with arrays of any library, and the reference's losses
     shards        all shards together: how messages reach them, and of which kind they are
-    places        all shards as one place of samples, which the CPU engine's search asks
+    sums_source   all shards as one source of sums, which the CPU engine's search asks
     bins          the bins that all shards share
     table         the prepared table, as boosting uses it
     state         one run of boosting on it
 
-How messages travel is not decided here: `gpustump.dask` sends them between machines; in tests
-`shards.Together` passes them to a list of shards in one process.
+How messages travel is not decided here: `gpustump.dask` sends them between machines.
 """

@@ -1,7 +1,6 @@
 """All shards of a table, and how messages reach them.
 
 A message is the name of a method of `questions.Shard`, or of `samples.Samples`, and its arguments.
-`Together` calls shards in this process, one after the other.
 """
 
 from __future__ import annotations
@@ -23,17 +22,6 @@ class Shards(Protocol):
         """The answers of all shards, in order. All shards are asked at the same time."""
 
 
-class Together:
-    """Shards in this process."""
-
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self._shards = tuple(shards)
-
-    def ask(self, method: str, *arguments: Any) -> list[Any]:
-        """The answers of all shards, in order."""
-        return [answer(shard, method, arguments) for shard in self._shards]
-
-
 def answer(shard: Shard, method: str, arguments: Sequence[Any]) -> Any:
     """A shard's answer to a message, by its own method or by a method of its samples."""
     asked = shard.samples if method in Samples.__dict__ else shard
@@ -48,17 +36,17 @@ def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
     samples : Samples
         At least one.
     kind : str
-        "auto" or "kernels" for the CPU's kernels, or for NumPy if these cannot be loaded here;
-        "arrays" for NumPy; "cupy", "torch" and so on for another array library.
+        "kernels" for the CPU's kernels, or for NumPy if these cannot be loaded here; or the array
+        library: "numpy", "cupy", "torch" and so on.
     n_threads : int
         Threads of the kernels.
     """
     stages = CODED.name, *dict.fromkeys(STAGE_OF.values())
-    if kind in ("auto", "kernels") and KERNELS.load(*stages):
+    if kind == "kernels" and KERNELS.load(*stages):
         from gpustump.engines.cluster.kernel_shard import KernelShard
 
         return KernelShard(samples, n_threads)
     from gpustump.engines.cluster.array_shard import ArrayShard
 
-    library = "numpy" if kind in ("auto", "kernels", "arrays") else kind
+    library = "numpy" if kind == "kernels" else kind
     return ArrayShard(samples, importlib.import_module(f"array_api_compat.{library}"))

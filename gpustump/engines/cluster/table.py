@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.cluster.bins import CommonBins, code_all, values_of
+from gpustump.engines.cluster.bins import CommonBins, values_of
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.integer_weights import fitting_exponent, safe_exponent
@@ -54,22 +54,6 @@ class ClusterTable:
     _exponents: dict[int, int] = field(default_factory=dict, repr=False)
     _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
 
-    @classmethod
-    def prepared(
-        cls,
-        X: Any,
-        shards: Shards,
-        types: ValueTypes,
-        objective: Objective,
-        n_samples: int,
-        **how: Any,
-    ) -> ClusterTable:
-        """Have the shards code their rows, `n_samples` in all.
-
-        `how` are the arguments categorical and max_cuts of `bins.code_all`.
-        """
-        return cls(X, shards, code_all(shards, n_samples, objective, **how), types)
-
     @property
     def n_samples(self) -> int:
         return self.bins.n_samples
@@ -97,24 +81,21 @@ class ClusterTable:
 
         A run must have begun, since shards answer with keys and sums together.
         """
-        if position + 1 >= self.n_samples - self.n_missing[feature]:
-            return math.inf
-        found = self._thresholds.get((feature, position))
-        if found is None:
-            found = self.note_threshold(feature, position, None)
-        return found
+        if (feature, position) not in self._thresholds:
+            self.note_threshold(feature, position, None)
+        return self._thresholds[feature, position]
 
-    def note_threshold(self, feature: int, position: int, source: ClusterSums | None) -> float:
+    def note_threshold(self, feature: int, position: int, source: ClusterSums | None) -> None:
         """Find a threshold, and keep it until the next one is found.
 
         `source` is asked first: if an answer of this round had the keys, no message is needed.
         """
-        low, high = self._keys_around(feature, position, source)
-        keys = np.asarray([low, high])
-        below, above = values_of(keys, self.types.coded, np.dtype(self.types.compared))
+        found = math.inf
+        if position + 1 < self.n_samples - self.n_missing[feature]:
+            keys = np.asarray(self._keys_around(feature, position, source))
+            found = midpoint(*values_of(keys, self.types.coded, np.dtype(self.types.compared)))
         self._thresholds.clear()  # a round asks for its own thresholds only
-        found = self._thresholds[feature, position] = midpoint(below, above)
-        return found
+        self._thresholds[feature, position] = found
 
     def _keys_around(
         self, feature: int, position: int, source: ClusterSums | None
