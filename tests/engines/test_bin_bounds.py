@@ -155,7 +155,7 @@ class Watched:
         if not isinstance(self.run, InOrder):
             return planes_of(self.run._loss.terms)
         shards = self.run.state._shards._shards
-        planes = np.concatenate([planes_of(shard._rows.terms) for shard in shards], axis=1)
+        planes = np.concatenate([planes_of(shard._loss.terms) for shard in shards], axis=1)
         in_order = np.empty_like(planes)
         in_order[:, self.run._order] = planes
         return in_order

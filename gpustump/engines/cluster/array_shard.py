@@ -26,12 +26,11 @@ from gpustump.engines.cluster.questions import (
     Run,
     Tally,
     bin_planes_of,
-    counts_of,
     narrowed,
-    no_sums_by_category,
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Step
+from gpustump.engines.cpu.table.cuts import Cuts
 from gpustump.engines.gain import Sums
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.objective import Objective
@@ -65,13 +64,11 @@ class ArrayShard:
         self.samples, self._xp = samples, xp
         self._keys: list[np.ndarray] = []
 
-    def code(
-        self, cuts: list[np.ndarray], is_crowded: list[bool], categorical: Sequence[int] = ()
-    ) -> Coded:
+    def code(self, cuts: list[Cuts], categorical: Sequence[int] = ()) -> Coded:
         """Sort all rows, and find where the cuts fall in each feature's sorted keys."""
         samples = self.samples
         given = samples.values_of(slice(None))
-        values = self._xp.permute_dims(self._as_array(given), (1, 0))
+        values = self._xp.permute_dims(self._xp.asarray(given), (1, 0))
         self._table = reference.prepare(values, categorical=categorical)
         self._columns = samples.categories(categorical)
         missing = arrays.missing_key(str(given.dtype))
@@ -83,7 +80,7 @@ class ArrayShard:
             for feature, own in enumerate(given)
         ]
         for keys, own in zip(self._keys, cuts, strict=True):
-            edges = np.searchsorted(keys, own, side="right")
+            edges = np.searchsorted(keys, own.keys, side="right")
             n_present = np.searchsorted(keys, missing)
             edges = np.concatenate([[0], edges, [n_present, len(keys)]])
             self._edges.append(edges)
@@ -94,16 +91,16 @@ class ArrayShard:
             low.append(np.where(has_keys, keys[within], NO_KEYS[0]))
             high.append(np.where(has_keys, keys[edges[1:] - 1], NO_KEYS[1]))
         sizes, lows, highs = map(np.concatenate, (size, low, high))
-        return Coded(sizes, lows, highs, counts_of(self._columns))
+        counts = None if self._columns is None else self._columns.counts
+        return Coded(sizes, lows, highs, counts)
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
         labels = self.samples.labels(run.objective, run.positive)
         units = scaled(self.samples.weights, run.exponent)
         with arrays.computing_on(self._table.X):
-            self._state = ArrayState(
-                self._table, self._as_array(labels), self._as_array(units), run.objective
-            )
+            own = self._xp.asarray(labels), self._xp.asarray(units)
+            self._state = ArrayState(self._table, *own, run.objective)
             self._objective = run.objective
             return self._tally(self._sums_of(range(len(self._edges))))
 
@@ -128,14 +125,10 @@ class ArrayShard:
             found = self._sums_of(features.tolist())
         return found, self.cells(ranges) if len(ranges.low) else None
 
-    def region_sums(self, hypothesis: Partition) -> np.ndarray:
-        """The sums over the regions of a hypothesis."""
+    def region_sums(self, hypotheses: Sequence[Partition]) -> np.ndarray:
+        """The sums over the regions of each of several hypotheses."""
         with arrays.computing_on(self._table.X):
-            return self._state.region_sums(hypothesis)
-
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""
-        return np.stack([self.region_sums(own) for own in hypotheses])
+            return np.stack([self._state.region_sums(own) for own in hypotheses])
 
     def smallest_weight(self) -> int:
         """The smallest Hessian."""
@@ -146,14 +139,11 @@ class ArrayShard:
         found: np.ndarray = arrays.to_host(self._state.weights)
         return found
 
-    def _as_array(self, x: np.ndarray) -> Array:
-        return self._xp.asarray(x)
-
     def _tally(self, bins: np.ndarray | Changes) -> Tally:
         totals = self._state.integers().totals
         numbers = [part for own in totals for part in own]
         numbers.append(self._state.totals.error)
-        by_category = no_sums_by_category(self._objective)
+        by_category = None
         if self._columns is not None:
             by_category = self._state.category_sums(self._columns)
         return Tally(np.asarray(numbers, dtype=np.int64), bins, by_category)
@@ -176,9 +166,9 @@ class ArrayShard:
         planes: list[Array] = []
         pairs = zip(before, self._state.integers().outputs, strict=True)
         for output, (old, new) in enumerate(pairs):
-            planes += self._changed(
-                old, new, region != majority.region, _of_output(majority, output)
-            )
+            own = slice(2 * output, 2 * output + 2)
+            moved = majority.factor[own], majority.slope[own]
+            planes += self._changed(old, new, region != majority.region, *moved)
         bins = [
             self._sums_at(j, edges, lambda pick: list(map(pick, planes)))
             for j, edges in enumerate(self._edges)
@@ -187,16 +177,23 @@ class ArrayShard:
         first = np.cumsum([0, *n_slots[:-1]])
         return narrowed(np.concatenate(bins, axis=1), first)
 
-    def _changed(self, old: Sums, new: Sums, is_minority: Array, majority: Majority) -> list[Array]:
-        """The changes of an output's integers, in planes."""
+    def _changed(
+        self,
+        old: Sums,
+        new: Sums,
+        is_minority: Array,
+        factor: tuple[float, ...],
+        slope: tuple[float, ...],
+    ) -> list[Array]:
+        """The changes of an output's integers, in planes; factors and slopes are the majority's."""
         xp = self._xp
         is_positive = old.gradient > 0
         label = xp.astype(~is_positive, xp.int64)  # positive first
-        by = picked_numbers(majority.factor, label)
+        by = picked_numbers(factor, label)
         size = xp.astype(xp.abs(old.gradient), xp.float64)
         expected = [size * by]
         if old.hessian is not None:
-            more = picked_numbers(majority.slope, label)
+            more = picked_numbers(slope, label)
             hessian = xp.astype(old.hessian, xp.float64)
             spread = hessian - hessian * hessian / size
             expected[0] = expected[0] + hessian * more
@@ -261,9 +258,3 @@ class ArrayShard:
             own[ends[1:] - 1],
             self._sums_at(feature, start + ends, lambda pick: self._planes(pick, by_label=False)),
         )
-
-
-def _of_output(majority: Majority, output: int) -> Majority:
-    """What is said of one output."""
-    own = slice(2 * output, 2 * output + 2)
-    return majority._replace(factor=majority.factor[own], slope=majority.slope[own])

@@ -93,8 +93,8 @@ class CommonBins:
         n_missing = size[is_missing]
         n_samples = int(size[first[0] : first[0] + n_slots[0]].sum())
         layout = _layout(feature, size[kept], (low < high)[kept] & ~is_missing[kept])
-        counts = joined_sums([own.categories for own in coded])
-        columns = CategoryColumns.counted(categorical, counts) if categorical else None
+        counts = [own.categories for own in coded if own.categories is not None]
+        columns = CategoryColumns.counted(categorical, joined_sums(counts)) if categorical else None
         return cls(layout, low[kept], high[kept], kept, number[kept], n_samples, n_missing, columns)
 
 
@@ -140,9 +140,8 @@ def code_all(
     drawn = shards.ask("drawn_keys", share, categorical)
     keys = np.concatenate([own for own in drawn if len(own)])
     cuts = cuts_by_sample(keys, limit, Team(1))
-    own = [cut.keys for cut in cuts]
-    coded = shards.ask("code", own, [cut.is_crowded for cut in cuts], categorical)
-    return CommonBins.of(coded, np.asarray([len(one) for one in own]), categorical)
+    coded = shards.ask("code", cuts, categorical)
+    return CommonBins.of(coded, np.asarray([len(own.keys) for own in cuts]), categorical)
 
 
 def values_of(keys: np.ndarray, coded_dtype: str, dtype: np.dtype) -> np.ndarray:

@@ -9,22 +9,19 @@ nothing is kept for each sample. The tables of cells are small enough for the ne
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.engines.cluster.known_bins import Members
+from gpustump.engines.cluster.questions import NO_KEYS, Cells
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.cpu.table.rows_by_code import POSITIONS
 
 _AT_ONCE = 1024
 """How many samples are put into cells before their integers are added up."""
-
-_NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
-"""The smallest and the largest key of a cell without samples."""
 
 
 @group
@@ -65,39 +62,9 @@ class _Places(NamedTuple):
     high: Integers
 
 
-class Grouped(NamedTuple):
-    """Cells that hold samples, range by range and by increasing number; arrays (n_cells,) of int64.
-
-    Attributes
-    ----------
-    range : ndarray
-    number : ndarray
-        The cell's number in its range, the bits of an unsigned integer; `key - low` if each key is
-        a cell.
-    size : ndarray
-    low, high : ndarray
-        The smallest and the largest key.
-    sums : ndarray (n_planes, n_cells)
-        In the planes of `cluster.questions.planes_of`.
-    """
-
-    range: np.ndarray
-    number: np.ndarray
-    size: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    sums: np.ndarray
-
-
-def cells_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Grouped:
+def cells_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Cells:
     """The cells of ranges, with the sums of integers."""
     n_planes = len(terms.gradient) * (3 if len(terms.hessian) > 0 else 2)
-    return _grouped(members, about, n_planes, functools.partial(_add_terms, terms))
-
-
-def _grouped(
-    members: Members, about: KeyRanges, n_planes: int, add: Callable[..., None]
-) -> Grouped:
     width = (about.high - about.low).view(np.uint64)  # perhaps beyond 2**63
     room = (width >> np.maximum(about.shift, 0).view(np.uint64)).view(np.int64) + 1
     is_listed = about.shift < 0
@@ -106,24 +73,24 @@ def _grouped(
         _count(members, about, room)
     ends = np.cumsum(room)
     n_places, base = int(ends[-1]) if len(ends) else 0, ends - room
-    size, (low, high) = np.zeros(n_places, dtype=np.int64), (np.full(n_places, k) for k in _NO_KEYS)
+    size, (low, high) = np.zeros(n_places, dtype=np.int64), (np.full(n_places, k) for k in NO_KEYS)
     sums = np.zeros((n_planes, n_places), dtype=np.int64)
-    add(members, about, _Places(base.copy(), size, low, high), sums)
+    _add_terms(terms, members, about, _Places(base.copy(), size, low, high), sums)
     kept = np.flatnonzero(size)
     owner, low = np.searchsorted(ends, kept, side="right"), low[kept]
     number = np.where(is_listed[owner], low - about.low[owner], kept - base[owner])
-    found = Grouped(owner, number, size[kept], low, high[kept], np.take(sums, kept, axis=1))
+    found = Cells(owner, number, size[kept], low, high[kept], np.take(sums, kept, axis=1))
     return _by_number(found) if is_listed.any() else found
 
 
-def _by_number(cells: Grouped) -> Grouped:
+def _by_number(cells: Cells) -> Cells:
     """Cells in order, given those of single samples; the ones of the same number are added up."""
     order = np.lexsort((cells.number.view(np.uint64), cells.range))
     of, number = cells.range[order], cells.number[order]
     first = np.flatnonzero((np.diff(of, prepend=-1) != 0) | (np.diff(number, prepend=0) != 0))
     if not len(first):
         return cells
-    return Grouped(
+    return Cells(
         of[first],
         number[first],
         np.add.reduceat(cells.size[order], first),
@@ -139,7 +106,7 @@ def merged(lists: Sequence[np.ndarray]) -> np.ndarray:
     Parameters
     ----------
     lists : sequence of ndarray (5 + n_planes, n_cells) of int64
-        The fields of `Grouped`, one below the other.
+        The fields of `Cells`, one below the other.
     """
     while len(lists) > 1:
         pairs = zip(lists[::2], lists[1::2], strict=False)
@@ -148,19 +115,14 @@ def merged(lists: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _merged(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    places = np.empty((2, one.shape[1] + other.shape[1]), dtype=np.int64)
-    n_cells = _match(one, other, places)
-    found = np.empty((len(one), n_cells), dtype=np.int64)
-    _merge(one, other, places, found)
-    return found
+    found = np.empty((len(one), one.shape[1] + other.shape[1]), dtype=np.int64)
+    n_cells = _merge(one, other, found)
+    return np.ascontiguousarray(found[:, :n_cells])
 
 
 @kernel("int64(int64[:, ::1], int64[:, ::1], int64[:, ::1])")
-def _match(one, other, places):  # type: ignore[no-untyped-def]
-    """Write the places of each cell in both lists, -1 where it is not; returns how many there are.
-
-    Rows are those of `merged`: first the range, then the number.
-    """
+def _merge(one, other, found):  # type: ignore[no-untyped-def]
+    """Write the merged cells; returns how many there are. Rows are those of `merged`."""
     i, j, n = 0, 0, 0
     while i < one.shape[1] or j < other.shape[1]:
         if j == other.shape[1] or i == one.shape[1]:
@@ -169,29 +131,21 @@ def _match(one, other, places):  # type: ignore[no-untyped-def]
             a, b = np.uint64(one[1, i]), np.uint64(other[1, j])
             is_one = one[0, i] < other[0, j] or (one[0, i] == other[0, j] and a <= b)
             is_other = not is_one or (one[0, i] == other[0, j] and a == b)
-        places[0, n], places[1, n] = i if is_one else -1, j if is_other else -1
+        for row in range(len(found)):
+            if not (is_one and is_other):
+                found[row, n] = one[row, i] if is_one else other[row, j]
+            elif row < 2:
+                found[row, n] = one[row, i]
+            elif row == 3:
+                found[row, n] = min(one[row, i], other[row, j])
+            elif row == 4:
+                found[row, n] = max(one[row, i], other[row, j])
+            else:
+                found[row, n] = one[row, i] + other[row, j]
         i += np.int64(is_one)
         j += np.int64(is_other)
         n += 1
     return n
-
-
-@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1])")
-def _merge(one, other, places, found):  # type: ignore[no-untyped-def]
-    """Write the merged cells; `places` are those of `_match`."""
-    for row in range(len(found)):
-        for k in range(found.shape[1]):
-            i, j = places[0, k], places[1, k]
-            if i < 0 or j < 0:
-                found[row, k] = one[row, i] if j < 0 else other[row, j]
-            elif row < 2:
-                found[row, k] = one[row, i]
-            elif row == 3:
-                found[row, k] = min(one[row, i], other[row, j])
-            elif row == 4:
-                found[row, k] = max(one[row, i], other[row, j])
-            else:
-                found[row, k] = one[row, i] + other[row, j]
 
 
 @inner("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=POSITIONS)

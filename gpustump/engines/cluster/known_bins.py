@@ -45,14 +45,12 @@ class KnownBins:
     Parameters
     ----------
     table : CodedTable
-    kept : int
-        How many samples are kept, as a multiple of the table's samples.
     """
 
-    def __init__(self, table: CodedTable, kept: int = _KEPT) -> None:
+    def __init__(self, table: CodedTable) -> None:
         self._table = table
         # Memory is taken as it is filled.
-        self._room = self._empty(table.n_samples * min(kept, table.n_features))
+        self._room = self._empty(table.n_samples * min(_KEPT, table.n_features))
         self._begin = np.full(len(table.layout.offset), -1)  # of each slot; -1 if it is not kept
         self._end = 0
 
@@ -85,47 +83,26 @@ class KnownBins:
         return np.empty(n, dtype=positions_of(table.n_samples)), keys
 
     def _look_up(self, feature: np.ndarray, bins: np.ndarray, members: Members) -> None:
-        """Write the samples of some bins, and their keys, into `members`."""
-        list_samples(self._table, feature, bins, members.begin, members.samples)
-        _look_up(*self._table.source.bits, feature, members)
+        """Write the samples of some bins, once each, and their keys, into `members`."""
+        table, layout = self._table, self._table.layout
+        found, begin = members.samples, members.begin
+        slots = layout.first[feature] + bins
+        is_ready = table.are_in_order(feature)
+        own = np.flatnonzero(is_ready)
+        if len(own):
+            assert table.parted is not None
+            start = table.bundles.column[feature[own]] * table.n_samples + layout.offset[slots[own]]
+            _pick(table.parted.order, start, layout.n_inside(slots[own]), begin[own], found)
 
+        def look_for(one: int) -> None:
+            own = np.flatnonzero((feature == one) & ~is_ready)
+            place = np.full(int(layout.n_bins[one]) + 1, -1)
+            place[bins[own]] = own
+            shift = PART_BITS * int(table.bundles.is_wide[one])
+            _find(table.codes_of(one), shift, table.bundles.by_code(one, place), begin, found)
 
-def list_samples(
-    table: CodedTable,
-    feature: np.ndarray,
-    bins: np.ndarray,
-    begin: np.ndarray,
-    found: np.ndarray,
-) -> None:
-    """List all samples of some bins, once each.
-
-    Parameters
-    ----------
-    table : CodedTable
-    feature, bins : ndarray (n_bins,) of int64
-        The features, and the numbers of the bins.
-    begin : ndarray (n_bins,) of int64
-        Where the samples of each bin are written.
-    found : ndarray of int32 or int64
-        The type of `members.positions_of`.
-    """
-    layout, is_wide = table.layout, table.bundles.is_wide[feature] > 0
-    slots = layout.first[feature] + bins
-    is_ready = table.are_in_order(feature)
-    own = np.flatnonzero(is_ready)
-    if len(own):
-        assert table.parted is not None
-        start = table.bundles.column[feature[own]] * table.n_samples + layout.offset[slots[own]]
-        _pick(table.parted.order, start, layout.n_inside(slots[own]), begin[own], found)
-
-    def look_for(one: int) -> None:
-        own = np.flatnonzero((feature == one) & ~is_ready)
-        place = np.full(int(layout.n_bins[one]) + 1, -1)
-        place[bins[own]] = own
-        by_code = table.bundles.by_code(one, place)
-        _find(table.codes_of(one), PART_BITS * int(is_wide[own[0]]), by_code, begin, found)
-
-    table.team.each(look_for, np.unique(feature[~is_ready]).tolist())
+        table.team.each(look_for, np.unique(feature[~is_ready]).tolist())
+        _look_up(*table.source.bits, feature, members)
 
 
 @kernel(

@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Step
+from gpustump.engines.cpu.table.cuts import Cuts
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 
@@ -24,7 +24,7 @@ BY_VALUE = -1
 """For `Ranges.shift`: each value is a cell."""
 
 NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
-"""For `Coded`: the smallest and the largest key of a slot that holds none."""
+"""The smallest and the largest key of a slot or cell that holds none."""
 
 
 class Ranges(NamedTuple):
@@ -91,14 +91,14 @@ class Coded(NamedTuple):
     low, high : ndarray (n_slots,)
         The smallest and the largest key of a bin; `NO_KEYS` for an empty bin, and for the slot of
         missing values.
-    categories : ndarray (n_categorical, n_numbers)
-        How many samples are in each category; see `CategoryColumns.counts`.
+    categories : ndarray (n_categorical, n_numbers), or None
+        How many samples are in each category, see `CategoryColumns.counts`; None if there are none.
     """
 
     size: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    categories: np.ndarray
+    categories: np.ndarray | None
 
 
 class Majority(NamedTuple):
@@ -142,13 +142,13 @@ class Tally(NamedTuple):
         round's weights of the samples that the scores get wrong.
     bins : ndarray (n_planes, n_slots) of int64, or Changes
         The sums over the bins, in the planes of `bin_planes_of`; or how they have changed.
-    categories : ndarray (n_categorical, n_outputs, 2, n_numbers) of int64
-        The sums over categories; see `category_table.SummingState`.
+    categories : ndarray (n_categorical, n_outputs, 2, n_numbers) of int64, or None
+        The sums over categories, see `category_table.SummingState`; None if there are none.
     """
 
     numbers: np.ndarray
     bins: np.ndarray | Changes
-    categories: np.ndarray
+    categories: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -197,16 +197,6 @@ def narrowed(changes: np.ndarray, first: np.ndarray) -> Changes:
     return Changes(rounded.astype(np.int32), shift.astype(np.uint8))
 
 
-def no_sums_by_category(objective: Objective) -> np.ndarray:
-    """`Tally.categories` without categorical features."""
-    return np.empty((0, objective.n_outputs, 2, 1), dtype=np.int64)
-
-
-def counts_of(columns: CategoryColumns | None) -> np.ndarray:
-    """`Coded.categories` of a shard's categorical features; `columns` is None without any."""
-    return np.empty((0, 1), dtype=np.int64) if columns is None else columns.counts
-
-
 def unfolded(planes: np.ndarray, objective: Objective) -> np.ndarray:
     """The planes as the CPU engine's search takes them (`slices`), from those of shards.
 
@@ -229,17 +219,13 @@ class Shard(Protocol):
 
     samples: Samples
 
-    def code(
-        self, cuts: list[np.ndarray], is_crowded: list[bool], categorical: Sequence[int] = ()
-    ) -> Coded:
+    def code(self, cuts: list[Cuts], categorical: Sequence[int] = ()) -> Coded:
         """Code all rows.
 
         Parameters
         ----------
-        cuts : list of ndarray of int64
-            For each feature the largest key that each bin may hold, except the last; increasing.
-        is_crowded : list of bool
-            See `cuts.Cuts`.
+        cuts : list of Cuts
+            Of each feature.
         categorical : sequence of int
             As for `contract.Task`.
         """
@@ -259,11 +245,11 @@ class Shard(Protocol):
         Two questions in one message.
         """
 
-    def region_sums(self, hypothesis: Partition) -> np.ndarray:
-        """The sums over the regions of a hypothesis, (n_regions, n_outputs, 2) of int64."""
+    def region_sums(self, hypotheses: Sequence[Partition]) -> np.ndarray:
+        """The sums over the regions of each of several hypotheses, at least one.
 
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""
+        (n, n_regions, n_outputs, 2) of int64; see `contract.State.region_sums`.
+        """
 
     def smallest_weight(self) -> int:
         """The smallest Hessian."""

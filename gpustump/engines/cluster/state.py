@@ -103,7 +103,7 @@ class ClusterState:
         """The largest cut."""
         self._source.begin_round()
         cut = self._split.best(self._source, self._bins, self._by_output)
-        if cut.position is not None and cut.position + 1 < self._n_present(cut.feature):
+        if cut.position is not None:
             self._table.note_threshold(cut.feature, cut.position, self._source)
         self._found = (split_at(self._table, cut), cut)
         return cut
@@ -114,22 +114,23 @@ class ClusterState:
             known = self._split.sums_of(self._found[1])
             if known is not None:
                 return known
-        return self._added("region_sums", hypothesis)
+        found: np.ndarray = self._added([hypothesis])[0]
+        return found
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses, by one message."""
         if not hypotheses:
             return np.zeros((0, N_REGIONS, self._run.objective.n_outputs, 2), dtype=np.int64)
-        return self._added("sums_over_each", tuple(hypotheses))
+        return self._added(hypotheses)
 
-    def _added(self, question: str, argument: object) -> np.ndarray:
+    def _added(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """The sum of the shards' answers."""
-        answers: list[np.ndarray] = self._shards.ask(question, argument)
+        answers: list[np.ndarray] = self._shards.ask("region_sums", tuple(hypotheses))
         return functools.reduce(np.add, answers)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `category_table.SummingState`."""
-        return self._by_category
+        return joined_sums(self._by_category)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
@@ -151,11 +152,8 @@ class ClusterState:
         numbers = np.sum([own.numbers for own in tallies], axis=0)
         self._codes_of_shard = self._table.n_samples * self._table.n_features // len(tallies)
         self._bins.take([own.bins for own in tallies], self._run.objective)
-        self._by_category = joined_sums([own.categories for own in tallies])
+        self._by_category = [own.categories for own in tallies if own.categories is not None]
         self._by_output, self._error = numbers[:-1].reshape(-1, 2), int(numbers[-1])
-
-    def _n_present(self, feature: int) -> int:
-        return self._table.n_samples - int(self._table.n_missing[feature])
 
 
 class _Bins:

@@ -39,27 +39,17 @@ _NO_SLOTS = np.empty(0, dtype=np.int64)
 
 
 class Keys(NamedTuple):
-    """The keys of the cells of an answer, from which more can be asked about them.
+    """The keys of ranges to ask about, or of the cells of an answer, each of which may become one.
 
     Attributes
     ----------
-    low, high : ndarray (n_cells,) of int64
-        The smallest and the largest key of each cell.
-    size : ndarray (n_cells,) of int64
-        How many samples each cell holds.
+    low, high : ndarray (n,) of int64
+        The smallest and the largest key of each range or cell.
+    size : ndarray (n,) of int64
+        How many samples each holds.
     position : ndarray (n_segments,) of int64
-        The sorted position of each segment's first sample.
+        The sorted position of the first sample of each range; of an answer, of each segment.
     """
-
-    low: np.ndarray
-    high: np.ndarray
-    size: np.ndarray
-    position: np.ndarray
-
-
-class _About(NamedTuple):
-    """What is asked about ranges of keys, arrays (n_ranges,) of int64: the smallest and the largest
-    key, how many samples, and the sorted position of the first."""
 
     low: np.ndarray
     high: np.ndarray
@@ -125,8 +115,8 @@ class ClusterSums:
         slices, keys = answer.slices, answer.where
         first = slices.first[segments]
         before = np.where(cells > first, slices.last[cells - 1] + 1, keys.position[segments])
-        about = keys.low[cells], keys.high[cells], keys.size[cells], before
-        return self._asked(answer.slots[segments], slices.feature[segments], _About(*about))
+        about = Keys(keys.low[cells], keys.high[cells], keys.size[cells], before)
+        return self._asked(answer.slots[segments], slices.feature[segments], about)
 
     def keys_around(self, slot: int, position: int) -> tuple[int, int] | None:
         """The keys on both sides of a cut, if an answer of this round had them; otherwise None.
@@ -148,22 +138,22 @@ class ClusterSums:
                     return int(answer.where.high[cell]), int(answer.where.low[cell + 1])
         return None
 
-    def _about(self, slots: np.ndarray) -> _About:
+    def _about(self, slots: np.ndarray) -> Keys:
         bins, layout = self._bins, self._bins.layout
         size, offset = layout.n_inside(slots), layout.offset[slots]
-        return _About(bins.low[slots], bins.high[slots], size, offset)
+        return Keys(bins.low[slots], bins.high[slots], size, offset)
 
-    def _ranges(self, slots: np.ndarray, features: np.ndarray, about: _About) -> Ranges:
+    def _ranges(self, slots: np.ndarray, features: np.ndarray, about: Keys) -> Ranges:
         low, high, size, _ = about
         return Ranges(features, self._bins.number[slots], low, high, _shifts(low, high, size))
 
-    def _asked(self, slots: np.ndarray, features: np.ndarray, about: _About) -> Answer:
+    def _asked(self, slots: np.ndarray, features: np.ndarray, about: Keys) -> Answer:
         """Ask about ranges of keys, each a segment, in order of slots and keys."""
         answers = self._shards.ask("cells", self._ranges(slots, features, about))
         return self._answer(slots, features, about, answers)
 
     def _answer(
-        self, slots: np.ndarray, features: np.ndarray, about: _About, answers: list[Cells]
+        self, slots: np.ndarray, features: np.ndarray, about: Keys, answers: list[Cells]
     ) -> Answer:
         """What all shards answer to that."""
         size, position = about.size, about.position
