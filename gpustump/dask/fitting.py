@@ -41,8 +41,8 @@ from gpustump.dask.partitions import (
     Reading,
     SampleOrder,
     Summary,
+    check_rows,
     check_watched_labels,
-    check_watched_rows,
     classes_of,
     example_of,
     is_frame,
@@ -308,8 +308,7 @@ class _Fit:
         trained = {part: own for part, own in found.items() if part < n_trained}
         watched = {part: own for part, own in found.items() if part >= n_trained}
         categories = self._numbered(trained, watched)
-        if not any(own.n_rows for own in trained.values()):
-            raise ValueError("X has 0 sample(s) while a minimum of 1 is required.")
+        check_rows(trained)
         self._refuse_other_widths("X", trained)
         self.types = _types_of(trained)
         self.learner._note_categories(categories, self.n_features)
@@ -323,7 +322,7 @@ class _Fit:
         self.samples = samples if self.is_quantity else None
         watched_type = self.types.coded
         if self.asked.validation is not None:
-            check_watched_rows(watched)
+            check_rows(watched, "_val")
             if not self.is_quantity:
                 scoring = self.asked.validation.scoring
                 check_watched_labels(watched, self.target.classes, scoring)
@@ -423,11 +422,13 @@ class _Fit:
 
     def _classes(self, trained: dict[int, Summary]) -> Samples:
         """Learn the classes of all partitions, whose labels become their numbers."""
-        labels, weights = [own.labels for own in trained.values()], "sample_weight"
-        if self.class_weight is not None and any(map(len, labels)):
-            labels, weights = self._weighed(trained), PRODUCT
-        if not any(map(len, labels)):
-            raise ValueError(f"{weights} is zero for every sample; at least one must be positive.")
+        labels = [own.labels for own in trained.values()]
+        if self.class_weight is not None:
+            labels = self._weighed(trained)
+            if not any(map(len, labels)):
+                raise ValueError(
+                    f"{PRODUCT} is zero for every sample; at least one must be positive."
+                )
         classes = classes_of(labels, None if self.earlier is None else self.earlier[0])
         self.shards.ask("number_classes", classes)
         self.target = TargetDomain(classes)
@@ -450,10 +451,6 @@ class _Fit:
         learns. Returns all samples, which the leading process knows, too."""
         found = self.shards.ask_by_part("samples_by_part", "labels", "weights")
         order = SampleOrder({part: len(found[part][1]) for part in found if part in trained})
-        if not len(order):
-            raise ValueError(
-                "sample_weight is zero for every sample; at least one must be positive."
-            )
         targets, weights = (
             order.joined({part: own[which] for part, own in found.items()}) for which in (0, 1)
         )
@@ -540,11 +537,11 @@ class _Fit:
         """
         if not self.interactions.number:
             return None
-        answers, order, settings = self.shards.ask("all_rows"), self.shards.order, self.settings
-        X, samples = _joined_rows([own[0] for own in answers], self.types.compared)
+        order, settings = self.shards.order, self.settings
+        X, samples = self._all_rows(are_watched=False)
         watched = None
         if self.asked.validation is not None:
-            other, rows = _joined_rows([own[1] for own in answers], self.types.compared)
+            other, rows = self._all_rows(are_watched=True)
             watched = HeldOutRows(replace(rows, rows=None), other)
         shares: list[Share[Samples]] = []
         for share in self.shares:
@@ -554,6 +551,15 @@ class _Fit:
             shares.append(Share(samples.taken(order.all_but(share.samples)), held_out, None))
         unlimited = replace(settings, resources=Resources())  # its limit is the workers'
         return learn_pairs(X, shares, trained, self.target.n_classes, unlimited, self.interactions)
+
+    def _all_rows(self, *, are_watched: bool) -> tuple[np.ndarray, Samples]:
+        """The values of all partitions, one after the other, and all their samples."""
+        by_part = self.shards.ask_by_part("all_rows", are_watched)
+        values, classes, weights = (
+            np.concatenate([by_part[part][which] for part in sorted(by_part)]) for which in range(3)
+        )
+        samples = Samples(np.arange(len(weights)), classes, weights)
+        return values.astype(self.types.compared, copy=False), samples
 
     def _model_so_far(self) -> StumpEnsemble | None:
         """The model of the rounds that were done, the average if several bags have some; None if
@@ -617,21 +623,11 @@ def _rows_of(own: dict[int, np.ndarray | None], summaries: dict[int, Summary]) -
     """
     if all(rows is None for rows in own.values()):
         return None
-    found, start = [], 0
-    for part, rows in sorted(own.items()):
-        n_rows = summaries[part].n_rows
-        found.append(start + (np.arange(n_rows) if rows is None else rows))
-        start += n_rows
-    return np.concatenate(found).astype(np.int64)
-
-
-def _joined_rows(answers: Sequence[dict[int, Any]], dtype: str) -> tuple[np.ndarray, Samples]:
-    """The values of all partitions, one after the other, and all their samples."""
-    by_part = {part: own for answer in answers for part, own in answer.items()}
-    values, classes, weights = (
-        np.concatenate([by_part[part][which] for part in sorted(by_part)]) for which in range(3)
+    order = SampleOrder({part: summaries[part].n_rows for part in own})
+    sizes = order.sizes
+    return order.numbers_of(
+        {part: np.arange(sizes[part]) if rows is None else rows for part, rows in own.items()}
     )
-    return values.astype(dtype, copy=False), Samples(np.arange(len(weights)), classes, weights)
 
 
 def _route(shards: DaskShards, n_parts: int, *, is_on_disk: bool) -> Route:

@@ -17,7 +17,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.dask.categories import Asked, ToldColumn, numbered
 from gpustump.data.frames import columns_of
-from gpustump.data.labels import check_domain, check_labels, check_targets, encode, listed
+from gpustump.data.labels import check_domain, check_labels, check_targets, listed
 from gpustump.data.parameters import QuantityLoss, Scoring
 from gpustump.data.readable import caller_level
 from gpustump.data.tables import check_table, is_sparse_matrix
@@ -76,7 +76,7 @@ class Summary(NamedTuple):
     worker: str = ""
 
     @classmethod
-    def of(cls, rows: Rows | None, columns: tuple[ToldColumn, ...]) -> Summary:
+    def of(cls, rows: Rows | None) -> Summary:
         """Of a partition; None for one without rows."""
         if rows is None:
             nothing = np.empty(0, dtype=np.int64)
@@ -88,7 +88,7 @@ class Summary(NamedTuple):
             labels = np.unique(rows.labels)
         n_rows, n_features = rows.values.shape
         dtype = arrays.working_dtype(arrays.dtype_name(rows.values))
-        return cls(n_rows, len(rows.labels), n_features, dtype, labels, counted, columns)
+        return cls(n_rows, len(rows.labels), n_features, dtype, labels, counted, rows.columns)
 
 
 @dataclass
@@ -107,8 +107,8 @@ class Rows:
     all_labels : ndarray (n_rows,)
         Those of all rows.
     is_quantity : bool
-    kinds : tuple of str
-        Of a frame's columns, as `data.columns.Column` has them.
+    columns : tuple of ToldColumn
+        Of a frame that may have categorical columns; otherwise none.
     categories : dict of int to ndarray of str
         By feature the categories that the values of a frame are numbers of, while these are the
         partition's own.
@@ -120,14 +120,14 @@ class Rows:
     rows: np.ndarray | None
     all_labels: np.ndarray
     is_quantity: bool
-    kinds: tuple[str, ...] = ()
+    columns: tuple[ToldColumn, ...] = ()
     categories: dict[int, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, X: Any, y: Any, sample_weight: Any, reading: Reading, offset: Offset = NO_OFFSET
-    ) -> tuple[Rows | None, tuple[ToldColumn, ...]]:
-        """Check a partition; None if it has no rows. Also what to report of a frame's columns.
+    ) -> Rows | None:
+        """Check a partition; None if it has no rows.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Rows:
                 "are sparse, make these dense."
             )
         if not n_rows_of(X, y, sample_weight, offset):
-            return None, ()
+            return None
         columns: tuple[ToldColumn, ...] = ()
         categories: dict[int, np.ndarray] = {}
         table = None if reading.categorical is None else columns_of(X)
@@ -149,8 +149,7 @@ class Rows:
             X, columns, categories = numbered(table, reading.categorical)
         values = arrays.to_host(check_table(X))
         own = targets_of(values, y, sample_weight, reading.loss, offset)
-        kinds = tuple(column.kind for column in columns)
-        return cls(values, *own, reading.loss is not None, kinds, categories), columns
+        return cls(values, *own, reading.loss is not None, columns, categories)
 
 
 def targets_of(
@@ -223,10 +222,8 @@ class Collection:
 
     Attributes
     ----------
-    X, y : list of Delayed
-    sample_weight : list of Delayed or of None
-    offset : list of Offset
-        What is in them are Delayed objects, too.
+    parts : list of tuple
+        For each partition X, y, sample_weight (or None) and an `Offset`, as Delayed objects.
     example : object
         A table of one row or two that is like X, to learn its columns from.
     n_watched : int
@@ -234,10 +231,7 @@ class Collection:
     reading : Reading
     """
 
-    X: list[Any]
-    y: list[Any]
-    sample_weight: list[Any]
-    offset: list[Offset]
+    parts: list[tuple[Any, Any, Any, Offset]]
     example: Any
     n_watched: int = 0
     reading: Reading = NUMBERS
@@ -266,10 +260,11 @@ class Collection:
         own = [("y", y), ("sample_weight", sample_weight)]
         y_parts, weight_parts = (_beside(X, other, name, len(parts)) for name, other in own)
         known = offset_parts(X, offset, len(parts))
-        return cls(parts, y_parts, weight_parts, known, example_of(X, may_be_text=may_be_text))
+        every = list(zip(parts, y_parts, weight_parts, known, strict=True))
+        return cls(every, example_of(X, may_be_text=may_be_text))
 
     def __len__(self) -> int:
-        return len(self.X)
+        return len(self.parts)
 
     @property
     def n_trained(self) -> int:
@@ -278,14 +273,7 @@ class Collection:
 
     def watching(self, other: Collection) -> Collection:
         """These partitions with those of rows to watch behind them."""
-        return replace(
-            self,
-            X=self.X + other.X,
-            y=self.y + other.y,
-            sample_weight=self.sample_weight + other.sample_weight,
-            offset=self.offset + other.offset,
-            n_watched=len(other),
-        )
+        return replace(self, parts=self.parts + other.parts, n_watched=len(other))
 
     def name_of(self, part: int) -> str:
         """What a partition is called in messages."""
@@ -346,7 +334,7 @@ class SampleOrder:
         is_kept[self.numbers_of(left_out)] = False
         return np.flatnonzero(is_kept)
 
-    def numbers_of(self, chosen: ByPart) -> np.ndarray:
+    def numbers_of(self, chosen: Mapping[int, np.ndarray]) -> np.ndarray:
         """The numbers of samples that are given by their numbers within their partitions."""
         found = [self._first[part] + own for part, own in sorted(chosen.items())]
         return np.concatenate([np.empty(0, dtype=np.int64), *found])
@@ -454,8 +442,7 @@ def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndar
     ValueError, TypeError
         If there are others than in the earlier fit.
     """
-    union = union_of(labels)
-    classes, _ = encode(union, union)
+    classes = union_of(labels)
     if earlier is not None and not np.array_equal(classes, earlier.target.classes):
         raise ValueError(
             f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
@@ -490,17 +477,19 @@ def check_watched_labels(
     refuse_absent_classes(scoring, classes, np.asarray([known.index(label) for label in found]))
 
 
-def check_watched_rows(summaries: Mapping[int, Summary]) -> None:
-    """Refuse partitions to watch that have no rows of positive weight.
+def check_rows(summaries: Mapping[int, Summary], suffix: str = "") -> None:
+    """Refuse partitions that have no rows of positive weight; `suffix` ends the names in messages.
 
     Raises
     ------
     ValueError
     """
     if not any(own.n_rows for own in summaries.values()):
-        raise ValueError("X_val has 0 sample(s) while a minimum of 1 is required.")
+        raise ValueError(f"X{suffix} has 0 sample(s) while a minimum of 1 is required.")
     if not any(own.n_samples for own in summaries.values()):
-        raise ValueError("sample_weight_val is zero for every sample; one must be positive.")
+        raise ValueError(
+            f"sample_weight{suffix} is zero for every sample; at least one must be positive."
+        )
 
 
 def union_of(labels: Sequence[np.ndarray]) -> np.ndarray:

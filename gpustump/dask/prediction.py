@@ -23,7 +23,7 @@ from gpustump.dask.partitions import (
     with_whole_rows,
 )
 from gpustump.estimators.boosters import BoostedClassifier, BoostedEstimator
-from gpustump.estimators.targets import NO_OFFSET, Offset
+from gpustump.estimators.targets import Offset
 
 
 def decision_function(estimator: Any, X: Any, *, init_score: Any = None) -> Any:
@@ -124,8 +124,7 @@ def score(
     rows = Collection.of(X, y, sample_weight, offset, may_be_text=may_be_text(own))
     own._table(rows.example, reset=False)
     model, judge = _delayed(own), delayed(_judged, pure=True)
-    parts = zip(rows.X, rows.y, rows.sample_weight, rows.offset, strict=True)
-    found = list(zip(*compute(*(judge(model, *part) for part in parts)), strict=True))
+    found = list(zip(*compute(*(judge(model, *part) for part in rows.parts)), strict=True))
     if not sum(map(len, found[-1])):
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
     if isinstance(own, BoostedClassifier):
@@ -198,9 +197,7 @@ def _delayed(estimator: Any) -> Any:
     return delayed(light, name=f"gpustump-model-{light.model_.digest()[:16]}")
 
 
-def _of_part(
-    part: Any, model: Any, method: str, like: np.ndarray, offset: Offset = NO_OFFSET
-) -> np.ndarray:
+def _of_part(part: Any, model: Any, method: str, like: np.ndarray, offset: Offset) -> np.ndarray:
     if n_rows_of(part, None, None, offset) == 0:
         return like
     found: np.ndarray = np.asarray(getattr(model, method)(part, **plain(offset).given))

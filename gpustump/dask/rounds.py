@@ -21,7 +21,7 @@ from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.rounds.training import Run, Samples, Settings, Target
 from gpustump.boosting.votes.newton import NewtonVotes
-from gpustump.dask.shards import DaskShards
+from gpustump.dask.shards import DaskShards, Home
 from gpustump.dask.worker_rows import Watch
 from gpustump.engines.category_table import CategoryTable, with_sets
 from gpustump.engines.cluster.state import start
@@ -188,23 +188,20 @@ class RankingJudge(ClusterJudge):
     """
 
     def _begin(self, totals: list[Any]) -> None:
-        self._order: tuple[tuple[str, str], ...] = ()  # of the shards whose samples are known
+        self._order: tuple[Home, ...] = ()  # of the shards whose samples are known
 
     def judged(self) -> Judgement:
         """The score and the error of the model so far on all held-out samples."""
         terms, self._terms = tuple(self._terms), []
-        found = self._by_shard("judge", terms)
+        found = dict(self._shards.ask_by_home("judge", terms))
         while tuple(found) != self._order:  # at first, and whenever a worker was lost
-            self._know(self._by_shard("held_out_samples", self._about.exponent))
-            found = self._by_shard("judge", ())
+            self._know(dict(self._shards.ask_by_home("held_out_samples", self._about.exponent)))
+            found = dict(self._shards.ask_by_home("judge", ()))
         scores = np.concatenate(list(found.values()))
         own = scores[:, 0] if scores.shape[1] == 1 else scores
         return Judgement(self._scorer(own), self._held_out.error(own))
 
-    def _by_shard(self, method: str, *arguments: Any) -> dict[tuple[str, str], Any]:
-        return {home.name: own for home, own in self._shards.ask_by_home(method, *arguments)}
-
-    def _know(self, samples: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]]) -> None:
+    def _know(self, samples: dict[Home, tuple[np.ndarray, np.ndarray]]) -> None:
         """Note the classes and weights of all held-out samples, shard after shard."""
         about, self._order = self._about, tuple(samples)
         classes, units = map(np.concatenate, zip(*samples.values(), strict=True))

@@ -84,11 +84,6 @@ class Home:
     worker: str
     parts: tuple[int, ...]
 
-    @property
-    def name(self) -> tuple[str, str]:
-        """What distinguishes it from other shards."""
-        return self.shard, self.worker
-
 
 class DaskShards:
     """All shards of a fit; see `engines.cluster.shards.Shards`.
@@ -119,13 +114,8 @@ class DaskShards:
         self._kept: Mapping[int, int] = {}  # samples by partition that the bag is trained on
         self._messages, self._collection = messages, collection
         self._max_memory = max_memory
-        self._visited: set[str] = set()
         self._journal: list[tuple[str, tuple[Any, ...]]] = []
         self._numbers = itertools.count()
-
-    def __len__(self) -> int:
-        """How many partitions there are."""
-        return len(self._collection)
 
     def bring(self) -> dict[int, Summary]:
         """Bring all partitions to workers. Returns the summary of each."""
@@ -183,9 +173,7 @@ class DaskShards:
     def close(self) -> None:
         """Make all workers that still exist forget this fit."""
         self._messages.close()
-        there = sorted(self._visited & set(self._messages.workers()))
-        client, fit = self._messages.client, self._messages.name
-        client.run(close_host, fit, workers=there, on_error="ignore")
+        self._messages.client.run(close_host, self._messages.name, on_error="ignore")
 
     def _has_samples(self, home: Home) -> bool:
         """Whether the bag is trained on some of its samples; otherwise there is no shard."""
@@ -225,14 +213,11 @@ class DaskShards:
         waiting = list(parts)
         while waiting:
             found = self._stored(shard, waiting)
-            self._visited |= {own.worker for own in found.values()}
             fresh = [
                 Home(shard, worker, tuple(part for part in waiting if found[part].worker == worker))
                 for worker in dict.fromkeys(found[part].worker for part in waiting)
             ]
-            answers = self._messages.send(
-                [Message(home.shard, home.worker, "keep", (home.parts,)) for home in fresh]
-            )
+            answers = self._told(fresh, "keep", (ByPart(dict.fromkeys(waiting)),))
             kept = [home for home, own in zip(fresh, answers, strict=True) if own is True]
             homes += tuple(kept)
             summaries |= {part: found[part] for home in kept for part in home.parts}
@@ -251,13 +236,10 @@ class DaskShards:
         data, bring = self._collection, delayed(store, pure=False)
         fit, limit = self._messages.name, self._max_memory
         tasks = [
-            bring(
-                Destination(fit, shard, part, limit, data.reading),
-                data.X[part], data.y[part], data.sample_weight[part], data.offset[part],
-            )
+            bring(Destination(fit, shard, part, limit, data.reading), *data.parts[part])
             for part in parts
-        ]  # fmt: skip
-        self._visited |= set(self._workers())
+        ]
+        self._workers()  # waits for one if there is none
         futures = dict(zip(parts, client.compute(tasks), strict=True))
         try:
             self._await(futures)

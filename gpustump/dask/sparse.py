@@ -65,12 +65,12 @@ def fit_on_one_worker(estimator: Any, data: Data, watched: Validation | None, cl
 def _parts_of(data: Data | Validation, suffix: str = "") -> Iterator[tuple[str, Any]]:
     """What is given of rows, by its name: the partitions, put together by a task."""
     rows = Collection.of(data.X, data.y, data.sample_weight, data.offset)
-    known = (list(own) for own in zip(*(own[:2] for own in rows.offset), strict=True))
+    columns = zip(*((*own, *offset[:2]) for *own, offset in rows.parts), strict=True)
     names = ("X", "y", "sample_weight", "init_score", "exposure")
     together = delayed(_together, pure=True)
-    for name, parts in zip(names, (rows.X, rows.y, rows.sample_weight, *known), strict=True):
+    for name, parts in zip(names, columns, strict=True):
         if parts[0] is not None:
-            yield name + suffix, together(parts)
+            yield name + suffix, together(list(parts))
 
 
 def _together(parts: Sequence[Any]) -> Any:

@@ -118,8 +118,8 @@ class Host:
         """Keep a partition for a shard. One is checked at a time, as that takes memory."""
         self._heard.set()
         with self._lock:
-            rows, columns = Rows.of(X, y, sample_weight, destination.reading, offset)
-            summary = Summary.of(rows, columns)
+            rows = Rows.of(X, y, sample_weight, destination.reading, offset)
+            summary = Summary.of(rows)
             own = self._shards.get(destination.shard)
             if own is None:
                 own = WorkerRows(Store(self._limit, self._folder), self._n_threads)

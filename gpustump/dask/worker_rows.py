@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -179,7 +179,7 @@ class WorkerRows:
             if method in OWN or self._shard is not None:  # a shard without samples has no rounds
                 self.call(method, arguments)
 
-    def keep(self, parts: Sequence[int]) -> bool:
+    def keep(self, parts: Collection[int]) -> bool:
         """Keep only these partitions from now on. Returns whether all of them are here."""
         self._is_settled = True
         for number in set(self._parts) - set(parts):
@@ -211,9 +211,8 @@ class WorkerRows:
         found: dict[int, dict[int, Unseen]] = {}
         for number, rows in self._parts.items():
             for feature in known:  # numbers where other partitions have categories
-                if rows.kinds and rows.kinds[feature] in NUMERIC:
-                    own = named(rows.values[feature], rows.kinds[feature])
-                    rows.categories[feature] = own
+                if rows.columns and (kind := rows.columns[feature].kind) in NUMERIC:
+                    rows.categories[feature] = named(rows.values[feature], kind)
             renumbered = {
                 feature: renumber(rows.values[feature], own, known.get(feature, {}))
                 for feature, own in rows.categories.items()
@@ -350,10 +349,20 @@ class WorkerRows:
             if number in own.places
         }
 
-    def all_rows(self) -> list[dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+    def all_rows(self, are_watched: bool) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Values (n, n_features), classes or targets, and weights of the samples of each partition:
-        of those that are trained on, and of those that are set aside."""
-        return [{} if own is None else own.by_part() for own in (self._trained, self._watched)]
+        of those that are trained on, or of those that are set aside."""
+        joined = self._watched if are_watched else self._joined_rows
+        if joined is None:
+            return {}
+        return {
+            number: (
+                np.ascontiguousarray(joined.samples.values[:, low:high].T),
+                joined.samples.classes[low:high],
+                joined.samples.weights[low:high],
+            )
+            for number, (low, high) in joined.places.items()
+        }
 
     def held_out_weights(self) -> tuple[float, int]:
         """The largest weight of the samples to watch, and how many they are."""
@@ -451,18 +460,6 @@ class _Joined(NamedTuple):
 
     samples: Samples
     places: dict[int, tuple[int, int]]
-
-    def by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """For each partition the values (n, n_features), classes and weights of its samples."""
-        own = self.samples
-        return {
-            number: (
-                np.ascontiguousarray(own.values[:, low:high].T),
-                own.classes[low:high],
-                own.weights[low:high],
-            )
-            for number, (low, high) in self.places.items()
-        }
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
 def test_rows_of_a_task_that_comes_too_late_are_refused(tmp_path):
     own = WorkerRows(Store(None, str(tmp_path)), 1)
     for number in range(3):
-        own.add(number, Rows.of(X[:9], Y[:9], None, NUMBERS)[0])
+        own.add(number, Rows.of(X[:9], Y[:9], None, NUMBERS))
     assert own.keep((0, 2))
     assert sorted(own.samples_by_part("labels")) == [0, 2]
     with pytest.raises(RuntimeError, match="this partition came too late"):
