@@ -82,13 +82,6 @@ def test_thresholds_are_those_of_the_columns_dtype():
     assert weighted_losses(np.asarray([False, True]), [1, -1]).thresholds[1] == 0.5
 
 
-def test_a_feature_that_is_always_missing_has_one_loss():
-    found = weighted_losses([math.nan] * 3, [1, 1, -1])
-    assert found.values.size == 0
-    assert found.errors.tolist() == found.opposite_errors.tolist() == [1 / 3]
-    assert found.least() == (math.inf, 1, 1 / 3)
-
-
 def test_losses_are_the_same_in_every_library(backend: Backend):
     x, y = np.asarray([0.5, math.nan, 2.0, -1.0, 2.0]), np.asarray([1.0, -1.0, 1.0, -1.0, -1.0])
     here, there = weighted_losses(x, y), weighted_losses(backend.asarray(x), backend.asarray(y))
