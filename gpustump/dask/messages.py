@@ -335,8 +335,8 @@ def _opened(answer: Any) -> Any:
     """The answer in a packed one, or the exception that the worker raised; or `GONE`."""
     if answer is GONE:
         return GONE
-    is_answer, found = unpacked(answer)
-    return GONE if isinstance(found, UnknownShardError) and not is_answer else found
+    found = unpacked(answer)
+    return GONE if isinstance(found, UnknownShardError) else found
 
 
 def listening(host: str) -> tuple[socket.socket, bytes] | None:

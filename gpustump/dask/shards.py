@@ -207,11 +207,11 @@ class DaskShards:
         shows where each partition is. Then each shard is told which partitions are its own, since a
         worker may also hold one that the scheduler took for lost.
         """
-        shard = f"shard {next(self._numbers)}"
         homes: tuple[Home, ...] = ()
         summaries: dict[int, Summary] = {}
         waiting = list(parts)
         while waiting:
+            shard = f"shard {next(self._numbers)}"
             found = self._stored(shard, waiting)
             fresh = [
                 Home(shard, worker, tuple(part for part in waiting if found[part].worker == worker))
@@ -222,7 +222,6 @@ class DaskShards:
             homes += tuple(kept)
             summaries |= {part: found[part] for home in kept for part in home.parts}
             waiting = [part for home in fresh if home not in kept for part in home.parts]
-            shard = f"shard {next(self._numbers)}"
         return homes, summaries
 
     def _stored(self, shard: str, parts: Sequence[int]) -> dict[int, Summary]:

@@ -175,18 +175,15 @@ class Host:
                     put(connection, self._called(payload))
 
     def _called(self, payload: bytes | memoryview) -> list[bytes | memoryview]:
-        """The answer to a message: true and the answer, or false and the error."""
+        """The answer to a message, or the error in its place."""
         shard, about = pickle.loads(payload)
-        found: tuple[bool, Any]
         try:
             method, arguments = pickle.loads(about)
             if shard not in self._shards:
-                found = False, UnknownShardError(shard)
-            else:
-                found = True, self._shards[shard].call(method, arguments)
+                raise UnknownShardError(shard)
+            return packed(self._shards[shard].call(method, arguments))
         except Exception as error:
-            found = False, error
-        return packed(found)
+            return packed(error)
 
     def _close_when_idle(self) -> None:
         while self._heard.wait(_IDLE_SECONDS) and not self._is_closed:

@@ -15,7 +15,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.data.input_arrays import as_array
+from gpustump.data.input_arrays import as_array, refuse_problems
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_real
 from gpustump.data.weights import check_weights
@@ -280,7 +280,5 @@ def _checked_margins(margins: Any) -> Array:
     xp = arrays.namespace_of(margins)
     with arrays.computing_on(margins):
         margins = xp.astype(margins, xp.float64)
-        if bool(xp.any(xp.isnan(margins))):
-            at = int(xp.argmax(xp.astype(xp.isnan(margins), xp.int8)))
-            raise ValueError(f"margins contains NaN, the first at index {at}.")
+        refuse_problems({"NaN": xp.isnan(margins)}, "margins")
     return margins

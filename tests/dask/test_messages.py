@@ -32,15 +32,14 @@ from gpustump.dask.messages import (
 @pytest.mark.parametrize("offset", [0, 1, 3])
 def test_an_answer_comes_back_with_aligned_arrays(offset):
     arrays = [np.arange(n, dtype=dtype) for n in (0, 3, 1000) for dtype in ("u1", "i4", "i8", "f8")]
-    answer = True, {"arrays": arrays, "planes": np.arange(12).reshape(3, 4), "text": "same"}
+    answer = {"arrays": arrays, "planes": np.arange(12).reshape(3, 4), "text": "same"}
     sent = np.frombuffer(b"".join(packed(answer)), dtype=np.uint8)
     room = np.empty(len(sent) + 16, dtype=np.uint8)
     start = -room.ctypes.data % 8 + offset
     room[start : start + len(sent)] = sent
-    is_answer, found = unpacked(room[start : start + len(sent)].data)
-    assert is_answer
+    found = unpacked(room[start : start + len(sent)].data)
     assert found["text"] == "same"
-    pairs = zip([*found["arrays"], found["planes"]], [*arrays, answer[1]["planes"]], strict=True)
+    pairs = zip([*found["arrays"], found["planes"]], [*arrays, answer["planes"]], strict=True)
     for one, other in pairs:
         assert one.flags.aligned
         assert one.dtype == other.dtype
