@@ -21,17 +21,19 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.votes.settings import VoteSettings
-from gpustump.boosting.votes.splits import SplitVotes, together
+from gpustump.boosting.votes.splits import SplitVotes
+from gpustump.boosting.votes.votes import Taken
 from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import Link, VoteKind, check_real, check_vote_kind
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weighted_signs
-from gpustump.engines.contract import RegionSums, Totals, sign_of
+from gpustump.engines.contract import sign_of
 from gpustump.engines.gain import Sums, gain_of
 from gpustump.engines.integer_weights import IntegerWeights, in_units, signed
+from gpustump.engines.reference import table as reference
 from gpustump.engines.reference.integers import hessian_of
-from gpustump.engines.reference.state import loss_of
+from gpustump.engines.reference.state import ArrayState
 from gpustump.learners.thresholds import midpoints
 from gpustump.model.additive import AdditiveModel
 from gpustump.model.classes import class_indices, log_probabilities
@@ -351,61 +353,38 @@ def split_scores(
     found = VoteSettings(kind, l2_regularization=l2).votes(weights)
     assert isinstance(found, SplitVotes)
     objective = found.objective()
-    units = in_units(weights, objective.n_copies)
-    (own,) = loss_of(labels, units, objective).integers().outputs
-    return _scores(Cuts.of(values), Sums(own.gradient, hessian_of(own)), found)
+    table = reference.prepare(values[:, np.newaxis])
+    state = ArrayState(table, labels, in_units(weights, objective.n_copies), objective)
+    return _scores(Cuts.of(values), state, found, found.best(table, state))
 
 
-def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
-    """The scores of a feature's cuts, and the best of them, in the order of ties of training."""
-    objective = votes.objective()
+def _scores(cuts: Cuts, state: ArrayState, votes: SplitVotes, best: Taken) -> SplitScores:
+    """The scores of a feature's cuts in the first round of a run, and the cut that it takes."""
+    objective, weight = votes.objective(), state.totals.weight
+    (own,) = state.integers().outputs
+    integers = Sums(own.gradient, hessian_of(own))
     left = Sums(*map(cuts.sums_left, integers))
     right = Sums(*(part[-1] - part for part in left))
     missing = Sums(*(part[cuts.missing].sum(keepdims=True) for part in integers))
     nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
     total = Sums(*(part.sum(keepdims=True) for part in integers))
     gain = gain_of(objective)
-    scores = np.asarray(gain(left, right, missing))
-    constant = float(gain(total, nothing, nothing)[0])
-    at = _place_of_best(scores, constant, has_missing=len(cuts.missing) > 0)
-    sums = _region_sums(left, right, missing, len(scores) - 1 if at is None else at)
-    totals = Totals(int(total.gradient[0]), int(total.hessian[0]), 0, 1, len(integers.gradient))
-    regions = votes.votes_of(together(sums) if at is None else sums, totals)
-    (first,), (second,), (of_missing,) = regions
-    best = VotedCut(
-        math.inf if at is None else float(cuts.thresholds[at]),
-        votes.recorded(constant if at is None else float(scores[at]), totals.weight),
-        (first, first, first) if at is None else (first, second, of_missing),
-        at is None,
-    )
+    scores, constant = gain(left, right, missing), float(gain(total, nothing, nothing)[0])
+    assert best.cut is not None
+    (first,), (second,), (of_missing,) = best.region_votes
     return SplitScores(
         cuts.values.astype(np.float64),
         cuts.thresholds,
-        np.asarray([votes.recorded(score, totals.weight) for score in scores.tolist()]),
-        votes.recorded(constant, totals.weight),
+        np.asarray([votes.recorded(score, weight) for score in scores.tolist()]),
+        votes.recorded(constant, weight),
         objective.gain,
-        best,
+        VotedCut(
+            best.hypothesis.thresholds[0],
+            votes.recorded(best.cut.score, weight),
+            (first, second, of_missing),
+            best.cut.position is None,
+        ),
     )
-
-
-def _place_of_best(scores: np.ndarray, constant: float, *, has_missing: bool) -> int | None:
-    """The place of the cut that training takes; None for the constant.
-
-    It is the lowest of the best cuts between two values, unless the constant is better. The last
-    place separates present values from missing ones, if there are any of both; it is taken only if
-    it is better than all others.
-    """
-    between = scores[1:-1]
-    best = float(between.max()) if between.size else -math.inf
-    if has_missing and len(scores) > 1 and scores[-1] > max(best, constant):
-        return len(scores) - 1
-    return None if constant > best else 1 + int(np.argmax(between))
-
-
-def _region_sums(left: Sums, right: Sums, missing: Sums, at: int) -> RegionSums:
-    """The sums over the three regions of a cut, as Python's integers."""
-    regions = [(left, at), (right, at), (missing, 0)]
-    return [[(int(sums.gradient[place]), int(sums.hessian[place]))] for sums, place in regions]
 
 
 @dataclass(frozen=True)

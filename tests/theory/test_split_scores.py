@@ -59,7 +59,9 @@ def test_the_best_split_is_the_one_that_training_finds_in_every_tie(kind, l2, dt
     for _ in range(150):
         x, y, weights = random_column(random, int(random.integers(2, 9)))
         x = x.astype(dtype)
-        best = split_scores(x, y, weights, votes=kind, l2_regularization=l2).best
+        found = split_scores(x, y, weights, votes=kind, l2_regularization=l2)
+        best = found.best
+        assert best.score == max(found.constant, *found.scores.tolist())
         stump = fit_stump(x[:, None], y, weights, votes=kind, l2_regularization=l2)
         assert (best.threshold, best.votes) == (stump.split.threshold, stump.votes)
         assert best.score == stump.score
