@@ -322,7 +322,8 @@ def margin_bound(
     def total(N: Any) -> Any:
         return 2 * np.exp(-N * theta**2 / 8) + deviation(N)
 
-    # No minimum lies where the deviation alone is more. What is left is searched ever more closely.
+    # At most, the sum rises, falls and rises again. It is large where the deviation alone is more
+    # than the sum at 1. Up to there N is looked for on a coarse grid, then on finer ones.
     low, high = 1.0, float(_first(lambda N: bool(deviation(float(N)) >= total(1.0))))
     for _ in range(4):
         N = np.unique(np.floor(np.geomspace(low, high, 1000)))
