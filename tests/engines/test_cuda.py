@@ -101,8 +101,7 @@ def test_what_a_run_holds_is_what_is_planned(kind):
     made = columns.prepare(X, None, OnCpu(), objective=objective)
     run = start(made, case.y, case.weights, objective)
     held = [run._update, run._update._steps, run._update.histograms, run._search]
-    held += [run._update._first_weights if objective.has_signs else run._update._units]
-    held += [made, made.codes, made.orders]
+    held += [run._update._units, made, made.codes, made.orders]
     arrays = {
         id(value): value.nbytes
         for one in held

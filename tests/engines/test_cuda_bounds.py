@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from rounds import KINDS, Case, quantity_of, signs, start
 
 from gpustump.engines.contract import Cut, Step, discrete_step, hypothesis_at, split_at
-from gpustump.engines.cuda import layout, sorting, split_state, stump_state
+from gpustump.engines.cuda import layout, sorting, state
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE
@@ -147,7 +147,7 @@ class Round:
 def planes_of(run: Any) -> np.ndarray:
     """The integers of each sample in a run's round."""
     terms = run._update.histograms.terms[:, : run._table.n_samples]
-    step = 2 if run._objective.gain == "newton" else 1
+    step = 2 if run._update._objective.gain == "newton" else 1
     is_positive = terms[::step] < 0
     of_outputs = [
         np.where(chosen, terms[layer::step] & (2**63 - 1), 0)
@@ -180,7 +180,7 @@ def rounds_of(case: Case, n_bins: int, n_rounds: int) -> Iterator[Round]:
     objective = votes.objective("stump")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "MOST_BINS", n_bins)
-        patch.setattr(split_state, "SplitSearch", Seen)
+        patch.setattr(state, "SplitSearch", Seen)
         table = columns.prepare(case.X, None, Interrupted(threads=1))
         run: Any = start(table, case.y, case.weights, objective)
     for _ in range(n_rounds):
@@ -282,7 +282,7 @@ class Driven:
         self._X, self._objective = X.astype(np.float32), objective
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sorting, "MOST_BINS", n_bins)
-            patch.setattr(split_state, "SplitSearch", Seen)
+            patch.setattr(state, "SplitSearch", Seen)
             patch.setattr(Seen, "share_refined", 1.0)
             self.table = columns.prepare(self._X, None, Interrupted(threads=1))
             self.run: Any = start(self.table, y, weights, objective)
@@ -493,7 +493,7 @@ def test_no_pair_with_an_end_inside_a_bin_is_better_than_the_bins_bound():
         weights = np.append(heavy, random.integers(1, 4, n_samples - 1))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sorting, "MOST_BINS", n_bins)
-            patch.setattr(stump_state, "IntervalSearch", SeenIntervals)
+            patch.setattr(state, "IntervalSearch", SeenIntervals)
             table = columns.prepare(X, None, Interrupted(threads=1))
             run: Any = start(table, y, weights, objective)
         for _ in range(8):

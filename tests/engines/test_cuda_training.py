@@ -28,8 +28,8 @@ from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.device import KERNELS
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.source_table import SourceTable
+from gpustump.engines.cuda.state import CudaState
 from gpustump.engines.cuda.stump_search import StumpSearch
-from gpustump.engines.cuda.stump_state import StumpState
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference.engine import REFERENCE
 
@@ -303,7 +303,7 @@ def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
     X, y = problem()
     signs = 2.0 * y - 1.0
     one, other = (
-        StumpState(with_one_order(X, OnCpu()), signs, np.ones(900), Objective()) for _ in "ab"
+        CudaState(with_one_order(X, OnCpu()), signs, np.ones(900), Objective()) for _ in "ab"
     )
     for number in range(6):
         cut = one.best_cut()

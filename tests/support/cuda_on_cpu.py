@@ -213,9 +213,6 @@ class OnCpu:
         assert source.flags.c_contiguous
         target.reshape(-1).view(np.uint8)[:] = source.reshape(-1).view(np.uint8)
 
-    def clear(self, x: np.ndarray) -> None:
-        x[...] = 0
-
     def address(self, x: np.ndarray) -> int:
         return int(x.ctypes.data)
 

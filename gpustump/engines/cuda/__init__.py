@@ -17,9 +17,7 @@
     stump_search    from histograms to the best classic stump
     interval_search the same for intervals and stumps
     split_search    from histograms to the best split, for other votes
-    stump_state     a run with classic stumps, or with intervals: update and search, queued together
-                    once a round
-    split_state     the same for other votes
+    state           a run: update and search, queued together once a round
     engine          what `engines.route` needs to know of all this
     prediction      the sum of step functions, a thread for each row
 

@@ -87,11 +87,6 @@ class ResidentCodes:
         """The parts of one group; its codes begin at the first byte."""
         yield self._all._replace(codes=self.group(group))
 
-    @property
-    def most_parts(self) -> int:
-        """How many parts a group has."""
-        return 1
-
     def spans(self) -> list[tuple[int, int]]:
         """The first sample of each part of a group, and how many there are."""
         return [(0, self._n)]
@@ -154,11 +149,6 @@ class StreamedCodes:
             self._device.upload(self._codes[begin : begin + target.size], target)
             groups, grid = self._described(group, n)
             yield Part(target, groups, 1, grid, first, n)
-
-    @property
-    def most_parts(self) -> int:
-        """How many parts a group has."""
-        return len(self.spans())
 
     def spans(self) -> list[tuple[int, int]]:
         """The first sample of each part of a group, and how many there are."""

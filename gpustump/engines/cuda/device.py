@@ -119,9 +119,6 @@ class CudaDevice(Protocol):
     def upload(self, source: np.ndarray, target: Array) -> None:
         """Queue a copy of bytes from `pinned` memory into an array of equal size."""
 
-    def clear(self, x: Array) -> None:
-        """Queue the filling of an array with zeros."""
-
     def address(self, x: Array) -> int:
         """The address of an array's first element in the device's memory."""
 
@@ -315,9 +312,6 @@ class CupyDevice:
 
     def upload(self, source: np.ndarray, target: Array) -> None:
         self._copy(self.address(target), source.ctypes.data, source.nbytes, "HostToDevice")
-
-    def clear(self, x: Array) -> None:
-        x.data.memset_async(0, x.nbytes)
 
     def address(self, x: Array) -> int:
         return int(x.data.ptr)

@@ -61,12 +61,9 @@ class CudaEngine:
         beginning: Beginning | None = None,
     ) -> State:
         """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cuda.split_state import SplitState
-        from gpustump.engines.cuda.stump_state import StumpState
+        from gpustump.engines.cuda.state import CudaState
 
-        if objective.has_signs:
-            return StumpState(table, labels, sample_weight, objective)
-        return SplitState(table, labels, sample_weight, objective, beginning)
+        return CudaState(table, labels, sample_weight, objective, beginning)
 
 
 def refusal_of_any(task: Task) -> str | None:

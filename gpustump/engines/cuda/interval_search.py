@@ -6,29 +6,22 @@ import numpy as np
 
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS, blocks_for
-from gpustump.engines.cuda.search import OF_SIGNS, Search
+from gpustump.engines.cuda.search import SearchWithSigns
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.cuda.update_pass import UpdatePass
+from gpustump.engines.objective import Objective
 
 _RUNNING_BYTES = 2 * 256 * (8 + 2 * layout.RANGE.itemsize)
 """Bytes of shared memory of `weigh_pairs`: running sums, and the ranges before and after a bin."""
 
 
-class IntervalSearch(Search):
-    """The search of a run with discrete votes of one output, for intervals and stumps.
+class IntervalSearch(SearchWithSigns):
+    """The search for intervals and stumps."""
 
-    Parameters
-    ----------
-    table : CudaTable
-    update : UpdatePass
-    """
-
-    def __init__(self, table: CudaTable, update: UpdatePass) -> None:
-        super().__init__(table, update.sums, update.histograms, pieces=OF_SIGNS)
-        device, n_slots = table.device, len(table.bins)
-        self._update = update
-        self._profiles = layout.zeros(device, n_slots, layout.PROFILE)
-        self._slopes = layout.zeros(device, n_slots, layout.SLOPES)
+    def __init__(self, table: CudaTable, update: UpdatePass, objective: Objective) -> None:
+        super().__init__(table, update, objective)
+        device = table.device
+        self._slopes = layout.zeros(device, len(table.bins), layout.SLOPES)
         self._slopes_of_pieces = layout.zeros(device, self._n_pieces, layout.SLOPES)
         self._looked = device.xp.zeros(table.n_features, dtype=np.uint32)
         self._pairs = layout.record(

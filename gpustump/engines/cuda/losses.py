@@ -7,7 +7,7 @@ or the amounts of Poisson and gamma loss.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT,
 from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.cuda.update_pass import FirstWeights, no_sums
+from gpustump.engines.integer_weights import in_units
 from gpustump.engines.movement import UNKNOWN, Movement, movement_of
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
@@ -67,7 +68,7 @@ class LossPass:
         self._table, self._device, self._objective = table, device, objective
         self._n_samples = table.n_samples
         is_exponential = objective.loss == "exponential"
-        units = FirstWeights(device.array(sample_weight), objective.n_copies)
+        units = in_units(device.array(sample_weight), objective.n_copies)
         labels = device.array(labels)
         if objective.is_of_quantity or n_outputs == 1:
             signs = labels.reshape(1, -1)
@@ -78,18 +79,18 @@ class LossPass:
         if objective.loss == "squared_error":
             self._numbers = signs + 0.0  # a copy: steps change it
         elif objective.is_of_quantity:
-            weights, weighted = units.as_floats + 0.0 * signs, units.as_floats * signs
+            weights, weighted = units + 0.0 * signs, units * signs
             is_poisson = objective.loss == "poisson"
             self._fixed = xp.rint(weighted[0]) if is_poisson else weights[0]
             self._numbers = weights if is_poisson else weighted
         elif is_exponential:
-            self._numbers = signs * units.as_floats
+            self._numbers = signs * units
         elif beginning is not None:
             self._numbers = signs * device.array(beginning.numbers)
         else:
             self._numbers = signs * (1.0 if n_outputs == 1 else 1.0 / n_outputs)
-        del signs
-        self._units = units.forget_floats()
+        self._units = FirstWeights.of(units)
+        del signs, units
         self.first_weight = self._units.total
         self._scores = xp.zeros((n_outputs, table.n_samples), dtype=np.float64)
         if beginning is not None:
@@ -120,6 +121,14 @@ class LossPass:
                 numbers = (units * numbers) * (1.0 - numbers)
         return numbers[0] if self._objective.n_outputs == 1 else xp.ascontiguousarray(numbers.T)
 
+    def integers(self) -> Iterator[tuple[Array, Array]]:
+        """For each output the gradients and the Hessians, (n_samples,) of int64."""
+        n_layers = 2 if self._objective.has_hessians else 1
+        for own in self.histograms.terms.reshape(self._objective.n_outputs, n_layers, -1):
+            terms = own[:, : self._n_samples]
+            sizes, is_positive = terms & (2**63 - 1), terms[0] < 0
+            yield self._device.xp.where(is_positive, sizes[0], -sizes[0]), sizes[-1]
+
     def queue_beginning(self) -> None:
         """Queue the first round's integers, and their sums."""
         votes = np.zeros((N_REGIONS, self._objective.n_outputs))
@@ -129,7 +138,7 @@ class LossPass:
         self._steps.write(None, clears=True)
         self._write_numbers(votes, factors, self._movement(factors, None))
         if self._objective.loss == "softmax":
-            self._queue_following("begin_softmax", self._motion)
+            self._queue_following("begin_softmax")
         else:  # a factor of 1 changes nothing
             self.queue()
 
@@ -153,15 +162,15 @@ class LossPass:
         """Queue everything that a step does to the samples and the histograms."""
         several = "s" * (self._objective.loss == "exponential" and self._objective.n_outputs > 1)
         loss = self._objective.loss if self._fixed is None else "ratio"
-        self._queue_following(f"follow_{loss}{several}", self._motion)
+        self._queue_following(f"follow_{loss}{several}")
 
-    def _queue_following(self, kernel: str, *motion: np.ndarray) -> None:
+    def _queue_following(self, kernel: str) -> None:
         device = self._device
         self._steps.queue()
         for step in self._steps.parts():
             device.launch(
-                kernel, blocks_for(self._n_samples, device), THREADS, step, *motion, self.samples,
-                shared=SUMS.itemsize * THREADS,
+                kernel, blocks_for(self._n_samples, device), THREADS, step, self._motion,
+                self.samples, shared=SUMS.itemsize * THREADS,
             )  # fmt: skip
         self.histograms.queue_adding()
 

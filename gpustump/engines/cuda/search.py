@@ -7,28 +7,26 @@ host takes part only if the search needs a sorted order that is not on the devic
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.arrays.libraries import Array
 from gpustump.engines.category_search import CategorySums
-from gpustump.engines.contract import Totals
+from gpustump.engines.contract import Cut, constant_cut, sign_of
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.category_sums import SumsByCategory
 from gpustump.engines.cuda.device import THREADS, blocks_for
-from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import PLACE_BITS
+from gpustump.engines.cuda.losses import LossPass
 from gpustump.engines.cuda.table import CudaTable
-from gpustump.learners.kinds import OfCategories
+from gpustump.engines.cuda.update_pass import UpdatePass
+from gpustump.engines.objective import Objective
+from gpustump.learners.hypothesis import Partition
 
 NO_SCORE = -(2**63)
 """The score of a round without any cut."""
-
-
-_FREE = np.empty(0, dtype=np.int64)
-"""No monotone constraints."""
 
 
 class Sizes(NamedTuple):
@@ -92,10 +90,6 @@ class Sums(NamedTuple):
     error: int
     smallest: int
 
-    def totals(self, first_weight: int, n_samples: int) -> Totals:
-        """The `Totals` of a state with these sums."""
-        return Totals(self.signed_weight, self.weight, self.error, first_weight, n_samples)
-
 
 class Found(NamedTuple):
     """The `Result` of `search.cuh` and the words after it: what a round sends to the host.
@@ -128,29 +122,23 @@ class Search(ABC):
     Parameters
     ----------
     table : CudaTable
-    sums : array (1, 4) of int64
-        The record `layout.SUMS`, which the update pass adds to.
-    histograms : Histograms
-        Those that the update pass adds to.
-    n_outputs : int
+    update : UpdatePass or LossPass
+        The pass over the samples that comes before.
+    objective : Objective
     pieces : Sizes
         How bins are cut into pieces.
     n_more : int
         How many words come between the result's record and the sums over categories.
-    directions : ndarray (n_features,) of int64
-        Monotone constraints; empty if there are none.
     """
 
     def __init__(
         self,
         table: CudaTable,
-        sums: Array,
-        histograms: Histograms,
+        update: UpdatePass | LossPass,
+        objective: Objective,
         *,
-        n_outputs: int = 1,
         pieces: Sizes,
         n_more: int = 0,
-        directions: np.ndarray = _FREE,
     ) -> None:
         device, n_slots = table.device, len(table.bins)
         self._table, self._device = table, device
@@ -162,14 +150,14 @@ class Search(ABC):
         self._pieces = layout.zeros(device, self._n_pieces, layout.PIECE_OF_BIN)
         self._wanted = device.xp.zeros(table.n_features, dtype=np.uint32)
         n_words = layout.RESULT.itemsize // 8
-        self._by_category = SumsByCategory(table, histograms, n_outputs)
+        self._by_category = SumsByCategory(table, update.histograms, objective.n_outputs)
         n_all = n_words + n_more + self._by_category.n_words
         self._n_more = n_more
         self._result = device.xp.zeros(n_all, dtype=np.int64)
         self._more = self._result[n_words:]
-        self._directions = device.array(directions) if len(directions) else None
+        self._directions = device.array(objective.directions)
         self._source = layout.on_device(device, table.source.record())
-        self._prepared, self._round = self._records(sums, pieces)
+        self._prepared, self._round = self._records(update.sums, pieces)
         self._sent = device.pinned(self._result.nbytes).view(np.int64)
         self._pending: Callable[[], None] | None = None
         self._found: Found
@@ -192,8 +180,8 @@ class Search(ABC):
                 while found.n_wanted:
                     wanted = np.flatnonzero(self._device.sent(self._wanted)())
                     self._table.orders.provide(wanted.tolist())
-                    self._device.clear(self._wanted)
-                    self._device.clear(self._counts)  # of a search that was interrupted
+                    self._wanted[...] = 0
+                    self._counts[...] = 0  # of a search that was interrupted
                     self._queue_looking()
                     self.expect()
                     found = self._arrived(self._pending)
@@ -205,8 +193,18 @@ class Search(ABC):
         """See `engines.category_table.SummingState`."""
         return self._by_category.read(self.found().rest[self._n_more :], n_numbers)
 
-    def sums_in_regions(self, hypothesis: OfCategories) -> np.ndarray:
-        """The sums over the regions of a split of a categorical feature."""
+    @abstractmethod
+    def best_cut(self) -> Cut:
+        """The last round's largest cut, in the order of `Cut`."""
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[np.ndarray | None]:
+        """The sums over each hypothesis's regions; None where all samples have to be added up."""
+        return [self._sums_of_set(hypothesis) for hypothesis in hypotheses]
+
+    def _sums_of_set(self, hypothesis: Partition) -> np.ndarray | None:
+        """The sums over the regions of a split of a categorical feature; None for others."""
+        if not self._table.has_categories_of(hypothesis):
+            return None
         features = [*self._table.categories]
         own = self.category_sums()[features.index(hypothesis.feature)]
         return CategorySums(hypothesis.feature, own).in_regions(hypothesis)
@@ -257,7 +255,7 @@ class Search(ABC):
             counts=address(self._counts),
             sums=address(sums),
             pieces=pieces,
-            directions=0 if self._directions is None else address(self._directions),
+            directions=address(self._directions) if len(self._directions) else 0,
         )
         return prepared, of_round
 
@@ -277,6 +275,33 @@ class Search(ABC):
         both = beside.values.reshape(2, 8)
         values: np.ndarray = both[:, : dtype.itemsize].copy().view(dtype)[:, 0]
         return values
+
+
+class SearchWithSigns(Search):
+    """The search of a run with discrete votes of one output, for stumps or intervals.
+
+    Parameters
+    ----------
+    table : CudaTable
+    update : UpdatePass
+    objective : Objective
+    """
+
+    def __init__(self, table: CudaTable, update: UpdatePass, objective: Objective) -> None:
+        super().__init__(table, update, objective, pieces=OF_SIGNS)
+        self._update = update
+        self._profiles = layout.zeros(table.device, len(table.bins), layout.PROFILE)
+
+    def best_cut(self) -> Cut:
+        """The last round's largest cut, in the order of `Cut`."""
+        found = self.found()
+        best, total = found.best, found.sums.signed_weight
+        constant = constant_cut(total)
+        if best.score == NO_SCORE:
+            return constant
+        missing = sign_of(found.missing or total)
+        cut = Cut(best.feature, best.position, best.detail, missing, best.score, best.after)
+        return max(cut, constant)
 
 
 def n_pieces_of(bins: np.ndarray, pieces: Sizes) -> int:

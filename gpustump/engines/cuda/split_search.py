@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpustump.engines.contract import Cut
+from gpustump.engines.contract import Cut, split_at
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.losses import LossPass
 from gpustump.engines.cuda.search import NO_SCORE, Search, Sizes
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.gain import exact_score_of
 from gpustump.engines.objective import Objective
-from gpustump.learners.hypothesis import FIRST, N_REGIONS
+from gpustump.learners.hypothesis import FIRST, N_REGIONS, Partition
 
 _WEIGHING_BYTES = 256 * (2 * layout.TRIPLE.itemsize + 2 * 8)
 """Bytes of shared memory of `weigh_...`: running sums, twice, a score and a bound for each bin."""
@@ -41,18 +42,15 @@ class SplitSearch(Search):
 
     def __init__(self, table: CudaTable, update: LossPass, objective: Objective) -> None:
         n_outputs = objective.n_outputs
-        n_more = N_REGIONS * n_outputs * 2
         super().__init__(
             table,
-            update.sums,
-            update.histograms,
-            n_outputs=n_outputs,
-            n_more=n_more,
+            update,
+            objective,
             pieces=Sizes(layout.SPLIT_PIECE, 0),
-            directions=objective.directions,
+            n_more=N_REGIONS * n_outputs * 2,
         )
         device, n_slots, xp = table.device, len(table.bins), table.device.xp
-        self._votes, self._n_outputs = objective.gain, n_outputs
+        self._objective, self._votes, self._n_outputs = objective, objective.gain, n_outputs
         self._update = update
         self._left = layout.zeros(device, n_outputs * n_slots, layout.TRIPLE)
         self._noted = xp.full((2, n_outputs, n_slots), np.inf)
@@ -87,9 +85,36 @@ class SplitSearch(Search):
             self._splits, shared=_WEIGHING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
 
-    def sums_at(self, cuts: Sequence[Cut]) -> list[np.ndarray]:
+    def best_cut(self) -> Cut:
+        """The last round's largest cut, in the order of `Cut`."""
+        best, sums = self.found().best, self._sums_of_best()
+        together = np.zeros_like(sums)
+        together[FIRST] = sums.sum(axis=0)
+        constant = Cut(0, None, 0, 0, exact_score_of(together.tolist(), self._objective))
+        if best.score == NO_SCORE:
+            return constant
+        score = exact_score_of(sums.tolist(), self._objective)
+        return max(Cut(best.feature, best.position, 0, 0, score), constant)
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[np.ndarray | None]:
+        """The sums over each hypothesis's regions; None where all samples have to be added up.
+
+        Those of the best cut are known, and other cuts are added up by one launch.
+        """
+        found, cuts = super().sums_over_each(hypotheses), dict[int, Cut]()
+        best = self.best_cut()
+        split = None if best.position is None else split_at(self._table, best)
+        for place, hypothesis in enumerate(hypotheses):
+            if hypothesis == split:
+                found[place] = self._sums_of_best()
+            elif (cut := self._table.cut_of(hypothesis)) is not None:
+                cuts[place] = cut
+        for place, sums in zip(cuts, self._sums_at([*cuts.values()]), strict=True):
+            found[place] = sums
+        return found
+
+    def _sums_at(self, cuts: Sequence[Cut]) -> list[np.ndarray]:
         """The sums over the regions of some cuts of features that are not categorical."""
-        self.found()  # the sums over bins must be those of this round
         orders, found = self._table.orders, list[np.ndarray]()
         with self._device.active():
             while len(found) < len(cuts):
@@ -100,7 +125,7 @@ class SplitSearch(Search):
         return found
 
     def _summed(self, cuts: Sequence[Cut]) -> list[np.ndarray]:
-        """As `sums_at`, for features whose orders are on the device."""
+        """As `_sums_at`, for features whose orders are on the device."""
         device, xp = self._device, self._device.xp
         places = device.array(np.asarray([(cut.feature, cut.position) for cut in cuts]))
         sums = xp.zeros((len(cuts), self._n_more), dtype=np.int64)
@@ -110,7 +135,7 @@ class SplitSearch(Search):
         )  # fmt: skip
         return [*device.sent(sums)().reshape(-1, N_REGIONS, self._n_outputs, 2)]
 
-    def region_sums(self) -> np.ndarray:
+    def _sums_of_best(self) -> np.ndarray:
         """The sums over the regions of the last round's best cut.
 
         If there is no cut, all samples with a value of the first feature are in the first region.

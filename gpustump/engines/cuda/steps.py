@@ -53,7 +53,7 @@ class Steps:
     """
 
     def __init__(self, table: CudaTable, n_words: int) -> None:
-        device, n_parts = table.device, table.codes.most_parts
+        device, n_parts = table.device, len(table.codes.spans())
         self._table, self._device = table, device
         self._marks = device.xp.zeros(table.n_samples, dtype=np.uint32)
         n_bytes = n_parts * STEP.itemsize

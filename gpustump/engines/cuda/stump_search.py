@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
-from gpustump.engines.cuda.search import OF_SIGNS, Search
+from gpustump.engines.cuda.search import SearchWithSigns
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.cuda.update_pass import UpdatePass
 from gpustump.engines.objective import Objective
@@ -13,26 +13,11 @@ _RUNNING_BYTES = 2 * 256 * 8
 """Bytes of shared memory for the running sums of `weigh`."""
 
 
-class StumpSearch(Search):
-    """The search of a run with discrete votes of one output.
-
-    Parameters
-    ----------
-    table : CudaTable
-    update : UpdatePass
-    objective : engines.objective.Objective
-    """
+class StumpSearch(SearchWithSigns):
+    """The search for stumps."""
 
     def __init__(self, table: CudaTable, update: UpdatePass, objective: Objective) -> None:
-        super().__init__(
-            table,
-            update.sums,
-            update.histograms,
-            pieces=OF_SIGNS,
-            directions=objective.directions,
-        )
-        self._update = update
-        self._profiles = layout.zeros(table.device, len(table.bins), layout.PROFILE)
+        super().__init__(table, update, objective)
         self._extremes = layout.zeros(table.device, self._n_pieces, layout.EXTREMES)
 
     def _queue_weighing(self) -> None:

@@ -6,6 +6,8 @@ update them in a round. Nothing here waits for the device.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -48,43 +50,6 @@ class Discrete(NamedTuple):
         return cls(signs(step.hypothesis), step.votes[FIRST_REGION][0] * sign, grown, kept)
 
 
-class Change(NamedTuple):
-    """What a round does to the samples.
-
-    Attributes
-    ----------
-    cut : Cut, or hypothesis of a categorical feature, or None
-        See `steps.Steps.write`.
-    regions : array (n_samples,) of uint8, or None
-        The region of each sample, if `cut` is not known.
-    discrete : Discrete
-    rescale_exponent : int
-    is_first : bool
-        Whether the histograms are empty, so that all weights are added up.
-    """
-
-    cut: Parting | None
-    regions: Array | None
-    discrete: Discrete
-    rescale_exponent: int
-    is_first: bool = False
-
-    @property
-    def anew(self) -> bool:
-        """Whether the histograms are added up anew from all weights, not updated."""
-        return self.is_first or self.rescale_exponent != 0
-
-    @property
-    def rescale_for_search(self) -> int:
-        """The argument of `weigh`: the exponent, or -1 if what earlier scans found is void."""
-        is_known = self.rescale_exponent >= 0 and self.discrete.grown >= self.discrete.kept
-        return min(self.rescale_exponent, _MOST_RESCALE) if is_known else -1
-
-
-FIRST = Change(None, None, Discrete((1, 1, 1), 0.0, 1.0, 1.0), 0, is_first=True)
-"""Nothing changes; all weights are added up."""
-
-
 class UpdatePass:
     """The samples of one run on the device.
 
@@ -106,14 +71,17 @@ class UpdatePass:
         The address of `Effect.rescale_exponent` of the last step, for the search.
     sums : array (1, 4) of int64
         The record `layout.SUMS` of the current integers; the kernel `weigh` reads and resets it.
+    first_weight : int
+        The sum of the first round's integers.
     """
 
     def __init__(self, table: CudaTable, labels: Array, sample_weight: Array) -> None:
-        device = table.device
-        units = FirstWeights(device.array(sample_weight))
-        self.signed = units.as_floats * device.array(labels)
-        self._first_weights = units.forget_floats()
-        self._device = device
+        self._device = device = table.device
+        units = in_units(device.array(sample_weight))
+        self.signed = units * device.array(labels)
+        self._units = FirstWeights.of(units)
+        self.first_weight = self._units.total
+        del units
         self._scores = device.xp.zeros(table.n_samples, dtype=np.float64)
         self._steps = Steps(table, EFFECT.itemsize // 8)
         self._effect = self._steps.words.view(EFFECT)
@@ -122,13 +90,53 @@ class UpdatePass:
         self.sums = no_sums(device)
         self._samples = self._record()
 
-    def write(self, change: Change) -> None:
-        """Write what a round does, for `queue`. The device must have finished the last round."""
-        self._steps.write(change.cut, change.regions, clears=change.anew)
-        discrete = change.discrete
+    @property
+    def weights(self) -> Array:
+        """See `engines.contract.State.weights`."""
+        return self._device.xp.abs(self.signed)
+
+    def integers(self) -> Iterator[tuple[Array, Array]]:
+        """For each output the gradients and the Hessians, (n_samples,) of int64."""
+        xp = self._device.xp
+        units = xp.ceil(self.weights).astype(np.int64)
+        yield xp.where(self.signed > 0, units, -units), units
+
+    def queue_beginning(self) -> None:
+        """Queue the first round's integers, and their sums."""
+        nothing = Discrete((1, 1, 1), vote=0.0, grown=1.0, kept=1.0)
+        self._write(None, None, nothing, rescale_exponent=0, anew=True)
+        self.queue()
+
+    def write(self, step: Step, cut: Parting | None, regions: Array | None) -> None:
+        """Write a step; `queue` copies it. The device must have finished the last one.
+
+        Parameters
+        ----------
+        step : Step
+        cut : Cut, or hypothesis of a categorical feature, or None
+            See `steps.Steps.write`.
+        regions : array (n_samples,) of uint8, or None
+            The region of each sample, if the cut is not known.
+        """
+        exponent = step.rescale_exponent
+        # If the unit of the integers changes, the histograms are added up anew.
+        self._write(cut, regions, Discrete.of(step), rescale_exponent=exponent, anew=exponent != 0)
+
+    def _write(
+        self,
+        cut: Parting | None,
+        regions: Array | None,
+        discrete: Discrete,
+        *,
+        rescale_exponent: int,
+        anew: bool,
+    ) -> None:
+        self._steps.write(cut, regions, clears=anew)
+        is_known = rescale_exponent >= 0 and discrete.grown >= discrete.kept
+        # -1 tells the search that what it found in earlier rounds is void.
+        for_search = min(rescale_exponent, _MOST_RESCALE) if is_known else -1
         self._effect[0] = (
-            *discrete.signs, discrete.vote, discrete.grown, discrete.kept, change.anew,
-            change.rescale_for_search,
+            *discrete.signs, discrete.vote, discrete.grown, discrete.kept, anew, for_search,
         )  # fmt: skip
 
     def queue(self) -> None:
@@ -144,7 +152,7 @@ class UpdatePass:
 
     def _record(self) -> np.ndarray:
         """The `Samples` of `update_pass.cu`; its arrays are not moved during the run."""
-        address, units = self._device.address, self._first_weights
+        address, units = self._device.address, self._units
         return record(
             SAMPLES,
             signed_weights=address(self.signed),
@@ -156,20 +164,12 @@ class UpdatePass:
         )
 
 
+@dataclass(frozen=True)
 class FirstWeights:
     """The integer weights of the first round.
 
-    Parameters
-    ----------
-    sample_weight : array (n_samples,) of float64
-        Positive; on the device.
-    n_copies : int, optional
-        How many outputs count each weight; see `integer_weights.in_units`.
-
     Attributes
     ----------
-    as_floats : array (n_samples,) of float64
-        The integers as whole numbers, until `forget_floats`.
     differing : array (n_samples,) of int64, or None
         The integers; None if all are equal.
     equal : int
@@ -178,18 +178,18 @@ class FirstWeights:
         Their sum.
     """
 
-    def __init__(self, sample_weight: Array, n_copies: int = 1) -> None:
-        self.as_floats = in_units(sample_weight, n_copies)
-        smallest, largest = float(self.as_floats.min()), float(self.as_floats.max())
-        self.differing = self.as_floats.astype(np.int64) if smallest < largest else None
-        self.equal = int(smallest)
-        of_equal = self.equal * int(sample_weight.shape[0])
-        self.total = of_equal if self.differing is None else int(self.differing.sum())
+    differing: Array | None
+    equal: int
+    total: int
 
-    def forget_floats(self) -> FirstWeights:
-        """Free the memory of `as_floats`."""
-        del self.as_floats
-        return self
+    @classmethod
+    def of(cls, units: Array) -> FirstWeights:
+        """From sample weights in units of the integers, as `in_units` returns them."""
+        smallest, largest = float(units.min()), float(units.max())
+        if smallest == largest:
+            return cls(None, int(smallest), int(smallest) * int(units.shape[0]))
+        differing = units.astype(np.int64)
+        return cls(differing, int(smallest), int(differing.sum()))
 
 
 def no_sums(device: CudaDevice) -> Array:

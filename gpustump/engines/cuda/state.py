@@ -1,0 +1,142 @@
+"""A run of boosting on the device.
+
+It implements `engines.contract.State`, and has the same integers as the reference in every round.
+`advance` queues everything that follows from a step, including the search for the next cut, and
+returns at once; the methods that need a result wait for it. One copy a round brings the best cut to
+the host, with the sums that decide the votes, unless a sorted order is missing on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.contract import Beginning, Cut, Step, Totals
+from gpustump.engines.cuda.interval_search import IntervalSearch
+from gpustump.engines.cuda.losses import LossPass
+from gpustump.engines.cuda.split_search import SplitSearch
+from gpustump.engines.cuda.stump_search import StumpSearch
+from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.cuda.update_pass import UpdatePass
+from gpustump.engines.objective import Objective
+from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
+
+
+class CudaState:
+    """The state of one run.
+
+    Parameters
+    ----------
+    table : CudaTable
+    labels : array (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64. For a
+        quantity the targets.
+    sample_weight : array (n_samples,) of float64
+        Positive.
+    objective : Objective
+    beginning : Beginning, optional
+    """
+
+    def __init__(
+        self,
+        table: CudaTable,
+        labels: Array,
+        sample_weight: Array,
+        objective: Objective,
+        beginning: Beginning | None = None,
+    ) -> None:
+        self._table, self._device = table, table.device
+
+        def made() -> tuple[UpdatePass | LossPass, StumpSearch | IntervalSearch | SplitSearch]:
+            if not objective.has_signs:
+                losses = LossPass(table, labels, sample_weight, objective, beginning)
+                return losses, SplitSearch(table, losses, objective)
+            search = IntervalSearch if objective.learner == "interval" else StumpSearch
+            update = UpdatePass(table, labels, sample_weight)
+            return update, search(table, update, objective)
+
+        with self._device.active():
+            self._update, self._search = table.orders.making_room(made)
+            self._update.queue_beginning()
+            self._search.queue()
+            self._search.expect()
+            self._queue_round = table.recorded(self._queue)
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all samples."""
+        sums = self._search.found().sums
+        return Totals(
+            sums.signed_weight, sums.weight, sums.error, self._update.first_weight,
+            self._table.n_samples,
+        )  # fmt: skip
+
+    @property
+    def weights(self) -> Array:
+        """See `engines.contract.State.weights`."""
+        with self._device.active():
+            return self._update.weights
+
+    def smallest_weight(self) -> int:
+        """The smallest Hessian."""
+        return self._search.found().sums.smallest
+
+    def best_cut(self) -> Cut:
+        """The largest cut, in the order of `Cut`."""
+        return self._search.best_cut()
+
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """See `engines.contract.State`."""
+        found: np.ndarray = self.sums_over_each([hypothesis])[0]
+        return found
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
+        """`region_sums` of each of several hypotheses."""
+        known = self._search.sums_over_each(hypotheses)
+        return np.asarray(
+            [
+                self._added_up(hypothesis) if sums is None else sums
+                for hypothesis, sums in zip(hypotheses, known, strict=True)
+            ]
+        )
+
+    def advance(self, step: Step) -> None:
+        """Queue everything that a step changes, and the search for the next cut."""
+        self._search.found()  # the last step must be done
+        with self._device.active():
+            cut = self._table.parting_of(step)
+            given = None
+            if cut is None:
+                given = self._regions(step.hypothesis).astype(np.uint8)
+            self._update.write(step, cut, given)
+            self._queue_round()
+            self._search.expect()
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """See `engines.category_table.SummingState`."""
+        return self._search.category_sums(columns.n_numbers)
+
+    def _queue(self) -> None:
+        self._update.queue()
+        self._search.queue()
+
+    def _regions(self, hypothesis: Partition) -> Array:
+        values = self._table.values(hypothesis.feature)
+        return self._device.array(regions(hypothesis, values))
+
+    def _added_up(self, hypothesis: Partition) -> np.ndarray:
+        """`region_sums` from the integers of all samples."""
+        with self._device.active():
+            xp, region = self._device.xp, self._regions(hypothesis)
+            sums = [
+                xp.sum(xp.where(region == number, part, 0))
+                for integers in self._update.integers()
+                for part in integers
+                for number in range(N_REGIONS)
+            ]
+            found = np.asarray(arrays.integers(xp.stack(sums)))
+        return np.moveaxis(found.reshape(-1, 2, N_REGIONS), 2, 0)
