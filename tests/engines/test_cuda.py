@@ -63,10 +63,10 @@ def test_bins_of_several_pieces_are_put_together():
 
 
 def test_python_and_the_kernels_agree_on_sizes_and_constants():
-    sizes = {f"sizeof({name})": dtype.itemsize for name, dtype in layout.RECORDS.items()}
+    sizes = {f"sizeof({name})": dtype.itemsize for name, dtype in cuda_on_cpu.RECORDS.items()}
     places = {
         f"offsetof({name}, {field})": dtype.fields[field][1]
-        for name, dtype in layout.RECORDS.items()
+        for name, dtype in cuda_on_cpu.RECORDS.items()
         for field in dtype.names
     }
     assert cuda_on_cpu.numbers() == sizes | places | {

@@ -80,9 +80,18 @@ extern "C" int launch_{name}(unsigned int grid, unsigned int block, std::size_t 
 """
 
 
+NAMED_OTHERWISE = {"PIECE_OF_BIN": "Piece", "STEP_TABLES": "StepTables<int>"}
+
+RECORDS = {
+    NAMED_OTHERWISE.get(name, name.title().replace("_", "")): dtype
+    for name, dtype in vars(layout).items()
+    if isinstance(dtype, np.dtype)
+}
+"""The kernels' structures by name."""
+
 NUMBERS = (
-    *(f"sizeof({name})" for name in layout.RECORDS),
-    *(f"offsetof({name}, {field})" for name, dtype in layout.RECORDS.items()
+    *(f"sizeof({name})" for name in RECORDS),
+    *(f"offsetof({name}, {field})" for name, dtype in RECORDS.items()
       for field in dtype.names or ()),
     "SPLIT_PIECE", "PLACE_BITS", "NO_SCORE", "MISSING", "ALL_LEFT", "OF_SAMPLES", "OF_CODES",
     "SLOTS", "LANE_BITS", "RUN", "LANES * RUN", "TOP", "FLOOR",

@@ -63,6 +63,9 @@ def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
     return np.dtype([(field, np.int64) if isinstance(field, str) else field for field in fields])
 
 
+# The kernels' structures, by the files that define them and say what the fields mean. An address is
+# an integer of eight bytes.
+
 # Of `common.cuh`.
 SUMS = _record("signed_weight", "weight", "error", "smallest")
 STEP = _record(
@@ -138,19 +141,6 @@ STEP_TABLES = _record(
     "features", "starts", "thresholds", "values", "constant", "n_tables", "n_outputs"
 )
 ROWS = _record("values", "row_stride", "column_stride", "n_rows")
-
-RECORDS = {
-    "Sums": SUMS, "Step": STEP, "Bin": BIN, "Feature": FEATURE,
-    "Edge": EDGE, "Best": BEST, "BestEdge": BEST_EDGE, "Counts": COUNTS, "Listed": LISTED,
-    "Piece": PIECE_OF_BIN, "Neighbours": NEIGHBOURS, "Result": RESULT, "SourceTable": SOURCE_TABLE,
-    "PreparedTable": PREPARED_TABLE, "Sizes": SIZES, "Round": ROUND, "Profile": PROFILE,
-    "Extremes": EXTREMES, "Slopes": SLOPES, "Range": RANGE, "Pairs": PAIRS,
-    "Triple": TRIPLE, "Skew": SKEW, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
-    "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES,
-    "Motion": MOTION, "StepTables<int>": STEP_TABLES, "Rows": ROWS,
-}  # fmt: skip
-"""The kernels' structures by name. The files that define them say what the fields mean. An address
-is an integer of eight bytes."""
 
 
 def record(dtype: np.dtype, **values: Any) -> np.ndarray:

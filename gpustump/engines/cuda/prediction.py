@@ -8,8 +8,7 @@ prediction is a single launch for any number of outputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,40 +20,26 @@ from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import rounded_down
 
 
-@dataclass(frozen=True)
-class DeviceLayout:
+class DeviceLayout(NamedTuple):
     """A model's tables in the device's memory, one after the other.
 
     Attributes
     ----------
-    features : array (n_tables,) of int64
-    starts : array (n_tables + 1,) of int64
-        Where each table's thresholds begin.
-    thresholds : array of int32 or int64
-        Keys in the dtype of the rows; those of float16 are widened to int32.
-    values : array (n_thresholds + n_tables, n_outputs) of float64
-        For each table the values of its steps, then the value for missing x.
-    constant : array (n_outputs,) of float64
+    record : ndarray (1,) of layout.STEP_TABLES
+        The addresses of the arrays.
+    arrays : dict
+        features : array (n_tables,) of int64
+        starts : array (n_tables + 1,) of int64
+            Where each table's thresholds begin.
+        thresholds : array of int32 or int64
+            Keys in the dtype of the rows; those of float16 are widened to int32.
+        values : array (n_thresholds + n_tables, n_outputs) of float64
+            For each table the values of its steps, then the value for missing x.
+        constant : array (n_outputs,) of float64
     """
 
-    features: Array
-    starts: Array
-    thresholds: Array
-    values: Array
-    constant: Array
-
-    def record(self, device: CudaDevice) -> np.ndarray:
-        """The `StepTables` of `prediction.cu`."""
-        return record(
-            STEP_TABLES,
-            features=device.address(self.features),
-            starts=device.address(self.starts),
-            thresholds=device.address(self.thresholds),
-            values=device.address(self.values),
-            constant=device.address(self.constant),
-            n_tables=self.features.shape[0],
-            n_outputs=self.constant.shape[0],
-        )
+    record: np.ndarray
+    arrays: dict[str, Array]
 
 
 def scores(
@@ -104,7 +89,7 @@ def scores(
         found = device.xp.empty((n_samples, n_outputs), dtype=np.float64)
         kernel = f"predict_{dtype}" if n_outputs == 1 else f"predict_outputs_{dtype}"
         n_blocks = blocks_for(n_samples, device)
-        device.launch(kernel, n_blocks, THREADS, rows, layout.record(device), found)
+        device.launch(kernel, n_blocks, THREADS, rows, layout.record, found)
     return found
 
 
@@ -117,13 +102,16 @@ def _layout(
     thresholds = np.concatenate(keys)
     if thresholds.dtype == np.int16:
         thresholds = thresholds.astype(np.int32)
-    layout = DeviceLayout(
-        features=device.array(np.asarray([table.feature for table in tables], dtype=np.int64)),
-        starts=device.array(np.cumsum([0] + [len(own) for own in keys])),
-        thresholds=device.array(thresholds),
-        values=device.array(np.concatenate([table.outcomes for table in tables])),
-        constant=device.array(np.asarray(constant, dtype=np.float64)),
-    )
+    parts = {
+        "features": np.asarray([table.feature for table in tables], dtype=np.int64),
+        "starts": np.cumsum([0] + [len(own) for own in keys]),
+        "thresholds": thresholds,
+        "values": np.concatenate([table.outcomes for table in tables]),
+        "constant": np.asarray(constant, dtype=np.float64),
+    }
+    there = {name: device.array(own) for name, own in parts.items()}
     # The next call may come from another stream: wait until everything is on the device.
-    device.sent(layout.values)()
-    return layout
+    device.sent(there["values"])()
+    addresses = {name: device.address(own) for name, own in there.items()}
+    sizes = {"n_tables": len(tables), "n_outputs": len(constant)}
+    return DeviceLayout(record(STEP_TABLES, **addresses, **sizes), there)

@@ -86,7 +86,6 @@ class BinIndex:
     records: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    _edges: dict[int, list[int]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, found: Sequence[Cuts], n_samples: int) -> BinIndex:
@@ -121,16 +120,10 @@ class BinIndex:
 
     def at(self, feature: int, position: int) -> tuple[int, int, int]:
         """The bin of a feature that holds a sorted position: its number there, begin and end."""
-        edges = self._edges_of(feature)
-        bin_ = bisect.bisect_right(edges, position) - 1
-        return bin_, edges[bin_], edges[bin_ + 1]
-
-    def _edges_of(self, feature: int) -> list[int]:
-        """Where a feature's bins begin, and the end of the last one; every round needs some."""
-        if feature not in self._edges:
-            first, n_bins, _ = self.features[feature].item()
-            self._edges[feature] = self.records["offset"][first : first + n_bins + 1].tolist()
-        return self._edges[feature]
+        first, n_bins, _ = self.features[feature].item()
+        edges = self.records["offset"][first : first + n_bins + 1]  # and the end of the last one
+        bin_ = int(np.searchsorted(edges, position, side="right")) - 1
+        return bin_, int(edges[bin_]), int(edges[bin_ + 1])
 
 
 @dataclass(frozen=True)
