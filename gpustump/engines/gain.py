@@ -56,7 +56,7 @@ def gain_of(objective: Objective) -> Gain:
         return _agreement
     if objective.gain == "real":
         return _minus_half_normaliser
-    return _NewtonGain(objective.l2)
+    return functools.partial(_newton_gain, objective.l2)
 
 
 def score_of_outputs(gain: Gain, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:
@@ -83,27 +83,31 @@ def _minus_half_normaliser(left: Sums, right: Sums, missing: Sums) -> Array:
 
 
 def _root_of_product(sums: Sums) -> Array:
-    positive, negative = (sums.hessian + sums.gradient) >> 1, (sums.hessian - sums.gradient) >> 1
-    return square_root(_float(positive) * _float(negative))
+    positive, negative = weights_of_labels(sums)
+    return square_root(positive * negative)
 
 
-class _NewtonGain:
+def weights_of_labels(sums: Sums) -> tuple[Array, Array]:
+    """P and N of real votes: the weights of the samples labelled +1 and -1, in float64."""
+    gradient, hessian = sums
+    return as_float((hessian + gradient) >> 1), as_float((hessian - gradient) >> 1)
+
+
+def _newton_gain(l2: float, left: Sums, right: Sums, missing: Sums) -> Array:
     """The gain of a Newton step; `l2` is lambda in units of the integers."""
-
-    def __init__(self, l2: float) -> None:
-        self._l2 = l2
-
-    def __call__(self, left: Sums, right: Sums, missing: Sums) -> Array:
-        return (self._of_region(left) + self._of_region(right)) + self._of_region(missing)
-
-    def _of_region(self, sums: Sums) -> Array:
-        xp, gradient = arrays.namespace_of(sums.gradient), _float(sums.gradient)
-        denominator = _float(sums.hessian) + self._l2
-        # Only an empty region has a Hessian below 1; its gradient is 0.
-        return (gradient * gradient) / xp.maximum(denominator, arrays.scalar(1.0, denominator))
+    one, two, three = (_newton_part(l2, sums) for sums in (left, right, missing))
+    return (one + two) + three
 
 
-def _float(x: Array) -> Array:
+def _newton_part(l2: float, sums: Sums) -> Array:
+    xp, gradient = arrays.namespace_of(sums.gradient), as_float(sums.gradient)
+    denominator = as_float(sums.hessian) + l2
+    # Only an empty region has a Hessian below 1; its gradient is 0.
+    return (gradient * gradient) / xp.maximum(denominator, arrays.scalar(1.0, denominator))
+
+
+def as_float(x: Array) -> Array:
+    """Integers as float64."""
     xp = arrays.namespace_of(x)
     return xp.astype(x, xp.float64)
 

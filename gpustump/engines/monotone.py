@@ -25,8 +25,8 @@ own score rises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import RegionSums, Totals
-from gpustump.engines.gain import Sums
+from gpustump.engines.gain import Sums, as_float, weights_of_labels
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import FIRST, SECOND
 
@@ -56,7 +56,7 @@ class Limit(NamedTuple):
     level: Level
     directions: np.ndarray
 
-    def of_features(self, features: slice) -> Limit:
+    def of_features(self, features: slice | np.ndarray) -> Limit:
         """The same for some of the features."""
         return self._replace(directions=self.directions[features])
 
@@ -86,8 +86,8 @@ def limit_of(objective: Objective, weight: int, n_samples: int) -> Limit | None:
     if objective.gain == "discrete":
         return Limit(lambda sums: sums.gradient, directions)
     if objective.gain == "real":
-        return Limit(_Odds(smoothing_of(weight, n_samples)), directions)
-    return Limit(_NewtonStep(objective.l2), directions)
+        return Limit(functools.partial(_odds, smoothing_of(weight, n_samples)), directions)
+    return Limit(functools.partial(_newton_step, objective.l2), directions)
 
 
 def smoothing_of(weight: int, n_samples: int) -> float:
@@ -100,58 +100,25 @@ def is_allowed(feature: int, sums: RegionSums, totals: Totals, objective: Object
 
     The votes are real or Newton; with constraints there is one output.
     """
-    direction = 0 if objective.monotone is None else objective.monotone[feature]
-    left, right = sums[FIRST][0], sums[SECOND][0]
-    if direction == 0 or not right[1]:  # there is nothing on the right
+    limit = limit_of(objective, totals.weight, totals.n_samples)
+    if limit is None or not sums[SECOND][0][1]:  # there is nothing on the right
         return True
-    if objective.gain == "real":
-        smoothing = smoothing_of(totals.weight, totals.n_samples)
-        one, two = _odds_of(left, smoothing), _odds_of(right, smoothing)
-    else:
-        one, two = _newton_step_of(left, objective.l2), _newton_step_of(right, objective.l2)
-    return one <= two if direction > 0 else one >= two
+    sides = np.asarray([sums[FIRST][0], sums[SECOND][0]], dtype=np.int64).reshape(2, 2, 1, 1)
+    left, right = (Sums(*side) for side in sides)
+    return bool(limit.of_features(np.asarray([feature])).allows(left, right))
 
 
-def _odds_of(sums: Sequence[int], smoothing: float) -> float:
-    """The level of real votes, from Python's own numbers."""
-    gradient, hessian = sums
-    positive, negative = (hessian + gradient) >> 1, (hessian - gradient) >> 1
-    return (float(positive) + smoothing) / (float(negative) + smoothing)
-
-
-def _newton_step_of(sums: Sequence[int], l2: float) -> float:
-    """The level of Newton votes, from Python's own numbers."""
-    gradient, hessian = sums
-    return float(gradient) / max(float(hessian) + l2, 1.0)
-
-
-@dataclass(frozen=True)
-class _Odds:
+def _odds(smoothing: float, sums: Sums) -> Array:
     """The level of real votes."""
-
-    smoothing: float
-
-    def __call__(self, sums: Sums) -> Array:
-        gradient, hessian = sums
-        positive, negative = (hessian + gradient) >> 1, (hessian - gradient) >> 1
-        below = _float(negative) + self.smoothing
-        # Sums below 0 occur after a feature's last value only, where there is no cut.
-        below = arrays.namespace_of(below).maximum(below, arrays.scalar(self.smoothing, below))
-        return (_float(positive) + self.smoothing) / below
+    positive, negative = weights_of_labels(sums)
+    below = negative + smoothing
+    # Sums below 0 occur after a feature's last value only, where there is no cut.
+    below = arrays.namespace_of(below).maximum(below, arrays.scalar(smoothing, below))
+    return (positive + smoothing) / below
 
 
-@dataclass(frozen=True)
-class _NewtonStep:
+def _newton_step(l2: float, sums: Sums) -> Array:
     """The level of Newton votes; `l2` is lambda in units of the integers."""
-
-    l2: float
-
-    def __call__(self, sums: Sums) -> Array:
-        xp, below = arrays.namespace_of(sums.gradient), _float(sums.hessian) + self.l2
-        # Only an empty region has a Hessian below 1; its gradient is 0.
-        return _float(sums.gradient) / xp.maximum(below, arrays.scalar(1.0, below))
-
-
-def _float(x: Array) -> Array:
-    xp = arrays.namespace_of(x)
-    return xp.astype(x, xp.float64)
+    xp, below = arrays.namespace_of(sums.gradient), as_float(sums.hessian) + l2
+    # Only an empty region has a Hessian below 1; its gradient is 0.
+    return as_float(sums.gradient) / xp.maximum(below, arrays.scalar(1.0, below))
