@@ -41,32 +41,6 @@ LEAST_RESCALE = 1 - TOP.bit_length()
 """Weights that small all count as one unit."""
 
 
-@dataclass(frozen=True)
-class SignedWeights:
-    """One round's weights as the scan takes them: a_i = y_i * q_i.
-
-    Attributes
-    ----------
-    values : array (n_samples,) of int64
-    total : int
-        The sum of the values: the weight of the samples labelled +1 less that of the others.
-    weight : int
-        The sum of the absolute values, below 2**62.
-    """
-
-    values: Array
-    total: int
-    weight: int
-
-
-def signed(weights: Array, y: Array) -> SignedWeights:
-    """Weights (n_samples,) as integers, each with the sign of its label (-1.0 or 1.0)."""
-    xp = arrays.namespace_of(weights)
-    values = xp.astype(xp.ceil(weights) * y, xp.int64)
-    sums = arrays.integers(xp.stack([xp.sum(values), xp.sum(xp.abs(values))]))
-    return SignedWeights(values, *sums)
-
-
 def in_units(sample_weight: Array, n_copies: int = 1) -> Array:
     """Positive float64 weights (n_samples,) as whole numbers whose sum is just below 2**62.
 

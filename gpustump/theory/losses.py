@@ -30,7 +30,7 @@ from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import sign_of
 from gpustump.engines.gain import Sums, gain_of
-from gpustump.engines.integer_weights import IntegerWeights, in_units, signed
+from gpustump.engines.integer_weights import IntegerWeights, in_units
 from gpustump.engines.reference import table as reference
 from gpustump.engines.reference.integers import hessian_of
 from gpustump.engines.reference.state import ArrayState
@@ -208,9 +208,9 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
     x = checked_column(x)
     with arrays.computing_on(x):
         labels, weights, rows = check_weighted_signs(y, sample_weight, x)
-        parts = signed(in_units(weights), labels)
+        signed = arrays.to_host(in_units(weights) * labels).astype(np.int64)
         values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
-        return _losses(values, arrays.to_host(parts.values), parts.weight, sign_of(parts.total))
+    return _losses(values, signed, int(np.abs(signed).sum()), sign_of(int(signed.sum())))
 
 
 def _losses(x: np.ndarray, signed_weights: np.ndarray, total_weight: int, heavier: int) -> Losses:

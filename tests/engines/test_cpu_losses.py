@@ -122,7 +122,7 @@ def test_every_number_is_the_references_in_every_round(objective, started, n_sam
         loss = started(labels, units, objective)
         reference = reference_loss_of(labels, units, objective)
         scores = np.zeros((objective.n_outputs, n_samples))
-        assert loss.first_weight == reference.first_weights.sum()
+        assert loss.first_weight == units.astype(np.int64).sum()
         sums = loss.begin(team)
         for number in range(5):
             integers = reference.integers()
@@ -132,7 +132,7 @@ def test_every_number_is_the_references_in_every_round(objective, started, n_sam
             if objective.is_of_quantity:
                 assert error == reference.error(), number
             else:
-                wrong = reference.first_weights[is_wrong(scores, labels)]
+                wrong = units.astype(np.int64)[is_wrong(scores, labels)]
                 assert error == wrong.sum(), number
             assert np.array_equal(loss.weights, reference.weights)
             least = min(int(hessian_of(own).min()) for own in integers.outputs)

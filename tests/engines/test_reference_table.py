@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from oracle import threshold_between
 from rounds import start
 
-from gpustump.engines.integer_weights import TOP, SignedWeights, in_units, signed
+from gpustump.engines.gain import Sums
+from gpustump.engines.integer_weights import TOP, in_units
 from gpustump.engines.objective import Objective
+from gpustump.engines.reference.exponential_loss import ExponentialLoss
+from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ELEMENT_BYTES, prepare, spans
 from gpustump.learners.thresholds import midpoint, midpoints
@@ -65,8 +68,8 @@ def test_largest_agreement_that_fits_does_not_overflow():
     X = np.asarray([[0.0], [1.0], [np.nan]])
     columns = prepare(X)
     for weights in ([one, -other, 0], [-one, other, 0], [0, one, -other], [one, 0, other]):
-        values = np.asarray(weights, dtype=np.int64)
-        cut = best_stump(columns, SignedWeights(values, sum(weights), total))
+        integers = Integers.of([Sums(np.asarray(weights, dtype=np.int64), None)])
+        cut = best_stump(columns, integers, Objective())
         assert cut.agreement == total
 
 
@@ -77,7 +80,7 @@ def test_temporaries_stay_within_the_budget(dtype, shape, block_bytes):
     X = random.normal(size=shape).astype(dtype)
     X[::50] = np.nan
     y = np.sign(random.normal(size=shape[0]))
-    sums = signed(in_units(np.ones(shape[0])), y)
+    integers = ExponentialLoss(y, in_units(np.ones(shape[0])), 1).integers()
     one_feature = shape[0] * ELEMENT_BYTES  # is always sorted whole
     tracemalloc.start()
     try:
@@ -86,7 +89,7 @@ def test_temporaries_stay_within_the_budget(dtype, shape, block_bytes):
         assert peak - kept <= max(block_bytes, one_feature)
         assert kept <= 5.2 * X.size  # four bytes of order and one of cuts
         tracemalloc.reset_peak()
-        best_stump(columns, sums)
+        best_stump(columns, integers, Objective())
         assert tracemalloc.get_traced_memory()[1] - kept <= block_bytes
     finally:
         tracemalloc.stop()

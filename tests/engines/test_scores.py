@@ -44,7 +44,6 @@ from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.engines.contract import Cut, Totals
 from gpustump.engines.gain import Sums, gain_of
 from gpustump.engines.gain import score_of as score_of_split
-from gpustump.engines.integer_weights import SignedWeights
 from gpustump.engines.monotone import limit_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference_table
@@ -84,11 +83,8 @@ def found(problem: Problem, objective: Objective, block_bytes: int | None = None
         for own in problem.outputs
     ]
     if objective.has_signs:
-        first, second = outputs[0].gradient, outputs[0].hessian
-        signed = SignedWeights(first, int(first.sum()), int(second.sum()))
-        return best_stump(table, signed, objective.directions)
-    limit = limit_of(objective, sum(int(own.hessian.sum()) for own in outputs), len(problem.rows))
-    return best_split(table, Integers.of(outputs), gain_of(objective), limit)
+        return best_stump(table, Integers.of(outputs), objective)
+    return best_split(table, Integers.of(outputs), objective)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from gpustump import (
 )
 from gpustump.arrays import SparseTable
 from gpustump.data.tables import check_table
-from gpustump.engines.gain import Sums, gain_of
+from gpustump.engines.gain import Sums
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.sparse_scan import SparseCells, best_split
@@ -115,13 +115,13 @@ def test_the_scan_finds_the_same_cut_on_every_library(backend: Backend, votes):
     table = sorted_columns(check_table(words(60, 8)), None, Team(1))
     first = random.integers(-(2**40), 2**40, size=(2, 60))
     second = np.abs(first) if votes != "newton" else random.integers(1, 2**40, size=(2, 60))
-    gain = gain_of(Objective.of(votes=votes, n_outputs=2, l2=5.0))
+    objective = Objective.of(votes=votes, n_outputs=2, l2=5.0)
 
     def found(asarray: Callable[[np.ndarray], object]) -> object:
         own = [Sums(asarray(a), asarray(b)) for a, b in zip(first, second, strict=True)]
         with arrays.computing_on(own[0].gradient):
             integers = Integers.of(own)
-            return best_split(SparseCells.of_table(table, own[0].gradient), integers, gain)
+            return best_split(SparseCells.of_table(table, own[0].gradient), integers, objective)
 
     assert found(backend.asarray) == found(np.asarray)
 

@@ -30,7 +30,6 @@ class ExponentialLoss:
     def __init__(self, labels: Array, units: Array, n_outputs: int) -> None:
         self._xp = arrays.namespace_of(units)
         self._signs = signs_of(labels, n_outputs)
-        self.first_weights = self._xp.astype(units, self._xp.int64)
         self._weights = [units] * n_outputs
 
     @property

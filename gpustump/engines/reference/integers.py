@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.gain import Sums
-from gpustump.engines.integer_weights import SignedWeights
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,41 @@ class Integers:
     def of(cls, outputs: Sequence[Sums]) -> Integers:
         """From the integers of each output; the totals take one transfer from the device."""
         xp = arrays.namespace_of(outputs[0].gradient)
-        sums = [xp.sum(part) for own in outputs for part in (own.gradient, hessian_of(own))]
-        found = arrays.integers(xp.stack(sums))
+        found = arrays.integers(xp.stack([xp.sum(part) for part in parts_of(outputs)]))
         return cls(outputs, list(zip(found[::2], found[1::2], strict=True)))
 
-    @property
-    def signed(self) -> SignedWeights:
-        """The integers of a run with one output and no Hessians of their own."""
-        ((total, weight),) = self.totals
-        return SignedWeights(self.outputs[0].gradient, total, weight)
+
+def parts_of(outputs: Sequence[Sums]) -> Iterator[Array]:
+    """The gradients of the first output, its Hessians, those of the second output, and so on."""
+    for own in outputs:
+        yield own.gradient
+        yield hessian_of(own)
+
+
+def sums_in_order(integers: Integers, order: Array, ends: Array) -> np.ndarray:
+    """The sums over groups of samples that stand one after the other in an order.
+
+    Each is a difference of two running sums, which is exact, as they are integers.
+
+    Parameters
+    ----------
+    integers : Integers
+    order : array (n_samples,) of int
+    ends : array (n_groups,) of int
+        Where each group ends; the first one begins at 0.
+
+    Returns
+    -------
+    ndarray (n_outputs, 2, n_groups) of int64
+        The sums of the gradients and of the Hessians.
+    """
+    xp = arrays.namespace_of(order)
+    running = (
+        xp.cumulative_sum(xp.take(part, order, axis=0), include_initial=True)
+        for part in parts_of(integers.outputs)
+    )
+    upto = arrays.to_host(xp.stack([xp.take(own, ends, axis=0) for own in running]))
+    return np.diff(upto, axis=1, prepend=0).reshape(len(integers.outputs), 2, -1)
 
 
 def hessian_of(own: Sums) -> Array:
@@ -53,10 +80,6 @@ def hessian_of(own: Sums) -> Array:
 
 class Loss(Protocol):
     """What a run keeps of its samples beside their scores: weights, odds or probabilities."""
-
-    @property
-    def first_weights(self) -> Array:
-        """The integer weight of each sample before the first round, (n_samples,) of int64."""
 
     @property
     def weights(self) -> Array:

@@ -20,7 +20,8 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut, constant_cut, sign_of
-from gpustump.engines.integer_weights import TOP, SignedWeights
+from gpustump.engines.integer_weights import TOP
+from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.stump_scan import (
     Extremes,
     ExtremesSoFar,
@@ -44,26 +45,29 @@ class Steepest(NamedTuple):
     fall: Array
 
 
-def best_interval(table: ArrayTable, signed: SignedWeights) -> Cut:
-    """The largest cut over all stumps and intervals, in the order of `Cut`."""
-    xp = arrays.namespace_of(signed.values)
+def best_interval(table: ArrayTable, integers: Integers) -> Cut:
+    """The largest cut over all stumps and intervals, in the order of `Cut`.
+
+    The integers are those of discrete votes for one output.
+    """
+    gradient, ((total, _),) = integers.outputs[0].gradient, integers.totals
+    xp = arrays.namespace_of(gradient)
     found = []
     for block in table.blocks:
-        of_block, steepest = _scanned(block, signed, table.block_bytes)
+        of_block, steepest = _scanned(block, gradient, total, table.block_bytes)
         found.append(xp.stack([*of_block, *steepest]))
     on_host = arrays.to_host(xp.concat(found, axis=1))
     of_stumps, slopes = Extremes(*on_host[:5]), Steepest(*on_host[5:])
 
-    by_stumps = agreements(of_stumps, signed.total, table.n_cuts)
-    by_intervals = interval_agreements(slopes, of_stumps.present, signed.total, table.n_cuts)
-    feature = int(np.argmax(np.maximum(by_stumps, by_intervals)))  # of equal ones the lowest
-    n_cuts, n_present = table.n_cuts[feature], table.n_present[feature]
-    of_it = Extremes(*(field[feature : feature + 1] for field in of_stumps))
-    best = cut_of(feature, of_it, signed.total, n_cuts, n_present)
+    by_stumps = agreements(of_stumps, total, table.n_cuts)
+    by_intervals = interval_agreements(slopes, of_stumps.present, total, table.n_cuts)
+    largest = np.maximum(by_stumps.max(axis=0), by_intervals)
+    feature = int(np.argmax(largest))  # of equal ones the lowest
+    best = cut_of(feature, of_stumps, by_stumps, total, table)
     if by_intervals[feature] > best.agreement:
         present = int(of_stumps.present[feature])
-        best = _located(table, signed, feature, present, int(by_intervals[feature]))
-    return max(best, constant_cut(signed.total))
+        best = _located(table, gradient, total, feature, present, int(by_intervals[feature]))
+    return max(best, constant_cut(total))
 
 
 def interval_agreements(
@@ -79,10 +83,12 @@ def interval_agreements(
     return np.where(has_any, best, -1)
 
 
-def _scanned(block: Block, signed: SignedWeights, block_bytes: int) -> tuple[Extremes, Steepest]:
+def _scanned(
+    block: Block, gradient: Array, total: int, block_bytes: int
+) -> tuple[Extremes, Steepest]:
     """The extremes, and the largest rises and falls, of a block's features."""
-    extremes, steepest = ExtremesSoFar(block, signed), _SteepestSoFar(block, signed)
-    for samples, score_left in scores_left(block, signed, block_bytes // _TIMES_THE_BYTES):
+    extremes, steepest = ExtremesSoFar(block, gradient, total), _SteepestSoFar(block, gradient)
+    for samples, score_left in scores_left(block, gradient, block_bytes // _TIMES_THE_BYTES):
         extremes.take(samples, score_left)
         steepest.take(samples, score_left)
     return extremes.extremes, steepest.steepest
@@ -91,9 +97,9 @@ def _scanned(block: Block, signed: SignedWeights, block_bytes: int) -> tuple[Ext
 class _SteepestSoFar:
     """The largest rises and falls of a block's features over the stretches scanned so far."""
 
-    def __init__(self, block: Block, signed: SignedWeights) -> None:
-        xp = arrays.namespace_of(signed.values)
-        floor = xp.full_like(signed.values[:1], -TOP)
+    def __init__(self, block: Block, gradient: Array) -> None:
+        xp = arrays.namespace_of(gradient)
+        floor = xp.full_like(gradient[:1], -TOP)
         self._block, self._xp = block, xp
         self._rise = self._fall = xp.broadcast_to(floor, (block.order.shape[0],))
         self._low, self._high = -floor, floor  # the extremes at the cuts before a stretch
@@ -136,7 +142,7 @@ def _above(score_left: Array, least: Array, is_cut: Array | None) -> Array:
 
 
 def _located(
-    table: ArrayTable, signed: SignedWeights, feature: int, present: int, agreement: int
+    table: ArrayTable, gradient: Array, total: int, feature: int, present: int, agreement: int
 ) -> Cut:
     """The first interval of a feature with this agreement, the largest one of the feature."""
     block, row = table.row_of(feature)
@@ -146,10 +152,12 @@ def _located(
         block.n_cuts[row : row + 1],
         block.n_present[row : row + 1],
     )
-    ((_, score_left),) = scores_left(whole, signed, 2**62)  # a feature is small enough, see prepare
-    missing = signed.total - present
+    ((_, score_left),) = scores_left(
+        whole, gradient, 2**62
+    )  # a feature is small enough, see prepare
+    missing = total - present
     inside = agreement - abs(missing)
-    vote = sign_of(missing or signed.total)
+    vote = sign_of(missing or total)
     found = []
     for polarity in (1, -1):
         # 2 * steep - polarity * present is its agreement, over the present samples only.

@@ -34,7 +34,6 @@ class LogisticLoss:
         self._xp = arrays.namespace_of(units)
         self._labels = labels
         self._units = units
-        self.first_weights = self._xp.astype(self._units, self._xp.int64)
         self._odds = self._xp.ones_like(self._units) if odds is None else odds[0, :]
 
     @property

@@ -1,7 +1,6 @@
 """Boosting by pairs of features on arrays of any library; see `engines.quadrants`.
 
-Samples are sorted by the cell of a pair when the pair is first asked for. A cell's sum is the
-difference of two running sums in that order, which is exact, as they are integers.
+Samples are sorted by the cell of a pair when the pair is first asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.quadrants import Pair, Place, Turn, best_quadrants, quadrants_of
-from gpustump.engines.reference.integers import Integers, Loss, hessian_of, picked_numbers
+from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, sums_in_order
 from gpustump.engines.threads import Team
 
 
@@ -39,16 +38,8 @@ class ArrayPairRun:
         """The sums over a pair's cells."""
         if self._integers is None:
             self._integers = self._loss.integers()
-        xp, (order, ends) = self._xp, self._order(pair)
-        parts = [part for own in self._integers.outputs for part in (own.gradient, hessian_of(own))]
-        upto = [
-            xp.take(
-                xp.cumulative_sum(xp.take(part, order, axis=0), include_initial=True), ends, axis=0
-            )
-            for part in parts
-        ]
-        found = np.diff(arrays.to_host(xp.stack(upto)), axis=1, prepend=0)
-        return found.reshape(-1, 2, self._n_bins[pair[0]], self._n_bins[pair[1]])
+        found = sums_in_order(self._integers, *self._order(pair))
+        return found.reshape(*found.shape[:2], *(self._n_bins[feature] for feature in pair))
 
     def scores(self, pairs: np.ndarray, l2: float, team: Team) -> np.ndarray:
         """The score of each pair's best cut."""

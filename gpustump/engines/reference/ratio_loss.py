@@ -60,7 +60,6 @@ class RatioLoss:
         if beginning is not None:
             self._moving = reweighted(self._moving, beginning.numbers[0, :])
             self._scores = beginning.scores[0, :]
-        self.first_weights = xp.astype(units, xp.int64)
 
     @property
     def weights(self) -> Array:

@@ -44,7 +44,6 @@ class SoftmaxLoss:
         self._xp = arrays.namespace_of(units)
         self._labels = labels
         self._units = units
-        self.first_weights = self._xp.astype(self._units, self._xp.int64)
         equal = self._xp.full_like(self._units, 1.0 / n_outputs)
         self._probabilities = [
             equal if probabilities is None else probabilities[output, :]

@@ -19,10 +19,11 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Cut
-from gpustump.engines.gain import Gain, Sums, score_of_outputs
-from gpustump.engines.monotone import Limit
+from gpustump.engines.gain import Sums, gain_of, score_of_outputs
+from gpustump.engines.monotone import limit_of
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers, hessian_of
-from gpustump.engines.reference.split_scan import below_all, constant_score
+from gpustump.engines.reference.split_scan import below_all, constant_split
 from gpustump.engines.sparse_order import SparseOrder
 
 
@@ -91,27 +92,26 @@ class SparseCells:
         )  # fmt: skip
 
 
-def best_split(
-    cells: SparseCells, integers: Integers, gain: Gain, limit: Limit | None = None
-) -> Cut:
+def best_split(cells: SparseCells, integers: Integers, objective: Objective) -> Cut:
     """The largest allowed cut, in the order of `Cut`."""
     outputs = zip(integers.outputs, integers.totals, strict=True)
     regions = [_regions(cells, (own.gradient, hessian_of(own)), totals) for own, totals in outputs]
-    constant = constant_score(integers, gain)
+    constant = constant_split(integers, objective)
     if not len(cells.feature):
-        return Cut(0, None, 0, 0, constant)
-    scores = score_of_outputs(gain, regions)
+        return constant
+    scores = score_of_outputs(gain_of(objective), regions)
     xp = arrays.namespace_of(scores)
-    is_allowed = ~cells.is_above_all | (scores > constant)
+    is_allowed = ~cells.is_above_all | (scores > constant.score)
+    ((_, weight), *_) = integers.totals
+    limit = limit_of(objective, weight, integers.outputs[0].gradient.shape[0])
     if limit is not None:
         ((left, right, _),) = regions
-        own = limit._replace(directions=limit.directions[cells.feature])
-        is_allowed &= cells.is_above_all | own.allows(left, right)
+        is_allowed &= cells.is_above_all | limit.of_features(cells.feature).allows(left, right)
     scores = xp.where(is_allowed, scores, below_all(scores))
     at = int(xp.argmax(scores))  # of equal ones the first
     score = arrays.to_host(scores[at, 0]).item()
-    if constant > score:
-        return Cut(0, None, 0, 0, constant)
+    if constant.score > score:
+        return constant
     return Cut(int(cells.feature[at]), int(cells.position[at]), 0, 0, score)
 
 

@@ -13,7 +13,7 @@ devices do not matter. The compiled engines must return the same numbers as this
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,13 +21,18 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut
-from gpustump.engines.gain import Gain, Sums, score_of_outputs
-from gpustump.engines.monotone import Limit
+from gpustump.engines.gain import Gain, Sums, exact_score_of, gain_of, score_of_outputs
+from gpustump.engines.monotone import Limit, limit_of
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
 
 _TIMES_THE_BYTES = 3
 """An element takes this many times the temporary memory of `stump_scan`."""
+
+
+Regions = tuple[Sums, Sums, Sums]
+"""An output's sums over left, right and missing."""
 
 
 class Best(NamedTuple):
@@ -41,12 +46,17 @@ class Best(NamedTuple):
 
 
 class _Scoring(NamedTuple):
-    """What cuts are worth, and which of them are allowed; all of them if `limit` is None."""
+    """What cuts and a constant are worth, and which cuts are allowed; all if `limit` is None."""
 
     gain: Gain
     limit: Limit | None
+    constant: float
 
-    def scores(self, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:
+    def of_features(self, features: slice) -> _Scoring:
+        """The same for some of the features."""
+        return self if self.limit is None else self._replace(limit=self.limit.of_features(features))
+
+    def scores(self, outputs: Iterable[Regions]) -> Array:
         """The scores of cuts, from each output's sums over left, right and missing."""
         if self.limit is None:
             return score_of_outputs(self.gain, outputs)
@@ -64,46 +74,55 @@ class Groups(NamedTuple):
     missing: list[Sums]
 
 
-def best_split(
-    table: ArrayTable, integers: Integers, gain: Gain, limit: Limit | None = None
-) -> Cut:
+def best_split(table: ArrayTable, integers: Integers, objective: Objective) -> Cut:
     """The largest allowed cut over all features and positions, in the order of `Cut`."""
+    constant = constant_split(integers, objective)
     if table.n_samples == 1:  # no cut; and a threshold above its value is no more than a constant
-        return Cut(0, None, 0, 0, constant_score(integers, gain))
-    scorings = _by_block(table, gain, limit)
-    found = [
-        _best_of_block(block, integers, scoring, table.block_bytes)
-        for block, scoring in zip(table.blocks, scorings, strict=True)
-    ]
-    best, missing = zip(*found, strict=True)
-    xp = arrays.namespace_of(best[0].score)
-    on_host = Best(*(arrays.to_host(xp.concat(field)) for field in zip(*best, strict=True)))
-    return _chosen(table, integers, gain, on_host, _missing_on_host(table, missing))
+        return constant
+    ((_, weight), *_) = integers.totals
+    limit = limit_of(objective, weight, table.n_samples)
+    scoring = _Scoring(gain_of(objective), limit, constant.score)
+    of_blocks, first = [], 0
+    for block in table.blocks:
+        after = first + len(block.n_cuts)
+        own = scoring.of_features(slice(first, after))
+        of_blocks.append(_best_of_block(block, integers, own, table.block_bytes))
+        first = after
+    xp = arrays.namespace_of(of_blocks[0].score)
+    found = Best(*(arrays.to_host(xp.concat(field)) for field in zip(*of_blocks, strict=True)))
+    feature = int(np.argmax(found.score))  # of equal ones the lowest
+    score, position = found.score[feature].item(), int(found.position[feature])
+    return constant if constant.score > score else Cut(feature, position, 0, 0, score)
 
 
-def _by_block(table: ArrayTable, gain: Gain, limit: Limit | None) -> list[_Scoring]:
-    """What the cuts of each block's features are worth."""
-    if limit is None:
-        return [_Scoring(gain, None)] * len(table.blocks)
-    ends = np.cumsum([len(block.n_cuts) for block in table.blocks]).tolist()
-    features = map(slice, [0, *ends], ends)
-    return [_Scoring(gain, limit.of_features(own)) for own in features]
+def constant_split(integers: Integers, objective: Objective) -> Cut:
+    """The constant, which leaves all samples together."""
+    nothing = [(0, 0)] * len(integers.totals)
+    score = exact_score_of([integers.totals, nothing, nothing], objective)
+    return Cut(0, None, 0, 0, score)
 
 
-def _best_of_block(
-    block: Block, integers: Integers, scoring: _Scoring, block_bytes: int
-) -> tuple[Best, list[Sums]]:
-    """The best cuts of a block's features, and the sums over their missing values, (b, 1) each."""
+def _best_of_block(block: Block, integers: Integers, scoring: _Scoring, block_bytes: int) -> Best:
+    """The best cuts of a block's features."""
     n_features, n_samples = block.order.shape
     missing = _missing_sums(block, integers, block_bytes)
     present = [
-        Sums(gradient - none.gradient, hessian - none.hessian)
-        for (gradient, hessian), none in zip(integers.totals, missing, strict=True)
+        _less(Sums(*total), none) for total, none in zip(integers.totals, missing, strict=True)
     ]
     groups = Groups(present, missing)
     # A block's places take time and memory when they are first needed.
     if n_features * n_samples * ELEMENT_BYTES <= block_bytes and block.places is not None:
-        return _best_at(block.places, block.order, integers, scoring, groups), missing
+        best = _best_at(block.places, block, integers, scoring, groups)
+    else:
+        best = _best_of_stretches(block, integers, scoring, groups, block_bytes)
+    return best if block.has_all_values else _with_missing_apart(block, best, scoring, groups)
+
+
+def _best_of_stretches(
+    block: Block, integers: Integers, scoring: _Scoring, groups: Groups, block_bytes: int
+) -> Best:
+    """The best cuts, from as many sorted positions at a time as `block_bytes` allows."""
+    n_features, n_samples = block.order.shape
     before: list[Sums | None] = [None] * len(integers.outputs)
     best: Best | None = None
     bytes_each = n_features * ELEMENT_BYTES * _TIMES_THE_BYTES
@@ -112,20 +131,40 @@ def _best_of_block(
         scores = scoring.scores(_regions(left, groups))
         best = _merged(best, _best_here(scores, block.cuts, samples))
     assert best is not None  # there are two samples or more
-    return best, missing
+    return best
+
+
+def _with_missing_apart(block: Block, best: Best, scoring: _Scoring, groups: Groups) -> Best:
+    """The best cuts, where the threshold above all values counts as one, too.
+
+    It makes a split, of the values from the missing ones, only where it is better than a constant.
+    """
+    xp, device = arrays.namespace_of(best.score), arrays.device_of(best.score)
+    regions = (
+        (present, Sums(*(xp.zeros_like(part) for part in present)), missing)
+        for present, missing in zip(*groups, strict=True)
+    )
+    apart = score_of_outputs(scoring.gain, regions)[:, 0]
+    n_present = xp.asarray(block.n_present, device=device)
+    has_both = (n_present > 0) & (n_present < block.order.shape[1])
+    is_apart = has_both & (apart > scoring.constant) & (apart > best.score)
+    score = xp.where(is_apart, apart, best.score)
+    return Best(score, xp.where(is_apart, n_present - 1, best.position))
 
 
 def _best_at(
-    places: Array, order: Array, integers: Integers, scoring: _Scoring, groups: Groups
+    places: Array, block: Block, integers: Integers, scoring: _Scoring, groups: Groups
 ) -> Best:
     """The best cuts where cuts are few: only those at the sorted positions `places` (b, m)."""
-    xp = arrays.namespace_of(order)
+    xp, order = arrays.namespace_of(places), block.order
     running = (_running_sums(own, order) for own in integers.outputs)
     left = (Sums(*(xp.take_along_axis(part, places, axis=1) for part in own)) for own in running)
     scores = scoring.scores(_regions(left, groups))
     at = xp.argmax(scores, axis=1)
     position = xp.take_along_axis(places, xp.reshape(xp.astype(at, xp.int64), (-1, 1)), axis=1)
-    return Best(xp.max(scores, axis=1), position[:, 0])
+    has_cuts = xp.asarray(block.n_cuts > 0, device=arrays.device_of(places))
+    score = xp.where(has_cuts, xp.max(scores, axis=1), below_all(scores))
+    return Best(score, position[:, 0])
 
 
 def _sums_left(integers: Integers, order: Array, before: list[Sums | None]) -> Iterator[Sums]:
@@ -142,7 +181,7 @@ def _sums_left(integers: Integers, order: Array, before: list[Sums | None]) -> I
         yield left
 
 
-def _regions(left: Iterable[Sums], groups: Groups) -> Iterator[tuple[Sums, Sums, Sums]]:
+def _regions(left: Iterable[Sums], groups: Groups) -> Iterator[Regions]:
     """For each output the sums of left, right and missing."""
     for own, present, missing in zip(left, groups.present, groups.missing, strict=True):
         yield own, _less(present, own), missing
@@ -223,64 +262,3 @@ def _merged(best: Best | None, here: Best) -> Best:
     xp = arrays.namespace_of(here.score)
     wins = here.score > best.score
     return Best(*(xp.where(wins, new, old) for new, old in zip(here, best, strict=True)))
-
-
-def _missing_on_host(table: ArrayTable, blocks: Sequence[list[Sums]]) -> list[Sums]:
-    """For each output the sums over the features' missing values, (n_features,), on the host."""
-    n_outputs = len(blocks[0])
-    if not table.n_missing.any():
-        nothing = np.zeros(table.n_features, dtype=np.int64)
-        return [Sums(nothing, nothing)] * n_outputs
-    xp = arrays.namespace_of(blocks[0][0].gradient)
-    parts = [xp.concat([part for sums in block for part in sums], axis=1) for block in blocks]
-    columns = arrays.to_host(xp.concat(parts)).T
-    return [Sums(*columns[2 * number : 2 * number + 2]) for number in range(n_outputs)]
-
-
-def _chosen(
-    table: ArrayTable, integers: Integers, gain: Gain, best: Best, missing: list[Sums]
-) -> Cut:
-    """The best cut of all features, and the constant."""
-    constant = constant_score(integers, gain)
-    score = np.where(table.n_cuts > 0, best.score, below_all(best.score))
-    apart = _scores_apart(table, integers, gain, missing)
-    # The threshold above all values makes a split only where it is better than a constant.
-    is_apart = (apart > constant) & (apart > score)
-    position = np.where(is_apart, table.n_present - 1, best.position)
-    score = np.where(is_apart, apart, score)
-    feature = int(np.argmax(score))  # of equal ones the lowest
-    if constant > score[feature]:
-        return Cut(0, None, 0, 0, constant)
-    return Cut(feature, int(position[feature]), 0, 0, score[feature].item())
-
-
-def constant_score(integers: Integers, gain: Gain) -> float | int:
-    """The score of a constant, which leaves all samples together."""
-    nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
-    outputs = (
-        (Sums(*np.asarray(own, dtype=np.int64)[:, np.newaxis]), nothing, nothing)
-        for own in integers.totals
-    )
-    found: float | int = score_of_outputs(gain, outputs)[0].item()
-    return found
-
-
-def _scores_apart(
-    table: ArrayTable, integers: Integers, gain: Gain, missing: list[Sums]
-) -> np.ndarray:
-    """The score of the split of all values from the missing ones, (n_features,).
-
-    Below all scores where a feature has no value, or none is missing.
-    """
-    nothing = np.zeros(table.n_features, dtype=np.int64)
-    empty = Sums(nothing, nothing)
-    score = score_of_outputs(
-        gain,
-        (
-            (Sums(gradient - none.gradient, hessian - none.hessian), empty, none)
-            for (gradient, hessian), none in zip(integers.totals, missing, strict=True)
-        ),
-    )
-    has_both = (table.n_missing > 0) & (table.n_present > 0)
-    found: np.ndarray = np.where(has_both, score, below_all(score))
-    return found

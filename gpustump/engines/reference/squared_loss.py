@@ -33,13 +33,12 @@ class SquaredLoss:
         self._xp = arrays.namespace_of(units)
         self._residuals = targets if scores is None else targets - scores[0, :]
         self.weights = units
-        self.first_weights = self._xp.astype(units, self._xp.int64)
 
     def integers(self) -> Integers:
         """The rounded products of weights and residuals, and the weights."""
         xp = self._xp
-        gradient = xp.astype(xp.round(self.weights * self._residuals), xp.int64)
-        return Integers.of([Sums(gradient, self.first_weights)])
+        weighted = xp.round(self.weights * self._residuals)
+        return Integers.of([Sums(*(xp.astype(x, xp.int64) for x in (weighted, self.weights)))])
 
     def advance(self, region: Array, votes: RegionVotes, factors: RegionFactors) -> None:
         """Subtract the vote of each sample's region."""

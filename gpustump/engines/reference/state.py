@@ -22,13 +22,11 @@ from gpustump.engines.contract import (
     split_at,
     with_signs,
 )
-from gpustump.engines.gain import gain_of
-from gpustump.engines.monotone import limit_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference import sparse_scan
 from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
-from gpustump.engines.reference.integers import Integers, Loss, hessian_of, picked_numbers
+from gpustump.engines.reference.integers import Integers, Loss, hessian_of, parts_of, picked_numbers
 from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.logistic_loss import LogisticLoss
 from gpustump.engines.reference.ratio_loss import RatioLoss
@@ -74,7 +72,8 @@ class ArrayState:
             zeros if beginning is None else beginning.scores[output, :]
             for output in range(objective.n_outputs)
         ]
-        self._first_weight = int(self._xp.sum(self._loss.first_weights))
+        self._first_weights = self._xp.astype(units, self._xp.int64)
+        self._first_weight = int(self._xp.sum(self._first_weights))
         self._totals: Totals | None = None
         self._by_category: SumsByCategory | None = None
         self._cells: SparseCells | None = None
@@ -100,8 +99,7 @@ class ArrayState:
 
     def smallest_weight(self) -> int:
         """The smallest Hessian."""
-        outputs = self.integers().outputs
-        return min(int(self._xp.min(hessian_of(own))) for own in outputs)
+        return min(int(self._xp.min(hessian_of(own))) for own in self.integers().outputs)
 
     def best_cut(self) -> Cut:
         """The largest cut; see `best_stump`, `best_interval` and `best_split`."""
@@ -110,22 +108,18 @@ class ArrayState:
             return self._best_of_sparse(self._table, integers)
         if self._objective.has_signs:
             if self._objective.learner == "interval":
-                return best_interval(self._table, integers.signed)
-            return best_stump(self._table, integers.signed, self._objective.directions)
-        ((_, weight), *_) = integers.totals
-        limit = limit_of(self._objective, weight, self._table.n_samples)
-        return best_split(self._table, integers, gain_of(self._objective), limit)
+                return best_interval(self._table, integers)
+            return best_stump(self._table, integers, self._objective)
+        return best_split(self._table, integers, self._objective)
 
     def _best_of_sparse(self, table: SparseOrder, integers: Integers) -> Cut:
         if self._cells is None:
             self._cells = SparseCells.of_table(table, integers.outputs[0].gradient)
-        ((total, weight), *_) = integers.totals
-        limit = limit_of(self._objective, weight, table.n_samples)
-        cut = sparse_scan.best_split(self._cells, integers, gain_of(self._objective), limit)
+        cut = sparse_scan.best_split(self._cells, integers, self._objective)
         if not self._objective.has_signs:
             return cut
         if cut.position is None:
-            return constant_cut(total)
+            return constant_cut(integers.totals[0][0])
         return with_signs(cut, self.region_sums(split_at(table, cut)), self._objective)
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
@@ -135,8 +129,7 @@ class ArrayState:
         sums = [
             xp.sum(xp.where(region == number, part, 0))
             for number in (FIRST, MISSING)
-            for own in outputs
-            for part in (own.gradient, hessian_of(own))
+            for part in parts_of(outputs)
         ]
         found = np.zeros((N_REGIONS, *totals.shape), dtype=np.int64)
         found[[FIRST, MISSING]] = np.reshape(arrays.integers(xp.stack(sums)), (2, *totals.shape))
@@ -177,7 +170,7 @@ class ArrayState:
         """The weight of the samples that the scores get wrong, or the losses of a quantity."""
         if isinstance(self._loss, SquaredLoss | RatioLoss):
             return self._loss.error()
-        return int(self._xp.sum(self._xp.where(self._is_wrong(), self._loss.first_weights, 0)))
+        return int(self._xp.sum(self._xp.where(self._is_wrong(), self._first_weights, 0)))
 
     def _is_wrong(self) -> Array:
         """Whether the scores misclassify each sample; of equal scores the first class wins."""

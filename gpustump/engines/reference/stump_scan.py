@@ -1,6 +1,7 @@
 """The scan for stumps: from sorted features and signed integer weights to the best cut.
 
-For every feature, with its samples in sorted order and a_i = y_i * q_i:
+For every feature, with its samples in sorted order and the gradients a_i = y_i * q_i, the integer
+weights with the signs of their labels:
 
     score_left[k]  = a_1 + ... + a_k          score_right[k] = a_{k+1} + ... + a_n
 
@@ -32,7 +33,9 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut, constant_cut, sign_of
-from gpustump.engines.integer_weights import TOP, SignedWeights
+from gpustump.engines.integer_weights import TOP
+from gpustump.engines.objective import Objective
+from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
 
 
@@ -55,24 +58,23 @@ _FREE = np.empty(0, dtype=np.int64)
 """No monotone constraints."""
 
 
-def best_stump(table: ArrayTable, signed: SignedWeights, directions: np.ndarray = _FREE) -> Cut:
-    """The largest cut over all features, positions and polarities, in the order of `Cut`.
+def best_stump(table: ArrayTable, integers: Integers, objective: Objective) -> Cut:
+    """The largest allowed cut over all features, positions and polarities, in the order of `Cut`.
 
-    `directions` are the features' monotone constraints, (n_features,) of 1, -1 or 0, or empty.
+    The integers are those of discrete votes for one output.
     """
-    xp = arrays.namespace_of(signed.values)
-    found = [xp.stack(extremes(block, signed, table.block_bytes)) for block in table.blocks]
-    on_host = Extremes(*arrays.to_host(xp.concat(found, axis=1)))  # the round's one large transfer
-    counts = {"n_cuts": table.n_cuts, "n_present": table.n_present}
-    return choose(on_host, signed.total, directions=directions, **counts)
-
-
-def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
-    """Scan the features of a block, as many samples at a time as `block_bytes` allows."""
-    found = ExtremesSoFar(block, signed)
-    for samples, score_left in scores_left(block, signed, block_bytes):
-        found.take(samples, score_left)
-    return found.extremes
+    gradient, ((total, _),) = integers.outputs[0].gradient, integers.totals
+    xp = arrays.namespace_of(gradient)
+    of_blocks = []
+    for block in table.blocks:
+        so_far = ExtremesSoFar(block, gradient, total)
+        for samples, score_left in scores_left(block, gradient, table.block_bytes):
+            so_far.take(samples, score_left)
+        of_blocks.append(xp.stack(so_far.extremes))
+    found = Extremes(*arrays.to_host(xp.concat(of_blocks, axis=1)))  # the one large transfer
+    each = agreements(found, total, table.n_cuts, objective.directions)
+    feature = int(np.argmax(each.max(axis=0)))  # of equal ones the lowest
+    return max(cut_of(feature, found, each, total, table), constant_cut(total))
 
 
 class ExtremesSoFar:
@@ -81,16 +83,17 @@ class ExtremesSoFar:
     Parameters
     ----------
     block : Block
-    signed : SignedWeights
+    gradient : array (n_samples,) of int64
+    total : int
+        The sum of the gradients.
     """
 
-    def __init__(self, block: Block, signed: SignedWeights) -> None:
-        xp, n_samples = arrays.namespace_of(signed.values), block.order.shape[1]
+    def __init__(self, block: Block, gradient: Array, total: int) -> None:
+        xp, n_samples = arrays.namespace_of(gradient), block.order.shape[1]
         self._block, self._xp = block, xp
         self._best: list[Array] = []
-        self._lacks_some = bool((block.n_present < n_samples).any())
-        self._present = xp.full_like(signed.values[:1], signed.total)
-        if self._lacks_some:
+        self._present = xp.full_like(gradient[:1], total)
+        if not block.has_all_values:
             device = arrays.device_of(self._present)
             everywhere = xp.asarray(block.n_present == n_samples, device=device)
             self._present = xp.where(everywhere, self._present, 0)
@@ -99,7 +102,7 @@ class ExtremesSoFar:
         """Add a stretch of sorted positions, with its `score_left` (b, n)."""
         here = _extremes_here(score_left, self._block.cuts, samples)
         self._best = _merged(self._best, here) if self._best else here
-        if self._lacks_some:
+        if not self._block.has_all_values:
             here_present = _at_last_present(score_left, self._block.n_present, samples)
             self._present = self._present + here_present
 
@@ -111,9 +114,7 @@ class ExtremesSoFar:
         return Extremes(high, high_at, low, low_at, present)
 
 
-def scores_left(
-    block: Block, signed: SignedWeights, block_bytes: int
-) -> Iterator[tuple[slice, Array]]:
+def scores_left(block: Block, gradient: Array, block_bytes: int) -> Iterator[tuple[slice, Array]]:
     """`score_left` (b, n) of a block's features, a stretch of sorted positions at a time.
 
     The last position is never a cut, as there is no next sample, and is left out.
@@ -121,66 +122,28 @@ def scores_left(
     n_features, n_samples = block.order.shape
     carry: Array | None = None
     for samples in spans(n_samples - 1, n_features * ELEMENT_BYTES, block_bytes):
-        score_left = _running_sums(signed.values, block.order[:, samples])
+        score_left = _running_sums(gradient, block.order[:, samples])
         score_left = score_left if carry is None else score_left + carry
         carry = score_left[:, -1:]
         yield samples, score_left
 
 
-def choose(
-    found: Extremes,
-    total: int,
-    *,
-    n_cuts: np.ndarray,
-    n_present: np.ndarray,
-    directions: np.ndarray = _FREE,
-) -> Cut:
-    """The best cut of all features, and the constant."""
-    each = agreements(found, total, n_cuts, directions)
-    feature = int(np.argmax(each))  # of equal ones the lowest
-    here = slice(feature, feature + 1)
-    of_it = Extremes(*(field[here] for field in found))
-    counts = n_cuts[feature], n_present[feature]
-    best = cut_of(feature, of_it, total, *counts, directions[here])
-    return max(best, constant_cut(total))
+def cut_of(feature: int, found: Extremes, each: np.ndarray, total: int, table: ArrayTable) -> Cut:
+    """A feature's best cut, given what `agreements` returns; the score is -1 if it has no cut."""
+    falling, rising, apart = each[:, feature].tolist()
+    _, high_at, _, low_at, present = (int(of_features[feature]) for of_features in found)
+    missing, last = sign_of((total - present) or total), int(table.n_present[feature]) - 1
+    return max(
+        Cut(feature, high_at, 1, missing, falling),
+        Cut(feature, low_at, -1, missing, rising),
+        Cut(feature, last, sign_of(present), missing, apart),
+    )
 
 
 def agreements(
     found: Extremes, total: int, n_cuts: np.ndarray, directions: np.ndarray = _FREE
 ) -> np.ndarray:
-    """Each feature's largest agreement, (n_features,) of int64; -1 where it has no split."""
-    best: np.ndarray = np.maximum.reduce(_agreements(found, total, n_cuts, directions))
-    return best
-
-
-def cut_of(
-    feature: int,
-    found: Extremes,
-    total: int,
-    n_cuts: int,
-    n_present: int,
-    directions: np.ndarray = _FREE,
-) -> Cut:
-    """A feature's best cut, from its extremes as arrays (1,).
-
-    If the feature has no cut, the score is -1.
-    """
-    falling, rising, apart = (
-        int(one[0]) for one in _agreements(found, total, np.asarray([n_cuts]), directions)
-    )
-    present = int(found.present[0])
-    missing = sign_of((total - present) or total)
-    return max(
-        Cut(feature, int(found.high_at[0]), 1, missing, falling),
-        Cut(feature, int(found.low_at[0]), -1, missing, rising),
-        Cut(feature, int(n_present) - 1, sign_of(present), missing, apart),
-    )
-
-
-def _agreements(
-    found: Extremes, total: int, n_cuts: np.ndarray, directions: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Three kinds of largest agreements, (n_features,) of int64 each.
+    """Each feature's largest agreements of three kinds of cuts, (3, n_features) of int64.
 
     The first is that of stumps with the sign +1 on the left, the second that of stumps with -1
     there. The third is that of the threshold above all values, which separates the present values
@@ -192,13 +155,11 @@ def _agreements(
     falling = np.where(n_cuts > 0, falling + np.abs(missing), -1)
     rising = np.where(n_cuts > 0, rising + np.abs(missing), -1)
     if len(directions):
-        falling, rising = (
-            np.where(directions > 0, -1, falling),
-            np.where(directions < 0, -1, rising),
-        )
+        falling = np.where(directions > 0, -1, falling)
+        rising = np.where(directions < 0, -1, rising)
     separates = np.sign(found.present) * np.sign(missing) < 0
     apart = np.where(separates, np.abs(found.present) + np.abs(missing), -1)
-    return falling, rising, apart
+    return np.stack([falling, rising, apart])
 
 
 def _running_sums(values: Array, order: Array) -> Array:

@@ -58,6 +58,11 @@ class Block:
     n_cuts: np.ndarray
     n_present: np.ndarray
 
+    @property
+    def has_all_values(self) -> bool:
+        """Whether no sample lacks a value of any of the features."""
+        return bool((self.n_present == self.order.shape[1]).all())
+
     @cached_property
     def places(self) -> Array | None:
         """The sorted positions of each feature's cuts, (b, m) of int64, where they are few.
