@@ -12,7 +12,6 @@ engines there are; `route` does.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +44,6 @@ class Sides(NamedTuple):
     right: tuple[int, ...]
 
 
-@functools.total_ordering
 @dataclass(frozen=True)
 class Cut:
     """A partition of a feature's sorted samples, its signs and its score.
@@ -102,9 +100,6 @@ class Cut:
 
     def __lt__(self, other: Cut) -> bool:
         return self.rank < other.rank
-
-    def __gt__(self, other: Cut) -> bool:  # what `max` asks
-        return self.rank > other.rank
 
 
 NO_CUT = Cut(0, None, 1, 1, -1)
