@@ -9,7 +9,7 @@ up its integers by category. From these sums the best set of categories is found
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple, Protocol, cast
 
@@ -27,7 +27,16 @@ from gpustump.engines.batched_rounds import (
 )
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories, CategorySums, Groups, SetSearch
-from gpustump.engines.contract import Beginning, Cut, PreparedTable, State, Step, Totals, Trainer
+from gpustump.engines.contract import (
+    Beginning,
+    Cut,
+    PreparedTable,
+    State,
+    Step,
+    Totals,
+    Trainer,
+    WrappedTable,
+)
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 from gpustump.learners.kinds import OfCategories
@@ -60,11 +69,10 @@ def hidden(values: Array, first: int, categorical: Sequence[int]) -> Array:
     return xp.where(xp.asarray(is_hidden, device=device), xp.full_like(values, np.nan), values)
 
 
-@dataclass(frozen=True)
-class CategoryTable:
-    """A table with categorical features; see `contract.PreparedTable`.
+class CategoryTable(WrappedTable):
+    """A table with categorical features.
 
-    Attributes
+    Parameters
     ----------
     inner : PreparedTable
         The engine's table; its states are `SummingState`.
@@ -72,24 +80,9 @@ class CategoryTable:
         Of the samples that take part.
     """
 
-    inner: PreparedTable
-    columns: CategoryColumns
-
-    @property
-    def X(self) -> Array:  # noqa: N802
-        return self.inner.X
-
-    @property
-    def n_samples(self) -> int:
-        return self.inner.n_samples
-
-    @property
-    def n_features(self) -> int:
-        return self.inner.n_features
-
-    @property
-    def note(self) -> str | None:
-        return self.inner.note
+    def __init__(self, inner: PreparedTable, columns: CategoryColumns) -> None:
+        super().__init__(inner)
+        self.columns = columns
 
     @cached_property
     def n_missing(self) -> np.ndarray:
@@ -102,10 +95,6 @@ class CategoryTable:
         """For each categorical feature its categories in groups; see `category_search.Groups`."""
         pairs = zip(self.columns.features, self.columns.counts, strict=True)
         return {feature: Groups.of(counts) for feature, counts in pairs}
-
-    def threshold(self, feature: int, position: int) -> float:
-        """The threshold after a sorted position of a feature that is not categorical."""
-        return self.inner.threshold(feature, position)
 
 
 def with_sets(trainer: Trainer, columns: CategoryColumns | None) -> Trainer:

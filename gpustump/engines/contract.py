@@ -322,6 +322,42 @@ class PreparedTable(Protocol):
         """
 
 
+class WrappedTable:
+    """A table around that of an engine; see `PreparedTable`.
+
+    Parameters
+    ----------
+    inner : PreparedTable
+    """
+
+    def __init__(self, inner: PreparedTable) -> None:
+        self.inner = inner
+
+    @property
+    def X(self) -> Array:  # noqa: N802
+        return self.inner.X
+
+    @property
+    def n_samples(self) -> int:
+        return self.inner.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return self.inner.n_features
+
+    @property
+    def n_missing(self) -> np.ndarray:
+        return self.inner.n_missing
+
+    @property
+    def note(self) -> str | None:
+        return self.inner.note
+
+    def threshold(self, feature: int, position: int) -> float:
+        """See `PreparedTable`."""
+        return self.inner.threshold(feature, position)
+
+
 @dataclass(frozen=True)
 class Task:
     """What is to be trained, as far as the choice of an engine depends on it.

@@ -17,7 +17,7 @@ import numpy as np
 from gpustump.arrays import Array
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import SummingState
-from gpustump.engines.contract import Beginning, Cut, State, Step, Totals, Trainer
+from gpustump.engines.contract import Beginning, Cut, State, Step, Totals, Trainer, WrappedTable
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 
@@ -33,8 +33,8 @@ def handing_over(first: Trainer, successor: Successor) -> Trainer:
     return Trainer(HandoverTable(first, successor), _started)
 
 
-class HandoverTable:
-    """A table on the engine of the moment; see `contract.PreparedTable`.
+class HandoverTable(WrappedTable):
+    """A table on the engine of the moment.
 
     Parameters
     ----------
@@ -49,6 +49,7 @@ class HandoverTable:
     """
 
     def __init__(self, first: Trainer, successor: Successor) -> None:
+        super().__init__(first.table)
         self.trainer = first
         self._successor: Successor | None = successor
         self._lock, self._ask_again = threading.Lock(), 0.0
@@ -61,34 +62,10 @@ class HandoverTable:
             try:
                 found = None if self._successor is None else self._successor()
                 if found is not None:
-                    self.trainer, self._successor = found, None
+                    self.trainer, self.inner, self._successor = found, found.table, None
             finally:
                 self._lock.release()
         return self._successor is None
-
-    @property
-    def X(self) -> Array:  # noqa: N802
-        return self.trainer.table.X
-
-    @property
-    def n_samples(self) -> int:
-        return self.trainer.table.n_samples
-
-    @property
-    def n_features(self) -> int:
-        return self.trainer.table.n_features
-
-    @property
-    def n_missing(self) -> np.ndarray:
-        return self.trainer.table.n_missing
-
-    @property
-    def note(self) -> str | None:
-        return self.trainer.table.note
-
-    def threshold(self, feature: int, position: int) -> float:
-        """The threshold after a sorted position, which is the same on every engine."""
-        return self.trainer.table.threshold(feature, position)
 
 
 def _started(
