@@ -29,8 +29,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from gpustump import arrays
 from gpustump.arrays import Array, is_sparse
 from gpustump.arrays.devices import DeviceError, explained_errors
@@ -52,7 +50,6 @@ from gpustump.engines.cpu.runtime.kernel_folder import are_compiled
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.handover import handing_over
-from gpustump.engines.objective import Objective
 from gpustump.engines.reference.engine import REFERENCE
 
 CHOICES = ("auto", "reference", "sorted", "coded", "cuda")
@@ -272,21 +269,14 @@ def gains_from_gpu(task: Task) -> bool:
 
     Sending and preparing the table takes time there; in return each round is faster.
     """
-    rounds, n_layers = _rounds(task), task.objective.n_layers
-    on_gpu = _GPU_ELEMENT + rounds * n_layers * _GPU_ELEMENT_ROUND
-    on_host = _HOST_ELEMENT + rounds * n_layers * _HOST_ELEMENT_ROUND
-    return task.n_elements * (on_host - on_gpu) > _GPU_START + rounds * _GPU_ROUND
+    return task.n_elements >= least_elements(task.objective.n_layers, _rounds(task))
 
 
-def least_elements(objective: Objective | None = None) -> int:
-    """How many elements a table needs to gain from a GPU in the usual number of rounds."""
-    task = Task(np.broadcast_to(np.float32(0), (1, 1)), 1, objective or Objective())
-    low, high = 0, 2**40
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = gains_from_gpu(replace(task, n_samples=middle))
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+def least_elements(n_layers: int = 1, n_rounds: int = USUAL_ROUNDS) -> int:
+    """How many elements a table needs to gain from a GPU; `Objective.n_layers` are added up."""
+    in_rounds = n_rounds * n_layers * (_HOST_ELEMENT_ROUND - _GPU_ELEMENT_ROUND)
+    gained_by_each = _HOST_ELEMENT - _GPU_ELEMENT + in_rounds
+    return 1 + int((_GPU_START + n_rounds * _GPU_ROUND) / gained_by_each)
 
 
 def _rounds(task: Task) -> int:
