@@ -18,8 +18,9 @@ import contextlib
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -115,20 +116,29 @@ class Team:
             for item in items:
                 work(item)
             return
-        shared = Shared(items)
-        shares: list[_Share[Item]] = []
+        left = deque(items)
+
+        def work_off() -> None:
+            """Take one item after the other; `popleft` gives each to one thread only."""
+            while True:
+                try:
+                    item = left.popleft()
+                except IndexError:
+                    return
+                work(item)
+
+        shares: list[_Share] = []
         try:
-            for _ in range(min(self.size, len(shared)) - 1):
-                share = _Share(shared, work)  # first: memory may be short
+            for _ in range(min(self.size, len(items)) - 1):
+                share = _Share(work_off)  # first: memory may be short
                 worker = _POOL.idle_worker()
                 if worker is None:
                     break
                 shares.append(share)
                 worker.give(share)
-            for item in shared:
-                work(item)
+            work_off()
         finally:
-            shared.close()  # after an error, no thread begins another item
+            left.clear()  # after an error, no thread begins another item
             begun = [share for share in shares if not share.cancelled()]
             for share in begun:
                 share.wait()
@@ -137,42 +147,16 @@ class Team:
                 raise share.problem
 
 
-class Shared(Generic[Item]):
-    """Items that several threads iterate over together: each item is taken by one thread."""
-
-    def __init__(self, items: Iterable[Item]) -> None:
-        self._items = list(items)
-        self._lock = threading.Lock()
-        self._n_taken = 0
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[Item]:
-        while True:
-            with self._lock:
-                at = self._n_taken
-                if at >= len(self._items):
-                    return
-                self._n_taken += 1
-            yield self._items[at]
-
-    def close(self) -> None:
-        """Hand out no more items."""
-        with self._lock:
-            self._n_taken = len(self._items)
-
-
 def ranges(total: int, size: int) -> list[tuple[int, int]]:
     """(start, end) pairs that cover `total` things, `size` at a time."""
     return [(start, min(start + size, total)) for start in range(0, total, size)]
 
 
-class _Share(Generic[Item]):
+class _Share:
     """The work of one thread of the pool for a team."""
 
-    def __init__(self, shared: Shared[Item], work: Callable[[Item], object]) -> None:
-        self._shared, self._work = shared, work
+    def __init__(self, work_off: Callable[[], None]) -> None:
+        self._work_off = work_off
         self._first, self._end = threading.Lock(), threading.Lock()
         self._end.acquire()
         self.problem: BaseException | None = None
@@ -182,8 +166,7 @@ class _Share(Generic[Item]):
         if not self._first.acquire(blocking=False):
             return False
         try:
-            for item in self._shared:
-                self._work(item)
+            self._work_off()
         except BaseException as problem:  # for the thread that waits for this one
             self.problem = problem
         self._forget()
@@ -203,7 +186,7 @@ class _Share(Generic[Item]):
     def _forget(self) -> None:
         """Drop the work, which may refer to large arrays: a busy system may let the thread that has
         this share run only much later."""
-        del self._shared, self._work
+        del self._work_off
 
     def wait(self) -> None:
         """Wait for the end of work that has begun."""
@@ -234,9 +217,9 @@ class _Worker(threading.Thread):
     def __init__(self, pool: _Pool) -> None:
         super().__init__(name="gpustump", daemon=True)
         self._pool = pool
-        self._work: queue.SimpleQueue[_Share[Any] | _Help] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[_Share | _Help] = queue.SimpleQueue()
 
-    def give(self, share: _Share[Any] | _Help) -> None:
+    def give(self, share: _Share | _Help) -> None:
         """Give the worker its next share; it must be idle."""
         self._work.put(share)
 
