@@ -139,8 +139,8 @@ class LocalJudge:
         parts : Parts
             The parts after each of them.
         """
-        value, totals = self._additive().value, self._additive().totals
-        scores = [value(losses, totals) for losses in parts.losses.tolist()]
+        scorer = self._additive
+        scores = [scorer.value(losses, scorer.totals) for losses in parts.losses.tolist()]
         if isinstance(self._held_out, HeldOutTargets):
             return scores, [-score for score in scores]
         weight, right = self._weight, parts.right.sum(axis=1).tolist()  # weights are below 2**62
@@ -149,20 +149,17 @@ class LocalJudge:
     @property
     def totals(self) -> list[int]:
         """The weight of these samples, then the score's totals; the same in all rounds."""
-        return [self._weight, *self._additive().totals]
+        return [self._weight, *self._additive.totals]
 
     def parts(self) -> list[int]:
         """The weight that is classified right (0 of a quantity), then the score's parts."""
         scores, held_out = self._now(), self._held_out
         right = 0 if isinstance(held_out, HeldOutTargets) else held_out.right_weight(scores)
-        return [right, *self._additive().parts(scores)]
+        return [right, *self._additive.parts(scores)]
 
+    @property
     def _additive(self) -> AdditiveScorer:
-        if not isinstance(self._scorer, AdditiveScorer):
-            raise ValueError(
-                "The area under the ROC curve does not add up over groups of samples, because it "
-                "compares pairs of samples. Take another score."
-            )
+        assert isinstance(self._scorer, AdditiveScorer)
         return self._scorer
 
     def _now(self) -> Array:

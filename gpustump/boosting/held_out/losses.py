@@ -15,7 +15,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from gpustump.boosting.held_out.samples import (
     AdditiveScorer,
     HeldOut,
     HeldOutTargets,
+    in_units,
     weight_of,
 )
 from gpustump.boosting.held_out.tables import (
@@ -42,11 +43,8 @@ from gpustump.engines.batched_rounds import (
     LARGEST_SCORE,
     LARGEST_SQUARE,
     LOW_BITS,
-    PLACE_BITS,
     ValidationLoss,
 )
-from gpustump.engines.held_out import HeldOutSums
-from gpustump.learners.step_table import VOTE_UNIT
 
 _SPARE_BITS = 20
 """The sum of the weights is below 2**62. Losses are below 2**20: a log-loss of K classes is at most
@@ -67,11 +65,15 @@ class NegativeLogLoss(AdditiveScorer):
     table : LogisticTable
     bits : int
         Scores are integers times 2**-bits in the loss: F or 2 F.
+    kernel : str
+        The method of `HeldOutSums` that adds up these losses.
     """
 
     held_out: HeldOut
     table: LogisticTable
     bits: int
+
+    kernel: ClassVar[Literal["logistic", "softmax", "logistic_shares"]]
 
     def losses(self, scores: Array) -> Iterator[Array]:
         """From the scores to the losses, in arrays (n_held_out,) of int64 and units of 2**-32.
@@ -80,14 +82,12 @@ class NegativeLogLoss(AdditiveScorer):
         """
         raise NotImplementedError
 
-    def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
-        """`parts` by kernels."""
-        raise NotImplementedError
-
-    @functools.cached_property
-    def totals(self) -> list[int]:
-        """The integer weight, as the only item."""
-        return [weight_of(self.held_out)]
+    @property
+    def validation(self) -> ValidationLoss | None:
+        """The loss for engines that make rounds in batches; these never have logistic shares."""
+        if self.kernel == "logistic_shares":
+            return None
+        return ValidationLoss(self.kernel, self.weights, self.table.plain, self.bits)
 
     @functools.cached_property
     def weights(self) -> Array:
@@ -99,12 +99,14 @@ class NegativeLogLoss(AdditiveScorer):
     def parts(self, scores: Array) -> list[int]:
         """The sum of the weighted losses in each array of `losses`, in units of 2**20."""
         if self.held_out.sums is not None:
-            return self._sums_by(self.held_out.sums, scores)
+            add_up = getattr(self.held_out.sums, self.kernel)
+            found: list[int] = add_up(scores, self.weights, self.table.plain, self.bits)
+            return found
         with arrays.computing_on(scores):
             xp = arrays.namespace_of(scores)
             sums = []
-            for found in self.losses(scores):
-                losses = xp.astype(found, xp.float64)  # below 2**52: exact
+            for own in self.losses(scores):
+                losses = xp.astype(own, xp.float64)  # below 2**52: exact
                 sums.append(xp.sum(xp.astype(xp.round(self.weights * losses), xp.int64)))
             return arrays.integers(xp.stack(sums))
 
@@ -122,16 +124,11 @@ class LogisticLoss(NegativeLogLoss):
     (Interpolation: 2**-25; rounding of the table: some 2**-32.)
     """
 
+    kernel = "logistic"
+
     def losses(self, scores: Array) -> Iterator[Array]:
         for margins in self.held_out.margins(scores):
             yield self.table.loss(margins, self.bits)
-
-    @property
-    def validation(self) -> ValidationLoss:
-        return ValidationLoss("logistic", self.weights, self.table.plain, self.bits)
-
-    def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
-        return kernels.logistic(scores, self.weights, self.table.plain, self.bits)
 
 
 @dataclass(frozen=True)
@@ -141,17 +138,12 @@ class SoftmaxLoss(NegativeLogLoss):
     The error is below (K - 1) * 2**-24, most of it from `LogisticTable.log_of_sum`. Never negative.
     """
 
+    kernel = "softmax"
+
     def losses(self, scores: Array) -> Iterator[Array]:
         log_total = self.table.log_of_sum(self.held_out.outputs(scores), self.bits)
         own = _of_own_class(self.held_out, self.held_out.outputs(scores))
         yield (log_total - own) >> (self.bits - LOSS_BITS)
-
-    @property
-    def validation(self) -> ValidationLoss:
-        return ValidationLoss("softmax", self.weights, self.table.plain, self.bits)
-
-    def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
-        return kernels.softmax(scores, self.weights, self.table.plain, self.bits)
 
 
 @dataclass(frozen=True)
@@ -160,15 +152,14 @@ class LogisticShareLoss(NegativeLogLoss):
 
     ln s(x) = -ln(1 + exp(-x)) comes from the table. These logarithms are added up as those of the
     softmax are. The error is below K * 2**-24: one table error for the logarithms, K - 1 for their
-    sum. Never negative. Rounds that are made in batches never have this link.
+    sum. Never negative.
     """
+
+    kernel = "logistic_shares"
 
     def losses(self, scores: Array) -> Iterator[Array]:
         log_total = self.table.log_of_sum(self._logs(scores), LOSS_BITS)
         yield log_total - _of_own_class(self.held_out, self._logs(scores))
-
-    def _sums_by(self, kernels: HeldOutSums, scores: Array) -> list[int]:
-        return kernels.logistic_shares(scores, self.weights, self.table.plain, self.bits)
 
     def _logs(self, scores: Array) -> Iterator[Array]:
         """ln s(2 F_l) of each output in units of 2**-32."""
@@ -211,11 +202,6 @@ class NegativeExponentialLoss(AdditiveScorer):
     held_out: HeldOut
     table: ExponentialTable
 
-    @functools.cached_property
-    def totals(self) -> list[int]:
-        """The integer weight, as the only item."""
-        return [weight_of(self.held_out)]
-
     def parts(self, scores: Array) -> list[int]:
         """For each output the exact sum of the weighted losses in units of 2**-1312.
 
@@ -254,11 +240,6 @@ class NegativeSquaredError(AdditiveScorer):
     """
 
     held_out: HeldOutTargets
-
-    @functools.cached_property
-    def totals(self) -> list[int]:
-        """The integer weight, as the only item."""
-        return [weight_of(self.held_out)]
 
     @property
     def validation(self) -> ValidationLoss:
@@ -358,6 +339,10 @@ class NegativeDeviance(AdditiveScorer):
         """The weights, (n_held_out,) of float64, with a sum below 2**45."""
         return _as_floats(self.held_out) * 2.0**-_SPARE_BITS_OF_AMOUNTS
 
+    @functools.cached_property
+    def _table(self) -> ExponentialTable:
+        return ExponentialTable.beside(self.held_out.targets)
+
     @property
     def _amounts(self) -> tuple[Array, Array]:
         """The amounts that move, for a score of 0, and those that stay."""
@@ -394,19 +379,12 @@ class NegativeDeviance(AdditiveScorer):
 
     def _exponentials(self, scores: Array) -> Array:
         """exp(F) for Poisson loss, exp(-F) for gamma loss."""
-        xp, device = arrays.namespace_of(scores), arrays.device_of(scores)
-        table = xp.asarray(exponentials(), device=device)
-        limit = LARGEST_EXPONENT << UNIT_BITS
-        units = xp.astype(scores / VOTE_UNIT, xp.int64)
-        falling = -units if self.loss == "poisson" else units  # the table's entries fall
-        places = xp.where(falling < limit, falling, limit)
-        places = xp.where(places > -limit, places, -limit) + limit
-        found = xp.take(table, places >> UNIT_BITS, axis=0)
-        start, mask = 2 * LARGEST_EXPONENT + 1, (1 << PLACE_BITS) - 1
-        for number in (1, 2, 3):
-            place = (places >> (UNIT_BITS - number * PLACE_BITS)) & mask
-            found = found * xp.take(table, start + place, axis=0)
-            start += 1 << PLACE_BITS
+        xp, limit = arrays.namespace_of(scores), LARGEST_EXPONENT << UNIT_BITS
+        units = in_units(scores)
+        margins = -units if self.loss == "poisson" else units
+        margins = xp.where(margins < limit, margins, limit)
+        margins = xp.where(margins > -limit, margins, -limit)
+        found, _ = self._table.exponentials(margins)  # up to exp(64): all are in band 0
         return found
 
     @staticmethod

@@ -107,16 +107,27 @@ class HeldOut:
     def outputs(self, scores: Array) -> Iterator[Array]:
         """The scores of each output, (n_held_out,) of int64, in `VOTE_UNIT`."""
         if self.n_outputs == 1:
-            yield _in_units(scores)
+            yield in_units(scores)
         else:
             for number in self.positives:
-                yield _in_units(scores[:, number])
+                yield in_units(scores[:, number])
 
     def margins(self, scores: Array) -> Iterator[Array]:
         """y_l * F_l for each output l; y_l is +1 for the sample's class and -1 for the others."""
         xp = arrays.namespace_of(scores)
         for number, units in zip(self.positives, self.outputs(scores), strict=True):
             yield xp.where(self.classes == number, units, -units)
+
+    def weights_by_class(self, selected: Array | None = None) -> list[int]:
+        """The integer weight of each class, of all samples or of some, (n_held_out,) of bool."""
+        values = self.weights.values
+        with arrays.computing_on(values):
+            xp = arrays.namespace_of(values)
+            nothing = xp.zeros_like(values)
+            own = values if selected is None else xp.where(selected, values, nothing)
+            classes = range(self.n_classes)
+            sums = [xp.sum(xp.where(self.classes == number, own, nothing)) for number in classes]
+            return arrays.integers(xp.stack(sums))
 
     def right(self, scores: Array) -> Array:
         """Which samples are classified right, (n_held_out,) of bool; of equal scores the first
@@ -161,17 +172,24 @@ class HeldOutTargets:
         return self.n_of_all_groups or int(self.targets.shape[0])
 
 
+@dataclass(frozen=True)
 class AdditiveScorer:
     """A score of held-out samples that follows from integers which add up over groups of samples.
 
     For groups whose integer weights are in one unit, the parts of all samples are the element-wise
     sums of the groups' parts, and so are the totals. A group may be empty.
+
+    Attributes
+    ----------
+    held_out : HeldOut or HeldOutTargets
     """
 
-    @property
+    held_out: HeldOut | HeldOutTargets
+
+    @functools.cached_property
     def totals(self) -> list[int]:
-        """What the parts are divided by: the integer weight, as a whole or of each class."""
-        raise NotImplementedError
+        """What the parts are divided by: the integer weight, here that of all samples."""
+        return [weight_of(self.held_out)]
 
     @property
     def validation(self) -> ValidationLoss | None:
@@ -193,7 +211,7 @@ class AdditiveScorer:
         return self.value(self.parts(scores), self.totals)
 
 
-def _in_units(scores: Array) -> Array:
+def in_units(scores: Array) -> Array:
     """Scores as integers; exact, as they are whole multiples of the unit below 2**53 of it."""
     xp = arrays.namespace_of(scores)
     return xp.astype(scores / VOTE_UNIT, xp.int64)

@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,11 +36,9 @@ from gpustump.boosting.held_out.samples import (
     AdditiveScorer,
     HeldOut,
     HeldOutTargets,
-    weight_of,
 )
 from gpustump.boosting.held_out.tables import ExponentialTable
 from gpustump.data.parameters import Link, Scoring
-from gpustump.engines.integer_weights import IntegerWeights
 
 _PAIR_BITS = 30
 """The weights of one class sum to about 2**30 when pairs are counted, so that their products do not
@@ -51,19 +47,9 @@ overflow."""
 
 @dataclass(frozen=True)
 class Accuracy(AdditiveScorer):
-    """The share of the weight that is classified right; of equal scores the first class wins.
-
-    Attributes
-    ----------
-    held_out : HeldOut
-    """
+    """The share of the weight that is classified right; of equal scores the first class wins."""
 
     held_out: HeldOut
-
-    @functools.cached_property
-    def totals(self) -> list[int]:
-        """The integer weight, as the only item."""
-        return [weight_of(self.held_out)]
 
     def parts(self, scores: Array) -> list[int]:
         """The integer weight that is classified right, as the only item."""
@@ -77,79 +63,28 @@ class Accuracy(AdditiveScorer):
 
 
 @dataclass(frozen=True)
-class ByClass:
-    """The held-out samples in the order of their classes.
-
-    Attributes
-    ----------
-    order : array (n_held_out,) of int64
-        The numbers of the samples, class by class.
-    weights : array (n_held_out,) of int64
-        Their integer weights in this order.
-    ends : tuple of int
-        Where each class ends in this order.
-    totals : tuple of int
-        The integer weight of each class.
-    """
-
-    order: Array
-    weights: Array
-    ends: tuple[int, ...]
-    totals: tuple[int, ...]
-
-    @classmethod
-    def of(cls, held_out: HeldOut) -> ByClass:
-        classes, values = held_out.classes, held_out.weights.values
-        xp, device = arrays.namespace_of(values), arrays.device_of(values)
-        on_host = arrays.to_host(classes)
-        order = xp.asarray(np.argsort(on_host, kind="stable"), device=device)
-        ends = np.cumsum(np.bincount(on_host, minlength=held_out.n_classes)).tolist()
-        weights = xp.take(values, order, axis=0)
-        return cls(order, weights, tuple(ends), tuple(_sums_of_slices(weights, ends)))
-
-    def slices(self) -> list[slice]:
-        """For each class, its samples in `order`."""
-        return [slice(*pair) for pair in zip((0, *self.ends), self.ends, strict=False)]
-
-
-def _sums_of_slices(values: Array, ends: Sequence[int]) -> list[int]:
-    """The sums of consecutive slices of integers (n,), given where each slice ends."""
-    xp = arrays.namespace_of(values)
-    sums = xp.cumulative_sum(values, include_initial=True)  # the sum of all is below 2**62
-    at = xp.asarray((0, *ends), device=arrays.device_of(values))
-    return [int(part) for part in np.diff(arrays.to_host(xp.take(sums, at, axis=0)))]
-
-
-@dataclass(frozen=True)
 class BalancedAccuracy(AdditiveScorer):
     """The mean, over all classes, of the share of the class that is classified right."""
 
     held_out: HeldOut
-    by_class: ByClass
 
-    @property
+    @functools.cached_property
     def totals(self) -> list[int]:
         """For each class its integer weight: 0 if it has no samples here."""
-        return list(self.by_class.totals)
+        return self.held_out.weights_by_class()
 
     def parts(self, scores: Array) -> list[int]:
         """For each class the integer weight of its samples that are classified right."""
         kernels = self.held_out.sums
-        return self._sums(scores) if kernels is None else kernels.right_weights(scores)
+        if kernels is not None:
+            return kernels.right_weights(scores)
+        with arrays.computing_on(scores):
+            return self.held_out.weights_by_class(self.held_out.right(scores))
 
     @staticmethod
     def value(parts: Sequence[int], totals: Sequence[int]) -> float:
         """The score; no total may be 0."""
         return _mean([right / total for right, total in zip(parts, totals, strict=True)])
-
-    def _sums(self, scores: Array) -> list[int]:
-        """`parts` by array operations."""
-        with arrays.computing_on(scores):
-            xp = arrays.namespace_of(scores)
-            is_right = xp.take(self.held_out.right(scores), self.by_class.order, axis=0)
-            weights = self.by_class.weights
-            right = xp.where(is_right, weights, xp.zeros_like(weights))
-            return _sums_of_slices(right, self.by_class.ends)
 
 
 @dataclass(frozen=True)
@@ -166,93 +101,56 @@ class RocAuc:
 
     It is not additive: the two samples of a pair may be in two groups, and neither group knows
     which of them has the larger score.
-    """
-
-    held_out: HeldOut
-    samples: _Samples
-    outputs: tuple[_OneAgainstRest, ...]
-
-    @classmethod
-    def of(cls, held_out: HeldOut, by_class: ByClass) -> RocAuc:
-        bits = _bits_of_classes(by_class)
-        outputs = (_OneAgainstRest.of(number, by_class, bits) for number in held_out.positives)
-        samples = _Samples(held_out.classes, held_out.weights.values)
-        return cls(held_out, samples, tuple(outputs))
-
-    def __call__(self, scores: Array) -> float:
-        with arrays.computing_on(scores):
-            columns = zip(self.outputs, self.held_out.outputs(scores), strict=True)
-            return _mean([output.area(units, self.samples) for output, units in columns])
-
-
-class _Samples(NamedTuple):
-    """Classes and integer weights of all held-out samples, each (n_held_out,) of int64."""
-
-    classes: Array
-    weights: Array
-
-
-@dataclass(frozen=True)
-class _OneAgainstRest:
-    """The samples of one class, and how to round the weights of the rest.
 
     Attributes
     ----------
-    number : int
-        The class.
-    rows : array (n_of_class,) of int64
-        Its samples.
-    weights : IntegerWeights
-        Of these samples, with a sum of about 2**30 or less.
-    shift : int
-        How many binary places the weights of the rest lose, so that they sum to about 2**30 or
-        less.
+    held_out : HeldOut
+    shifts : tuple (n_outputs,) of (int, int)
+        How many binary places the weights of the output's class lose, and those of the rest, so
+        that both sum to about 2**30 or less.
     """
 
-    number: int
-    rows: Array
-    weights: IntegerWeights
-    shift: int
+    held_out: HeldOut
+    shifts: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, number: int, by_class: ByClass, bits: Sequence[int]) -> _OneAgainstRest:
-        own, total = by_class.slices()[number], by_class.totals[number]
-        short = _shortened(by_class.weights[own], _shift(bits[number], total))
-        of_rest = functools.reduce(operator.or_, (*bits[:number], *bits[number + 1 :]))
-        return cls(
-            number,
-            by_class.order[own],
-            IntegerWeights(short, int(arrays.namespace_of(short).sum(short))),
-            _shift(of_rest, sum(by_class.totals) - total),
-        )
+    def of(cls, held_out: HeldOut) -> RocAuc:
+        """For samples of every class."""
+        totals = held_out.weights_by_class()
+        check_classes("roc_auc", totals)
+        bits = np.zeros(len(totals), dtype=np.int64)  # the binary digits set in any weight
+        classes, weights = held_out.classes, held_out.weights.values
+        np.bitwise_or.at(bits, arrays.to_host(classes), arrays.to_host(weights))
+        shifts = []
+        for number in held_out.positives:
+            of_rest = int(np.bitwise_or.reduce(np.delete(bits, number)))
+            own, rest = totals[number], sum(totals) - totals[number]
+            shifts.append((_shift(int(bits[number]), own), _shift(of_rest, rest)))
+        return cls(held_out, tuple(shifts))
 
-    def area(self, units: Array, samples: _Samples) -> float:
-        """The area under the ROC curve, for the scores (n_held_out,) of all samples."""
+    def __call__(self, scores: Array) -> float:
+        with arrays.computing_on(scores):
+            own = self.held_out
+            outputs = zip(own.positives, own.outputs(scores), self.shifts, strict=True)
+            return _mean([self._area(*output) for output in outputs])
+
+    def _area(self, number: int, units: Array, shifts: tuple[int, int]) -> float:
+        """The area for one class, from the scores (n_held_out,) of its output."""
         xp = arrays.namespace_of(units)
-        rest = xp.nonzero(samples.classes != self.number)[0]
-        lower, lower_weights = _in_order(units, rest, xp.take(samples.weights, rest, axis=0))
-        upper, upper_weights = _in_order(units, self.rows, self.weights.values)
-        sums = xp.cumulative_sum(_shortened(lower_weights, self.shift), include_initial=True)
-        below, not_above = (  # it is quicker to search for sorted numbers
-            xp.take(sums, xp.searchsorted(lower, upper, side=side), axis=0)
+        order = xp.argsort(units, stable=False)
+        scores = xp.take(units, order, axis=0)
+        is_own = xp.take(self.held_out.classes, order, axis=0) == number
+        weights = xp.take(self.held_out.weights.values, order, axis=0)
+        nothing = xp.zeros_like(weights)
+        of_class = xp.where(is_own, _shortened(weights, shifts[0]), nothing)
+        of_rest = xp.where(is_own, nothing, _shortened(weights, shifts[1]))
+        sums = xp.cumulative_sum(of_rest, include_initial=True)
+        below, not_above = (
+            xp.take(sums, xp.searchsorted(scores, scores, side=side), axis=0)
             for side in ("left", "right")
         )
-        won = int(xp.sum(upper_weights * (below + not_above)))
-        return won / (2 * self.weights.total * int(sums[-1]))
-
-
-def _in_order(units: Array, rows: Array, weights: Array) -> tuple[Array, Array]:
-    """The sorted scores of some of all samples, and their weights in the same order."""
-    xp = arrays.namespace_of(units)
-    scores = xp.take(units, rows, axis=0)
-    order = xp.argsort(scores, stable=False)
-    return xp.take(scores, order, axis=0), xp.take(weights, order, axis=0)
-
-
-def _bits_of_classes(by_class: ByClass) -> list[int]:
-    """For each class the binary digits that are set in any of its weights."""
-    values = arrays.to_host(by_class.weights)
-    return [int(np.bitwise_or.reduce(values[own])) for own in by_class.slices()]
+        won = int(xp.sum(of_class * (below + not_above)))
+        return won / (2 * int(xp.sum(of_class)) * int(sums[-1]))
 
 
 def _shift(bits: int, total: int) -> int:
@@ -323,9 +221,7 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
         return found
     _check_link(held_out, link)
     with arrays.computing_on(held_out.weights.values):
-        by_class = ByClass.of(held_out)
-        check_classes(scoring, by_class.totals)
-        return RocAuc.of(held_out, by_class)
+        return RocAuc.of(held_out)
 
 
 def additive_scorer(
@@ -350,7 +246,7 @@ def additive_scorer(
         if scoring == "accuracy":
             return Accuracy(held_out)
         if scoring == "balanced_accuracy":
-            return BalancedAccuracy(held_out, ByClass.of(held_out))
+            return BalancedAccuracy(held_out)
         if scoring == "neg_exponential_loss":
             return NegativeExponentialLoss(held_out, ExponentialTable.beside(held_out.classes))
         return log_loss(held_out, scoring == "neg_log_loss", link)
