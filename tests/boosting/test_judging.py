@@ -53,10 +53,6 @@ class JudgeOfGroups:
         return judgement(self._scoring, parts, self._totals)
 
 
-def validation(classes: np.ndarray, weights: IntegerWeights, n_outputs: int) -> HeldOut:
-    return HeldOut(classes, weights, n_outputs)
-
-
 def judges(random: np.random.Generator, n_outputs: int, scoring: Scoring, n_groups: int):
     """The judge of all samples, and that of the groups, some of which may be empty."""
     X = np.round(random.normal(size=(60, N_FEATURES)), 1)
@@ -65,14 +61,14 @@ def judges(random: np.random.Generator, n_outputs: int, scoring: Scoring, n_grou
     classes = np.arange(30) % max(2, n_outputs)
     weights = IntegerWeights.of(np.exp(random.normal(scale=3.0, size=30)))
     constant = [0.25 * (number + 1) for number in range(n_outputs)]
-    everything = validation(classes, weights, n_outputs)
+    everything = HeldOut(classes, weights, n_outputs)
     whole = LocalJudge(X, rows, everything, scorer(scoring, everything), constant)
     group_of = random.integers(n_groups, size=30)
     groups = []
     for number in range(n_groups):
         own = np.flatnonzero(group_of == number)
         mine = IntegerWeights(weights.values[own], weights.total)
-        group = validation(classes[own], mine, n_outputs)
+        group = HeldOut(classes[own], mine, n_outputs)
         score = additive_scorer(scoring, group)
         groups.append(LocalJudge(X, rows[own], group, score, constant))
     return whole, JudgeOfGroups(scoring, groups)
@@ -115,7 +111,7 @@ def test_a_class_that_no_group_has_is_named():
     ones = IntegerWeights.of(np.ones(2))
     groups = []
     for classes in ([0, 0], [2, 0]):
-        group = validation(np.asarray(classes), ones, K)
+        group = HeldOut(np.asarray(classes), ones, K)
         score = additive_scorer("balanced_accuracy", group)
         groups.append(LocalJudge(np.zeros((2, 1)), None, group, score, [0.0] * K).totals)
     with pytest.raises(ValueError, match="class number 1 has none"):

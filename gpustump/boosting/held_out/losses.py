@@ -46,6 +46,9 @@ from gpustump.engines.batched_rounds import (
     ValidationLoss,
 )
 
+_NO_TABLE = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0
+"""In place of the table of logarithmic losses, for other losses."""
+
 _SPARE_BITS = 20
 """The sum of the weights is below 2**62. Losses are below 2**20: a log-loss of K classes is at most
 ln(K) and twice the largest difference of two scores, 2**18."""
@@ -245,9 +248,8 @@ class NegativeSquaredError(AdditiveScorer):
     def validation(self) -> ValidationLoss:
         """The loss for engines that make rounds in batches, on the host."""
         weights = arrays.to_host(self.held_out.weights.values).astype(np.float64)
-        nodes = np.zeros(0, dtype=np.int64)
         targets = arrays.to_host(self.held_out.targets)
-        return ValidationLoss("squared_error", weights, (nodes, nodes, 0), 0, targets)
+        return ValidationLoss("squared_error", weights, _NO_TABLE, 0, targets)
 
     def parts(self, scores: Array) -> list[int]:
         """The sums of the upper and of the lower parts of the weighted squares."""
@@ -358,10 +360,7 @@ class NegativeDeviance(AdditiveScorer):
     def validation(self) -> ValidationLoss:
         """The loss for engines that make rounds in batches, on the host."""
         moving, fixed = (arrays.to_host(own) for own in self._amounts)
-        nodes = np.zeros(0, dtype=np.int64)
-        return ValidationLoss(
-            self.loss, moving, (nodes, nodes, 0), 0, fixed, exponentials(), self._most
-        )
+        return ValidationLoss(self.loss, moving, _NO_TABLE, 0, fixed, exponentials(), self._most)
 
     def parts(self, scores: Array) -> list[int]:
         """The sum of the amounts that move, and that of the other amounts times the scores."""

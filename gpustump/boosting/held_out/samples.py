@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -164,7 +163,6 @@ class HeldOutTargets:
     targets: Array
     weights: IntegerWeights
     n_of_all_groups: int | None = None
-    sums: ClassVar[None] = None
 
     @property
     def n_samples(self) -> int:

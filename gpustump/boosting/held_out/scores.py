@@ -141,12 +141,13 @@ class RocAuc:
         scores = xp.take(units, order, axis=0)
         is_own = xp.take(self.held_out.classes, order, axis=0) == number
         weights = xp.take(self.held_out.weights.values, order, axis=0)
-        nothing = xp.zeros_like(weights)
-        of_class = xp.where(is_own, _shortened(weights, shifts[0]), nothing)
-        of_rest = xp.where(is_own, nothing, _shortened(weights, shifts[1]))
+        of_rest = xp.where(is_own, xp.zeros_like(weights), _shortened(weights, shifts[1]))
         sums = xp.cumulative_sum(of_rest, include_initial=True)
-        below, not_above = (
-            xp.take(sums, xp.searchsorted(scores, scores, side=side), axis=0)
+        rows = xp.nonzero(is_own)[0]
+        of_class = _shortened(xp.take(weights, rows, axis=0), shifts[0])
+        upper = xp.take(scores, rows, axis=0)
+        below, not_above = (  # it is quicker to search for sorted numbers
+            xp.take(sums, xp.searchsorted(scores, upper, side=side), axis=0)
             for side in ("left", "right")
         )
         won = int(xp.sum(of_class * (below + not_above)))
@@ -212,14 +213,12 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
     Raises
     ------
     ValueError
-        If "balanced_accuracy" or "roc_auc" is asked for and a class has no held-out samples, or if
-        one output is to have the link "softmax".
+        If "balanced_accuracy" or "roc_auc" is asked for and a class has no held-out samples.
     """
     if isinstance(held_out, HeldOutTargets) or scoring != "roc_auc":
         found = additive_scorer(scoring, held_out, link)
         check_classes(scoring, found.totals)
         return found
-    _check_link(held_out, link)
     with arrays.computing_on(held_out.weights.values):
         return RocAuc.of(held_out)
 
@@ -232,7 +231,7 @@ def additive_scorer(
     Raises
     ------
     ValueError
-        If the score is not additive, or if one output is to have the link "softmax".
+        If the score is not additive.
     """
     if isinstance(held_out, HeldOutTargets):
         if scoring == "neg_mean_poisson_deviance":
@@ -241,7 +240,6 @@ def additive_scorer(
             return NegativeDeviance(held_out, "gamma")
         return NegativeSquaredError(held_out)
     _check_additive(scoring)
-    _check_link(held_out, link)
     with arrays.computing_on(held_out.weights.values):
         if scoring == "accuracy":
             return Accuracy(held_out)
@@ -298,12 +296,4 @@ def _check_additive(scoring: Scoring) -> None:
         raise ValueError(
             f"scoring={scoring!r} does not add up over groups of held-out samples, because it "
             "compares pairs of samples, which may be in two groups. Take scoring='loss'."
-        )
-
-
-def _check_link(held_out: HeldOut, link: Link) -> None:
-    if link == "softmax" and held_out.n_outputs == 1:
-        raise ValueError(
-            "link='softmax' needs one output for each class, but the held-out samples have one "
-            "output. Take link='logistic', or give n_outputs."
         )
