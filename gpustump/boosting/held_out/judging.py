@@ -9,7 +9,7 @@ samples were in one place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -131,7 +131,7 @@ class LocalJudge:
         sums = self._held_out.sums
         return None if sums is None else ValidationSamples(*place, *sums.samples, loss)
 
-    def judged_by(self, parts: Parts) -> tuple[list[float], list[float]]:
+    def judged_by(self, parts: Parts) -> Iterator[tuple[float, float]]:
         """The score and the error after each of some rounds that an engine has judged.
 
         Parameters
@@ -139,12 +139,11 @@ class LocalJudge:
         parts : Parts
             The parts after each of them.
         """
-        scorer = self._additive
-        scores = [scorer.value(losses, scorer.totals) for losses in parts.losses.tolist()]
-        if isinstance(self._held_out, HeldOutTargets):
-            return scores, [-score for score in scores]
-        weight, right = self._weight, parts.right.sum(axis=1).tolist()  # weights are below 2**62
-        return scores, [error_of(own, weight) for own in right]
+        scorer, is_quantity = self._additive, isinstance(self._held_out, HeldOutTargets)
+        right = parts.right.sum(axis=1).tolist()  # weights are below 2**62
+        for own_right, losses in zip(right, parts.losses.tolist(), strict=True):
+            score = scorer.value(losses, scorer.totals)
+            yield score, -score if is_quantity else error_of(own_right, self._weight)
 
     @property
     def totals(self) -> list[int]:

@@ -82,10 +82,7 @@ class EarlyStopping:
     def add(self, hypothesis: Any, vote: Vote, judged: Judgement | None = None) -> None:
         """Add a round; it is judged unless it was before."""
         self._count(hypothesis, vote)
-        score, error = self._judge.judged() if judged is None else judged
-        self.scores.append(score)
-        self.errors.append(error)
-        self._compare(score)
+        self._note(*(self._judge.judged() if judged is None else judged))
 
     def judge(self, made: Batch) -> int:
         """Judge rounds one after the other. Returns how many belong to the run."""
@@ -94,11 +91,13 @@ class EarlyStopping:
             numbers = (number for number, one in enumerate(made.records, start=1) if self(one))
             return next(numbers, len(made))
         assert isinstance(self._judge, LocalJudge)
-        scores, errors = self._judge.judged_by(parts)
-        n_rounds = self._n_up_to_last(scores)
-        self.scores += scores[:n_rounds]
-        self.errors += errors[:n_rounds]
-        return n_rounds
+        n_sure = self.n_to_come()
+        for number, judged in enumerate(self._judge.judged_by(parts), start=1):
+            self._n_rounds += 1
+            self._note(*judged)
+            if n_sure is not None and number >= n_sure and self.is_over:
+                return number
+        return len(made)
 
     @property
     def is_over(self) -> bool:
@@ -140,32 +139,20 @@ class EarlyStopping:
         judges_each : bool
             Note the scores and errors after each round. Otherwise only the last one is judged.
         """
-        judged = None
-        for number, (hypothesis, vote) in enumerate(zip(hypotheses, votes, strict=True), start=1):
+        for hypothesis, vote in zip(hypotheses, votes, strict=True):
             self._count(hypothesis, vote)
-            if judges_each or number == len(hypotheses):
-                judged = self._judge.judged()
-            if judges_each and judged is not None:
-                self.scores.append(judged.score)
-                self.errors.append(judged.error)
-        if judged is not None:
-            self.best_round, self._best_score = self._n_rounds, judged.score
+            if judges_each:
+                self._note(*self._judge.judged())
+        if hypotheses:
+            self.best_round, self._best_score = self._n_rounds, self._judge.judged().score
 
-    def _compare(self, score: float) -> None:
-        """Compare the score after the last round with the best one."""
+    def _note(self, score: float, error: float) -> None:
+        """Note the score and the error after the last round, and compare with the best score."""
+        self.scores.append(score)
+        self.errors.append(error)
         is_first = not self.best_round  # its score may be -infinity
         if is_first or score > self._best_score + self._stopping.tol:
             self._best_score, self.best_round = score, self._n_rounds
-
-    def _n_up_to_last(self, scores: Sequence[float]) -> int:
-        """Compare the scores of rounds. Returns how many belong to the run."""
-        n_sure = self.n_to_come()
-        for number, score in enumerate(scores, start=1):
-            self._n_rounds += 1
-            self._compare(score)
-            if n_sure is not None and number >= n_sure and self.is_over:
-                return number
-        return len(scores)
 
     def _count(self, hypothesis: Any, vote: Vote) -> None:
         votes = vote if isinstance(vote, tuple) else [[sign * vote] for sign in signs(hypothesis)]
