@@ -70,13 +70,6 @@ def vote_of(wrong: int, total: int, learning_rate: float) -> float:
         return int(exactly.to_integral_value()) * VOTE_UNIT
 
 
-def nearest_vote(exactly: Fraction) -> float:
-    """The nearest multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`."""
-    if abs(exactly) > VOTES_LIMIT:
-        return math.inf if exactly > 0 else -math.inf
-    return round(exactly / Fraction(VOTE_UNIT)) * VOTE_UNIT
-
-
 def newton_vote(
     gradient: int, hessian: int, l2: float, rate: float, most: float = math.inf
 ) -> float:
@@ -108,7 +101,10 @@ def exact_newton_vote(gradient: int, hessian: int, l2: float, rate: float, most:
     step = gradient / (hessian + Fraction(l2))
     if math.isfinite(most):
         step = max(Fraction(-most), min(Fraction(most), step))
-    return nearest_vote(Fraction(rate) * step)
+    exactly = Fraction(rate) * step
+    if abs(exactly) > VOTES_LIMIT:
+        return math.inf if exactly > 0 else -math.inf
+    return round(exactly / Fraction(VOTE_UNIT)) * VOTE_UNIT
 
 
 def exponential(x: float) -> Decimal:
@@ -185,10 +181,7 @@ def exponentials(x: float) -> tuple[int, int]:
     # Below 2**-26, so its error is below 2**-77; the next term would be below 2**-79.
     series = (t * t * t) * (1 / 6 + t * (1 / 24 + t * (1 / 120 + t * (1 / 720 + t / 5040))))
     last = ONE + rest * (_VOTE_UNIT + rest * _HALF_SQUARE) + int(series * _ONE)
-    if step < len(_PARTS):
-        grown = _PARTS[step] * last >> BITS
-    else:
-        grown = _WHOLE[step // len(_PARTS)] * _PARTS[step % len(_PARTS)] * last >> (2 * BITS)
+    grown = _WHOLE[step // len(_PARTS)] * _PARTS[step % len(_PARTS)] * last >> (2 * BITS)
     shrunk = _SQUARE // grown
     return (grown, shrunk) if x > 0.0 else (shrunk, grown)
 

@@ -32,7 +32,7 @@ from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.engines.batched_rounds import DISCRETE, LOG_DOUBT, REAL, VoteRule
 from gpustump.engines.contract import RegionSums, RegionVotes, Step, Totals, sign_of
 from gpustump.engines.integer_weights import rescale_exponent_of
-from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.step_table import VOTE_UNIT
 
 
@@ -80,11 +80,10 @@ class RealVotes(ExponentialVotes):
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of each region, for each output."""
-        left, right, missing = (
+        return tuple(
             tuple(self._vote(gradient, hessian, totals) for gradient, hessian in own)
             for own in sums
         )
-        return left, right, missing
 
     def is_perfect(self, taken: Taken) -> bool:
         """Whether every region holds one label only, for every output."""
@@ -148,24 +147,17 @@ def growth_of(taken: Taken) -> Growth:
     """
     votes, totals = taken.region_votes, taken.totals
     try:
-        growth, total = [], 0  # region after region, output after output
-        for own, numbers in zip(taken.sums, votes, strict=True):
-            for (gradient, hessian), vote in zip(own, numbers, strict=True):
-                pair = grown, shrunk = exponentials(vote)
-                growth.append(pair)
+        growth, total = [[exponentials(vote) for vote in own] for own in votes], 0
+        for own, pairs in zip(taken.sums, growth, strict=True):
+            for (gradient, hessian), (grown, shrunk) in zip(own, pairs, strict=True):
                 total += (hessian - gradient) // 2 * grown + (hessian + gradient) // 2 * shrunk
-        n_outputs = len(votes[FIRST])
-        rescale_exponent = certain_rescale(total, totals.n_samples * n_outputs)
+        rescale_exponent = certain_rescale(total, totals.n_samples * len(votes[FIRST]))
         normaliser = certain_quotient(total, totals.weight << BITS)
-        factors = [
-            (certain_power(x, rescale_exponent), certain_power(y, rescale_exponent))
-            for x, y in growth
-        ]
-        left, right, missing = (
-            tuple(factors[region * n_outputs : (region + 1) * n_outputs])
-            for region in range(N_REGIONS)
+        factors = tuple(
+            tuple(tuple(certain_power(x, rescale_exponent) for x in pair) for pair in own)
+            for own in growth
         )
-        return Growth((left, right, missing), rescale_exponent, normaliser)
+        return Growth(factors, rescale_exponent, normaliser)
     except DoubtError:
         return exact_growth_of(taken)
 
@@ -181,7 +173,5 @@ def exact_growth_of(taken: Taken) -> Growth:
         n_integers = taken.totals.n_samples * len(growth[0])
         rescale_exponent = rescale_exponent_of(Fraction(total), n_integers)
         kept = Decimal(2) ** -rescale_exponent
-        left, right, missing = (
-            tuple((float(by * kept), float(kept / by)) for by in own) for own in growth
-        )
-        return Growth((left, right, missing), rescale_exponent, float(total / taken.totals.weight))
+        factors = tuple(tuple((float(by * kept), float(kept / by)) for by in own) for own in growth)
+        return Growth(factors, rescale_exponent, float(total / taken.totals.weight))

@@ -36,7 +36,15 @@ from gpustump.boosting.votes.exact_numbers import (
 from gpustump.boosting.votes.splits import SplitVotes, together
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.data.parameters import QuantityLoss
-from gpustump.engines.batched_rounds import CLASSES, NEWTON, NEWTON_DOUBT, SQUARED, VoteRule
+from gpustump.engines.batched_rounds import (
+    CLASSES,
+    GAMMA,
+    NEWTON,
+    NEWTON_DOUBT,
+    POISSON,
+    SQUARED,
+    VoteRule,
+)
 from gpustump.engines.contract import RegionFactors, RegionSums, RegionVotes, Step, Totals
 from gpustump.engines.integer_weights import IntegerWeights, in_units
 from gpustump.engines.objective import Objective
@@ -54,6 +62,8 @@ _LARGEST_EXPONENT = 690.0
 
 _LARGEST_L2 = 2.0**1000
 
+_TARGETS = {None: CLASSES, "squared_error": SQUARED, "poisson": POISSON, "gamma": GAMMA}
+
 
 @dataclass(frozen=True)
 class NewtonVotes(SplitVotes):
@@ -65,36 +75,34 @@ class NewtonVotes(SplitVotes):
         Lambda, in units of the integers.
     exponent : int
         Integers are sample weights times 2**exponent; see `unit_exponent`.
+    quantity : str or None
+        The loss of a quantity; None for classes.
     """
 
     l2: float = 0.0
     exponent: int = 0
+    quantity: QuantityLoss | None = None
 
     kind = "newton"
-    target: ClassVar[int] = CLASSES
     largest_step: ClassVar[float] = LARGEST_STEP
-
-    @property
-    def quantity(self) -> QuantityLoss | None:
-        """The loss of a quantity; None for classes."""
-        return None
+    step: ClassVar[float] = 0.5
+    """A region votes the learning rate times this times A / (B + lambda)."""
+    n_hessians: ClassVar[int] = 1
+    """How many times the Hessian B is; lambda counts as often."""
 
     @property
     def _rate(self) -> float:
-        """A region votes this times A / (B + lambda)."""
-        return self.learning_rate / 2
+        return self.step * self.learning_rate
 
     @property
     def _lambda(self) -> float:
-        return self.l2
+        return self.n_hessians * self.l2
 
     @property
     def plain(self) -> VoteRule:
         """The rule for engines that make rounds in batches."""
-        scale = self._rate / VOTE_UNIT
-        return VoteRule(
-            NEWTON, scale, NEWTON_DOUBT, self._lambda, float(self.largest_step), self.target
-        )
+        scale, target = self._rate / VOTE_UNIT, _TARGETS[self.quantity]
+        return VoteRule(NEWTON, scale, NEWTON_DOUBT, self._lambda, float(self.largest_step), target)
 
     @property
     def largest_size(self) -> float:
@@ -210,15 +218,9 @@ def exact_totals(sample_weight: Array, n_copies: int, *factors: Array) -> list[i
 class SquaredVotes(NewtonVotes):
     """Newton votes of the squared loss."""
 
-    target, largest_step = SQUARED, math.inf
+    quantity: QuantityLoss | None = "squared_error"
 
-    @property
-    def quantity(self) -> QuantityLoss:
-        return "squared_error"
-
-    @property
-    def _rate(self) -> float:
-        return self.learning_rate
+    largest_step, step = math.inf, 1.0
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The weighted mean of the targets."""

@@ -30,7 +30,6 @@ from gpustump.boosting.votes.exact_numbers import vote_of
 from gpustump.boosting.votes.newton import NewtonVotes, exact_totals, factors_of
 from gpustump.boosting.votes.votes import Change, Taken
 from gpustump.data.parameters import QuantityLoss
-from gpustump.engines.batched_rounds import GAMMA, POISSON
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.integer_weights import TOP, in_units
 from gpustump.learners.step_table import VOTE_UNIT
@@ -166,31 +165,15 @@ class RatioVotes(NewtonVotes):
 
     Attributes
     ----------
-    loss : "poisson" or "gamma"
+    quantity : "poisson" or "gamma"
     saturated : int
         Twice the least loss that the run's samples allow, negated, in units of the integers.
     """
 
-    loss: QuantityLoss = "poisson"
+    quantity: QuantityLoss = "poisson"
     saturated: int = 0
 
-    largest_step = math.inf
-
-    @property
-    def target(self) -> int:  # type: ignore[override]
-        return POISSON if self.loss == "poisson" else GAMMA
-
-    @property
-    def quantity(self) -> QuantityLoss:
-        return self.loss
-
-    @property
-    def _rate(self) -> float:
-        return 2 * self.learning_rate
-
-    @property
-    def _lambda(self) -> float:
-        return 2 * self.l2
+    largest_step, step, n_hessians = math.inf, 2.0, 2
 
     def on(self, labels: Array, sample_weight: Array) -> Self:
         """The votes of a run on these samples."""
@@ -203,7 +186,7 @@ class RatioVotes(NewtonVotes):
                     "that are trained on, the mean of y is more than eight times that of all (of "
                     "the first fit, with warm_start=True). Make weights or exposures more alike."
                 )
-            return replace(self, saturated=saturated(labels, units, self.loss))
+            return replace(self, saturated=saturated(labels, units, self.quantity))
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The logarithm of the weighted mean target."""
@@ -219,7 +202,7 @@ class RatioVotes(NewtonVotes):
             If the amounts would become too large, which only known votes of other data can do.
         """
         found = super().change(taken)
-        sign, which = (1, 0) if self.loss == "poisson" else (-1, 1)
+        sign, which = (1, 0) if self.quantity == "poisson" else (-1, 1)
         moving = [(hessian - sign * gradient) // 2 for ((gradient, hessian),) in taken.sums]
         factors = [own[which] for (own,) in found.step.factors]
         if sum(own * by for own, by in zip(moving, factors, strict=True)) > TOP / 4:
@@ -231,7 +214,7 @@ class RatioVotes(NewtonVotes):
 
     def factors(self, votes: RegionVotes) -> RegionFactors:
         """The factors of the amounts that move; 1 at the other place."""
-        if self.loss == "poisson":
+        if self.quantity == "poisson":
             return tuple(((factors_of(vote)[0], 1.0),) for (vote,) in votes)
         return tuple(((1.0, factors_of(vote)[1]),) for (vote,) in votes)
 

@@ -112,11 +112,9 @@ class VoteSettings:
         """The votes of a run on samples with these weights, (n_samples,) of float64."""
 
         def exponent() -> int:
+            n_copies = Objective.of("newton", 1, self.quantity).n_copies
             with arrays.computing_on(sample_weight):
-                if self.quantity is not None:
-                    objective = Objective.of("newton", 1, self.quantity)
-                    return unit_exponent(sample_weight, objective.n_copies)
-                return unit_exponent(sample_weight)
+                return unit_exponent(sample_weight, n_copies)
 
         return self.votes_in_units(exponent, n_outputs)
 
@@ -132,9 +130,7 @@ class VoteSettings:
             return DiscreteVotes(rate, monotone)
         unit = exponent()
         l2 = l2_in_units(self.l2_of(n_outputs), unit)
-        given = rate, n_outputs, l2, unit
         if self.quantity is None:
-            return NewtonVotes(*given, monotone=monotone)
-        if self.quantity == "squared_error":
-            return SquaredVotes(*given, monotone=monotone)
-        return RatioVotes(*given, self.quantity, monotone=monotone)
+            return NewtonVotes(rate, n_outputs, l2, unit, monotone=monotone)
+        kind = SquaredVotes if self.quantity == "squared_error" else RatioVotes
+        return kind(rate, n_outputs, l2, unit, self.quantity, monotone=monotone)
