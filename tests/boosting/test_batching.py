@@ -18,9 +18,10 @@ from rounds import trainer
 pytest.importorskip("numba")
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.boosting.rounds import batches, batching
+from gpustump.boosting.rounds import batching
 from gpustump.boosting.rounds.batching import Batching
 from gpustump.boosting.rounds.boosting import Boosting
+from gpustump.boosting.votes import splits
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.exponential import ExponentialVotes
 from gpustump.boosting.votes.newton import NewtonVotes
@@ -246,12 +247,12 @@ def test_nearly_all_rounds_are_made_ahead_and_few_beyond_the_last(told):
 
 
 def test_no_record_is_made_before_it_is_read(monkeypatch):
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("a record was made")
 
     X, y = table()
     with monkeypatch.context() as patch:
-        patch.setattr(batches, "RegionRound", refuse)
+        patch.setattr(splits, "RegionRound", refuse)
         found = LogitBoostClassifier(n_bags=2, n_estimators=40, device="cpu", **STOPPING).fit(X, y)
         with pytest.raises(AssertionError, match="a record"):
             repr(found.rounds_)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,14 +21,12 @@ from gpustump.boosting.held_out.judging import Parts
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.ratio import RatioScale
 from gpustump.boosting.votes.settings import Votes
-from gpustump.boosting.votes.splits import SplitVotes
-from gpustump.boosting.votes.votes import AnyRound, RegionRound, Round, Vote
+from gpustump.boosting.votes.votes import AnyRound, RoundNumbers, Vote
 from gpustump.engines.batched_rounds import MadeRounds
-from gpustump.engines.contract import RegionVotes, Totals
 from gpustump.engines.objective import Objective
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
-from gpustump.learners.kinds import AnySplit, AnyStump
+from gpustump.learners.kinds import AnySplit
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 from gpustump.learners.target_scale import TargetScale
@@ -50,53 +49,31 @@ class Terms(NamedTuple):
     votes: Sequence[Vote] | np.ndarray
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """Rounds whose records exist already.
+@dataclass(frozen=True, eq=False)
+class Ordinary:
+    """Rounds that were made one by one; their records are made when they are asked for.
 
     Attributes
     ----------
-    records : tuple of Round or RegionRound
+    made : Terms
+    record : callable
+        Makes the records.
     """
 
-    records: tuple[AnyRound, ...]
+    made: Terms
+    record: Callable[[], Sequence[AnyRound]]
+
+    @functools.cached_property
+    def records(self) -> Sequence[AnyRound]:
+        """What each round did."""
+        return self.record()
 
     def terms(self, low: int, high: int) -> Terms:
         """The hypotheses and votes of the rounds from `low` up to `high`, that one excluded."""
-        own = self.records[low:high]
-        return Terms(tuple(r.stump for r in own), tuple(r.vote for r in own))
+        return Terms(self.made.hypotheses[low:high], self.made.votes[low:high])
 
     def parts(self, low: int, high: int) -> None:
         """None: nothing is known of held-out samples."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ordinary:
-    """A round that was made by itself; its record is made when it is asked for.
-
-    Attributes
-    ----------
-    hypothesis : any kind of stump or split
-    vote : Vote
-    record : callable
-        Makes the record.
-    """
-
-    hypothesis: AnyStump | AnySplit
-    vote: Vote
-    record: Callable[[], AnyRound]
-
-    @functools.cached_property
-    def records(self) -> tuple[AnyRound, ...]:
-        """What the round did."""
-        return (self.record(),)
-
-    def terms(self, low: int, high: int) -> Terms:
-        """See `Recorded`."""
-        return Terms((self.hypothesis,)[low:high], (self.vote,)[low:high])
-
-    def parts(self, low: int, high: int) -> None:
-        """See `Recorded`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +83,10 @@ class Columns:
     Attributes
     ----------
     made : MadeRounds
-    kind : MadeSplits or MadeStumps
+    rule : Votes
+        Of the run.
+    first_weight : int
+        As in `Totals`.
     n_before : int
         How many rounds the run had before them.
     bound : float
@@ -114,7 +94,8 @@ class Columns:
     """
 
     made: MadeRounds
-    kind: MadeSplits | MadeStumps
+    rule: Votes
+    first_weight: int
     n_before: int
     bound: float = 1.0
 
@@ -128,23 +109,56 @@ class Columns:
 
     @functools.cached_property
     def sizes(self) -> np.ndarray:
-        """What the votes up to each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs)."""
-        sizes: np.ndarray = np.cumsum(self.kind.sizes(self.made), axis=0)  # exact
+        """What the votes up to each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs), as in
+        `votes.sizes_of`."""
+        votes = self.made.votes
+        own: np.ndarray = np.abs(votes).max(axis=1)
+        if not self._are_stumps:
+            own = np.maximum(own, np.abs(votes[:, FIRST] - votes[:, SECOND]))
+        sizes: np.ndarray = np.cumsum(own, axis=0)  # exact
         return sizes
+
+    @property
+    def _are_stumps(self) -> bool:
+        """Whether a round makes a stump with one vote, and not a split."""
+        return isinstance(self.rule, DiscreteVotes)
 
     @functools.cached_property
     def hypotheses(self) -> Sequence[Any]:
-        """The hypothesis of each round."""
-        return self.kind.hypotheses(self.made)
+        """The hypothesis of each round: stumps with their errors, or splits."""
+        made = self.made
+        if not self._are_stumps:
+            return splits_of(made.features, made.thresholds, made.sides)
+        signs = np.sign(made.votes[:, [FIRST, MISSING], 0]).astype(np.int64)
+        wrong = (made.weights - made.scores) // 2
+        errors = map(operator.truediv, wrong.tolist(), made.weights.tolist())  # rounded once
+        places = (made.features.tolist(), made.thresholds.tolist(), *signs.T.tolist())
+        return [Stump(*own) for own in zip(*places, errors, strict=True)]
+
+    @functools.cached_property
+    def votes(self) -> Sequence[float] | np.ndarray:
+        """One number for each stump, or one for each region and output of a split."""
+        if not self._are_stumps:
+            return self.made.votes
+        found: list[float] = np.abs(self.made.votes[:, FIRST, 0]).tolist()
+        return found
 
     @functools.cached_property
     def records(self) -> Sequence[AnyRound]:
         """What each round did."""
-        return self.kind.records(self.made, self.hypotheses, self.n_before, self.products)
+        made = self.made
+        columns = (made.scores, made.weights, made.normalisers, self.products, made.error)
+        numbers = enumerate(zip(*(own.tolist() for own in columns), strict=True), self.n_before + 1)
+        of_rounds = [RoundNumbers(number, self.first_weight, *own) for number, own in numbers]
+        votes: Any = self.votes
+        if isinstance(votes, np.ndarray):
+            votes = [tuple(map(tuple, own)) for own in votes.tolist()]
+        rounds = zip(self.hypotheses, votes, of_rounds, strict=True)
+        return [self.rule.record(*own) for own in rounds]
 
     def terms(self, low: int, high: int) -> Terms:
-        """See `Recorded`."""
-        return Terms(self.hypotheses[low:high], self.kind.votes(self.made)[low:high])
+        """See `Ordinary`."""
+        return Terms(self.hypotheses[low:high], self.votes[low:high])
 
     def parts(self, low: int, high: int) -> Parts | None:
         """The judge's parts after these rounds; None if a judge must compute them itself."""
@@ -158,20 +172,21 @@ class Batch:
 
     Attributes
     ----------
-    source : Recorded, Ordinary or Columns
+    source : Ordinary or Columns
     low, high : int
         Which of its rounds they are.
     """
 
-    source: Recorded | Ordinary | Columns
+    source: Ordinary | Columns
     low: int
     high: int
 
     @classmethod
     def of(cls, records: Iterable[AnyRound]) -> Batch:
         """From records."""
-        source = Recorded(tuple(records))
-        return cls(source, 0, len(source.records))
+        own = tuple(records)
+        terms = Terms(tuple(r.stump for r in own), tuple(r.vote for r in own))
+        return cls(Ordinary(terms, lambda: own), 0, len(own))
 
     def __len__(self) -> int:
         return self.high - self.low
@@ -196,10 +211,10 @@ class Batch:
         return Batch(self.source, self.low, min(self.high, self.low + n_rounds))
 
 
-class Rounds(Sequence[AnyRound]):
-    """All rounds of a run: the sequence of their records, which are made when one is asked for.
+class Rounds:
+    """All rounds of a run: a collection of their records, which are made when one is asked for.
 
-    It equals a tuple of the same records, and is pickled as one.
+    It is pickled as a tuple of them.
 
     Parameters
     ----------
@@ -210,29 +225,11 @@ class Rounds(Sequence[AnyRound]):
         self._batches = [batch for batch in batches if len(batch)]
         self._n_rounds = sum(map(len, self._batches))
 
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
     def __len__(self) -> int:
         return self._n_rounds
 
     def __iter__(self) -> Iterator[AnyRound]:
         return itertools.chain.from_iterable(batch.records for batch in self._batches)
-
-    @overload
-    def __getitem__(self, place: int) -> AnyRound: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[AnyRound, ...]: ...
-    def __getitem__(self, place: int | slice) -> AnyRound | tuple[AnyRound, ...]:
-        return tuple(self)[place]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (Rounds, tuple)):
-            return NotImplemented
-        return len(self) == len(other) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (tuple(self),)
@@ -255,8 +252,8 @@ class Rounds(Sequence[AnyRound]):
         return joined([batch.terms for batch in self._batches])
 
 
-def terms_of(rounds: Sequence[AnyRound]) -> Terms:
-    """The hypotheses and votes of a run's rounds, `Rounds` or others."""
+def terms_of(rounds: Rounds | tuple[AnyRound, ...]) -> Terms:
+    """The hypotheses and votes of a run's rounds."""
     return rounds.terms if isinstance(rounds, Rounds) else Batch.of(rounds).terms
 
 
@@ -267,121 +264,6 @@ def joined(terms: Sequence[Terms]) -> Terms:
         return Terms(hypotheses, tuple(itertools.chain.from_iterable(own.votes for own in terms)))
     votes = [np.asarray(own.votes, dtype=np.float64) for own in terms]
     return Terms(hypotheses, np.concatenate(votes))
-
-
-def kind_of(votes: Votes, totals: Totals) -> MadeSplits | MadeStumps:
-    """What the rounds of a run with these votes are."""
-    if isinstance(votes, DiscreteVotes):
-        return MadeStumps(totals.first_weight)
-    return MadeSplits(votes, totals.first_weight)
-
-
-@dataclass(frozen=True)
-class MadeSplits:
-    """Rounds whose regions have votes of their own, from the arrays that an engine wrote.
-
-    Attributes
-    ----------
-    rule : SplitVotes
-    first_weight : int
-        As in `Totals`.
-    """
-
-    rule: SplitVotes
-    first_weight: int
-
-    def hypotheses(self, made: MadeRounds) -> list[AnySplit]:
-        """Splits; equal ones are one object."""
-        return splits_of(made.features, made.thresholds, made.sides)
-
-    def votes(self, made: MadeRounds) -> np.ndarray:
-        """A number for each region and output."""
-        return made.votes
-
-    def sizes(self, made: MadeRounds) -> np.ndarray:
-        """What the votes of each round count towards `VOTES_LIMIT`, (n_rounds, n_outputs), as in
-        `votes.sizes_of`."""
-        votes = made.votes
-        apart: np.ndarray = np.abs(votes[:, FIRST] - votes[:, SECOND])
-        sizes: np.ndarray = np.maximum(np.abs(votes).max(axis=1), apart)
-        return sizes
-
-    def records(
-        self, made: MadeRounds, hypotheses: Iterable[Any], n_before: int, products: np.ndarray
-    ) -> list[RegionRound]:
-        """The records that `splits.SplitVotes.record` returns.
-
-        Parameters
-        ----------
-        made : MadeRounds
-        hypotheses : iterable (n_rounds,)
-        n_before : int
-            How many rounds the run had before them.
-        products : ndarray (n_rounds,) of float64
-            The product of all normalisers up to each round.
-        """
-        has_bound = self.rule.bound(1.0) is not None
-        rounds = zip(
-            hypotheses,
-            map(_of_regions, made.votes.tolist()),
-            map(self.rule.recorded, made.scores.tolist(), made.weights.tolist()),
-            made.normalisers.tolist() if has_bound else [None] * len(made.features),
-            (self.rule.training_error(own, self.first_weight) for own in made.error.tolist()),
-            map(self.rule.bound, products.tolist()),
-            strict=True,
-        )
-        return [RegionRound(number, *own) for number, own in enumerate(rounds, start=n_before + 1)]
-
-
-@dataclass(frozen=True)
-class MadeStumps:
-    """Rounds of discrete votes for one output, from the arrays that an engine wrote.
-
-    Attributes
-    ----------
-    first_weight : int
-        As in `Totals`.
-    """
-
-    first_weight: int
-
-    def hypotheses(self, made: MadeRounds) -> list[Stump]:
-        """Stumps, with their errors."""
-        signs = np.sign(made.votes[:, [FIRST, MISSING], 0]).astype(np.int64)
-        places = (made.features.tolist(), made.thresholds.tolist(), *signs.T.tolist())
-        return [Stump(*own) for own in zip(*places, self._errors(made), strict=True)]
-
-    def votes(self, made: MadeRounds) -> list[float]:
-        """One number for each stump."""
-        found: list[float] = np.abs(made.votes[:, FIRST, 0]).tolist()
-        return found
-
-    def sizes(self, made: MadeRounds) -> np.ndarray:
-        """The votes."""
-        sizes: np.ndarray = np.abs(made.votes[:, FIRST])
-        return sizes
-
-    def records(
-        self, made: MadeRounds, hypotheses: Iterable[Any], n_before: int, products: np.ndarray
-    ) -> list[Round]:
-        """The records that `discrete.DiscreteVotes.record` returns."""
-        pairs = zip(made.scores.tolist(), made.weights.tolist(), strict=True)
-        rounds = zip(
-            hypotheses,
-            self._errors(made),
-            (agreement / (2 * weight) for agreement, weight in pairs),
-            self.votes(made),
-            made.normalisers.tolist(),
-            (error / self.first_weight for error in made.error.tolist()),
-            products.tolist(),
-            strict=True,
-        )
-        return [Round(number, *own) for number, own in enumerate(rounds, start=n_before + 1)]
-
-    def _errors(self, made: MadeRounds) -> list[float]:
-        """Quotients of whole numbers, which are rounded once."""
-        pairs = zip(made.scores.tolist(), made.weights.tolist(), strict=True)
-        return [(weight - agreement) // 2 / weight for agreement, weight in pairs]
 
 
 def splits_of(features: np.ndarray, thresholds: np.ndarray, sides: np.ndarray) -> list[AnySplit]:
@@ -405,11 +287,6 @@ def _set_of(feature: int, sides: np.ndarray) -> CategorySplit:
     """The split that sends each number of a category to its region, (n_numbers,) of uint8."""
     left, right = (np.flatnonzero(sides == side).tolist() for side in (FIRST, SECOND))
     return CategorySplit(feature, tuple(left), tuple(right))
-
-
-def _of_regions(votes: list[list[float]]) -> RegionVotes:
-    left, right, missing = votes
-    return tuple(left), tuple(right), tuple(missing)
 
 
 def member_of(

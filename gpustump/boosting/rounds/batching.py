@@ -8,14 +8,14 @@ call makes few rounds, and each later one up to twice as many.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from gpustump.boosting.rounds.batches import Batch, Columns, kind_of
+from gpustump.boosting.rounds.batches import Batch, Columns
 from gpustump.boosting.rounds.smoothing import Candidates
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.settings import Votes
 from gpustump.engines.batched_rounds import NEWTON, NO_CANDIDATES, BatchMaker
-from gpustump.engines.contract import PreparedTable, State, Totals
+from gpustump.engines.contract import PreparedTable, Totals
 from gpustump.learners.step_table import VOTES_LIMIT
 
 _FIRST_ROUNDS, _MOST_ROUNDS = 8, 256
@@ -74,7 +74,8 @@ class Batching:
         watch: EarlyStopping | None,
         candidates: Candidates | None,
     ) -> None:
-        self._maker, self._kind, self._watch = maker, kind_of(votes, totals), watch
+        self._maker, self._votes, self._watch = maker, votes, watch
+        self._first_weight = totals.first_weight
         self._largest_size, self._candidates = votes.largest_size, candidates
         self._made: Columns | None = None
         self._sums_before: list[float] = []  # what counts towards the limit before these rounds
@@ -90,20 +91,18 @@ class Batching:
         cls,
         votes: Votes,
         table: PreparedTable,
-        state: State,
+        state: Any,
         watch: EarlyStopping | None,
-        candidates: Candidates | None = None,
+        candidates: Candidates | None,
     ) -> Batching | None:
-        """For a run as it stands; None if its rounds cannot be made in batches."""
-        begin = getattr(state, "batch_maker", None)
-        if begin is None:
-            return None
+        """For a run as it stands, of a state with a `batch_maker`; None if its rounds cannot be
+        made in batches."""
         if candidates is not None and votes.plain.kind != NEWTON:
             return None
         validation = None if watch is None else watch.validation()
         if validation is not None and len(validation.scores) > table.n_samples:
             validation = None  # their keys might take more memory than the table
-        maker = begin(votes.plain, validation)
+        maker = state.batch_maker(votes.plain, validation)
         return None if maker is None else cls(maker, votes, table, state.totals, watch, candidates)
 
     @property
@@ -174,4 +173,4 @@ class Batching:
             return None
         self._pause = 1
         self._n_ordinary = int(len(made.features) < n_rounds)
-        return Columns(made, self._kind, so_far.n_rounds, so_far.bound)
+        return Columns(made, self._votes, self._first_weight, so_far.n_rounds, so_far.bound)

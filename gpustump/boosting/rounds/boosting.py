@@ -7,7 +7,6 @@ these steps, when to stop, and going on from rounds that were made earlier.
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +24,7 @@ from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.settings import Votes, VoteSettings
-from gpustump.boosting.votes.votes import AnyRound, SoFar, Taken, Vote, sizes_of
+from gpustump.boosting.votes.votes import AnyRound, RoundNumbers, Taken, Vote, sizes_of
 from gpustump.data.parameters import (
     Learner,
     Link,
@@ -226,7 +225,8 @@ class Boosting(Iterator[Any]):
         self._model: list[Terms | Batch] = []
         self._is_whole = True
         self._batching: Batching | None = None
-        self._begin_batching: Callable[[], Batching | None] | None = None
+        self._may_batch = False
+        self._watch: EarlyStopping | None = None
         with arrays.computing_on(labels):
             beginning = None if offset is None else beginning_of(labels, offset)
             self._state = trainer.start(labels, sample_weight, self._objective, beginning)
@@ -304,8 +304,11 @@ class Boosting(Iterator[Any]):
         if self.stop_reason is not None:
             return None
         self._check_whole()
-        if self._begin_batching is not None:
-            self._batching = self._begin_batching()
+        if self._may_batch and getattr(self._state, "batch_maker", None) is not None:
+            self._may_batch = False
+            with arrays.computing_on(self._labels):
+                given = self._votes, self._table, self._state, self._watch, self._candidates
+                self._batching = Batching.of(*given)
         made = None if self._batching is None else self._next_batch(self._batching, at_once)
         if made is None:
             with arrays.computing_on(self._labels):
@@ -328,7 +331,11 @@ class Boosting(Iterator[Any]):
         if self._callback is None:
             return
         for record in made.records:
-            if self._asked_to_stop(record):
+            try:
+                is_last = self._callback(record)
+            except StopIteration as error:  # it would silently end the caller's loop
+                raise RuntimeError("the callback raised StopIteration") from error
+            if is_last:
                 self.stop_reason = self.stop_reason or "callback"
 
     def resume(
@@ -397,15 +404,7 @@ class Boosting(Iterator[Any]):
         >>> [record.stump.threshold for record in run]
         [1.5, 0.5, 1.5]
         """
-        self._begin_batching = functools.partial(self._batching_of_state, watch)
-
-    def _batching_of_state(self, watch: EarlyStopping | None) -> Batching | None:
-        """What makes batches, once the engine can; it is asked again as long as it cannot."""
-        if getattr(self._state, "batch_maker", None) is None:
-            return None
-        self._begin_batching = None
-        with arrays.computing_on(self._labels):
-            return Batching.of(self._votes, self._table, self._state, watch, self._candidates)
+        self._may_batch, self._watch = True, watch
 
     def _next_batch(self, batching: Batching, at_once: int) -> Batch | None:
         """The next rounds, if they are made in batches; the model takes them."""
@@ -427,13 +426,6 @@ class Boosting(Iterator[Any]):
             raise RuntimeError(
                 "the engine has made rounds ahead of this boosting; take these rounds first"
             )
-
-    def _asked_to_stop(self, record: Any) -> bool:
-        assert self._callback is not None
-        try:
-            return bool(self._callback(record))
-        except StopIteration as error:  # it would silently end the caller's loop
-            raise RuntimeError("the callback raised StopIteration") from error
 
     def _usual_constant(
         self, labels: Array, sample_weight: Array, offset: Array | None
@@ -469,7 +461,8 @@ class Boosting(Iterator[Any]):
         """Add a hypothesis to the model, and reweight the samples."""
         self._is_whole = False  # an interruption may leave what follows half done
         change = self._votes.change(taken)
-        self._model.append(Terms([taken.hypothesis], [taken.vote]))
+        terms = Terms((taken.hypothesis,), (taken.vote,))
+        self._model.append(terms)
         n_done, sums_of_votes, bound = self._standing
         bound *= change.normaliser
         bound = math.inf if math.isnan(bound) else bound  # infinity times 0
@@ -480,9 +473,17 @@ class Boosting(Iterator[Any]):
         if self._votes.is_perfect(taken):
             self.stop_reason = "perfect"
         self._is_whole = True
-        so_far = SoFar(n_done + 1, bound, self._state.totals)
-        record = functools.partial(self._votes.record, taken, change, so_far)
-        return Batch(Ordinary(taken.hypothesis, taken.vote, record), 0, 1)
+        # What makes the record keeps the votes, and not the samples.
+        votes, number, after = self._votes, n_done + 1, self._state.totals
+
+        def record() -> tuple[AnyRound]:
+            numbers = RoundNumbers(
+                number, after.first_weight, votes.gain(taken), taken.totals.weight,
+                change.normaliser, bound, after.error,
+            )  # fmt: skip
+            return (votes.record(taken.hypothesis, taken.vote, numbers),)
+
+        return Batch(Ordinary(terms, record), 0, 1)
 
 
 def checked_resources(

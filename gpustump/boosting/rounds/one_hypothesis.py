@@ -157,7 +157,8 @@ def fit_stump(
         taken = found.best(trainer.table, state)
     assert isinstance(taken.hypothesis, Split)
     (left,), (right,), (missing,) = taken.region_votes
-    return VotedSplit(taken.hypothesis, (left, right, missing), found.score(taken))
+    score = found.recorded(found.gain(taken), taken.totals.weight)
+    return VotedSplit(taken.hypothesis, (left, right, missing), score)
 
 
 def fit_interval(

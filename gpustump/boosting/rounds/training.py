@@ -230,7 +230,7 @@ class Run:
 
     Attributes
     ----------
-    rounds : sequence of Round or RegionRound
+    rounds : Rounds, or tuple of Round or RegionRound
         Those that the model keeps: up to the best one if samples were held out.
     stop_reason : str
         See `Boosting`; "early" if the held-out score stopped rising.
@@ -240,7 +240,7 @@ class Run:
         The score and the error after each round that was made; empty if nothing was held out.
     """
 
-    rounds: Sequence[AnyRound] = ()
+    rounds: Rounds | tuple[AnyRound, ...] = ()
     stop_reason: str = ""
     constant: tuple[float, ...] = ()
     held_out_scores: tuple[float, ...] = ()
@@ -624,9 +624,7 @@ def _made(boosting: Boosting, rounds: Rounds, told: _Told, settings: Settings) -
         rounds.add(made)
         is_early = watch is not None and watch.is_over
         is_ended = observer.round_ends(so_far)
-        reason = boosting.stop_reason or ""
-        if is_early or is_ended:
-            reason = reason or ("early" if is_early else "callback")
+        reason = boosting.stop_reason or ("early" if is_early else "callback" if is_ended else "")
         if is_of_each:
             (record,) = made.records
             bar.advance(record)

@@ -26,7 +26,7 @@ from gpustump.boosting.votes.exact_numbers import (
     exponentials,
     vote_of,
 )
-from gpustump.boosting.votes.votes import Change, Round, SoFar, Taken
+from gpustump.boosting.votes.votes import Change, Round, RoundNumbers, Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.batched_rounds import DISCRETE, LOG_DOUBT, VoteRule
 from gpustump.engines.contract import (
@@ -99,9 +99,9 @@ class DiscreteVotes:
         agreed = agreement(state.region_sums(hypothesis).tolist(), signs(hypothesis))
         return Taken(hypothesis, vote, state.totals, agreed)
 
-    def score(self, taken: Taken) -> float:
-        """The edge; see `Round`."""
-        return taken.agreement / (2 * taken.totals.weight)
+    def gain(self, taken: Taken) -> int:
+        """The agreement, from which the edge follows."""
+        return taken.agreement
 
     def is_perfect(self, taken: Taken) -> bool:
         """Whether it gets every sample right. Then all weights keep their ratios."""
@@ -117,19 +117,17 @@ class DiscreteVotes:
         step = discrete_step(taken.hypothesis, taken.alpha, factor, rescale_exponent, taken.cut)
         return Change(step, normaliser)
 
-    def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
+    def record(self, stump: Any, vote: Any, numbers: RoundNumbers) -> Round:
         """Error, edge and vote, and the bound on the training error."""
-        totals = taken.totals
-        assert isinstance(taken.hypothesis, AnyStump)
         return Round(
-            number=so_far.number,
-            stump=taken.hypothesis,
-            error=totals.wrong(taken.agreement) / totals.weight,
-            edge=self.score(taken),
-            vote=taken.alpha,
-            normaliser=change.normaliser,
-            training_error=so_far.totals.training_error,
-            training_bound=so_far.bound,
+            number=numbers.number,
+            stump=stump,
+            error=(numbers.weight - numbers.gain) // 2 / numbers.weight,
+            edge=numbers.gain / (2 * numbers.weight),
+            vote=vote,
+            normaliser=numbers.normaliser,
+            training_error=numbers.error / numbers.first_weight,
+            training_bound=numbers.product,
         )
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from gpustump.arrays import Array
-from gpustump.boosting.votes.votes import Change, RegionRound, SoFar, Taken
+from gpustump.boosting.votes.votes import Change, RegionRound, RoundNumbers, Taken
 from gpustump.data.parameters import Learner, VoteKind
 from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import (
@@ -176,21 +176,20 @@ class SplitVotes:
         sums = state.region_sums(hypothesis).tolist()
         return Taken(hypothesis, vote, state.totals, sums=sums)
 
-    def score(self, taken: Taken) -> float:
-        """What the split is worth; see `RegionRound`."""
-        return self.recorded(score_of(weighed(taken), self._objective), taken.totals.weight)
+    def gain(self, taken: Taken) -> float:
+        """What the split is worth, in units of the integers."""
+        return score_of(weighed(taken), self._objective)
 
-    def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
+    def record(self, split: Any, votes: Any, numbers: RoundNumbers) -> RegionRound:
         """Votes and score, and the bound on the training error."""
-        assert isinstance(taken.hypothesis, AnySplit)
-        bound = self.bound(so_far.bound)
+        bound = self.bound(numbers.product)
         return RegionRound(
-            number=so_far.number,
-            stump=taken.hypothesis,
-            votes=taken.region_votes,
-            score=self.score(taken),
-            normaliser=None if bound is None else change.normaliser,
-            training_error=self.training_error(so_far.totals.error, so_far.totals.first_weight),
+            number=numbers.number,
+            stump=split,
+            votes=votes,
+            score=self.recorded(numbers.gain, numbers.weight),
+            normaliser=None if bound is None else numbers.normaliser,
+            training_error=self.training_error(numbers.error, numbers.first_weight),
             training_bound=bound,
         )
 

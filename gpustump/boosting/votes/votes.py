@@ -168,13 +168,33 @@ class Change(NamedTuple):
     normaliser: float
 
 
-class SoFar(NamedTuple):
-    """A run up to and including a round: the round's number, the product of the normalisers, and
-    the totals after it."""
+class RoundNumbers(NamedTuple):
+    """The numbers from which a round's record follows.
+
+    Attributes
+    ----------
+    number : int
+        The round's number.
+    first_weight : int
+        As in `Totals`.
+    gain : int or float
+        What the cut was worth: the agreement of discrete votes of one output, or the gain.
+    weight : int
+        The sum of the Hessians before the round; see `Totals`.
+    normaliser : float
+    product : float
+        Of all normalisers up to this round.
+    error : int
+        As in `Totals`, after the round.
+    """
 
     number: int
-    bound: float
-    totals: Totals
+    first_weight: int
+    gain: float
+    weight: int
+    normaliser: float
+    product: float
+    error: int
 
 
 def sizes_of(hypothesis: Any, vote: Vote) -> tuple[float, ...]:
