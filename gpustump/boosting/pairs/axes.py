@@ -14,7 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.rounds.smoothing import keys_of
+from gpustump.boosting.rounds.smoothing import keys_of, values_of
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.engines.category_columns import numbers_of
 from gpustump.learners.pair_table import MOST_BINS, PairAxis
@@ -66,8 +66,7 @@ def axes_of(
     """
     n_rows = min(len(rows), _MOST_ROWS, max(_LEAST_ROWS, _MOST_VALUES // max(1, len(features))))
     index = rows[np.arange(n_rows, dtype=np.int64) * len(rows) // n_rows]
-    with arrays.computing_on(X):
-        values = _values(X, index, features)
+    values = values_of(X, index, features)
     found, places = [], []
     for place, feature in enumerate(features):
         if feature in categorical:
@@ -81,17 +80,6 @@ def axes_of(
             found.append(axis)
             places.append(place)
     return Axes(found, keys_of(values[:, places]))
-
-
-def _values(X: Array, index: np.ndarray, features: Sequence[int]) -> np.ndarray:
-    """Some rows of some features, in the dtype in which they are compared."""
-    if arrays.is_sparse(X):
-        few: np.ndarray = X.with_rows(index).dense(features)
-        return few
-    xp, device = arrays.namespace_of(X), arrays.device_of(X)
-    taken = xp.take(X, xp.asarray(index, device=device), axis=0)
-    on_host: np.ndarray = arrays.to_host(arrays.as_working(taken))
-    return on_host[:, list(features)]
 
 
 def _thresholds(ordered: np.ndarray) -> np.ndarray:

@@ -20,18 +20,16 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.boosting.rounds.batches import splits_of
 from gpustump.engines.batched_rounds import NO_CANDIDATES, CandidateSplits
 from gpustump.engines.category_search import Groups
-from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.kinds import AnySplit
-from gpustump.learners.split import Split
 from gpustump.learners.thresholds import midpoints
 
 _MOST_ROWS = 1024
@@ -132,10 +130,18 @@ class CutPlaces:
         starts: np.ndarray = np.cumsum(counts) - counts
         return starts
 
-    def candidates(
-        self, features: np.ndarray, places: np.ndarray, drawn: np.ndarray
-    ) -> CandidateSplits:
-        """The cuts of features at places, as `split` makes them; arrays (n_rounds, k)."""
+    def candidates(self, keys: np.ndarray) -> CandidateSplits:
+        """What rounds with these keys, (n_rounds,) of uint64, offer."""
+        if not len(self.features):
+            nothing = np.zeros((len(keys), 0))
+            return CandidateSplits(nothing.astype(np.int64), nothing)
+        bits = mixed(mixed(keys)[:, np.newaxis] + self.keys[self.features])
+        order = np.argsort(bits, axis=1, kind="stable")
+        chosen = np.sort(order[:, : n_candidates_of(len(self.features))], axis=1)
+        drawn = mixed(np.take_along_axis(bits, chosen, axis=1))
+        features = self.features[chosen]
+        n_places = self.n_places[features].astype(np.uint64)
+        places = ((drawn >> np.uint64(32)) * n_places >> np.uint64(32)).astype(np.int64)
         if not self.groups:
             return CandidateSplits(features, self.thresholds[self._starts[features] + places])
         is_set = np.isin(features, list(self.groups))
@@ -147,21 +153,6 @@ class CutPlaces:
             here = features == feature
             sides[here] = _drawn_sides(groups, places[here], drawn[here], self._n_numbers)
         return CandidateSplits(features, thresholds, sides)
-
-    def split(self, feature: int, place: int, drawn: int) -> AnySplit:
-        """A feature's cut at a place from 0 to n_places - 1.
-
-        Parameters
-        ----------
-        feature, place : int
-        drawn : int
-            64 random bits, which decide the order of a categorical feature's groups.
-        """
-        groups = self.groups.get(feature)
-        if groups is None:
-            return Split(feature, float(self.thresholds[self._starts[feature] + place]))
-        order = mixed(np.uint64(drawn) + np.arange(len(groups.members), dtype=np.uint64))
-        return CategorySplit(feature, *groups.sides(np.argsort(order)[: place + 1].tolist()))
 
 
 def _cuts_of(values: np.ndarray, is_set: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -211,8 +202,8 @@ def _keys_of(sums: np.ndarray) -> np.ndarray:
 def _drawn_sides(
     groups: Groups, places: np.ndarray, drawn: np.ndarray, n_numbers: int
 ) -> np.ndarray:
-    """What `CutPlaces.split` sends left and right at places (n,): the region of each number of a
-    category, (n, n_numbers) of uint8."""
+    """The region of each number of a category, (n, n_numbers) of uint8: a cut at a place (n,) parts
+    that many groups and one from the others, in the order of 64 bits drawn for each."""
     keys = mixed(drawn[:, np.newaxis] + np.arange(len(groups.members), dtype=np.uint64))
     is_first = np.argsort(np.argsort(keys, axis=1), axis=1) <= places[:, np.newaxis]
     with_lowest = is_first == is_first[:, :1]  # the lowest group goes left
@@ -235,14 +226,20 @@ def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
     index = sampled_rows(n_samples, int(X.shape[1]))
     if rows is not None:
         index = arrays.to_host(rows)[index]
-    if arrays.is_sparse(X):  # the sampled rows are few
-        few: np.ndarray = X.with_rows(index).dense()
+    return values_of(X, index)
+
+
+def values_of(X: Array, index: np.ndarray, features: Sequence[int] | None = None) -> np.ndarray:
+    """The values of a few rows, (n, n_features), in NumPy and in the dtype of comparisons; of all
+    features or of some."""
+    if arrays.is_sparse(X):
+        few: np.ndarray = X.with_rows(index).dense(features)
         return few
     with arrays.computing_on(X):
         xp, device = arrays.namespace_of(X), arrays.device_of(X)
-        found = xp.take(X, xp.asarray(index, device=device), axis=0)
-        values: np.ndarray = arrays.to_host(arrays.as_working(found))
-        return values
+        taken = xp.take(X, xp.asarray(index, device=device), axis=0)
+        found: np.ndarray = arrays.to_host(arrays.as_working(taken))
+        return found if features is None else found[:, list(features)]
 
 
 def n_candidates_of(n_features: int) -> int:
@@ -267,7 +264,7 @@ class Candidates:
     def __init__(self, smoothing: Smoothing, places: CutPlaces, run: int = 0) -> None:
         self._n_rounds, self._places = smoothing.n_rounds, places
         self._key = mixed(mixed(np.uint64(smoothing.bag)) + np.uint64(run))
-        self._drawn_from, self._draws = -1, _draws_of(np.zeros(0, dtype=np.uint64), places)
+        self._first, self._offers = 0, NO_CANDIDATES  # some rounds' offers, from which number on
 
     @classmethod
     def of(
@@ -279,62 +276,22 @@ class Candidates:
     def at(self, n_done: int) -> Sequence[AnySplit]:
         """The cuts that the round after `n_done` others offers, in order of the features; none if
         it is no smoothing round."""
-        if n_done >= self._n_rounds:
-            return ()
-        draws = self._drawn(n_done, 1)
-        return [
-            self._places.split(*own)
-            for own in zip(*(part[0].tolist() for part in draws), strict=True)
-        ]
+        features, thresholds, sides = self.cuts(n_done, 1)
+        if not len(features):
+            return []
+        return splits_of(features[0], thresholds[0], sides[0] if len(sides) else sides)
 
     def cuts(self, n_done: int, n_rounds: int) -> CandidateSplits:
         """What `n_rounds` rounds after `n_done` others offer, for engines that make batches."""
         last = min(n_done + n_rounds, self._n_rounds)
         if last <= n_done:
             return NO_CANDIDATES
-        return self._places.candidates(*self._drawn(n_done, last - n_done))
-
-    def _drawn(self, first: int, n_rounds: int) -> _Draws:
-        """What some smoothing rounds draw."""
-        start, end = first - self._drawn_from, first - self._drawn_from + n_rounds
-        if self._drawn_from < 0 or start < 0 or end > len(self._draws.features):
-            last = min(first + max(n_rounds, _ROUNDS_AT_ONCE), self._n_rounds)
-            rounds = np.arange(first, last, dtype=np.uint64)
-            self._draws, self._drawn_from = _draws_of(self._key + rounds, self._places), first
-            start, end = 0, n_rounds
-        return _Draws(*(own[start:end] for own in self._draws))
-
-
-class _Draws(NamedTuple):
-    """What some rounds draw.
-
-    Attributes
-    ----------
-    features : ndarray (n_rounds, k) of int64
-        Increasing in each round.
-    places : ndarray (n_rounds, k) of int64
-        Of the cuts, from 0.
-    bits : ndarray (n_rounds, k) of uint64
-    """
-
-    features: np.ndarray
-    places: np.ndarray
-    bits: np.ndarray
-
-
-def _draws_of(keys: np.ndarray, places: CutPlaces) -> _Draws:
-    """What rounds with these keys draw, (n_rounds,) of uint64."""
-    features = places.features
-    if not len(features):
-        return _Draws(*[np.zeros((len(keys), 0), dtype=np.int64)] * 3)
-    bits = mixed(mixed(keys)[:, np.newaxis] + places.keys[features])
-    n_candidates = n_candidates_of(len(features))
-    chosen = np.sort(np.argsort(bits, axis=1, kind="stable")[:, :n_candidates], axis=1)
-    again = mixed(np.take_along_axis(bits, chosen, axis=1))
-    numbers = features[chosen]
-    n_places = places.n_places[numbers].astype(np.uint64)
-    found = (again >> np.uint64(32)) * n_places >> np.uint64(32)
-    return _Draws(numbers, found.astype(np.int64), again)
+        if not self._first <= n_done <= last <= self._first + len(self._offers.features):
+            end = min(n_done + max(n_rounds, _ROUNDS_AT_ONCE), self._n_rounds)
+            keys = self._key + np.arange(n_done, end, dtype=np.uint64)
+            self._first, self._offers = n_done, self._places.candidates(keys)
+        own = slice(n_done - self._first, last - self._first)
+        return CandidateSplits(*(part[own] for part in self._offers))
 
 
 def mixed(given: np.ndarray | np.uint64) -> np.ndarray:
