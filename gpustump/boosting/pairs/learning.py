@@ -27,7 +27,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
-from gpustump.boosting.pairs.turns import PairCandidates, TurnLimits, Turns, added_up
+from gpustump.boosting.pairs.turns import PairCandidates, Turns, added_up
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.rounds.smoothing import mixed
@@ -58,9 +58,8 @@ PAIR_RATE = 0.4
 SMOOTHING_TURNS = 10
 """With how many smoothing turns a run begins, if its main effects have smoothing rounds."""
 
-MOST_TURNS, TURNS, PATIENCE = 300, 20, 10
-"""The most turns if held-out samples end a run; the turns if there are none; and after how many
-turns without a better score a run ends."""
+MOST_TURNS, TURNS = 300, 20
+"""The most turns if held-out samples end a run, and the turns if there are none."""
 
 _SAMPLES_OF_A_PAIR = 100
 """With so many samples for each pair that may be chosen, the choice says nothing of a single
@@ -324,8 +323,8 @@ def _tables_of_bag(learning: _Learning, pairs: np.ndarray, bag: int) -> list[np.
         if held_out is None:
             turns = own.turns(pairs, TURNS)
         elif learning.is_choice(len(pairs)):
-            n_turns = len(own.turns(own.best_pairs(len(pairs)), MOST_TURNS, held_out))
-            turns = own.turns(pairs, n_turns)
+            own_pairs = learning.best([(target, samples, own.scores)], len(pairs))
+            turns = own.turns(pairs, len(own.turns(own_pairs, MOST_TURNS, held_out)))
         else:
             turns = own.turns(pairs, MOST_TURNS, held_out)
         by_run.append(added_up(turns, shapes, target.n_outputs))
@@ -342,11 +341,14 @@ class _HeldOut(NamedTuple):
         Those of the main effects.
     score : callable
         The score of the model, from such scores.
+    tol : float
+        By how much it must rise.
     """
 
     bins: np.ndarray
     scores: np.ndarray
     score: Callable[[np.ndarray], float]
+    tol: float
 
 
 @dataclass(frozen=True)
@@ -359,30 +361,23 @@ class _BagRun:
     samples: Samples
     scores: np.ndarray
 
-    def best_pairs(self, number: int) -> np.ndarray:
-        """The pairs that these samples alone would choose."""
-        return self.learning.best([(self.target, self.samples, self.scores)], number)
-
     def turns(self, pairs: np.ndarray, most: int, held_out: _HeldOut | None = None) -> list[Turn]:
         """The turns of some pairs, as far as held-out samples want them."""
-        n_steps = len(pairs) * min(most, TURNS)
-        run, rule = self.learning.run(self.samples, self.scores, self.target, n_steps)
-        stopping = self.learning.settings.stopping
-        tol = 0.0 if stopping is None else stopping.tol
-        limits = TurnLimits(most, PATIENCE, tol, float(np.abs(self.scores).max()))
-        now = None if held_out is None else np.array(held_out.scores.T, order="C")
+        learning, n_steps = self.learning, len(pairs) * min(most, TURNS)
+        run, rule = learning.run(self.samples, self.scores, self.target, n_steps)
+        turns = Turns(run, pairs, rule, learning.candidates_of(pairs, self.bag, self.target))
+        largest = float(np.abs(self.scores).max())
+        if held_out is None:
+            return turns.made(most, largest)
+        now = np.array(held_out.scores.T, order="C")
 
         def judged(steps: Turn | None) -> float:
             nonlocal now
-            assert now is not None
-            assert held_out is not None
             if steps is not None:
                 now = run.added(now, held_out.bins, pairs, steps)
             return held_out.score(now[0] if len(now) == 1 else np.ascontiguousarray(now.T))
 
-        candidates = self.learning.candidates_of(pairs, self.bag, self.target)
-        judge = None if held_out is None else judged
-        return Turns(run, pairs, rule, candidates).made(limits, judge)
+        return turns.made(most, largest, judged, held_out.tol)
 
     def held_out(self, model: AdditiveModel) -> _HeldOut | None:
         """The bag's held-out samples; None without early stopping."""
@@ -400,6 +395,7 @@ class _BagRun:
             np.ascontiguousarray(taken),
             _scores(model, X, samples, self.target),
             scorer(stopping.scoring, validation, link),
+            stopping.tol,
         )
 
 
@@ -411,7 +407,7 @@ def _finished(
     samples = learning.samples
     weights = IntegerWeights.of(samples.weights).values.astype(np.float64)
     bins = learning.bins if samples.rows is None else learning.bins[:, samples.rows]
-    tables, moved = list[PairTable](), _Moved(learning.average.n_outputs)
+    tables, moved = list[PairTable](), dict[int, np.ndarray]()
     for (j, k), own in zip(pairs.tolist(), zip(*of_bags, strict=True), strict=True):
         total = np.sum(own, axis=0)
         mean = total if n_bags == 1 else share(total, n_bags)
@@ -424,41 +420,32 @@ def _finished(
         if learning._axes.keys[j] < learning._axes.keys[k]:
             pure, rows, columns = purified(mean, on_cells)
         else:  # rounding must not depend on which feature comes first
-            turned = purified(mean.swapaxes(0, 1), on_cells.T)
-            pure, rows, columns = turned.table.swapaxes(0, 1), turned.columns, turned.rows
-        moved.add(learning.axes[j], rows)
-        moved.add(learning.axes[k], columns)
+            turned, columns, rows = purified(mean.swapaxes(0, 1), on_cells.T)
+            pure = turned.swapaxes(0, 1)
+        for place, values in ((j, rows), (k, columns)):
+            moved[place] = moved[place] + values if place in moved else values
         bags = np.stack([one - rows[:, np.newaxis] - columns for one in own])
         axes = learning.axes[j], learning.axes[k]
         shares = on_cells / on_cells.sum()
         tables.append(PairTable(axes, pure, shares, bags if n_bags > 1 else None))
     if not tables:
         return None
-    return LearntPairs(tuple(tables), moved.members([own.n_outputs for own in learning.members[0]]))
+    terms = [one for j, own in sorted(moved.items()) for one in _splits_of(learning.axes[j], own)]
+    n_outputs = [own.n_outputs for own in learning.members[0]]
+    return LearntPairs(tuple(tables), _as_members(terms, n_outputs))
 
 
-class _Moved:
-    """What is moved out of tables, feature by feature."""
-
-    def __init__(self, n_outputs: int) -> None:
-        self._n_outputs = n_outputs
-        self._values: dict[int, tuple[PairAxis, np.ndarray]] = {}
-
-    def add(self, axis: PairAxis, values: np.ndarray) -> None:
-        """Add what each bin of a feature gets, (n_bins, n_outputs)."""
-        before = self._values.get(axis.feature)
-        self._values[axis.feature] = axis, values if before is None else before[1] + values
-
-    def members(self, n_outputs: list[int]) -> tuple[RegionMember, ...]:
-        """The same as splits, for members with so many outputs each."""
-        terms = [term for _, own in sorted(self._values.items()) for term in _splits_of(*own)]
-        splits = tuple(split for split, _ in terms)
-        votes = np.stack([own for _, own in terms])
-        ends = np.cumsum(n_outputs)
-        return tuple(
-            RegionMember(splits, votes[:, :, end - own : end], np.zeros(own))
-            for own, end in zip(n_outputs, ends.tolist(), strict=True)
-        )
+def _as_members(
+    terms: Sequence[tuple[AnySplit, np.ndarray]], n_outputs: Sequence[int]
+) -> tuple[RegionMember, ...]:
+    """Splits with votes, for members with so many outputs each."""
+    splits = tuple(split for split, _ in terms)
+    votes = np.stack([own for _, own in terms])
+    ends = np.cumsum(n_outputs)
+    return tuple(
+        RegionMember(splits, votes[:, :, end - own : end], np.zeros(own))
+        for own, end in zip(n_outputs, ends.tolist(), strict=True)
+    )
 
 
 def _splits_of(axis: PairAxis, values: np.ndarray) -> list[tuple[AnySplit, np.ndarray]]:

@@ -9,8 +9,6 @@ table and main effects stays the same, exactly. Weights are those of the samples
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from gpustump.learners.step_table import VOTE_UNIT
@@ -18,23 +16,7 @@ from gpustump.learners.step_table import VOTE_UNIT
 _MOST_SWEEPS = 1000
 
 
-class Purified(NamedTuple):
-    """A table, and what was moved out of it.
-
-    Attributes
-    ----------
-    table : ndarray (k, m, n_outputs) of float64
-    rows : ndarray (k, n_outputs) of float64
-    columns : ndarray (m, n_outputs) of float64
-        table + rows + columns is the table as it was.
-    """
-
-    table: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
-
-
-def purified(table: np.ndarray, weights: np.ndarray) -> Purified:
+def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Move the means out of a table.
 
     Parameters
@@ -43,6 +25,13 @@ def purified(table: np.ndarray, weights: np.ndarray) -> Purified:
         Whole multiples of `VOTE_UNIT`.
     weights : ndarray (k, m) of float64
         Not negative. Rows and columns without weight stay as they are.
+
+    Returns
+    -------
+    table : ndarray (k, m, n_outputs) of float64
+    rows : ndarray (k, n_outputs) of float64
+    columns : ndarray (m, n_outputs) of float64
+        table + rows + columns is the table as it was.
     """
     rest = table.copy()
     rows, columns = np.zeros_like(table[:, 0]), np.zeros_like(table[0])
@@ -55,7 +44,7 @@ def purified(table: np.ndarray, weights: np.ndarray) -> Purified:
         columns += of_columns
         if not of_rows.any() and not of_columns.any():
             break
-    return Purified(rest, rows, columns)
+    return rest, rows, columns
 
 
 def _means(table: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -27,30 +27,11 @@ from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 N_CANDIDATES = 5
 """How many cuts a pair is offered in a smoothing turn."""
 
+PATIENCE = 10
+"""After how many turns without a new best score of held-out samples a run ends."""
+
 NO_TOTALS = Totals(0, 0, 0, 0, 0)
 """Newton votes depend on the sums over a region alone."""
-
-
-@dataclass(frozen=True)
-class TurnLimits:
-    """When a run ends.
-
-    Attributes
-    ----------
-    most : int
-        The most turns.
-    patience : int
-        End after this many turns without a new best score of held-out samples, if there are any.
-    tol : float
-        By how much a score must be above the best one to count as new.
-    largest : float
-        The largest score before the first turn, in absolute value.
-    """
-
-    most: int
-    patience: int
-    tol: float
-    largest: float
 
 
 @dataclass(frozen=True)
@@ -113,20 +94,31 @@ class Turns:
             at = self.run.take_turns(steps, self.pairs, candidates, at + 1, self.rule.plain)
         return steps
 
-    def made(self, limits: TurnLimits, judge: Callable[[Turn | None], float] | None) -> list[Turn]:
+    def made(
+        self,
+        most: int,
+        largest: float,
+        judge: Callable[[Turn | None], float] | None = None,
+        tol: float = 0.0,
+    ) -> list[Turn]:
         """Make turns, and return those that are kept.
 
         Parameters
         ----------
-        limits : TurnLimits
-        judge : callable or None
+        most : int
+            The most turns.
+        largest : float
+            The largest score before the first turn, in absolute value.
+        judge : callable, optional
             Adds steps to the held-out samples, and returns their score; without steps it returns
             the score before the first turn. None if no samples are held out.
+        tol : float
+            By how much a score must be above the best one to count as new.
         """
         found: list[Turn] = []
-        n_kept, size = 0, limits.largest
+        n_kept, size = 0, largest
         best = -math.inf if judge is None else judge(None)
-        while len(found) < limits.most:
+        while len(found) < most:
             steps = self.turn(len(found))
             size += float(np.abs(steps.votes).max(axis=(1, 2)).sum())
             is_over = not steps.places.any() and len(found) >= self.candidates.n_turns
@@ -137,9 +129,9 @@ class Turns:
                 n_kept = len(found)
                 continue
             score = judge(steps)
-            if score > best + limits.tol:
+            if score > best + tol:
                 best, n_kept = score, len(found)
-            elif len(found) - max(n_kept, self.candidates.n_turns) >= limits.patience:
+            elif len(found) - max(n_kept, self.candidates.n_turns) >= PATIENCE:
                 break
         return found[:n_kept]
 
