@@ -21,11 +21,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.rounds.boosting import Callback
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.progress import Bar
 from gpustump.boosting.rounds.training import (
@@ -142,42 +141,44 @@ def train_each(
     most = settings.n_rounds_of(n_classes) * settings.n_runs(n_classes)
     to_come = [most - sum(len(run.rounds) for run in share.earlier or ()) for share in shares]
     done = [sum(len(log.rounds) for log in share.logs or ()) for share in shares]
-
-    def one(number: int, settings: Settings) -> Trained:
-        made = done[number]
-
-        def heed(n_rounds: int) -> None:
-            nonlocal made
-            made += n_rounds
-            together.heed()
-
-        own = replace(settings.of_bag(number), show_progress=False, heed=heed)
-        if together.is_told:
-            own = replace(own, callback=together.note)
-        trained = trained_on(shares[number], own)
-        together.skip(to_come[number] - made)
-        return trained
-
+    is_over, numbers = threading.Event(), range(len(shares))
+    resources = settings.resources if n_threads == 1 else replace(settings.resources, n_jobs=1)
     observer = settings.observer or Observer()
     observer.bags_begin(len(shares))
     note, shown = f"{len(shares)} bags", settings.show_progress
     with Bar(sum(to_come), shown=shown, note=note, done=sum(done)) as bar:
-        together = _Together(bar, settings.callback)
+
+        def told(record: AnyRound) -> bool | None:
+            bar.advance(record)
+            return settings.callback(record) if settings.callback else None
+
+        def one(number: int) -> Trained:
+            made = done[number]
+
+            def heed(n_rounds: int) -> None:
+                nonlocal made
+                made += n_rounds
+                if is_over.is_set():
+                    raise _AbandonedError
+
+            own = replace(
+                settings.of_bag(number),
+                callback=told if bar.is_shown else settings.callback,
+                heed=heed,
+                resources=resources,
+                show_progress=False,
+                announces_route=settings.announces_route and number == 0,
+            )
+            trained = trained_on(shares[number], own)
+            bar.skip(to_come[number] - made)
+            return trained
+
         if n_threads > 1:
-            in_one_thread = _settings_of(shares, settings, n_jobs=1)
-            found = _side_by_side(one, in_one_thread, together, n_threads)
+            found = _side_by_side(one, numbers, n_threads, is_over)
         else:
-            found = [one(*bag) for bag in enumerate(_settings_of(shares, settings))]
+            found = [one(number) for number in numbers]
     observer.bags_end()
     return found
-
-
-def _settings_of(
-    shares: Sequence[Share[_Rows]], settings: Settings, **changes: Any
-) -> list[Settings]:
-    """The settings of each bag; only the first bag announces where it is trained."""
-    first = replace(settings, resources=replace(settings.resources, **changes))
-    return [first, *[replace(first, announces_route=False)] * (len(shares) - 1)]
 
 
 def _go_side_by_side(
@@ -213,77 +214,32 @@ class _AbandonedError(Exception):
     """A bag is not needed any more."""
 
 
-class _Together:
-    """What all bags share while they are trained: the bar, the callback, and an early end.
-
-    Parameters
-    ----------
-    bar : Bar
-    callback : callable or None
-
-    Attributes
-    ----------
-    is_over : bool
-        Whether another bag failed, or all were interrupted.
-    is_told : bool
-        Whether `note` must be called with each round, for the bar or the callback.
-    """
-
-    def __init__(self, bar: Bar, callback: Callback | None) -> None:
-        self._bar, self._callback = bar, callback
-        self.is_told = bar.is_shown or callback is not None
-        self._lock = threading.Lock()
-        self.is_over = False
-
-    def heed(self) -> None:
-        """End a bag if another one failed, or all were interrupted.
-
-        Raises
-        ------
-        _AbandonedError
-        """
-        if self.is_over:
-            raise _AbandonedError
-
-    def note(self, record: AnyRound) -> bool | None:
-        """Note a round; returns whether its run is to end."""
-        if self._bar.is_shown:
-            with self._lock:
-                self._bar.advance(record)
-        return self._callback(record) if self._callback else None
-
-    def skip(self, n_rounds: int) -> None:
-        """Take rounds off the bar that a bag will not make."""
-        with self._lock:
-            self._bar.skip(n_rounds)
-
-
 def _side_by_side(
-    one: Callable[[int, Settings], Trained],
-    settings: Sequence[Settings],
-    together: _Together,
-    n_threads: int,
+    one: Callable[[int], Trained], numbers: Sequence[int], n_threads: int, is_over: threading.Event
 ) -> list[Trained]:
-    """Train all bags, each in one thread; an error or an interruption ends all of them."""
+    """Train all bags, each in one thread; an error or an interruption ends all of them.
+
+    `is_over` is set when they are not needed any more.
+    """
     found, under_way = dict[int, Trained](), set[int]()
 
     def train_one(number: int) -> None:
         under_way.add(number)
         try:
-            if not together.is_over:
-                found[number] = one(number, settings[number])
+            if not is_over.is_set():
+                found[number] = one(number)
         except _AbandonedError:  # what ended the other bags is raised instead
             pass
         except BaseException:
-            together.is_over = True
+            is_over.set()
             raise
         finally:
             under_way.discard(number)
 
     try:
-        Team(n_threads).each(train_one, range(len(settings)))
+        Team(n_threads).each(train_one, numbers)
     finally:
-        together.is_over = True
+        is_over.set()
         while under_way:  # they end after the present round; checkpoints may keep it
             time.sleep(0.001)
-    return [found[number] for number in range(len(settings))]
+    return [found[number] for number in numbers]

@@ -7,11 +7,8 @@ says so.
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
+import threading
 import warnings
-from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gpustump.arrays.devices import how_to_install
@@ -22,24 +19,35 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """A bar over the rounds of all runs, as a context manager.
+    """A bar over things that are done one by one, as a context manager; any thread may advance it.
 
-    The bar disappears when training ends, except in notebooks.
+    The bar disappears at the end, except in notebooks.
 
     Parameters
     ----------
     total : int
-        The largest number of rounds to make.
+        The largest number of rounds to make, or of other things.
     shown : bool
         Whether to show the bar, if that is possible.
     note : str, optional
         The text before the bar.
     done : int
         How many of them an earlier process has made.
+    unit : str
+        What they are.
     """
 
-    def __init__(self, total: int, *, shown: bool, note: str | None = None, done: int = 0) -> None:
+    def __init__(
+        self,
+        total: int,
+        *,
+        shown: bool,
+        note: str | None = None,
+        done: int = 0,
+        unit: str = "round",
+    ) -> None:
         self._bar: Any = None
+        self._lock = threading.Lock()
         if not shown or not is_read():
             return
         try:
@@ -48,7 +56,7 @@ class Bar:
             warnings.warn(f"the progress bar needs tqdm; {how_to_install('cli')}", stacklevel=2)
         else:
             self._bar = tqdm(
-                total=total, initial=done, desc=note, unit="round", leave=in_notebook(),
+                total=total, initial=done, desc=note, unit=unit, leave=in_notebook(),
                 dynamic_ncols=True,
             )  # fmt: skip
 
@@ -60,38 +68,25 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
 
-    def advance(self, record: AnyRound) -> None:
-        """One more round is done."""
-        if self._bar is not None:
-            self._bar.set_postfix(error=f"{record.training_error:.4f}", refresh=False)
+    def advance(self, record: AnyRound | None = None) -> None:
+        """One more is done; of a round the training error is shown."""
+        if self._bar is None:
+            return
+        with self._lock:
+            if record is not None:
+                self._bar.set_postfix(error=f"{record.training_error:.4f}", refresh=False)
             self._bar.update()
 
     def skip(self, n_rounds: int) -> None:
         """Take off rounds that will not be made, because a run ended before its limit."""
         if self._bar is not None and n_rounds:
-            self._bar.total -= n_rounds
-            self._bar.refresh()
-
-
-@contextlib.contextmanager
-def counting_bar(total: int, unit: str) -> Iterator[Callable[[], None]]:
-    """A bar over things that are done one by one; what it yields is called after each."""
-    is_shown = is_read() and importlib.util.find_spec("tqdm") is not None
-    bar = _tqdm()(total=total, unit=f" {unit}", leave=False) if is_shown else None
-    try:
-        yield (lambda: None) if bar is None else bar.update
-    finally:
-        if bar is not None:
-            bar.close()
+            with self._lock:
+                self._bar.total -= n_rounds
+                self._bar.refresh()
 
 
 def _tqdm() -> Any:

@@ -7,7 +7,7 @@ import importlib.util
 import os
 
 from gpustump.arrays.devices import how_to_install
-from gpustump.boosting.rounds.progress import counting_bar
+from gpustump.boosting.rounds.progress import Bar
 from gpustump.cli.errors import InputError
 from gpustump.cli.wording import aligned_lines
 from gpustump.data.readable import counted, readable_bytes
@@ -32,8 +32,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.build and not are_compiled(*STAGES):
         from gpustump.engines.cpu.runtime.building import build
 
-        with counting_bar(n_kernels(), "kernels") as advance:
-            build(told=advance)
+        is_shown = importlib.util.find_spec("tqdm") is not None
+        with Bar(n_kernels(), shown=is_shown, unit="kernel") as bar:
+            build(told=bar.advance)
     files = [*folder.glob("*.kernel")]
     size = sum(file.stat().st_size for file in files)
     there = [stage for stage in STAGES if are_compiled(stage)]
