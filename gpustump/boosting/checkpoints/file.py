@@ -110,7 +110,9 @@ class Outline(NamedTuple):
     @property
     def row_fields(self) -> list[str]:
         """The columns of a row of a model file."""
-        return _row_fields(self.objective)
+        has_signs = self.objective.has_signs
+        outputs = None if has_signs else self.objective.n_outputs
+        return fields_of(outputs, low=has_signs, sets=True)
 
     @property
     def fields(self) -> list[str]:
@@ -136,11 +138,11 @@ class RunText:
     Parameters
     ----------
     log : RunLog
-    objective : Objective
+    outline : Outline
     """
 
-    def __init__(self, log: RunLog, objective: Objective) -> None:
-        self._log, self._objective = log, objective
+    def __init__(self, log: RunLog, outline: Outline) -> None:
+        self._log, self._outline = log, outline
         self._known = (0, b"")  # how many rounds have their text, and their rows
 
     def canonical(self) -> bytes:
@@ -148,7 +150,7 @@ class RunText:
         rounds, stop_reason = self._log.so_far()
         n_known, rows = self._known
         if new := rounds[n_known:]:
-            text = canonical(_rows_of(new, self._log.constant, self._objective))[1:-1]
+            text = canonical(_rows_of(new, self._log.constant, self._outline))[1:-1]
             rows = rows + b"," + text if rows else text
             self._known = (len(rounds), rows)  # in one step: an interruption leaves both or neither
         pieces = {
@@ -160,20 +162,14 @@ class RunText:
 
 
 def _rows_of(
-    rounds: Sequence[LoggedRound], constant: Sequence[float], objective: Objective
+    rounds: Sequence[LoggedRound], constant: Sequence[float], outline: Outline
 ) -> list[Row]:
     """The rows of some rounds."""
     terms = Terms([one.hypothesis for one in rounds], [one.vote for one in rounds])
-    rows = rows_of(member_of(terms, constant, objective), _row_fields(objective))
+    rows = rows_of(member_of(terms, constant, outline.objective), outline.row_fields)
     for row, one in zip(rows, rounds, strict=True):
         row += [None, None] if one.judged is None else [as_text(float(own)) for own in one.judged]
     return rows
-
-
-def _row_fields(objective: Objective) -> list[str]:
-    """The columns of a row of a model file."""
-    outputs = None if objective.has_signs else objective.n_outputs
-    return fields_of(outputs, low=objective.has_signs, sets=True)
 
 
 def write(
@@ -243,7 +239,11 @@ class Stored(NamedTuple):
             If the bags are not those of a fit with this outline.
         """
         try:
-            return _bags_of(self, outline)
+            if self.fields != outline.fields:
+                wanted = ", ".join(outline.fields)
+                raise ValueError(f"fields must be {wanted}; got {shown(self.fields)}")
+            bags = _list_of(self.bags, outline.n_bags, "bags")
+            return tuple(_bag_of(bag, number, outline) for number, bag in enumerate(bags))
         except ValueError as error:
             raise _refused(self.path, str(error)) from error
 
@@ -256,12 +256,11 @@ class Stored(NamedTuple):
 
     @property
     def n_rounds(self) -> int:
-        """How many rounds it claims to hold."""
-        bags = self.bags if isinstance(self.bags, list) else []
-        lists = [bag.get("runs") for bag in bags if isinstance(bag, dict)]
-        runs = [run for own in lists if isinstance(own, list) for run in own]
-        rounds = [run.get("rounds") for run in runs if isinstance(run, dict)]
-        return sum(len(own) for own in rounds if isinstance(own, list))
+        """How many rounds it claims to hold; 0 if the bags are no bags."""
+        try:
+            return sum(len(run["rounds"]) for bag in self.bags for run in bag["runs"])
+        except (TypeError, KeyError):
+            return 0
 
 
 def is_there(path: str | PathLike[str]) -> bool:
@@ -332,14 +331,6 @@ def _stored(name: str, document: Mapping[str, Any]) -> Stored:
     return Stored(name, head, document["fields"], document["bags"])
 
 
-def _bags_of(stored: Stored, outline: Outline) -> tuple[BagLogs, ...]:
-    if stored.fields != outline.fields:
-        wanted = ", ".join(outline.fields)
-        raise ValueError(f"fields must be {wanted}; got {shown(stored.fields)}")
-    bags = _list_of(stored.bags, outline.n_bags, "bags")
-    return tuple(_bag_of(bag, number, outline) for number, bag in enumerate(bags))
-
-
 def _bag_of(bag: Any, number: int, outline: Outline) -> BagLogs:
     where = f"bags[{number}]"
     _check_object(bag, {"runs", "seed"}, where)
@@ -389,8 +380,7 @@ def _votes_of(member: AnyMember) -> Sequence[Vote]:
     """The votes of each round, in the form of its record."""
     if isinstance(member, Member):
         return member.votes
-    regions: list[list[list[float]]] = member.region_votes.tolist()
-    return [(tuple(left), tuple(right), tuple(missing)) for left, right, missing in regions]
+    return [tuple(map(tuple, own)) for own in member.region_votes.tolist()]
 
 
 def _judgements(

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from gpustump.boosting.checkpoints.file import BagLogs, Head, Outline, RunText, write
@@ -138,9 +138,7 @@ class CheckpointWriter:
         self._checkpoint, self._head, self._fields = checkpoint, head, outline.fields
         self._path = _from_anywhere(checkpoint.name)
         self._logs: list[RunLog] = [run for bag in bags for run in bag.runs]
-        self._texts = [
-            (bag.seed, [RunText(run, outline.objective) for run in bag.runs]) for bag in bags
-        ]
+        self._texts = [(bag.seed, [RunText(run, outline) for run in bag.runs]) for bag in bags]
         self._is_new = is_new
         self._lock = threading.Lock()  # bags that are trained side by side share the file
         self._n_new = 0
@@ -155,12 +153,7 @@ class CheckpointWriter:
             log.tell(self._round_ends)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._state() != self._written:
             self._write_or_warn()
 
@@ -230,30 +223,24 @@ def ending_in_order(last_words: Callable[[], None] | None = None) -> Iterator[No
     if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    handler = _Handler()
-    signal.signal(signal.SIGTERM, handler)
+    process, was_called, is_over = os.getpid(), False, False
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        nonlocal was_called
+        if is_over or os.getpid() != process:  # a child that was forked meanwhile
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif not was_called:
+            was_called = True
+            raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
-        handler.is_over = True
+        is_over = True
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if handler.was_called:
+        if was_called:
             if last_words is not None:
                 last_words()
             os.kill(os.getpid(), signal.SIGTERM)
-
-
-class _Handler:
-    """Raises `Terminated`, once, and in the process that asked for it only."""
-
-    def __init__(self) -> None:
-        self.is_over = self.was_called = False
-        self._process = os.getpid()
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.is_over or os.getpid() != self._process:  # a child that was forked meanwhile
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)
-        elif not self.was_called:
-            self.was_called = True
-            raise Terminated

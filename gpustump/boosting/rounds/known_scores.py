@@ -40,12 +40,6 @@ def in_vote_units(scores: Array) -> Array:
         return arrays.namespace_of(scores).round(scores / VOTE_UNIT) * VOTE_UNIT
 
 
-def odds_of_wrong(signs: Array, offset: Array) -> Array:
-    """exp(-2 y f) for labels y, -1.0 or 1.0, and known scores f, all (n_samples,)."""
-    with arrays.computing_on(offset):
-        return exponential_of(signs * offset * -2.0)
-
-
 def reweighted(weights: Array, signs: Array, offset: Array) -> Array:
     """Weights times exp(-y f): what samples of known scores weigh under the exponential loss."""
     with arrays.computing_on(offset):
@@ -65,7 +59,7 @@ def beginning_of(labels: Array, offset: Array) -> Beginning:
     with arrays.computing_on(offset):
         xp = arrays.namespace_of(offset)
         if offset.ndim == 1:
-            odds = odds_of_wrong(labels, offset)
+            odds = exponential_of(labels * offset * -2.0)
             return Beginning(xp.reshape(offset, (1, -1)), xp.reshape(odds, (1, -1)))
         outputs = [offset[:, output] for output in range(offset.shape[1])]
         largest = outputs[0]
