@@ -12,20 +12,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gpustump.boosting.rounds.boosting import Callback
 from gpustump.boosting.rounds.training import Settings
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.data.parameters import (
-    ClassScoring,
     Learner,
     MultiClass,
     VoteKind,
     check_learner,
     check_vote_kind,
 )
-from gpustump.estimators.base import DeviceName
 from gpustump.estimators.boosters import BoostedClassifier
-from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.stump import DecisionStumpClassifier
 from gpustump.model.members import Member
 
@@ -246,23 +242,6 @@ class AdaBoostClassifier(BoostedClassifier):
     votes: VoteKind = "discrete"
     multi_class: MultiClass = "one_vs_rest"
     weak_learner: Learner = "stump"
-    categorical_features: Any = None
-    class_weight: Any = None
-    n_bags: int | None = 1
-    random_state: Any = None
-    device: DeviceName = "auto"
-    n_iter_no_change: int | None = None
-    validation_fraction: float = 0.1
-    scoring: ClassScoring = "loss"
-    tol: float = 0.0
-    warm_start: bool = False
-    verbose: int = 0
-    callback: Callback | None = None
-    monotonic_cst: Any = None
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    block_bytes: int | None = None
-    checkpoint: CheckpointName = None
 
     @property
     def estimators_(self) -> Any:

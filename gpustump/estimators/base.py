@@ -26,7 +26,7 @@ from gpustump.arrays.devices import check_device
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_bags
 from gpustump.boosting.rounds.batches import in_unit_of_target
-from gpustump.boosting.rounds.training import Samples, Settings, Trained
+from gpustump.boosting.rounds.training import Run, Samples, Settings, Trained
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import plain_labels
@@ -35,6 +35,7 @@ from gpustump.data.readable import caller_level, listed
 from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.data.weights import ClassWeight
 from gpustump.engines.contract import Task
+from gpustump.engines.objective import Objective
 from gpustump.engines.pair_runs import have_compiled
 from gpustump.engines.route import Route
 from gpustump.estimators import recorded
@@ -101,7 +102,12 @@ class StumpEstimator(BaseEstimator):
     _dtype: str | None = None
     device_: str
     route_: Route
+    n_estimators_: int
     n_jobs: int | None
+    _runs: tuple[Run, ...]
+    _objective: Objective
+    _target: TargetDomain
+    _splits: tuple[Split | None, ...]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,10 +1,8 @@
 """What boosting estimators share: how a fit starts and ends, and what is known of its rounds."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from sklearn.utils import check_random_state
@@ -27,7 +25,6 @@ from gpustump.data.parameters import (
     Constraints,
     Interactions,
     Learner,
-    MultiClass,
     Scoring,
     check_count,
     check_form,
@@ -39,15 +36,13 @@ from gpustump.data.parameters import (
 )
 from gpustump.data.readable import caller_level
 from gpustump.data.weights import check_class_weight
-from gpustump.engines.objective import Objective
-from gpustump.estimators.base import Data, Learnt, StumpEstimator
+from gpustump.estimators.base import Data, DeviceName, Learnt, StumpEstimator
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint
 from gpustump.estimators.classifiers import StumpClassifier
 from gpustump.estimators.held_out import (
     Asked,
     Earlier,
-    Split,
     Validation,
     Watching,
     refuse_bad_random_state,
@@ -94,33 +89,35 @@ def _curve(by_run: list[list[float]], labels: Sequence[Any]) -> Curve:
     return by_run[0] if len(by_run) == 1 else dict(zip(labels, by_run, strict=True))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
-    """The base class of all boosting estimators; a subclass says what the regions vote."""
+    """The base class of all boosting estimators; a subclass says what the regions vote.
 
-    n_estimators: int | None
-    learning_rate: float
-    n_bags: int | None
-    random_state: Any
-    device: str
-    n_iter_no_change: int | None
-    validation_fraction: float
-    tol: float
-    warm_start: bool
-    verbose: int
-    callback: Callback | None
-    monotonic_cst: Any
-    max_memory: int | str | None
-    block_bytes: int | None
-    checkpoint: CheckpointName
-    multi_class: MultiClass = "shared"  # these three where they are no parameters
-    smoothing_rounds: int = 0
-    interactions: Any = 0
+    The fields are the parameters that all of them have. (There is no `from __future__ import
+    annotations` here, so that `typing.get_type_hints` finds their types in subclasses, too.)
+    """
 
-    _objective: Objective
-    _runs: tuple[Run, ...]
-    _target: TargetDomain
-    _splits: tuple[Split | None, ...]
-    n_estimators_: int
+    n_estimators: int | None = None
+    learning_rate: float = 1.0
+    categorical_features: Any = None
+    n_bags: int | None = 1
+    random_state: Any = None
+    device: DeviceName = "auto"
+    n_iter_no_change: int | None = None
+    validation_fraction: float = 0.1
+    tol: float = 0.0
+    warm_start: bool = False
+    verbose: int = 0
+    callback: Callback | None = None
+    monotonic_cst: Any = None
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    block_bytes: int | None = None
+    checkpoint: CheckpointName = None
+
+    multi_class = "shared"  # these three where they are no parameters
+    smoothing_rounds = 0
+    interactions = 0
 
     def _asked_for(
         self, validation: Validation | None = None
@@ -321,11 +318,12 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         return share
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoostedClassifier(BoostedEstimator, StumpClassifier):
     """The base class of all boosting classifiers."""
 
-    class_weight: Any
-    scoring: ClassScoring
+    class_weight: Any = None
+    scoring: ClassScoring = "loss"
 
     @with_callbacks
     def fit(

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpustump.boosting.rounds.boosting import Callback
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.data.parameters import ClassScoring, MultiClass, check_real
-from gpustump.estimators.base import DeviceName
 from gpustump.estimators.boosters import BoostedClassifier
-from gpustump.estimators.checkpointing import CheckpointName
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -215,23 +212,7 @@ class LogitBoostClassifier(BoostedClassifier):
     smoothing_rounds: int = 0
     multi_class: MultiClass = "shared"
     interactions: Any = 0
-    categorical_features: Any = None
-    class_weight: Any = None
-    n_bags: int | None = 1
-    random_state: Any = None
-    device: DeviceName = "auto"
-    n_iter_no_change: int | None = None
-    validation_fraction: float = 0.1
     scoring: ClassScoring = "neg_log_loss"
-    tol: float = 0.0
-    warm_start: bool = False
-    verbose: int = 0
-    callback: Callback | None = None
-    monotonic_cst: Any = None
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    block_bytes: int | None = None
-    checkpoint: CheckpointName = None
 
     def _n_rounds_asked_for(self) -> int | None:
         return None if self.n_estimators is None else super()._n_rounds_asked_for()

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.rounds.boosting import Callback
 from gpustump.boosting.rounds.training import Samples, Settings
 from gpustump.boosting.votes.newton import SquaredVotes
 from gpustump.boosting.votes.ratio import deviance_of_mean
@@ -28,10 +27,9 @@ from gpustump.data.parameters import (
     check_real,
 )
 from gpustump.data.weights import check_weights
-from gpustump.estimators.base import Data, DeviceName
+from gpustump.estimators.base import Data
 from gpustump.estimators.boosters import BoostedEstimator, Curve
 from gpustump.estimators.callbacks import with_callbacks
-from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.held_out import Earlier, Validation
 from gpustump.estimators.targets import Offset, Quantity, Scale, TargetDomain
 from gpustump.learners.target_scale import TargetScale
@@ -166,21 +164,6 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     l2_regularization: float = 0.0
     smoothing_rounds: int = 0
     interactions: Any = 0
-    categorical_features: Any = None
-    n_bags: int | None = 1
-    random_state: Any = None
-    device: DeviceName = "auto"
-    n_iter_no_change: int | None = None
-    validation_fraction: float = 0.1
-    tol: float = 0.0
-    warm_start: bool = False
-    verbose: int = 0
-    callback: Callback | None = None
-    monotonic_cst: Any = None
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    block_bytes: int | None = None
-    checkpoint: CheckpointName = None
 
     @with_callbacks
     def fit(
