@@ -83,38 +83,7 @@ _HOMES = {
 _MODULES = ("exports", "plots", "theory")
 """Modules with public names of their own, such as `gpustump.plots.overview`."""
 
-__all__ = [
-    "AdaBoostClassifier",
-    "Audit",
-    "Boosting",
-    "CategorySplit",
-    "CategoryStump",
-    "CategoryTable",
-    "Checkpoint",
-    "DecisionStumpClassifier",
-    "Device",
-    "DeviceError",
-    "GlassBoxClassifier",
-    "GlassBoxRegressor",
-    "Interval",
-    "LogitBoostClassifier",
-    "Member",
-    "ModelFileError",
-    "RegionMember",
-    "RegionRound",
-    "Round",
-    "Split",
-    "StepTable",
-    "Stump",
-    "StumpBoostingRegressor",
-    "StumpEnsemble",
-    "VotedSplit",
-    "audit",
-    "boost",
-    "devices",
-    "fit_interval",
-    "fit_stump",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:
