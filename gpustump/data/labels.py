@@ -27,10 +27,7 @@ from gpustump.data.input_arrays import (
     refuse_problems,
 )
 from gpustump.data.parameters import QuantityLoss
-from gpustump.data.readable import caller_level
-
-_SHOWN = 10
-"""The most classes that a message names."""
+from gpustump.data.readable import caller_level, listed
 
 
 def check_labels(y: Any, X: Array) -> Array:
@@ -149,12 +146,6 @@ def numbers_among(
             f"{listed(classes)}."
         )
     return numbers
-
-
-def listed(classes: Sequence[Any]) -> str:
-    """The first classes, for a message."""
-    more = ", ..." if len(classes) > _SHOWN else ""
-    return ", ".join(map(repr, classes[:_SHOWN])) + more
 
 
 def plain_labels(classes: np.ndarray) -> tuple[bool | int | float | str, ...]:

@@ -18,17 +18,30 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.input_arrays import check_vector, refuse_problems
-from gpustump.data.labels import check_both_signs, check_signs, encode, listed, plain_labels
+from gpustump.data.labels import check_both_signs, check_signs, encode, plain_labels
 from gpustump.data.parameters import check_real
+from gpustump.data.readable import listed
 
 SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-126}
 """The smallest normal number of a dtype. Smaller weights count as zero on every device, because
 XLA, and CuPy's float32 kernels, flush them to zero."""
 
 
-def check_weights(
-    sample_weight: Any, X: Array, name: str = "sample_weight"
-) -> tuple[Array, Array | None]:
+class Weights(NamedTuple):
+    """The positive weights of samples, and the rows that have one.
+
+    Attributes
+    ----------
+    values : array (n_rows,) of float64
+    rows : array (n_rows,) of int64, or None
+        None if every sample has a positive weight.
+    """
+
+    values: Array
+    rows: Array | None
+
+
+def check_weights(sample_weight: Any, X: Array, name: str = "sample_weight") -> Weights:
     """The positive weights, and the rows that have one.
 
     Parameters
@@ -40,12 +53,6 @@ def check_weights(
     name : str
         What the weights are called in messages.
 
-    Returns
-    -------
-    weights : array (n_rows,) of float64
-    rows : array (n_rows,) of int64, or None
-        None if every sample has a positive weight.
-
     Raises
     ------
     TypeError
@@ -56,7 +63,7 @@ def check_weights(
     """
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     if sample_weight is None:
-        return xp.ones(X.shape[0], dtype=xp.float64, device=device), None
+        return Weights(xp.ones(X.shape[0], dtype=xp.float64, device=device), None)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = xp.full(X.shape[0], float(sample_weight), dtype=xp.float64, device=device)
     weights = check_vector(sample_weight, name, X)
@@ -70,11 +77,11 @@ def check_weights(
     refuse_problems(problems, name, "; weights must be finite and not negative")
     counts = weights >= smallest
     if bool(xp.all(counts)):
-        return weights, None
+        return Weights(weights, None)
     if not bool(xp.any(counts)):
         raise ValueError(f"{name} is zero for every sample; at least one must be positive.")
     rows = xp.nonzero(counts)[0]
-    return xp.take(weights, rows, axis=0), rows
+    return Weights(xp.take(weights, rows, axis=0), rows)
 
 
 ClassWeight = Mapping[Any, float] | str | None
@@ -82,19 +89,6 @@ ClassWeight = Mapping[Any, float] | str | None
 
 PRODUCT = "sample_weight times class_weight"
 """The name of the multiplied weights in messages."""
-
-
-class Weights(NamedTuple):
-    """The positive weights of samples, and the rows that have one; see `check_weights`.
-
-    Attributes
-    ----------
-    values : array (n_rows,) of float64
-    rows : array (n_rows,) of int64, or None
-    """
-
-    values: Array
-    rows: Array | None
 
 
 def check_class_weight(class_weight: Any) -> ClassWeight:
@@ -186,21 +180,11 @@ def weighted_by_class(weights: Weights, y: Array, class_weight: ClassWeight) -> 
     classes, numbers = encode(y, like)
     found = class_factors(class_weight, classes, _counts(numbers))
     factors = xp.asarray(found, dtype=xp.float64, device=device)
-    return multiplied(weights, xp.take(factors, arrays.picked(numbers, weights.rows), axis=0))
-
-
-def multiplied(weights: Weights, factors: Array) -> Weights:
-    """Weights times factors (n_rows,) of float64; rows whose product is zero are left out.
-
-    Raises
-    ------
-    ValueError
-        If a product is infinite, or if all are zero.
-    """
-    values, rows = check_weights(weights.values * factors, factors, PRODUCT)
-    if weights.rows is None or rows is None:
-        return Weights(values, weights.rows if rows is None else rows)
-    return Weights(values, arrays.picked(weights.rows, rows))
+    factors = xp.take(factors, arrays.picked(numbers, weights.rows), axis=0)
+    product = check_weights(like * factors, like, PRODUCT)
+    if weights.rows is None:
+        return product
+    return product._replace(rows=arrays.picked(weights.rows, product.rows))
 
 
 def _counts(numbers: Array) -> list[int]:

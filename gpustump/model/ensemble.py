@@ -22,9 +22,8 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data import readable
 from gpustump.data.frames import columns_of
-from gpustump.data.labels import listed
 from gpustump.data.parameters import LINKS, QUANTITY_LINKS, Link, check_count, check_real
-from gpustump.data.readable import caller_level, counted
+from gpustump.data.readable import caller_level, counted, listed
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weights
 from gpustump.learners.kinds import OfCategories
