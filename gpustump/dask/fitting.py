@@ -86,7 +86,6 @@ from gpustump.estimators.held_out import (
     Population,
     Split,
     Validation,
-    Watching,
     drawn_shares,
     naming,
 )
@@ -465,7 +464,7 @@ class _Fit:
     ) -> tuple[list[Share[ByPart]], tuple[Split | None, ...]]:
         """What each bag leaves out, drawn as on one machine."""
         whole, asked, population = Share[ByPart](ByPart(), None, None), self.asked, None
-        if any(asked.drawn):
+        if asked.watching is not None:
             found = self.shards.ask_by_part("samples_by_part", "labels", "rows")
             order = SampleOrder({part: len(own[0]) for part, own in found.items()})
             targets = order.joined({part: own[0] for part, own in found.items()})
@@ -473,9 +472,9 @@ class _Fit:
             rows = _rows_of({part: own[1] for part, own in found.items()}, trained)
             population = Population(targets, rows, self.target.classes)
 
-        def drawn(watching: Watching, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
+        def drawn(seed: int | None, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
             assert population is not None
-            _, left_out, split = population.draw(watching, earlier)
+            _, left_out, split = population.draw(asked.watching, seed, earlier)
             return whole._replace(samples=order.by_part(left_out)), split
 
         shares = drawn_shares(drawn, whole, asked, self.earlier)

@@ -17,12 +17,12 @@ import numpy as np
 from gpustump import arrays
 from gpustump.dask.categories import Asked, ToldColumn, numbered
 from gpustump.data.frames import columns_of
-from gpustump.data.labels import check_domain, check_labels, check_targets, listed
+from gpustump.data.labels import check_domain, check_labels, check_targets
 from gpustump.data.parameters import QuantityLoss, Scoring
-from gpustump.data.readable import caller_level
+from gpustump.data.readable import caller_level, listed
 from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.data.weights import check_weights
-from gpustump.estimators.held_out import Earlier, refuse_absent_classes
+from gpustump.estimators.held_out import Earlier, refuse_absent_classes, refuse_other_classes
 from gpustump.estimators.targets import NO_OFFSET, Offset, Quantity
 
 
@@ -443,11 +443,8 @@ def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndar
         If there are others than in the earlier fit.
     """
     classes = union_of(labels)
-    if earlier is not None and not np.array_equal(classes, earlier.target.classes):
-        raise ValueError(
-            f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
-            f"hold those of the earlier fit, {listed(earlier.target.classes.tolist())}."
-        )
+    if earlier is not None:
+        refuse_other_classes(classes, earlier)
     return classes
 
 

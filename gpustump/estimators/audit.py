@@ -333,7 +333,7 @@ def _asked(
     settings, asked, _ = estimator._asked_for(validation)
     if known.passed and validation is None and model.n_bags == 1:
         return settings, NOTHING
-    if not any(asked.drawn):
+    if asked.watching is None:
         return settings, asked
     if known.seeds is not None:
         if len(known.seeds) != model.n_bags:

@@ -77,7 +77,7 @@ DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
 class Data(NamedTuple):
     """What `fit` is given: a table, labels and weights, unchecked, and how to use them.
 
-    `asked.drawn` and `earlier` have an entry for each bag; one entry if there are no bags.
+    `asked.seeds` and `earlier` have an entry for each bag; one entry if there are no bags.
     """
 
     X: Any
@@ -277,21 +277,20 @@ class StumpEstimator(BaseEstimator):
         """
         is_plain = is_sparse_matrix(X) or (arrays.is_array(X) and arrays.dtype_name(X) != "object")
         frame = None if is_plain else columns_of(X)
-        if frame is None and not is_plain:
-            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        found = None if frame is not None else check_table(X)
-        if is_plain or (frame is not None and (reset or not self._has_names_of(frame))):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        if found is None:
-            assert frame is not None
+        if frame is not None:
+            are_named = frame.named and "feature_names_in_" in vars(self)
+            if reset or not are_named:
+                validate_data(self, X, reset=reset, skip_check_array=True)
             found = self._numbered(frame) if reset else self._features_of(frame)
+        elif is_plain:
+            found = check_table(X)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        else:
+            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+            found = check_table(X)
         if reset:
             self._learn_categories(found, frame)
         return found
-
-    def _has_names_of(self, frame: ColumnTable) -> bool:
-        """Whether both the features and a frame's columns have names."""
-        return frame.named and "feature_names_in_" in vars(self)
 
     def _features_of(self, frame: ColumnTable) -> Array:
         """A frame as an array with the features of the training table."""
@@ -390,7 +389,11 @@ class StumpEstimator(BaseEstimator):
         settings = self._of_target(settings, samples, target)
         asked = data.asked
         if kept is not None:
-            kept, asked = self._checked(kept, learner, X, data, settings, target)
+            dtype, monotone = arrays.dtype_name(X), settings.votes.monotone
+            deciding = settings_of(self, learner._categories, dtype, monotone)
+            of_data = fingerprints_of(X, data, learner._table, target)
+            kept = kept.checked(deciding, of_data, names)
+            asked = kept.asked(asked, vars(self).get("random_state"))
 
         def checked(given: Any) -> Array:
             rows = learner._table(given)
@@ -425,23 +428,6 @@ class StumpEstimator(BaseEstimator):
     def _checkpoint(self) -> FitCheckpoint | None:
         """The checkpoint of a fit, and what its file holds already; None without a checkpoint."""
         return None
-
-    def _checked(
-        self,
-        kept: FitCheckpoint,
-        learner: StumpEstimator,
-        X: Array,
-        data: Data,
-        settings: Settings,
-        target: TargetDomain,
-    ) -> tuple[FitCheckpoint, Asked]:
-        """The checkpoint, checked for this fit, and what to watch, by the checkpoint's seeds."""
-        dtype = arrays.dtype_name(X)
-        deciding = settings_of(self, learner._categories, dtype, settings.votes.monotone)
-        names = vars(learner).get("feature_names_in_")
-        data_of_fit = fingerprints_of(X, data, learner._table, target)
-        kept = kept.checked(deciding, data_of_fit, names)
-        return kept, kept.asked(data.asked, vars(self).get("random_state"))
 
     def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
         """The settings with what depends on the features, which are known by now."""

@@ -46,47 +46,12 @@ from gpustump.estimators.held_out import (
     Validation,
     Watching,
     refuse_bad_random_state,
-    watching_settings,
 )
 from gpustump.estimators.targets import Offset, TargetDomain
 from gpustump.learners.step_table import VOTES_LIMIT
 
 Curve = list[float] | dict[Any, list[float]]
 """A number for each round; with several runs such a list for each class, by its label."""
-
-
-def curves_of(
-    runs: Sequence[Run], labels: Sequence[Any], scoring: Scoring | None, n_bags: int = 1
-) -> dict[str, dict[str, Curve]]:
-    """The curves of a fit.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        One, or one for each class; with several bags, the runs of the first bag come first.
-    labels : sequence (n_classes,)
-    scoring : str or None
-        The score of the watched samples, if any were watched.
-    n_bags : int
-        With several bags, each has data sets of its own: "training of bag 1".
-    """
-    found: dict[str, dict[str, Curve]] = {}
-    n_runs = len(runs) // n_bags
-    for bag in range(n_bags):
-        own = runs[bag * n_runs : (bag + 1) * n_runs]
-        of_bag = "" if n_bags == 1 else f" of bag {bag + 1}"
-        training = [[one.training_error for one in run.rounds] for run in own]
-        found[f"training{of_bag}"] = {"error": _curve(training, labels)}
-        if scoring is not None and any(run.held_out_scores for run in own):
-            found[f"validation{of_bag}"] = {
-                scoring: _curve([list(run.held_out_scores) for run in own], labels),
-                "error": _curve([list(run.held_out_errors) for run in own], labels),
-            }
-    return found
-
-
-def _curve(by_run: list[list[float]], labels: Sequence[Any]) -> Curve:
-    return by_run[0] if len(by_run) == 1 else dict(zip(labels, by_run, strict=True))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -127,10 +92,12 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         settings = self._settings()
         if validation is not None:
             validation = validation._replace(scoring=self._scoring())
-            settings = watching_settings(settings, validation.scoring)
+            stopping = settings.stopping or Stopping(None, scoring=validation.scoring)
+            settings = replace(settings, stopping=stopping)  # rows are watched in any case
         n_bags = self._most_bags()
+        watching = self._watching(settings, n_bags, validation)
         is_usual = self.n_bags is None and not self._goes_on
-        asked = Asked(self._watching(settings, n_bags, validation), validation, is_usual)
+        asked = Asked(watching, (None,) * n_bags, validation, is_usual)
         earlier = self._earlier(n_bags)
         if earlier is not None:
             self._refuse_other_votes(settings, earlier[0])
@@ -156,13 +123,12 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
 
     def _watching(
         self, settings: Settings, n_bags: int, validation: Validation | None
-    ) -> list[Watching | None]:
+    ) -> Watching | None:
         """What each bag holds out. (A single training holds out only what it watches.)"""
         if n_bags == 1 and (settings.stopping is None or validation is not None):
-            return [None]
-        share = self._checked_fraction()
-        state = self.random_state if n_bags == 1 else check_random_state(self.random_state)
-        return [Watching(share, state, self._scoring())] * n_bags
+            return None
+        state = check_random_state(self.random_state)  # all bags draw from one generator
+        return Watching(self._checked_fraction(), state, self._scoring())
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
         """Refuse a warm start with another kind of votes, or for other outputs."""
@@ -186,11 +152,16 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
                 f"n_bags is {n_bags}, but with warm_start=True it must be {len(self._splits)}, as "
                 "in the earlier fit."
             )
-        runs = list(zip(*[iter(self._runs)] * (len(self._runs) // n_bags), strict=True))
         return [
-            Earlier(own, self._target, split, self._objective)
-            for own, split in zip(runs, self._splits, strict=True)
+            Earlier(runs, self._target, split, self._objective)
+            for runs, split in zip(self._runs_by_bag, self._splits, strict=True)
         ]
+
+    @property
+    def _runs_by_bag(self) -> list[tuple[Run, ...]]:
+        """The runs of each bag: one, or one for each class."""
+        n_runs = len(self._runs) // len(self._splits)
+        return [self._runs[at : at + n_runs] for at in range(0, len(self._runs), n_runs)]
 
     @property
     def n_iter_(self) -> int:
@@ -227,10 +198,22 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     def evals_result_(self) -> dict[str, dict[str, Curve]]:
         """The numbers of each round as curves, by data set and metric; see `AdaBoostClassifier`."""
         check_is_fitted(self)
-        split = self._splits[0]
-        scoring = None if split is None else split.scoring
         labels = plain_labels(self._target.classes)
-        return curves_of(self._runs, labels, scoring, len(self._splits))
+
+        def curve(by_run: list[list[float]]) -> Curve:
+            return by_run[0] if len(by_run) == 1 else dict(zip(labels, by_run, strict=True))
+
+        found: dict[str, dict[str, Curve]] = {}
+        for bag, (runs, split) in enumerate(zip(self._runs_by_bag, self._splits, strict=True)):
+            of_bag = "" if len(self._splits) == 1 else f" of bag {bag + 1}"
+            training = [[one.training_error for one in run.rounds] for run in runs]
+            found[f"training{of_bag}"] = {"error": curve(training)}
+            if split is not None and any(run.held_out_scores for run in runs):
+                found[f"validation{of_bag}"] = {
+                    split.scoring: curve([list(run.held_out_scores) for run in runs]),
+                    "error": curve([list(run.held_out_errors) for run in runs]),
+                }
+        return found
 
     def _checkpoint(self) -> FitCheckpoint | None:
         return FitCheckpoint.of(check_checkpoint(self.checkpoint))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,10 +13,10 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.training import Samples
 from gpustump.data.labels import check_labels, encode, warn_of_odd_classes
-from gpustump.data.readable import listed
-from gpustump.data.weights import Weights, check_weights, weighted_by_class
+from gpustump.data.weights import check_weights, weighted_by_class
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.estimators.base import Data, StumpEstimator
+from gpustump.estimators.held_out import refuse_other_classes
 from gpustump.estimators.targets import Offset, TargetDomain
 from gpustump.model.classes import labels_at
 
@@ -235,31 +234,19 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
 
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:
         """The samples of a checked table that have a weight, and the classes."""
-        samples, classes = _samples_of_classes(X, data)
-        target = TargetDomain(classes)
         with arrays.computing_on(X):
+            given = check_weights(data.sample_weight, X)
+            y = check_labels(data.y, X)
+            weights, rows = weighted_by_class(given, y, data.class_weight)
+            if rows is not None:
+                y = arrays.picked(y, moved_to_device_of(rows, y))
+            classes, index = encode(y, weights)
+            if data.earlier is not None:
+                refuse_other_classes(classes, data.earlier[0])
+            target = TargetDomain(classes)
             known = target.known(X, data.offset)
-        if known is None:
-            return samples, target
-        return replace(samples, offset=arrays.picked(known, samples.rows)), target
+            offset = None if known is None else arrays.picked(known, rows)
+        return Samples(rows, index, weights, offset), target
 
     def _warn_of_targets(self, target: TargetDomain, n_samples: int) -> None:
         warn_of_odd_classes(target.classes, n_samples)
-
-
-def _samples_of_classes(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
-    """The samples of a checked table that have a weight, and the classes."""
-    with arrays.computing_on(X):
-        given = Weights(*check_weights(data.sample_weight, X))
-        y = check_labels(data.y, X)
-        weights, rows = weighted_by_class(given, y, data.class_weight)
-        if rows is not None:
-            y = arrays.picked(y, moved_to_device_of(rows, y))
-        classes, index = encode(y, weights)
-    before = classes if data.earlier is None else data.earlier[0].target.classes
-    if not np.array_equal(classes, before):
-        raise ValueError(
-            f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
-            f"hold those of the earlier fit, {listed(before.tolist())}."
-        )
-    return Samples(rows, index, weights), classes

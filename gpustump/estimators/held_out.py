@@ -29,8 +29,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.bags import Share
-from gpustump.boosting.rounds.stopping import Stopping
-from gpustump.boosting.rounds.training import HeldOutRows, Run, Samples, Settings
+from gpustump.boosting.rounds.training import HeldOutRows, Run, Samples
 from gpustump.data.input_arrays import check_same_device
 from gpustump.data.parameters import Scoring, usual_bags
 from gpustump.data.readable import caller_level, counted, listed
@@ -131,15 +130,11 @@ OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
 
 
 class Watching(NamedTuple):
-    """What early stopping asks for: the share to hold out, how to draw it, and its score.
-
-    A `seed`, which an earlier fit has drawn, takes the place of one that `random_state` draws.
-    """
+    """What early stopping asks for: the share to hold out, how to draw it, and its score."""
 
     fraction: float
     random_state: Any
     scoring: Scoring
-    seed: int | None = None
 
 
 class Split(NamedTuple):
@@ -219,9 +214,17 @@ class Population:
             )
 
     def draw(
-        self, watching: Watching, earlier: Earlier | None
+        self, watching: Watching, seed: int | None, earlier: Earlier | None
     ) -> tuple[np.ndarray, np.ndarray, Split]:
         """Samples to train on and to watch, stratified, the same on every device.
+
+        Parameters
+        ----------
+        watching : Watching
+        seed : int or None
+            That of another fit with the same split; None for one that `random_state` draws. A warm
+            start takes that of the earlier fit.
+        earlier : Earlier or None
 
         Raises
         ------
@@ -230,10 +233,14 @@ class Population:
             on, or another score than before.
         """
         fraction, n_samples = watching.fraction, len(self.classes)
-        seed = _seed_of(watching, earlier)
         split = Split(watching.scoring, float(fraction), seed, self.fingerprint)
         if earlier is not None:
             _refuse_to_watch(split, earlier.split)
+            assert earlier.split is not None
+            seed = earlier.split.seed
+        if seed is None:
+            seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
+        split = split._replace(seed=seed)
         try:
             kept, watched = self._strata.drawn(fraction, seed)
         except ValueError as error:
@@ -243,29 +250,9 @@ class Population:
                 "validation_fraction, or set n_iter_no_change=None and n_bags=1, which hold "
                 "nothing out."
             ) from error
-        if watching.scoring in OF_BOTH_CLASSES:
-            self._refuse_absent_classes(watching, watched)
+        where = f"the {len(watched)} samples that validation_fraction={fraction!r} holds out"
+        refuse_absent_classes(watching.scoring, self.names, self.classes[watched], where)
         return kept, watched, split
-
-    def _refuse_absent_classes(self, watching: Watching, watched: np.ndarray) -> None:
-        absent = np.setdiff1d(np.arange(len(self.names)), self.classes[watched])
-        if absent.size:
-            raise ValueError(
-                f"scoring={watching.scoring!r} needs held-out samples of every class, but "
-                f"validation_fraction={watching.fraction!r} holds out {len(watched)} samples, and "
-                f"none of class {self.names[absent].tolist()[0]!r}. Hold out more, or take "
-                "scoring='loss'."
-            )
-
-
-def _seed_of(watching: Watching, earlier: Earlier | None) -> int:
-    """The seed of a split: that of the earlier fit, or a new one."""
-    if earlier is not None:
-        known = None if earlier.split is None else earlier.split.seed
-        return -1 if known is None else known
-    if watching.seed is not None:
-        return watching.seed
-    return int(check_random_state(watching.random_state).randint(2**31 - 1))
 
 
 def _refuse_to_watch(split: Split, earlier: Split | None) -> None:
@@ -300,6 +287,16 @@ def refuse_other_scoring(scoring: Scoring, earlier: Scoring) -> None:
         )
 
 
+def refuse_other_classes(classes: np.ndarray, earlier: Earlier) -> None:
+    """Refuse a warm start with other classes than the earlier fit's."""
+    before = earlier.target.classes
+    if not np.array_equal(classes, before):
+        raise ValueError(
+            f"y holds the classes {listed(classes.tolist())}, but with warm_start=True it must "
+            f"hold those of the earlier fit, {listed(before.tolist())}."
+        )
+
+
 def refuse_bad_random_state(random_state: Any) -> None:
     """Refuse a random_state that cannot draw samples, even if none are drawn."""
     try:
@@ -325,7 +322,7 @@ class Validation(NamedTuple):
 
     @classmethod
     def of(
-        cls, X_val: Any, y_val: Any, sample_weight_val: Any, offset: Offset = NO_OFFSET
+        cls, X_val: Any, y_val: Any, sample_weight_val: Any, offset: Offset
     ) -> Validation | None:
         """What `fit` is given; None for nothing.
 
@@ -345,26 +342,24 @@ class Validation(NamedTuple):
         return cls(X_val, y_val, sample_weight_val, offset=offset) if there else None
 
 
-def watching_settings(settings: Settings, scoring: Scoring) -> Settings:
-    """The same settings for a fit that watches rows even if it is not to stop early."""
-    return replace(settings, stopping=settings.stopping or Stopping(None, scoring=scoring))
-
-
 class Asked(NamedTuple):
     """What a fit is to watch.
 
     Attributes
     ----------
-    drawn : sequence of Watching or None
-        For each bag, or the only training, how to draw the share that it is not trained on; None to
-        train on all samples.
+    watching : Watching or None
+        How each bag, or the only training, draws the share that it is not trained on; None to train
+        on all samples.
+    seeds : sequence of int or None
+        For each bag the seed of its share, where another fit has drawn it.
     validation : Validation or None
         Rows that all bags watch in place of these shares.
     is_usual : bool
         Whether only as many bags are trained as suit the table; see `suiting`.
     """
 
-    drawn: Sequence[Watching | None] = (None,)
+    watching: Watching | None = None
+    seeds: Sequence[int | None] = (None,)
     validation: Validation | None = None
     is_usual: bool = False
 
@@ -372,17 +367,12 @@ class Asked(NamedTuple):
         """The same, with as many bags as n_bags=None stands for, if that was asked for."""
         if not self.is_usual:
             return self
-        return self._replace(drawn=self.drawn[: usual_bags(n_samples, n_classes)], is_usual=False)
+        return self._replace(seeds=self.seeds[: usual_bags(n_samples, n_classes)], is_usual=False)
 
     def with_seeds(self, seeds: Sequence[int | None]) -> Asked:
         """The same, drawn with the seeds of another fit; as it is if that made other bags."""
-        drawn = self.drawn[: len(seeds)] if self.is_usual else self.drawn
-        if len(drawn) != len(seeds):
-            return self
-        pairs = zip(drawn, seeds, strict=True)
-        return self._replace(
-            drawn=[None if own is None else own._replace(seed=seed) for own, seed in pairs]
-        )
+        before = self.seeds[: len(seeds)] if self.is_usual else self.seeds
+        return self._replace(seeds=seeds) if len(before) == len(seeds) else self
 
 
 NOTHING = Asked()
@@ -419,11 +409,13 @@ def shares_of(
     rows = None
     if asked.validation is not None:
         rows = _held_out_rows(X, target, checked, asked.validation)
-    population = Population.of(samples, target.classes) if any(asked.drawn) else None
+    watching = asked.watching
+    population = None if watching is None else Population.of(samples, target.classes)
 
-    def drawn(watching: Watching, own: Earlier | None) -> tuple[Share[Samples], Split]:
+    def drawn(seed: int | None, own: Earlier | None) -> tuple[Share[Samples], Split]:
         assert population is not None
-        *parts, split = population.draw(watching, own)
+        assert watching is not None
+        *parts, split = population.draw(watching, seed, own)
         with arrays.computing_on(samples.classes):
             kept, watched = (
                 samples.taken(moved_to_device_of(part, samples.classes)) for part in parts
@@ -439,7 +431,7 @@ def shares_of(
 
 
 def drawn_shares(
-    drawn: Callable[[Watching, Earlier | None], tuple[Share[_Rows], Split]],
+    drawn: Callable[[int | None, Earlier | None], tuple[Share[_Rows], Split]],
     whole: Share[_Rows],
     asked: Asked,
     earlier: Sequence[Earlier] | None,
@@ -449,7 +441,7 @@ def drawn_shares(
     Parameters
     ----------
     drawn : callable
-        Draws a share; for a warm start the share that the earlier fit has drawn.
+        Draws a share with a seed; for a warm start the share that the earlier fit has drawn.
     whole : Share
         The share of a training that leaves nothing out.
     asked : Asked
@@ -460,13 +452,13 @@ def drawn_shares(
     ValueError
         If a warm start cannot watch what is asked for.
     """
-    before: Sequence[Earlier | None] = earlier or (None,) * len(asked.drawn)
+    before: Sequence[Earlier | None] = earlier or (None,) * len(asked.seeds)
     found = []
-    for watching, own in zip(asked.drawn, before, strict=True):
+    for seed, own in zip(asked.seeds, before, strict=True):
         share, runs = whole, None if own is None else own.runs
         split: Split | None = None
-        if watching is not None:
-            share, split = drawn(watching, own)
+        if asked.watching is not None:
+            share, split = drawn(seed, own)
             if own is not None and own.split is not None and own.split.is_passed:
                 runs = unjudged(runs)  # other rows were watched
         if asked.validation is not None:
@@ -486,7 +478,9 @@ def unjudged(runs: tuple[Run, ...] | None) -> tuple[Run, ...] | None:
     return tuple(replace(run, held_out_scores=(), held_out_errors=()) for run in runs)
 
 
-def refuse_absent_classes(scoring: Scoring, classes: np.ndarray, numbers: np.ndarray) -> None:
+def refuse_absent_classes(
+    scoring: Scoring, classes: np.ndarray, numbers: np.ndarray, where: str = "y_val"
+) -> None:
     """Refuse a score that needs all classes if a class has no row to watch.
 
     Parameters
@@ -495,6 +489,8 @@ def refuse_absent_classes(scoring: Scoring, classes: np.ndarray, numbers: np.nda
     classes : ndarray (n_classes,)
     numbers : ndarray of int64
         The numbers of the classes of the rows, each at least once.
+    where : str
+        What these rows are called in the message.
 
     Raises
     ------
@@ -503,8 +499,8 @@ def refuse_absent_classes(scoring: Scoring, classes: np.ndarray, numbers: np.nda
     absent = np.setdiff1d(np.arange(len(classes)), numbers)
     if absent.size and scoring in OF_BOTH_CLASSES:
         raise ValueError(
-            f"scoring={scoring!r} needs samples of every class in y_val, but y_val holds none of "
-            f"class {classes[absent].tolist()[0]!r}. Add some, or take scoring='loss'."
+            f"scoring={scoring!r} needs samples of every class in {where}, but none is of class "
+            f"{classes[absent].tolist()[0]!r}. Watch more samples, or take scoring='loss'."
         )
 
 
@@ -531,7 +527,6 @@ def naming(argument: str) -> Iterator[None]:
     """Say in messages about a table or labels which argument they are about."""
     try:
         yield
-    except TypeError as error:
-        raise TypeError(f"{argument}: {error}") from error
-    except ValueError as error:
-        raise ValueError(f"{argument}: {error}") from error
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{argument}: {error}") from error

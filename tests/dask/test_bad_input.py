@@ -127,7 +127,7 @@ REFUSED_TO_WATCH: dict[str, tuple[tuple[Any, ...], type[Exception], str]] = {
     "no rows": ((NOTHING, NONE_OF_Y), ValueError, r"X_val has 0 sample\(s\)"),
     "features": ((parts(X[:, :2]), LABELS), ValueError, "X_val and y_val: X has 2 features"),
     "a class": ((TABLE, LABELS + 1), ValueError, "y_val holds 2, but the classes of y"),
-    "one class": ((TABLE, LABELS * 0), ValueError, "y_val holds none of class 1"),
+    "one class": ((TABLE, LABELS * 0), ValueError, "in y_val, but none is of class 1"),
     "no weight": ((TABLE, LABELS, LABELS * 0.0), ValueError, "sample_weight_val is zero"),
     "negative": ((TABLE, LABELS, -1.0 - LABELS), ValueError, "contains negative weights"),
 }
