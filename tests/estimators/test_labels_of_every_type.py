@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import functools
 import warnings
 
 import numpy as np
@@ -24,10 +25,7 @@ WHOLE, TRUTHS, TEXTS = Y.tolist(), (Y > 0).tolist(), np.asarray(["no", "yes"])[Y
 FLOATS = [float(label) for label in WHOLE]
 
 
-def objects(values: list) -> np.ndarray:
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+objects = functools.partial(np.array, dtype=object)
 
 
 def pandas_of(values: list, *dtypes: object) -> list[pd.Series]:
