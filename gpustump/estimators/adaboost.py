@@ -44,7 +44,7 @@ class AdaBoostClassifier(BoostedClassifier):
     estimator : None
         For compatibility: None, a `DecisionStumpClassifier`, or scikit-learn's
         `DecisionTreeClassifier` with `max_depth=1` or `max_leaf_nodes=2`. Nothing else is boosted
-        here, so a tree's other parameters must have no effect. Its `class_weight` would change the
+        here, so a tree's other parameters must be the defaults. Its `class_weight` would change the
         search of each round, but not the error that decides its vote; here `class_weight` of the
         classifier changes both.
     n_estimators : int
@@ -307,37 +307,31 @@ def _check_estimator(estimator: Any) -> None:
         return
     from sklearn.tree import DecisionTreeClassifier
 
-    found = f"got {estimator!r}"
+    problem = ""
     if isinstance(estimator, DecisionTreeClassifier):
         problem = _why_no_stump(estimator.get_params(), DecisionTreeClassifier().get_params())
-        if problem is None:
+        if not problem:
             return
-        found += f", where {problem}"
     raise ValueError(
         "estimator must be None, DecisionStumpClassifier(), DecisionTreeClassifier(max_depth=1) or "
         "DecisionTreeClassifier(max_leaf_nodes=2), as only decision stumps are boosted here; "
-        f"{found}."
+        f"got {estimator!r}{problem}."
     )
 
 
-def _why_no_stump(tree: Mapping[str, Any], usual: Mapping[str, Any]) -> str | None:
-    """Which of a tree's parameters would make it something else than a stump; None if none would.
+def _why_no_stump(tree: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+    """Which of a tree's parameters may make it something else than a stump, in words.
 
-    A tree with two leaves has one split, whatever its depth, and one of depth 1 has two leaves.
-    Both max_features=None and a share of 1.0 look at every feature, and the random state then
-    decides between equally good splits only.
+    A tree with two leaves has one split, whatever its depth, and one of depth 1 has two leaves. The
+    random state decides between equally good splits only.
     """
     if tree["max_depth"] != 1 and tree["max_leaf_nodes"] != 2:
-        return "neither max_depth is 1 nor max_leaf_nodes 2"
-    harmless = {"max_depth", "max_leaf_nodes", "random_state"}
-    if isinstance(tree["max_features"], float) and tree["max_features"] == 1.0:
-        harmless.add("max_features")
-    constraints = tree.get("monotonic_cst")
-    if constraints is not None and not np.any(constraints):
-        harmless.add("monotonic_cst")
+        return ", where neither max_depth is 1 nor max_leaf_nodes 2"
     for name, value in tree.items():
-        if name not in harmless and not np.array_equal(value, usual[name]):
+        is_free = name in ("max_depth", "max_leaf_nodes", "random_state")
+        if not is_free and not np.array_equal(value, usual[name]):
+            why = "has no counterpart here"
             if name == "class_weight":
-                return f"{name}={value!r} belongs to the classifier: pass it there"
-            return f"{name}={value!r} has no counterpart here"
-    return None
+                why = "belongs to the classifier: pass it there"
+            return f", where {name}={value!r} {why}"
+    return ""

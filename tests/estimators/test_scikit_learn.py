@@ -332,8 +332,7 @@ def test_one_class_is_learnt_and_predicted_with_certainty(estimator, tmp_path):
     [
         {"max_leaf_nodes": 2},
         {"max_depth": 1, "max_leaf_nodes": 30},
-        {"max_depth": 1, "random_state": 3, "max_features": 1.0},
-        {"max_depth": 1, "monotonic_cst": [0, 0, 0, 0]},
+        {"max_depth": 1, "random_state": 3},
     ],
 )
 def test_every_tree_of_scikit_learn_s_that_is_a_stump_is_taken(parameters):
