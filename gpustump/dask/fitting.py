@@ -232,7 +232,7 @@ def fit(
     check_estimator(estimator)
     offset, other = Offset(init_score, exposure), Offset(init_score_val, exposure_val, "_val")
     watched = Validation.of(X_val, y_val, sample_weight_val, other)
-    given = Data(X, y, sample_weight, estimator.device, offset=offset)
+    given = Data(X, y, sample_weight, offset=offset)
     if holds_sparse(X):
         fit_on_one_worker(estimator, given, watched, _running(client))
         estimator.cluster_ = Use(1, 0, 0, 0, 0.0, 0)

@@ -184,10 +184,10 @@ def targets_of(
         check_domain(labels, loss)
     if sample_weight is not None and not np.any(np.asarray(sample_weight)):
         return labels[:0], np.empty(0), np.empty(0, dtype=np.int64), labels
-    weights, rows = check_weights(_column_of(sample_weight), like)
+    given = weights, rows = check_weights(_column_of(sample_weight), like)
     taken = slice(None) if rows is None else rows
     if loss is not None and offset.given:
-        quantity = Quantity.of(labels, weights, rows, like, loss, plain(offset))
+        quantity = Quantity.of(labels, given, like, loss, plain(offset))
         labels, weights = labels.copy(), np.asarray(quantity.weights)
         labels[taken] = quantity.targets
     return labels[taken], weights, rows, labels

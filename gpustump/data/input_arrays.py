@@ -152,6 +152,12 @@ def refuse_problems(problems: Mapping[str, Array], name: str, wanted: str = "") 
             raise ValueError(f"{name} contains {problem}, the first at index {at}{wanted}.")
 
 
+def refuse_values(where: Array, values: Array, wanted: str) -> None:
+    """Refuse an argument if some of its values (n,) are wrong; the message shows the first one."""
+    if (at := first_where(where)) is not None:
+        raise ValueError(f"{wanted}; got {float(values[at])!r} at index {at}.")
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, or one of pandas' missing values."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -25,6 +25,7 @@ from gpustump.data.input_arrays import (
     first_where,
     is_missing,
     refuse_problems,
+    refuse_values,
 )
 from gpustump.data.parameters import QuantityLoss
 from gpustump.data.readable import caller_level, listed
@@ -155,9 +156,21 @@ def plain_labels(classes: np.ndarray) -> tuple[bool | int | float | str, ...]:
     return tuple(classes.tolist())
 
 
-def _host_labels(y: Any, X: Array) -> np.ndarray:
+def _as_vector(y: Any, things: str) -> Any:
+    """Labels or targets (n_samples,); a column is accepted with scikit-learn's warning."""
     from sklearn.utils import column_or_1d
 
+    if y.ndim == 2 and y.shape[1] == 1:
+        return np.asarray(column_or_1d(y, warn=True))
+    if y.ndim != 1:
+        raise ValueError(
+            f"y must have one dimension, (n_samples,), but its shape is {y.shape}; several "
+            f"{things} for a sample are not supported."
+        )
+    return y
+
+
+def _host_labels(y: Any, X: Array) -> np.ndarray:
     given_as_array = arrays.is_array(y)
     labels: np.ndarray = as_array(y, "y", keeps_objects=True)
     if isinstance(y, list | tuple) and labels.dtype.kind == "U":  # NumPy makes text of all
@@ -166,14 +179,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
         raise TypeError(
             f"y has dtype {labels.dtype}; labels may be whole numbers, booleans or text."
         )
-    if labels.ndim != 1:  # a column is accepted with scikit-learn's warning, others are refused
-        try:
-            labels = np.asarray(column_or_1d(labels, warn=True))
-        except ValueError as error:
-            raise ValueError(
-                f"y must have one dimension, (n_samples,), but its shape is {labels.shape}; "
-                "several labels for a sample are not supported."
-            ) from error
+    labels = _as_vector(labels, "labels")
     if labels.shape[0] != X.shape[0]:
         raise ValueError(
             f"X and y have inconsistent numbers of samples: {X.shape[0]} and {labels.shape[0]}."
@@ -318,26 +324,14 @@ def check_domain(targets: Array, loss: QuantityLoss) -> None:
     """
     if loss == "squared_error":
         return
-    at = first_where(targets < 0.0 if loss == "poisson" else targets <= 0.0)
-    if at is not None:
-        wanted = "0 or more" if loss == "poisson" else "above 0"
-        raise ValueError(
-            f"y must be {wanted} for loss={loss!r}; got {float(targets[at])!r} at index {at}."
-        )
+    may_be_0 = loss == "poisson"
+    wanted = f"y must be {'0 or more' if may_be_0 else 'above 0'} for loss={loss!r}"
+    refuse_values(targets < 0.0 if may_be_0 else targets <= 0.0, targets, wanted)
 
 
 def _host_targets(y: Any) -> Any:
-    """Targets on the host as an array of numbers; a column is accepted with a warning."""
-    from sklearn.utils import column_or_1d
-
+    """Targets on the host as an array of numbers."""
     found = as_array(y, "y")
     if found.dtype.kind == "O":
         raise TypeError("Unknown label type: objects. y must hold real numbers for a regressor.")
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = np.asarray(column_or_1d(found, warn=True))
-    if found.ndim != 1:
-        raise ValueError(
-            f"y must have one dimension, (n_samples,), but its shape is {found.shape}; several "
-            "targets for a sample are not supported."
-        )
-    return found
+    return _as_vector(found, "targets")

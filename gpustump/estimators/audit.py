@@ -24,7 +24,6 @@ from gpustump.data.fingerprint import Fingerprint
 from gpustump.data.frames import with_columns
 from gpustump.data.parameters import Interactions
 from gpustump.data.readable import counted, printable, quoted, shortened
-from gpustump.data.weights import check_class_weight
 from gpustump.estimators.base import Data, DeviceName, Prepared, StumpEstimator
 from gpustump.estimators.checkpointing import fingerprint_with
 from gpustump.estimators.held_out import NOTHING, Asked, Validation
@@ -215,8 +214,8 @@ def audit(
             "X_val is given, but the model's record says that its fit was given no X_val. Leave it "
             "out, or pass estimator=..."
         )
-    means = {"n_jobs": n_jobs, "max_memory": max_memory, "verbose": verbose}
-    data = Data(X, y, sample_weight, device, offset=Offset(init_score, exposure))
+    means = {"device": device, "n_jobs": n_jobs, "max_memory": max_memory, "verbose": verbose}
+    data = Data(X, y, sample_weight, offset=Offset(init_score, exposure))
     return audit_with(model, known, data, validation, means=means)
 
 
@@ -292,7 +291,6 @@ def audit_with(
         X=data.X if names is None else with_columns(data.X, names),
         sample_weight=weights if kept is None else kept * (1.0 if weights is None else weights),
         asked=asked,
-        class_weight=check_class_weight(own.get("class_weight")),
     )
     ready, is_rounded = _in_dtype(estimator._prepared(fit, settings), known.dtype)
     if why_no_end is not None:

@@ -33,7 +33,6 @@ from gpustump.data.labels import plain_labels
 from gpustump.data.parameters import Interactions
 from gpustump.data.readable import caller_level, listed
 from gpustump.data.tables import check_table, is_sparse_matrix
-from gpustump.data.weights import ClassWeight
 from gpustump.engines.contract import Task
 from gpustump.engines.objective import Objective
 from gpustump.engines.pair_runs import have_compiled
@@ -75,7 +74,7 @@ DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
 
 
 class Data(NamedTuple):
-    """What `fit` is given: a table, labels and weights, unchecked, and how to use them.
+    """What `fit` is given, unchecked: a table, labels and weights; and what it is to watch.
 
     `asked.seeds` and `earlier` have an entry for each bag; one entry if there are no bags.
     """
@@ -83,10 +82,8 @@ class Data(NamedTuple):
     X: Any
     y: Any
     sample_weight: Any
-    device: str
     asked: Asked = NOTHING
     earlier: Sequence[Earlier] | None = None
-    class_weight: ClassWeight = None
     offset: Offset = NO_OFFSET
 
 
@@ -100,6 +97,7 @@ class StumpEstimator(BaseEstimator):
     is_categorical_: np.ndarray
     _categories: Categories = Categories()
     _dtype: str | None = None
+    device: DeviceName
     device_: str
     route_: Route
     n_estimators_: int
@@ -357,7 +355,7 @@ class StumpEstimator(BaseEstimator):
         self._warn_of_targets(target, int(X.shape[0]))
         settings = self._observed(learner, data, ready.settings, target)
         outline = outline_of(settings, n_classes, X.shape[1], len(ready.shares))
-        device = check_device(data.device)
+        device = check_device(self.device)
         if settings.votes.kind == "newton":
             first, n_outputs = ready.shares[0].samples, settings.n_outputs(n_classes)
             settings.votes.warn_of_small_weights(*first.mean_weight, n_outputs)

@@ -35,7 +35,6 @@ from gpustump.data.parameters import (
     check_scoring,
 )
 from gpustump.data.readable import caller_level
-from gpustump.data.weights import check_class_weight
 from gpustump.estimators.base import Data, DeviceName, Learnt, StumpEstimator
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint
@@ -394,9 +393,7 @@ class BoostedClassifier(BoostedEstimator, StumpClassifier):
         watched = Offset(init_score_val, suffix="_val")
         validation = Validation.of(X_val, y_val, sample_weight_val, watched)
         settings, asked, earlier = self._asked_for(validation)
-        weighting, offset = check_class_weight(self.class_weight), Offset(init_score)
-        data = Data(X, y, sample_weight, self.device, asked, earlier, weighting, offset)
-        self._fit(data, settings)
+        self._fit(Data(X, y, sample_weight, asked, earlier, Offset(init_score)), settings)
         return self
 
     def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:

@@ -61,15 +61,13 @@ def categories_of_frame(categorical_features: Any, frame: ColumnTable) -> Catego
         features = chosen(categorical_features, len(frame.columns), names)
     others = [own for j, own in enumerate(frame.columns) if j not in features]
     refuse_all_but_numbers(others, frame.source)
-    columns = [
+    columns = tuple(
         _learnt(column, place, is_categorical=place in features)
         for place, column in enumerate(frame.columns)
-    ]
-    if not any(column.kind == NUMBERED for column in columns):
-        return Categories(categorical_features, features)
-    return Categories(
-        categorical_features, features, Encoding(tuple(columns), len(columns), frame.named)
     )
+    is_numbered = any(column.kind == NUMBERED for column in columns)
+    encoding = Encoding(columns, len(columns), frame.named) if is_numbered else None
+    return Categories(categorical_features, features, encoding)
 
 
 def chosen(
@@ -90,9 +88,7 @@ def chosen(
     ValueError
         If categorical_features is something else, or does not fit the table.
     """
-    if categorical_features is None:
-        return ()
-    if is_by_type(categorical_features):
+    if categorical_features is None or is_by_type(categorical_features):
         return ()
     given = np.asarray(categorical_features)
     if given.ndim == 1 and not given.size:

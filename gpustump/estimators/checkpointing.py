@@ -269,25 +269,19 @@ def _refuse_other_contract(stored: Stored) -> None:
 
 
 def _refuse_other_settings(stored: Stored, head: Head) -> None:
-    before, now = stored.head.settings, head.settings
-    found = [
-        _changed(name, before, now)
-        for name in sorted(before.keys() | now.keys())
-        if name not in before or name not in now or before[name] != now[name]
-    ]
+    before, now, found = stored.head.settings, head.settings, []
+    for name in sorted(before.keys() | now.keys()):
+        if name not in now:
+            found.append(f"it has the parameter {shown(name)}, which this estimator does not have")
+        elif name not in before:
+            found.append(f"it has no parameter {shown(name)}, which this estimator has")
+        elif before[name] != now[name]:
+            old, new = shown(before[name]), shown(now[name])
+            is_told = old != new  # both are shortened, and may differ in what is left out
+            what = f"was {old}, and is {new} now" if is_told else "is another one now"
+            found.append(f"{name} {what}")
     if found:
         raise _other(stored, "; ".join(found))
-
-
-def _changed(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    if name not in now:
-        return f"it has the parameter {shown(name)}, which this estimator does not have"
-    if name not in before:
-        return f"it has no parameter {shown(name)}, which this estimator has"
-    old, new = shown(before[name]), shown(now[name])
-    if old == new:  # shortened, and they differ in what is left out
-        return f"{name} is another one now"
-    return f"{name} was {old}, and is {new} now"
 
 
 def _refuse_other_data(

@@ -13,7 +13,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.training import Samples
 from gpustump.data.labels import check_labels, encode, warn_of_odd_classes
-from gpustump.data.weights import check_weights, weighted_by_class
+from gpustump.data.weights import check_class_weight, check_weights, weighted_by_class
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.estimators.base import Data, StumpEstimator
 from gpustump.estimators.held_out import refuse_other_classes
@@ -237,7 +237,8 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         with arrays.computing_on(X):
             given = check_weights(data.sample_weight, X)
             y = check_labels(data.y, X)
-            weights, rows = weighted_by_class(given, y, data.class_weight)
+            class_weight = check_class_weight(getattr(self, "class_weight", None))
+            weights, rows = weighted_by_class(given, y, class_weight)
             if rows is not None:
                 y = arrays.picked(y, moved_to_device_of(rows, y))
             classes, index = encode(y, weights)

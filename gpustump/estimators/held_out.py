@@ -513,9 +513,9 @@ def _held_out_rows(
     if arrays.is_array(validation.X):
         check_same_device(X_val, "X_val", X)
     with arrays.computing_on(X_val):
-        weights, rows = check_weights(validation.sample_weight, X_val, "sample_weight_val")
+        given = check_weights(validation.sample_weight, X_val, "sample_weight_val")
         with naming("y_val"):
-            samples = target.samples_of(validation.y, weights, rows, X_val, validation.offset)
+            samples = target.samples_of(validation.y, given, X_val, validation.offset)
     if target.n_classes:
         numbers = arrays.to_host(samples.classes)
         refuse_absent_classes(validation.scoring, target.classes, numbers)

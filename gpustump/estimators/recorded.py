@@ -130,10 +130,9 @@ def record_of(
         "by_callback": "callback" in reasons,
     }
     try:
-        found = model_file.as_read(record | {name: True for name, is_so in flags.items() if is_so})
+        return model_file.as_read(record | {name: True for name, is_so in flags.items() if is_so})
     except (TypeError, ValueError):  # a parameter that the fit did not use may be anything
         return None
-    return found
 
 
 def recorded(details: Mapping[str, Any]) -> Recorded | None:
@@ -156,13 +155,13 @@ def recorded(details: Mapping[str, Any]) -> Recorded | None:
     estimator = _named(record.get("name"), record.get("parameters"))
     dtype = checked_dtype(record.get("dtype"))
     seeds = record.get("seeds")
-    if seeds is None:
-        return Recorded(estimator, None, **flags, dtype=dtype)
-    if type(seeds) is not list or not all(
-        type(seed) is int and 0 <= seed <= _MOST_SEED for seed in seeds
-    ):
-        raise _wrong(f"its seeds must be whole numbers from 0 to {_MOST_SEED}; got {shown(seeds)}")
-    return Recorded(estimator, tuple(seeds), **flags, dtype=dtype)
+    if seeds is not None:
+        is_list = type(seeds) is list
+        if not is_list or not all(type(own) is int and 0 <= own <= _MOST_SEED for own in seeds):
+            wanted = f"its seeds must be whole numbers from 0 to {_MOST_SEED}"
+            raise _wrong(f"{wanted}; got {shown(seeds)}")
+        seeds = tuple(seeds)
+    return Recorded(estimator, seeds, **flags, dtype=dtype)
 
 
 def of_estimator(estimator: Any) -> Any:

@@ -225,8 +225,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         validation = Validation.of(X_val, y_val, sample_weight_val, watched)
         settings, asked, earlier = self._asked_for(validation)
         offset = Offset(init_score, exposure)
-        data = Data(X, y, sample_weight, self.device, asked, earlier, offset=offset)
-        self._fit(data, settings)
+        self._fit(Data(X, y, sample_weight, asked, earlier, offset), settings)
         return self
 
     def predict(
@@ -255,14 +254,9 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         """
         check_is_fitted(self)
         table = self._table(X)
-        return self._with_offset(
-            self.model_.predict(table, n_jobs=self.n_jobs), table, Offset(init_score, exposure)
-        )
-
-    def _with_offset(self, predicted: Array, X: Array, offset: Offset) -> Array:
-        """Predictions for the rows of X with what is known of them beforehand."""
-        with arrays.computing_on(X):
-            known = offset.of_quantity(X, self._target.loss)
+        predicted = self.model_.predict(table, n_jobs=self.n_jobs)
+        with arrays.computing_on(table):
+            known = Offset(init_score, exposure).of_quantity(table, self._target.loss)
             if known is None:
                 return predicted
             known = moved_to_device_of(known, predicted)
@@ -374,10 +368,10 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:
         loss = check_quantity_loss(self.loss)
         with arrays.computing_on(X):
-            weights, rows = check_weights(data.sample_weight, X)
-            quantity = Quantity.of(data.y, weights, rows, X, loss, data.offset)
+            given = check_weights(data.sample_weight, X)
+            quantity = Quantity.of(data.y, given, X, loss, data.offset)
             samples, target = self._learnt(quantity, X, data.earlier)
-        return replace(samples, rows=rows), target
+        return replace(samples, rows=given.rows), target
 
     def _learnt(
         self, quantity: Quantity, X: Array, earlier: Sequence[Earlier] | None

@@ -70,7 +70,7 @@ class DecisionStumpClassifier(StumpClassifier):
         >>> clf.stump_.threshold, clf.stump_.error
         (2.5, 0.2)
         """
-        self._fit(Data(X, y, sample_weight, self.device), self._settings())
+        self._fit(Data(X, y, sample_weight), self._settings())
         return self
 
     def _settings(self) -> Settings:

@@ -17,7 +17,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.known_scores import LARGEST_OFFSET, exponential_of, in_vote_units
 from gpustump.boosting.rounds.training import Samples
 from gpustump.boosting.votes.ratio import RatioScale
-from gpustump.data.input_arrays import as_array, check_vector, first_where
+from gpustump.data.input_arrays import as_array, check_vector, refuse_values
 from gpustump.data.labels import (
     MOST_TARGET,
     check_domain,
@@ -26,7 +26,7 @@ from gpustump.data.labels import (
     numbers_among,
 )
 from gpustump.data.parameters import QuantityLoss
-from gpustump.data.weights import SMALLEST
+from gpustump.data.weights import SMALLEST, Weights
 from gpustump.learners.target_scale import TargetScale
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -75,13 +75,14 @@ class Offset(NamedTuple):
                     "init_score for what is known of other targets."
                 )
             found = _finite(self.exposure, name, X)
-            _refuse(found <= 0.0, found, f"{name} must be above 0")
+            refuse_values(found <= 0.0, found, f"{name} must be above 0")
         if self.init_score is not None:
             name = f"init_score{self.suffix}"
             scores = _finite(self.init_score, name, X)
             xp = arrays.namespace_of(scores)
             limit = MOST_TARGET if loss == "squared_error" else LARGEST_OFFSET
-            _refuse(xp.abs(scores) > limit, scores, f"{name} must be from {-limit:g} to {limit:g}")
+            wanted = f"{name} must be from {-limit:g} to {limit:g}"
+            refuse_values(xp.abs(scores) > limit, scores, wanted)
             if loss != "squared_error":
                 scores = exponential_of(scores)
             found = scores if found is None else found * scores
@@ -115,7 +116,7 @@ class Offset(NamedTuple):
             columns = [_finite(given[:, number], name, X) for number in range(n_classes)]
         xp, limit = arrays.namespace_of(columns[0]), LARGEST_OFFSET
         for own in columns:
-            _refuse(xp.abs(own) > limit, own, f"{name} must be from {-limit:g} to {limit:g}")
+            refuse_values(xp.abs(own) > limit, own, f"{name} must be from {-limit:g} to {limit:g}")
         halves = [in_vote_units(own * 0.5) for own in columns]
         return halves[0] if n_classes <= 2 else xp.stack(halves, axis=1)
 
@@ -136,31 +137,13 @@ class Offset(NamedTuple):
 NO_OFFSET = Offset()
 
 
-def without_offset(
-    targets: Array, weights: Array, offset: Array, loss: QuantityLoss
-) -> tuple[Array, Array]:
-    """What is learnt of targets with an offset, and how much it weighs; all (n_samples,).
-
-    Under Poisson loss the rate t / e of a count t with the exposure e counts e times. So its loss
-    is that of the count.
-    """
-    if loss == "squared_error":
-        return targets - offset, weights
-    return targets / offset, weights * offset if loss == "poisson" else weights
-
-
 def _finite(given: Any, name: str, X: Array) -> Array:
     """A number for each row of X, float64."""
     found = check_vector(given, name, X)
     xp = arrays.namespace_of(found)
     found = xp.astype(found, xp.float64)
-    _refuse(~xp.isfinite(found), found, f"{name} must be finite")
+    refuse_values(~xp.isfinite(found), found, f"{name} must be finite")
     return found
-
-
-def _refuse(where: Array, values: Array, wanted: str) -> None:
-    if (at := first_where(where)) is not None:
-        raise ValueError(f"{wanted}; got {float(values[at])!r} at index {at}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,14 +162,13 @@ class Quantity:
     def of(
         cls,
         y: Any,
-        weights: Array,
-        rows: Array | None,
+        weights: Weights,
         X: Array,
         loss: QuantityLoss,
         given: Offset,
     ) -> Quantity:
-        """The targets y of some rows of X, with the weights of these rows; for a loss, and with
-        what is known beforehand of all rows.
+        """The targets y of the rows of X that have a weight; for a loss, and with what is known
+        beforehand of all rows.
 
         Raises
         ------
@@ -197,21 +179,22 @@ class Quantity:
             targets = check_targets(y, X)
             check_domain(targets, loss)
             offset = given.of_quantity(X, loss)
-            targets = arrays.picked(targets, rows)
+            targets, values = arrays.picked(targets, weights.rows), weights.values
             if offset is None:
-                return cls(targets, weights)
-            offset = arrays.picked(offset, rows)
-            targets, weights = without_offset(targets, weights, offset, loss)
+                return cls(targets, values)
+            offset = arrays.picked(offset, weights.rows)
             if loss == "squared_error":
-                return cls(targets, weights)
+                return cls(targets - offset, values)
+            targets = targets / offset
+            # A rate counts as often as its exposure says, so that its loss is that of the count.
+            values = values * offset if loss == "poisson" else values
             xp = arrays.namespace_of(targets)
-            _refuse(
-                ~(targets < MOST_TARGET) | ~xp.isfinite(weights), targets,
-                "y over its exposure, and the weights times it, must be below 2**1000",
-            )  # fmt: skip
-            smallest = SMALLEST["float64"]
-            _refuse(weights < smallest, weights, "weights times exposures must not be nearly 0")
-            return cls(targets, weights)
+            too_large = ~(targets < MOST_TARGET) | ~xp.isfinite(values)
+            wanted = "y over its exposure, and the weights times it, must be below 2**1000"
+            refuse_values(too_large, targets, wanted)
+            too_small = values < SMALLEST["float64"]
+            refuse_values(too_small, values, "weights times exposures must not be nearly 0")
+            return cls(targets, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,24 +231,23 @@ class TargetDomain:
         """How many classes there are; 0 for a quantity."""
         return len(self.classes)
 
-    def samples_of(
-        self, y: Any, weights: Array, rows: Array | None, X: Array, offset: Offset
-    ) -> Samples:
-        """Some rows of a table as boosting takes them.
+    def samples_of(self, y: Any, weights: Weights, X: Array, offset: Offset) -> Samples:
+        """The rows of a table that have a weight, as boosting takes them.
 
         Raises
         ------
         ValueError, TypeError
             If y or the offset are not as described, or y holds another class.
         """
+        rows = weights.rows
         if self.scale is None:
             labels = arrays.to_host(check_labels(y, X))
             taken = None if rows is None else arrays.to_host(rows)
             numbers = numbers_among(self.classes.tolist(), labels, taken)
             known = self.known(X, offset)
             picked = None if known is None else arrays.picked(known, rows)
-            return Samples(rows, numbers, weights, picked)
-        quantity = Quantity.of(y, weights, rows, X, self.loss, offset)
+            return Samples(rows, numbers, weights.values, picked)
+        quantity = Quantity.of(y, weights, X, self.loss, offset)
         return Samples(rows, *self.learnt(quantity, X))
 
     def known(self, X: Array, offset: Offset) -> Array | None:

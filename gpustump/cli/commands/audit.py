@@ -69,12 +69,13 @@ def run(arguments: argparse.Namespace) -> int:
     with as_input_error():
         has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
         means = {
+            "device": arguments.device,
             "n_jobs": arguments.jobs,
             "max_memory": arguments.max_memory,
             "verbose": int(has_bar),
         }
         offset = Offset(*data.offsets)
-        given = Data(data.X, data.y, data.weights, arguments.device, offset=offset)
+        given = Data(data.X, data.y, data.weights, offset=offset)
         found = audit_with(loaded.model, known, given, kept=kept, means=means)
     check_unchanged(before, if_mapped=True)
     if not arguments.quiet:
