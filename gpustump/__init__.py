@@ -46,44 +46,38 @@ if TYPE_CHECKING:
     from gpustump.model.members import RegionMember as RegionMember
     from gpustump.model.model_file import ModelFileError as ModelFileError
 
-_HOMES = {
-    "AdaBoostClassifier": "estimators",
-    "Audit": "estimators.audit",
-    "Boosting": "boosting.rounds.boosting",
-    "CategorySplit": "learners.category_split",
-    "CategoryStump": "learners.category_split",
-    "CategoryTable": "learners.step_table",
-    "Checkpoint": "boosting.checkpoints.writing",
-    "DecisionStumpClassifier": "estimators",
-    "Device": "arrays.devices",
-    "DeviceError": "arrays.devices",
-    "GlassBoxClassifier": "estimators",
-    "GlassBoxRegressor": "estimators",
-    "Interval": "learners.interval",
-    "LogitBoostClassifier": "estimators",
-    "Member": "model.members",
-    "ModelFileError": "model.model_file",
-    "RegionMember": "model.members",
-    "RegionRound": "boosting.votes.votes",
-    "Round": "boosting.votes.votes",
-    "Split": "learners.split",
-    "StepTable": "learners.step_table",
-    "Stump": "learners.stump",
-    "StumpBoostingRegressor": "estimators",
-    "StumpEnsemble": "model.ensemble",
-    "VotedSplit": "boosting.rounds.one_hypothesis",
-    "audit": "estimators.audit",
-    "boost": "boosting.rounds.boosting",
-    "devices": "arrays.devices",
-    "fit_interval": "boosting.rounds.one_hypothesis",
-    "fit_stump": "boosting.rounds.one_hypothesis",
+_NAMES = {
+    "arrays.devices": ("Device", "DeviceError", "devices"),
+    "boosting.checkpoints.writing": ("Checkpoint",),
+    "boosting.rounds.boosting": ("Boosting", "boost"),
+    "boosting.rounds.one_hypothesis": ("VotedSplit", "fit_interval", "fit_stump"),
+    "boosting.votes.votes": ("RegionRound", "Round"),
+    "estimators": (
+        "AdaBoostClassifier",
+        "DecisionStumpClassifier",
+        "GlassBoxClassifier",
+        "GlassBoxRegressor",
+        "LogitBoostClassifier",
+        "StumpBoostingRegressor",
+    ),
+    "estimators.audit": ("Audit", "audit"),
+    "learners.category_split": ("CategorySplit", "CategoryStump"),
+    "learners.interval": ("Interval",),
+    "learners.split": ("Split",),
+    "learners.step_table": ("CategoryTable", "StepTable"),
+    "learners.stump": ("Stump",),
+    "model.ensemble": ("StumpEnsemble",),
+    "model.members": ("Member", "RegionMember"),
+    "model.model_file": ("ModelFileError",),
 }
-"""The module that defines each public name."""
+"""The public names, by the module that defines them."""
+
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 _MODULES = ("exports", "plots", "theory")
 """Modules with public names of their own, such as `gpustump.plots.overview`."""
 
-__all__ = [*_HOMES]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -178,20 +178,14 @@ def weighted_by_class(weights: Weights, y: Array, class_weight: ClassWeight) -> 
     like = weights.values
     xp, device = arrays.namespace_of(like), arrays.device_of(like)
     classes, numbers = encode(y, like)
-    found = class_factors(class_weight, classes, _counts(numbers))
+    counts = np.bincount(arrays.to_host(numbers)).tolist()
+    found = class_factors(class_weight, classes, counts)
     factors = xp.asarray(found, dtype=xp.float64, device=device)
     factors = xp.take(factors, arrays.picked(numbers, weights.rows), axis=0)
     product = check_weights(like * factors, like, PRODUCT)
     if weights.rows is None:
         return product
     return product._replace(rows=arrays.picked(weights.rows, product.rows))
-
-
-def _counts(numbers: Array) -> list[int]:
-    """How often each class number occurs; all of them do."""
-    found = arrays.namespace_of(numbers).unique_counts(numbers)
-    order = np.argsort(arrays.to_host(found.values))
-    return [int(count) for count in arrays.to_host(found.counts)[order]]
 
 
 class WeightedSigns(NamedTuple):
