@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from gpustump.data.readable import listed, shown, suggestion
+from gpustump.data.readable import shown, suggestion
 
 
 def check_real(
@@ -244,7 +244,7 @@ def check_monotone(
 
     Parameters
     ----------
-    value : array-like (n_features,), dict from feature names, or None
+    value : array-like (n_features,), dict from names or indices, or None
         Of -1, 0 and 1.
     n_features : int
     feature_names : sequence of str, or None
@@ -258,32 +258,23 @@ def check_monotone(
     Raises
     ------
     ValueError
-        If a value is not -1, 0 or 1, if there are too few or too many values, if a name is not that
-        of a feature, or if the features have no names.
+        If a value is not -1, 0 or 1, if there are too few or too many values, or if a key is no
+        feature.
     TypeError
         If it is neither a sequence of numbers nor a dict.
     """
     if value is None:
         return None
     if isinstance(value, Mapping):
-        found = _by_name(value, feature_names)
+        by_feature = [0] * n_features
+        names = names_of_features(feature_names)
+        for given, own in value.items():
+            feature = feature_index(given, n_features, names, MONOTONE)
+            by_feature[feature] = _direction(own, f"{MONOTONE}[{given!r}]")
+        found = tuple(by_feature)
     else:
         found = _by_place(value, n_features)
     return found if any(found) else None
-
-
-def _by_name(value: Mapping[Any, Any], feature_names: Sequence[str] | None) -> Constraints:
-    if feature_names is None:
-        raise ValueError(
-            f"{MONOTONE} is a dict, whose keys are names, but the features of X have no names. "
-            "Pass one number for each feature, or a frame whose column names are text."
-        )
-    names = list(map(str, feature_names))
-    unknown = [name for name in value if name not in names]
-    if unknown:
-        hint = suggestion(unknown[0], names) if isinstance(unknown[0], str) else ""
-        raise ValueError(f"{MONOTONE} names {listed(unknown)}, which X does not have.{hint}")
-    return tuple(_direction(value.get(name, 0), f"{MONOTONE}[{name!r}]") for name in names)
 
 
 def _by_place(value: Any, n_features: int) -> Constraints:
@@ -386,12 +377,12 @@ def check_interactions(
         return Interactions(min(number, most, MOST_USUAL if share is None else most))
     if isinstance(value, numbers.Integral):
         return Interactions(min(int(value), most))
-    names = None if feature_names is None else list(map(str, feature_names))
+    names = names_of_features(feature_names)
     found = []
     for pair in value:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise ValueError(f"{_WANTED_PAIRS}; one of them is {shown(pair)}.")
-        first, second = sorted(_paired_feature(own, n_features, names) for own in pair)
+        first, second = sorted(feature_index(own, n_features, names, _PAIRS) for own in pair)
         if first == second:
             raise ValueError(f"{_PAIRS} must pair two features; got {shown(pair)}.")
         found.append((first, second))
@@ -412,23 +403,28 @@ def _share_of(value: str) -> float | None:
     return share
 
 
-def _paired_feature(given: Any, n_features: int, names: Sequence[str] | None) -> int:
-    """The index of a feature that a pair names."""
+def names_of_features(feature_names: Sequence[str] | None) -> list[str] | None:
+    """scikit-learn's names of features, an array, as a list."""
+    return None if feature_names is None else list(map(str, feature_names))
+
+
+def feature_index(given: Any, n_features: int, names: list[str] | None, argument: str) -> int:
+    """The index of a feature that an argument gives by its index or its name."""
     if isinstance(given, str):
         if names is None:
             raise ValueError(
-                f"{_PAIRS} names {given!r}, but the features of X have no names. Pass indices, "
+                f"{argument} names {given!r}, but the features of X have no names. Pass indices, "
                 "or a frame whose column names are text."
             )
         if given not in names:
             raise ValueError(
-                f"{_PAIRS} names {given!r}, which X does not have.{suggestion(given, names)}"
+                f"{argument} names {given!r}, which X does not have.{suggestion(given, names)}"
             )
         return names.index(given)
     if isinstance(given, bool) or not isinstance(given, numbers.Integral):
-        raise TypeError(f"{_PAIRS}: a feature must be an index or a name; got {shown(given)}.")
+        raise TypeError(f"{argument}: a feature must be an index or a name; got {shown(given)}.")
     if not -n_features <= int(given) < n_features:
         raise ValueError(
-            f"{_PAIRS}: X has {n_features} features, 0 to {n_features - 1}; got {given}."
+            f"{argument}: X has {n_features} features, 0 to {n_features - 1}; got {given}."
         )
     return int(given) % n_features

@@ -1,7 +1,6 @@
 """Which features of a training table are categorical, and how a frame's categories are numbered.
 
-`categorical_features` and the messages about it follow scikit-learn's
-`HistGradientBoostingClassifier`.
+`categorical_features` has the forms that it has in scikit-learn's `HistGradientBoostingClassifier`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.rounds.training import Settings
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
 from gpustump.data.frames import refuse_all_but_numbers
-from gpustump.data.parameters import MOST_CATEGORIES
+from gpustump.data.parameters import MOST_CATEGORIES, feature_index, names_of_features
 from gpustump.data.readable import caller_level, quoted
 from gpustump.engines.category_columns import NO_CATEGORY, numbers_of
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn, unseen_numbers, unseen_text
@@ -91,10 +90,11 @@ def chosen(
     if categorical_features is None or is_by_type(categorical_features):
         return ()
     given = np.asarray(categorical_features)
-    if given.ndim == 1 and not given.size:
-        return ()
-    if given.ndim != 1 or given.dtype.kind not in "biuUO":
-        raise ValueError(_wanted(categorical_features))
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "biuUO"):
+        raise ValueError(
+            "categorical_features must be None, 'from_dtype' or an array-like of bool, int or str, "
+            f"got: {categorical_features!r}."
+        )
     if given.dtype.kind == "b":
         if len(given) != n_features:
             raise ValueError(
@@ -102,27 +102,9 @@ def chosen(
                 f"{given.shape} for {n_features} features."
             )
         return tuple(np.flatnonzero(given).tolist())
-    if given.dtype.kind in "iu":
-        if given.min() < 0 or given.max() >= n_features:
-            raise ValueError(
-                "categorical_features set as integer indices must be in [0, n_features - 1]; got "
-                f"{categorical_features!r} for {n_features} features."
-            )
-        return tuple(np.unique(given).tolist())
-    if not all(isinstance(name, str) for name in given.tolist()):
-        raise ValueError(_wanted(categorical_features))
-    if names is None:
-        raise ValueError(
-            "categorical_features should be passed as integers or as a boolean mask when the model "
-            "is fitted on data without feature names."
-        )
-    unknown = [name for name in given.tolist() if name not in names]
-    if unknown:
-        raise ValueError(
-            f"categorical_features has an item value {unknown[0]!r} which is not a valid feature "
-            f"name of the training data. Observed feature names: {list(names)}"
-        )
-    return tuple(sorted({names.index(name) for name in given.tolist()}))
+    own = names_of_features(names)
+    found = (feature_index(one, n_features, own, "categorical_features") for one in given.tolist())
+    return tuple(sorted({*found}))
 
 
 def category_numbers(
@@ -203,13 +185,6 @@ def refuse_constrained_categories(settings: Settings) -> None:
             f"categorical, and monotonic_cst is {monotone[both[0]]} for it. Make that 0, or take "
             "the feature out of categorical_features."
         )
-
-
-def _wanted(found: Any) -> str:
-    return (
-        "categorical_features must be None, 'from_dtype' or an array-like of bool, int or str, "
-        f"got: {found!r}."
-    )
 
 
 def is_by_type(categorical_features: Any) -> bool:

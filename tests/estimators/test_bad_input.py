@@ -124,9 +124,8 @@ FLAWED = {
         ([0.5], r"must be .* or an array-like of bool, int or str, got: \[0.5\]"),
         ([[1]], "must be .* or an array-like of bool, int or str"),
         ([True], r"set as a boolean mask must have shape \(n_features,\), got: \(1,\) for 4 feat"),
-        ([4], r"set as integer indices must be in \[0, n_features - 1\]; got \[4\] for 4 features"),
-        ([-1], r"set as integer indices must be in \[0, n_features - 1\]"),
-        (["a"], "should be passed as integers or as a boolean mask"),
+        ([4], "X has 4 features, 0 to 3; got 4"), ([-5], "0 to 3; got -5"),
+        (["a"], "names 'a', but the features of X have no names"),
     ],
 }  # fmt: skip
 """Values that each estimator with such a parameter refuses; messages begin with its name."""
@@ -178,7 +177,7 @@ def test_a_bad_choice_is_named(cls, changes, message):
     [
         ("monotonic_cst", {"aa": 1}, "'aa', which X does not have. Did you mean 'a'"),
         ("monotonic_cst", {"b": 3}, "must be -1, 0 or 1"),
-        ("categorical_features", ["size"], "an item value 'size' which is not a valid feature na"),
+        ("categorical_features", ["size"], "names 'size', which X does not have"),
     ],
 )
 def test_names_that_a_frame_does_not_have_are_refused(name, value, message):
