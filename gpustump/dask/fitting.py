@@ -323,8 +323,7 @@ class _Fit:
         if self.asked.validation is not None:
             check_rows(watched, "_val")
             if not self.is_quantity:
-                scoring = self.asked.validation.scoring
-                check_watched_labels(watched, self.target.classes, scoring)
+                check_watched_labels(watched, self.target.classes, self.asked.scoring)
             watched_type = _types_of(watched).coded
             self._refuse_other_widths("X_val", watched)
             shards.ask("set_aside", ByPart(dict.fromkeys(watched)))
@@ -464,7 +463,7 @@ class _Fit:
     ) -> tuple[list[Share[ByPart]], tuple[Split | None, ...]]:
         """What each bag leaves out, drawn as on one machine."""
         whole, asked, population = Share[ByPart](ByPart(), None, None), self.asked, None
-        if asked.watching is not None:
+        if asked.fraction is not None:
             found = self.shards.ask_by_part("samples_by_part", "labels", "rows")
             order = SampleOrder({part: len(own[0]) for part, own in found.items()})
             targets = order.joined({part: own[0] for part, own in found.items()})
@@ -474,7 +473,7 @@ class _Fit:
 
         def drawn(seed: int | None, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
             assert population is not None
-            _, left_out, split = population.draw(asked.watching, seed, earlier)
+            _, left_out, split = population.draw(asked, seed, earlier)
             return whole._replace(samples=order.by_part(left_out)), split
 
         shares = drawn_shares(drawn, whole, asked, self.earlier)

@@ -331,7 +331,7 @@ def _asked(
     settings, asked, _ = estimator._asked_for(validation)
     if known.passed and validation is None and model.n_bags == 1:
         return settings, NOTHING
-    if asked.watching is None:
+    if asked.fraction is None:
         return settings, asked
     if known.seeds is not None:
         if len(known.seeds) != model.n_bags:
@@ -474,11 +474,17 @@ def _differences(
 
 def _heads(model: StumpEnsemble, derived: StumpEnsemble) -> dict[str, tuple[Any, Any]]:
     """What has to be the same before rounds can be compared."""
+    labels, kinds = [], []
+    for own in (model, derived):
+        labels.append(model_file.canonical(list(own.classes)))  # which tells 1 from True
+        first = own.members[0]
+        votes = "signs" if isinstance(first, Member) else "region votes"
+        kinds.append((votes, own.link, len(own.members), first.n_outputs))
     found: dict[str, tuple[Any, Any]] = {
         "the number of features": (model.n_features, derived.n_features),
         "the number of bags": (model.n_bags, derived.n_bags),
-        "the classes": (_labels(model), _labels(derived)),
-        "the kind of votes": (_kind(model), _kind(derived)),
+        "the classes": (labels[0], labels[1]),
+        "the kind of votes": (kinds[0], kinds[1]),
     }
     if None not in (names := (model.feature_names, derived.feature_names)):
         found["the names of the features"] = names
@@ -486,16 +492,6 @@ def _heads(model: StumpEnsemble, derived: StumpEnsemble) -> dict[str, tuple[Any,
         encodings = model.encoding.as_details(), derived.encoding.as_details()
         found["the categories of a column, or their numbers"] = encodings
     return found
-
-
-def _labels(model: StumpEnsemble) -> Any:
-    return model_file.canonical(list(model.classes))  # which tells 1 from True
-
-
-def _kind(model: StumpEnsemble) -> tuple[Any, ...]:
-    first = model.members[0]
-    votes = "signs" if isinstance(first, Member) else "region votes"
-    return votes, model.link, len(model.members), first.n_outputs
 
 
 def _in_run(

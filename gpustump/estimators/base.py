@@ -119,6 +119,11 @@ class StumpEstimator(BaseEstimator):
         return hasattr(self, "model_")
 
     @property
+    def _goes_on(self) -> bool:
+        """Whether a fit goes on from an earlier one."""
+        return getattr(self, "warm_start", False) and hasattr(self, "model_")
+
+    @property
     def feature_importances_(self) -> np.ndarray:
         """Each feature's share of the votes, (n_features,); see also `contribution_importances`."""
         check_is_fitted(self)

@@ -43,7 +43,6 @@ from gpustump.estimators.held_out import (
     Asked,
     Earlier,
     Validation,
-    Watching,
     refuse_bad_random_state,
 )
 from gpustump.estimators.targets import Offset, TargetDomain
@@ -89,14 +88,19 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         """The checked parameters, what the fit watches, and for each bag the earlier fit that a
         warm start goes on from (None without one)."""
         settings = self._settings()
+        n_bags, scoring = self._most_bags(), self._scoring()
+        holds_out = n_bags > 1 or (settings.stopping is not None and validation is None)
         if validation is not None:
-            validation = validation._replace(scoring=self._scoring())
-            stopping = settings.stopping or Stopping(None, scoring=validation.scoring)
+            stopping = settings.stopping or Stopping(None, scoring=scoring)
             settings = replace(settings, stopping=stopping)  # rows are watched in any case
-        n_bags = self._most_bags()
-        watching = self._watching(settings, n_bags, validation)
-        is_usual = self.n_bags is None and not self._goes_on
-        asked = Asked(watching, (None,) * n_bags, validation, is_usual)
+        asked = Asked(
+            scoring,
+            self._checked_fraction() if holds_out else None,
+            check_random_state(self.random_state),  # all bags draw from one generator
+            (None,) * n_bags,
+            validation,
+            is_usual=self.n_bags is None and not self._goes_on,
+        )
         earlier = self._earlier(n_bags)
         if earlier is not None:
             self._refuse_other_votes(settings, earlier[0])
@@ -109,25 +113,11 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
                 )
         return settings, asked, earlier
 
-    @property
-    def _goes_on(self) -> bool:
-        """Whether a fit goes on from an earlier one."""
-        return self.warm_start and hasattr(self, "model_")
-
     def _most_bags(self) -> int:
         """The number of bags; the largest one that n_bags=None may stand for."""
         if self.n_bags is not None:
             return check_count(self.n_bags, "n_bags", most=MOST_BAGS)
         return len(self._splits) if self._goes_on else MANY_BAGS
-
-    def _watching(
-        self, settings: Settings, n_bags: int, validation: Validation | None
-    ) -> Watching | None:
-        """What each bag holds out. (A single training holds out only what it watches.)"""
-        if n_bags == 1 and (settings.stopping is None or validation is not None):
-            return None
-        state = check_random_state(self.random_state)  # all bags draw from one generator
-        return Watching(self._checked_fraction(), state, self._scoring())
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
         """Refuse a warm start with another kind of votes, or for other outputs."""

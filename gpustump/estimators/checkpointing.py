@@ -205,14 +205,13 @@ def settings_of(
     constraints : tuple (n_features,) of int, or None
         By feature. (The parameter may hold names instead, and named columns may change places.)
     """
-    goes_on = estimator.warm_start and hasattr(estimator, "model_")
     encoding = categories.encoding
     return deciding_parameters(estimator) | {
         MONOTONE: constraints,
         "dtype of X": arrays.working_dtype(dtype),
         "categories": None if encoding is None else encoding.as_details(),
         "categorical features": list(categories.features),
-        "model of the earlier fit": estimator.model_.digest() if goes_on else None,
+        "model of the earlier fit": estimator.model_.digest() if estimator._goes_on else None,
     }
 
 

@@ -129,14 +129,6 @@ OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
 """Scores that are not defined for samples of one class only."""
 
 
-class Watching(NamedTuple):
-    """What early stopping asks for: the share to hold out, how to draw it, and its score."""
-
-    fraction: float
-    random_state: Any
-    scoring: Scoring
-
-
 class Split(NamedTuple):
     """Which score of held-out samples a bag watches, and which samples it is not trained on: a
     share, drawn with a seed, of samples with a fingerprint. None and "" if it is trained on all.
@@ -214,13 +206,13 @@ class Population:
             )
 
     def draw(
-        self, watching: Watching, seed: int | None, earlier: Earlier | None
+        self, asked: Asked, seed: int | None, earlier: Earlier | None
     ) -> tuple[np.ndarray, np.ndarray, Split]:
         """Samples to train on and to watch, stratified, the same on every device.
 
         Parameters
         ----------
-        watching : Watching
+        asked : Asked
         seed : int or None
             That of another fit with the same split; None for one that `random_state` draws. A warm
             start takes that of the earlier fit.
@@ -232,14 +224,15 @@ class Population:
             If there are too few samples, or if a warm start would watch samples that it was trained
             on, or another score than before.
         """
-        fraction, n_samples = watching.fraction, len(self.classes)
-        split = Split(watching.scoring, float(fraction), seed, self.fingerprint)
+        fraction, n_samples = asked.fraction, len(self.classes)
+        assert fraction is not None
+        split = Split(asked.scoring, fraction, seed, self.fingerprint)
         if earlier is not None:
             _refuse_to_watch(split, earlier.split)
             assert earlier.split is not None
             seed = earlier.split.seed
         if seed is None:
-            seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
+            seed = int(check_random_state(asked.random_state).randint(2**31 - 1))
         split = split._replace(seed=seed)
         try:
             kept, watched = self._strata.drawn(fraction, seed)
@@ -251,7 +244,7 @@ class Population:
                 "nothing out."
             ) from error
         where = f"the {len(watched)} samples that validation_fraction={fraction!r} holds out"
-        refuse_absent_classes(watching.scoring, self.names, self.classes[watched], where)
+        refuse_absent_classes(asked.scoring, self.names, self.classes[watched], where)
         return kept, watched, split
 
 
@@ -312,12 +305,11 @@ _Rows = TypeVar("_Rows")
 
 
 class Validation(NamedTuple):
-    """Rows to watch as the caller passes them, unchecked, and which score of them is watched."""
+    """Rows to watch as the caller passes them, unchecked."""
 
     X: Any
     y: Any
     sample_weight: Any
-    scoring: Scoring = "loss"
     offset: Offset = NO_OFFSET
 
     @classmethod
@@ -339,7 +331,7 @@ class Validation(NamedTuple):
                 raise ValueError(
                     f"{there[0]} is given, but {name} is not. Give X_val and y_val, or neither."
                 )
-        return cls(X_val, y_val, sample_weight_val, offset=offset) if there else None
+        return cls(X_val, y_val, sample_weight_val, offset) if there else None
 
 
 class Asked(NamedTuple):
@@ -347,9 +339,13 @@ class Asked(NamedTuple):
 
     Attributes
     ----------
-    watching : Watching or None
-        How each bag, or the only training, draws the share that it is not trained on; None to train
-        on all samples.
+    scoring : str
+        The score of the samples that are watched.
+    fraction : float or None
+        The share of the samples that each bag, or the only training, is not trained on; None to
+        train on all samples.
+    random_state : RandomState or None
+        Draws the seeds of these shares.
     seeds : sequence of int or None
         For each bag the seed of its share, where another fit has drawn it.
     validation : Validation or None
@@ -358,7 +354,9 @@ class Asked(NamedTuple):
         Whether only as many bags are trained as suit the table; see `suiting`.
     """
 
-    watching: Watching | None = None
+    scoring: Scoring = "loss"
+    fraction: float | None = None
+    random_state: Any = None
     seeds: Sequence[int | None] = (None,)
     validation: Validation | None = None
     is_usual: bool = False
@@ -406,16 +404,12 @@ def shares_of(
         them. The message names the argument.
     """
     asked = asked.suiting(int(samples.classes.shape[0]), target.n_classes)
-    rows = None
-    if asked.validation is not None:
-        rows = _held_out_rows(X, target, checked, asked.validation)
-    watching = asked.watching
-    population = None if watching is None else Population.of(samples, target.classes)
+    rows = _held_out_rows(X, target, checked, asked)
+    population = None if asked.fraction is None else Population.of(samples, target.classes)
 
     def drawn(seed: int | None, own: Earlier | None) -> tuple[Share[Samples], Split]:
         assert population is not None
-        assert watching is not None
-        *parts, split = population.draw(watching, seed, own)
+        *parts, split = population.draw(asked, seed, own)
         with arrays.computing_on(samples.classes):
             kept, watched = (
                 samples.taken(moved_to_device_of(part, samples.classes)) for part in parts
@@ -457,12 +451,12 @@ def drawn_shares(
     for seed, own in zip(asked.seeds, before, strict=True):
         share, runs = whole, None if own is None else own.runs
         split: Split | None = None
-        if asked.watching is not None:
+        if asked.fraction is not None:
             share, split = drawn(seed, own)
             if own is not None and own.split is not None and own.split.is_passed:
                 runs = unjudged(runs)  # other rows were watched
         if asked.validation is not None:
-            scoring = asked.validation.scoring
+            scoring = asked.scoring
             if own is not None and own.split is not None:
                 refuse_other_scoring(scoring, own.split.scoring)
             runs, split = unjudged(runs), (split or Split(scoring))._replace(is_passed=True)
@@ -505,9 +499,12 @@ def refuse_absent_classes(
 
 
 def _held_out_rows(
-    X: Array, target: TargetDomain, checked: Callable[[Any], Array], validation: Validation
-) -> HeldOutRows:
-    """Rows that the caller passes, checked."""
+    X: Array, target: TargetDomain, checked: Callable[[Any], Array], asked: Asked
+) -> HeldOutRows | None:
+    """Rows that the caller passes, checked; None if there are none."""
+    validation = asked.validation
+    if validation is None:
+        return None
     with naming("X_val"):
         X_val = checked(validation.X)
     if arrays.is_array(validation.X):
@@ -518,7 +515,7 @@ def _held_out_rows(
             samples = target.samples_of(validation.y, given, X_val, validation.offset)
     if target.n_classes:
         numbers = arrays.to_host(samples.classes)
-        refuse_absent_classes(validation.scoring, target.classes, numbers)
+        refuse_absent_classes(asked.scoring, target.classes, numbers)
     return HeldOutRows(samples, X_val)
 
 

@@ -126,7 +126,7 @@ def record_of(
         record["seeds"] = seeds
     flags = {
         "passed": any(split is not None and split.is_passed for split in splits),
-        "went_on": getattr(estimator, "warm_start", False) and hasattr(estimator, "model_"),
+        "went_on": estimator._goes_on,
         "by_callback": "callback" in reasons,
     }
     try:
