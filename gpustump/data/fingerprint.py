@@ -171,21 +171,11 @@ def fingerprint_of(
     X = check_table(X)
     with arrays.computing_on(X):
         weights = all_weights(sample_weight, X)
-        if of_quantity:
-            return _whole(X, arrays.to_host(check_targets(y, X)), weights, (), offset)
-        labels = arrays.to_host(check_labels(y, X))
-    classes, numbers = np.unique(labels, return_inverse=True)
-    return _whole(X, numbers, weights, plain_labels(classes), offset)
-
-
-def _whole(
-    X: Array,
-    numbers: np.ndarray,
-    weights: np.ndarray,
-    classes: Sequence[Any],
-    offset: np.ndarray | None,
-) -> Fingerprint:
-    """The fingerprint of a checked table."""
+        numbers = arrays.to_host(check_targets(y, X) if of_quantity else check_labels(y, X))
+    classes: Sequence[Any] = ()
+    if not of_quantity:
+        labels, numbers = np.unique(numbers, return_inverse=True)
+        classes = plain_labels(labels)
     if arrays.is_sparse(X):
         return _fingerprint(_sparse_leaves(X, numbers, weights), classes, offset)
     return joined([leaves_of(X, numbers, weights)], classes, offset)

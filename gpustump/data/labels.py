@@ -98,50 +98,34 @@ def warn_of_odd_classes(classes: np.ndarray, n_samples: int) -> None:
         )
 
 
-def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:
-    """The number of each label among a model's classes, int64 (n_samples,), on the host.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `check_labels` refuses y for the rows of X, or y holds a label that is not a class.
-    """
-    with arrays.computing_on(X):
-        labels = arrays.to_host(check_labels(y, X))
-    return numbers_among(classes, labels)
-
-
-def numbers_among(
-    classes: Sequence[Any], labels: np.ndarray, rows: np.ndarray | None = None
+def class_numbers(
+    classes: Sequence[Any], y: Any, X: Array, rows: Array | None = None
 ) -> np.ndarray:
-    """The number of each label among some classes.
+    """The number of each label among a model's classes, int64 (n_rows,), on the host.
 
     Parameters
     ----------
     classes : sequence
-    labels : ndarray (n_samples,)
-        As `check_labels` returns them, on the host.
-    rows : ndarray (n_rows,) of int, optional
-        Those whose labels are wanted; by default all.
-
-    Returns
-    -------
-    ndarray (n_rows,) of int64
+    y : array (n_samples,)
+        Labels as users give them.
+    X : array (n_samples, ...)
+    rows : array (n_rows,) of int, optional
+        The samples whose labels are wanted; by default all.
 
     Raises
     ------
-    ValueError
-        If a wanted label is not a class.
+    ValueError, TypeError
+        If `check_labels` refuses y for the rows of X, or a wanted label is not a class.
     """
-    wanted = labels if rows is None else labels[rows]
-    places = {label: number for number, label in enumerate(classes)}
-    values, index = np.unique(wanted, return_inverse=True)
-    numbers = np.asarray([places.get(value, -1) for value in values.tolist()], dtype=np.int64)[
-        index
-    ]
+    with arrays.computing_on(X):
+        labels = arrays.to_host(check_labels(y, X))
+        places = np.arange(len(labels)) if rows is None else arrays.to_host(rows)
+    known = {label: number for number, label in enumerate(classes)}
+    values, index = np.unique(labels[places], return_inverse=True)
+    found = np.asarray([known.get(value, -1) for value in values.tolist()], dtype=np.int64)
+    numbers: np.ndarray = found[index]
     if (numbers < 0).any():
-        first = int(np.argmax(numbers < 0))
-        at = first if rows is None else int(rows[first])
+        at = int(places[np.argmax(numbers < 0)])
         raise ValueError(
             f"y holds {labels.tolist()[at]!r} at index {at}, which is none of the model's classes: "
             f"{listed(classes)}."

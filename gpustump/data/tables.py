@@ -68,13 +68,10 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
             "single feature or X.reshape(1, -1) if it contains a single sample."
         )
     n_samples, n_features = X.shape
-    if n_samples == 0:
+    if n_samples == 0 or n_features == 0:
+        what = "feature(s)" if n_samples else "sample(s)"
         raise ValueError(
-            f"{name} has 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required."
-        )
-    if n_features == 0:
-        raise ValueError(
-            f"{name} has 0 feature(s) (shape={tuple(X.shape)}) while a minimum of 1 is required."
+            f"{name} has 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is required."
         )
     if n_features < min_features:
         raise ValueError(

@@ -21,9 +21,8 @@ from gpustump.data.input_arrays import as_array, check_vector, refuse_values
 from gpustump.data.labels import (
     MOST_TARGET,
     check_domain,
-    check_labels,
     check_targets,
-    numbers_among,
+    class_numbers,
 )
 from gpustump.data.parameters import QuantityLoss
 from gpustump.data.weights import SMALLEST, Weights
@@ -241,9 +240,7 @@ class TargetDomain:
         """
         rows = weights.rows
         if self.scale is None:
-            labels = arrays.to_host(check_labels(y, X))
-            taken = None if rows is None else arrays.to_host(rows)
-            numbers = numbers_among(self.classes.tolist(), labels, taken)
+            numbers = class_numbers(self.classes.tolist(), y, X, rows)
             known = self.known(X, offset)
             picked = None if known is None else arrays.picked(known, rows)
             return Samples(rows, numbers, weights.values, picked)
