@@ -55,7 +55,7 @@ from gpustump.dask.shards import ClusterLostError, DaskShards
 from gpustump.dask.sparse import fit_on_one_worker, holds_sparse
 from gpustump.data.fingerprint import Fingerprint, Leaves, joined
 from gpustump.data.labels import plain_labels
-from gpustump.data.parameters import Interactions, check_quantity_loss
+from gpustump.data.parameters import Interactions, check_interactions, check_quantity_loss
 from gpustump.data.readable import readable_bytes
 from gpustump.data.weights import PRODUCT, check_class_weight, class_factors
 from gpustump.engines.announcements import announce
@@ -283,7 +283,7 @@ class _Fit:
             )
         if estimator.device not in _KINDS:
             raise ValueError(f"device must be 'auto', 'cpu' or 'cuda'; got {estimator.device!r}.")
-        self.class_weight = check_class_weight(getattr(estimator, "class_weight", None))
+        self.class_weight = check_class_weight(estimator.class_weight)
         self.learner = copy.copy(estimator)  # it learns the table's columns
         is_new = self.earlier is None
         rows = (given.X, given.y, given.sample_weight, given.offset)
@@ -296,7 +296,9 @@ class _Fit:
         self.settings: Settings = self.learner._constrained(settings, self.earlier)
         self.n_features: int = self.learner.n_features_in_
         self.names = vars(self.learner).get("feature_names_in_")
-        self.interactions: Interactions = self.learner._interactions(self.n_features, self.names)
+        self.interactions: Interactions = check_interactions(
+            estimator.interactions, self.n_features, self.names
+        )
         self.begun: list[ClusterSamples] = []  # of the bags so far
         self.round_bytes = 0
 
@@ -365,7 +367,7 @@ class _Fit:
 
     def _numbered(self, trained: dict[int, Summary], watched: dict[int, Summary]) -> Categories:
         """Have all categories numbered as on one machine. Returns the categorical features."""
-        asked = self.estimator._asked_categories()
+        asked = self.estimator.categorical_features
         told = [own.columns for own in trained.values() if own.columns]
         categories: Categories = self.learner._categories
         if self.earlier is None and is_frame(self.given.X):  # its partitions decide
@@ -588,7 +590,7 @@ def _collected(
     """The partitions; number and names of their features are learnt (`reset`) or compared."""
     is_text = may_be_text(learner)
     if not reset:
-        refuse_other_categories(learner._asked_categories(), learner._categories)
+        refuse_other_categories(learner.categorical_features, learner._categories)
         learner._table(example_of(with_whole_rows(X), may_be_text=is_text))
         if is_frame(X) and "feature_names_in_" in vars(learner):
             X = X[list(learner.feature_names_in_)]
@@ -597,7 +599,7 @@ def _collected(
     is_quantity = isinstance(learner, StumpBoostingRegressor)
     categorical: Asked | None = None
     if is_text:
-        by_type = is_by_type(learner._asked_categories())
+        by_type = is_by_type(learner.categorical_features)
         categorical = "from_dtype" if by_type else learner._categories.features
     loss = check_quantity_loss(learner.loss) if is_quantity else None
     return replace(found, reading=Reading(categorical, loss))

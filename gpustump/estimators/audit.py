@@ -230,7 +230,7 @@ def recorded_fit(model: StumpEnsemble, estimator: Any = None) -> Recorded:
     known = recorded(model.details)
     if estimator is not None:
         held, own = known or Recorded(None), of_estimator(estimator)
-        state = getattr(estimator, "random_state", None)
+        state = estimator.random_state
         if state is None:
             return Recorded(own, held.seeds, dtype=held.dtype)
         return Recorded(own.set_params(random_state=state), dtype=held.dtype)

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
+from gpustump.boosting.checkpoints.writing import check_checkpoint
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_bags
 from gpustump.boosting.rounds.batches import in_unit_of_target
@@ -30,7 +31,7 @@ from gpustump.boosting.rounds.training import Run, Samples, Settings, Trained
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import plain_labels
-from gpustump.data.parameters import Interactions
+from gpustump.data.parameters import Interactions, check_interactions
 from gpustump.data.readable import caller_level, listed
 from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.engines.contract import Task
@@ -50,6 +51,7 @@ from gpustump.estimators.categorical import (
     warn_of_unseen_numbers,
 )
 from gpustump.estimators.checkpointing import (
+    CheckpointName,
     FitCheckpoint,
     fingerprints_of,
     outline_of,
@@ -102,6 +104,12 @@ class StumpEstimator(BaseEstimator):
     route_: Route
     n_estimators_: int
     n_jobs: int | None
+    categorical_features: Any = None  # these where they are no parameters
+    class_weight: Any = None
+    random_state: Any = None
+    warm_start: bool = False
+    interactions: Any = 0
+    checkpoint: CheckpointName = None
     _runs: tuple[Run, ...]
     _objective: Objective
     _target: TargetDomain
@@ -121,7 +129,7 @@ class StumpEstimator(BaseEstimator):
     @property
     def _goes_on(self) -> bool:
         """Whether a fit goes on from an earlier one."""
-        return getattr(self, "warm_start", False) and hasattr(self, "model_")
+        return self.warm_start and hasattr(self, "model_")
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -306,7 +314,7 @@ class StumpEstimator(BaseEstimator):
 
     def _numbered(self, frame: ColumnTable) -> Array:
         """A training frame as an array, its categories as their numbers."""
-        self._categories = categories_of_frame(self._asked_categories(), frame)
+        self._categories = categories_of_frame(self.categorical_features, frame)
         if self._categories.encoding is not None:
             return check_table(features_of(self._categories.encoding, frame)[0])
         known = {frame.names[feature] for feature in self._categories.features}
@@ -321,20 +329,16 @@ class StumpEstimator(BaseEstimator):
             return check_table(numbers_of(frame))
         except ValueError as error:
             has_text = any(column.kind == "text" for column in frame.columns)
-            if not (has_text and hasattr(self, "categorical_features")):
+            if not (has_text and "categorical_features" in vars(self)):
                 raise
             way = "Or pass categorical_features='from_dtype' to take text as categories."
             raise ValueError(f"{error} {way}") from error
-
-    def _asked_categories(self) -> Any:
-        """`categorical_features`; None for an estimator without this parameter."""
-        return getattr(self, "categorical_features", None)
 
     def _learn_categories(self, X: Array, frame: ColumnTable | None) -> None:
         """Note which features of a training table are categorical, and check their values."""
         names = vars(self).get("feature_names_in_")
         if frame is None:
-            asked = self._asked_categories()
+            asked = self.categorical_features
             self._categories = Categories(asked, chosen(asked, X.shape[1], names))
             refuse_sparse_categories(X, self._categories, names)
         self._note_categories(self._categories, X.shape[1])
@@ -342,7 +346,7 @@ class StumpEstimator(BaseEstimator):
     def _note_categories(self, categories: Categories, n_features: int) -> None:
         """Note which features are categorical."""
         self._categories = categories
-        if hasattr(self, "categorical_features"):
+        if "categorical_features" in vars(self):
             self.is_categorical_ = np.zeros(n_features, dtype=bool)
             self.is_categorical_[list(categories.features)] = True
 
@@ -380,7 +384,7 @@ class StumpEstimator(BaseEstimator):
         """What to train on, checked; the estimator itself is not changed."""
         learner = copy.copy(self)  # scikit-learn's validation writes into it
         if data.earlier is not None:
-            refuse_other_categories(self._asked_categories(), self._categories)
+            refuse_other_categories(self.categorical_features, self._categories)
         X = learner._table(data.X, reset=data.earlier is None)
         names = vars(learner).get("feature_names_in_")
         numbers = category_numbers(X, learner._categories, names)
@@ -396,7 +400,7 @@ class StumpEstimator(BaseEstimator):
             deciding = settings_of(self, learner._categories, dtype, monotone)
             of_data = fingerprints_of(X, data, learner._table, target)
             kept = kept.checked(deciding, of_data, names)
-            asked = kept.asked(asked, vars(self).get("random_state"))
+            asked = kept.asked(asked, self.random_state)
 
         def checked(given: Any) -> Array:
             rows = learner._table(given)
@@ -404,12 +408,8 @@ class StumpEstimator(BaseEstimator):
             return rows
 
         shares, splits = shares_of(X, target, samples, checked, asked, data.earlier)
-        interactions = self._interactions(int(X.shape[1]), names)
+        interactions = check_interactions(self.interactions, int(X.shape[1]), names)
         return Prepared(learner, X, target, settings, shares, splits, interactions, kept)
-
-    def _interactions(self, n_features: int, names: Any) -> Interactions:
-        """Which pairs of features are learnt."""
-        return Interactions(0)
 
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:
         """The samples of a checked table that have a weight, and what their targets may be.
@@ -430,7 +430,7 @@ class StumpEstimator(BaseEstimator):
 
     def _checkpoint(self) -> FitCheckpoint | None:
         """The checkpoint of a fit, and what its file holds already; None without a checkpoint."""
-        return None
+        return FitCheckpoint.of(check_checkpoint(self.checkpoint))
 
     def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
         """The settings with what depends on the features, which are known by now."""

@@ -23,12 +23,10 @@ from gpustump.data.parameters import (
     MOST_BAGS,
     ClassScoring,
     Constraints,
-    Interactions,
     Learner,
     Scoring,
     check_count,
     check_form,
-    check_interactions,
     check_monotone,
     check_multi_class,
     check_real,
@@ -37,7 +35,7 @@ from gpustump.data.parameters import (
 from gpustump.data.readable import caller_level
 from gpustump.estimators.base import Data, DeviceName, Learnt, StumpEstimator
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
-from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint
+from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.classifiers import StumpClassifier
 from gpustump.estimators.held_out import (
     Asked,
@@ -78,9 +76,8 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     block_bytes: int | None = None
     checkpoint: CheckpointName = None
 
-    multi_class = "shared"  # these three where they are no parameters
+    multi_class = "shared"  # these two where they are no parameters
     smoothing_rounds = 0
-    interactions = 0
 
     def _asked_for(
         self, validation: Validation | None = None
@@ -204,9 +201,6 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
                 }
         return found
 
-    def _checkpoint(self) -> FitCheckpoint | None:
-        return FitCheckpoint.of(check_checkpoint(self.checkpoint))
-
     def _take_over(self, learner: StumpEstimator, learnt: Learnt, settings: Settings) -> None:
         n_outputs = settings.n_outputs(learnt.target.n_classes)
         runs = [run for bag in learnt.trained for run in bag.runs]
@@ -264,9 +258,6 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
     def _scoring(self) -> Scoring:
         """What early stopping watches."""
         raise NotImplementedError
-
-    def _interactions(self, n_features: int, names: Any) -> Interactions:
-        return check_interactions(self.interactions, n_features, names)
 
     def _learner(self) -> Learner:
         """The hypotheses that a round may choose from."""
@@ -435,16 +426,13 @@ def _some(number: int, runs: Sequence[Run]) -> str:
 def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:
     """Refuse new constraints in a warm start: the earlier rounds need not obey them."""
     before = before or (0,) * len(asked)
-    broken = [
-        j for j, (now, then) in enumerate(zip(asked, before, strict=True)) if now not in (0, then)
-    ]
-    if broken:
-        j = broken[0]
-        raise ValueError(
-            f"warm_start=True goes on from rounds in which {MONOTONE} was {before[j]} for feature "
-            f"{j}, and they need not obey {asked[j]}. Constraints may be dropped, but not added: "
-            "keep them as they were, or fit anew with warm_start=False."
-        )
+    for feature, (now, then) in enumerate(zip(asked, before, strict=True)):
+        if now not in (0, then):
+            raise ValueError(
+                f"warm_start=True goes on from rounds in which {MONOTONE} was {then} for feature "
+                f"{feature}, and they need not obey {now}. Constraints may be dropped, but not "
+                "added: keep them as they were, or fit anew with warm_start=False."
+            )
 
 
 def _described(votes: str, n_outputs: int, n_classes: int) -> str:

@@ -237,7 +237,7 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         with arrays.computing_on(X):
             given = check_weights(data.sample_weight, X)
             y = check_labels(data.y, X)
-            class_weight = check_class_weight(getattr(self, "class_weight", None))
+            class_weight = check_class_weight(self.class_weight)
             weights, rows = weighted_by_class(given, y, class_weight)
             if rows is not None:
                 y = arrays.picked(y, moved_to_device_of(rows, y))

@@ -168,12 +168,6 @@ class Population:
     rows: np.ndarray | None
     names: np.ndarray
 
-    @classmethod
-    def of(cls, samples: Samples, names: np.ndarray) -> Population:
-        """From samples on any device, and the labels of the classes."""
-        rows = None if samples.rows is None else arrays.to_host(samples.rows)
-        return cls(arrays.to_host(samples.classes), rows, names)
-
     @functools.cached_property
     def classes(self) -> np.ndarray:
         """The number of each sample's class; a quantity is drawn as if all had one class."""
@@ -405,7 +399,10 @@ def shares_of(
     """
     asked = asked.suiting(int(samples.classes.shape[0]), target.n_classes)
     rows = _held_out_rows(X, target, checked, asked)
-    population = None if asked.fraction is None else Population.of(samples, target.classes)
+    population = None
+    if asked.fraction is not None:
+        places = None if samples.rows is None else arrays.to_host(samples.rows)
+        population = Population(arrays.to_host(samples.classes), places, target.classes)
 
     def drawn(seed: int | None, own: Earlier | None) -> tuple[Share[Samples], Split]:
         assert population is not None

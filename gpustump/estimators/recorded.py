@@ -118,9 +118,8 @@ def record_of(
     if cls is None:
         return None
     record: dict[str, Any] = {"name": cls.__name__, "parameters": _parameters(estimator, cls)}
-    dtype = getattr(estimator, "_dtype", None)
-    if dtype is not None:
-        record["dtype"] = dtype
+    if estimator._dtype is not None:
+        record["dtype"] = estimator._dtype
     seeds = [split.seed for split in splits if split is not None and split.seed is not None]
     if seeds:
         record["seeds"] = seeds
@@ -209,7 +208,7 @@ def _named(name: Any, parameters: Any) -> Any:
     try:
         found = classes[name](**{key: _given(key, value) for key, value in parameters.items()})
         found._settings()
-        check_class_weight(getattr(found, "class_weight", None))
+        check_class_weight(found.class_weight)
     except (TypeError, ValueError, OverflowError) as error:
         raise _wrong(str(error).rstrip(".")) from error
     return found
