@@ -487,8 +487,10 @@ def refuse_absent_classes(
     ------
     ValueError
     """
+    if scoring not in OF_BOTH_CLASSES:
+        return
     absent = np.setdiff1d(np.arange(len(classes)), numbers)
-    if absent.size and scoring in OF_BOTH_CLASSES:
+    if absent.size:
         raise ValueError(
             f"scoring={scoring!r} needs samples of every class in {where}, but none is of class "
             f"{classes[absent].tolist()[0]!r}. Watch more samples, or take scoring='loss'."
