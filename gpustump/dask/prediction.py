@@ -151,7 +151,7 @@ def check_estimator(estimator: Any) -> None:
 
 def may_be_text(estimator: Any) -> bool:
     """Whether columns of frames may hold text."""
-    return estimator._asked_categories() is not None
+    return estimator.categorical_features is not None
 
 
 def _fitted(estimator: Any) -> Any:

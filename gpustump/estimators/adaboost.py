@@ -132,10 +132,11 @@ class AdaBoostClassifier(BoostedClassifier):
     monotonic_cst : array-like (n_features,) of int, dict or None
         Monotone constraints, as in scikit-learn: 1 for a feature whose rise must not lower the
         score, and so the probability of the second of `classes_`; -1 for one whose rise must not
-        raise it; 0 for none. A dict maps the names of features to these numbers, if X is a frame;
-        features it does not name are unconstrained. So are the votes for missing values. Each round
-        takes the best stump among those allowed, and the model is the same on every device. For two
-        classes, and for stumps only. A warm start may drop constraints, but not add any.
+        raise it; 0 for none. A dict maps features to these numbers, by their indices or, if X is a
+        frame, by their names; those that it leaves out are unconstrained. So are the votes for
+        missing values. Each round takes the best stump among those allowed, and the model is the
+        same on every device. For two classes, and for stumps only. A warm start may drop
+        constraints, but not add any.
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use. The model does not
         depend on it.

@@ -90,7 +90,7 @@ def test_categories_that_are_booleans_are_a_column_of_booleans_to_a_model():
 
 
 @pytest.mark.parametrize(
-    "named", [[False, True], np.asarray([False, True]), [1], (1, 1), np.asarray([1]), ["colour"]],
+    "named", [[False, True], np.asarray([False, True]), [-1], (1, 1), np.asarray([1]), ["colour"]],
     ids=str,
 )  # fmt: skip
 def test_a_mask_indices_and_names_choose_the_same_features(named):

@@ -98,12 +98,13 @@ def test_constraints_mean_what_they_mean_to_scikit_learn():
 
 
 @EVERY_KIND
-def test_a_dict_names_the_features_of_a_frame(kind):
+def test_a_dict_names_the_features_of_a_frame_or_their_indices(kind):
     X, y, _ = drawn(2)
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     by_place = KINDS[kind](n_estimators=15, monotonic_cst=np.asarray(CONSTRAINTS)).fit(X, y)
     by_name = KINDS[kind](n_estimators=15, monotonic_cst={"b": -1, "d": 1, "a": 1}).fit(frame, y)
-    assert by_name.rounds_ == by_place.rounds_
+    by_index = KINDS[kind](n_estimators=15, monotonic_cst={0: 1, 1: -1, 3: 1}).fit(X, y)
+    assert by_name.rounds_ == by_index.rounds_ == by_place.rounds_
     assert clone(by_name).get_params()["monotonic_cst"] == {"b": -1, "d": 1, "a": 1}
 
 
