@@ -20,18 +20,15 @@ from importlib import resources
 from typing import Any, NoReturn, get_args
 
 from gpustump import __version__
-from gpustump.cli import method
 from gpustump.cli.errors import InputError
+from gpustump.cli.method import LOSSES, QUANTITY_LOSSES, ClassLoss
 from gpustump.data.parameters import (
     DATE_ORDERS,
     MOST_BAGS,
     MOST_CATEGORIES,
     MOST_CODES,
     MOST_USUAL,
-    MULTI_CLASS,
-    ROUNDS_OF_AN_OUTPUT,
     USUAL_SHARE,
-    QuantityLoss,
     check_form,
 )
 from gpustump.data.readable import is_text, quoted, suggestion
@@ -302,28 +299,28 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_boosting(parser: argparse.ArgumentParser) -> None:
-    """Options that choose the estimator and its parameters; their defaults are in `method`."""
+    """Options that choose the estimator and its parameters; without them its own defaults hold."""
     add = _Adder(parser)
     add.flag("--glass-box", "settings that suit most tables: help boosting")
-    losses = f"{', '.join(get_args(method.ClassLoss))}; of quantities "
-    losses += ", ".join(get_args(QuantityLoss))
-    add("--loss", "LOSS", _one_of(method.LOSSES), losses)
+    losses = f"{', '.join(get_args(ClassLoss))}; of quantities {', '.join(QUANTITY_LOSSES)}"
+    add("--loss", "LOSS", _one_of(LOSSES), losses)
     votes = _one_of(("discrete", "real"), {"newton": "Newton votes: --loss logistic makes them"})
     add("--votes", "KIND", votes, "discrete or real, for --loss exponential")
     balanced = "give all classes the same weight in training"
     parser.add_argument(
         "--balanced", dest="class_weight", action="store_const", const="balanced", help=balanced
     )
-    add("--rounds", "N", _whole(1), f"the most rounds (default: {_by_loss('rounds')})")
-    rate = f"multiplies votes (default: {_by_loss('learning_rate')})"
+    rounds = "the most rounds (default: 100, logistic 200 a class, of quantities 200)"
+    add("--rounds", "N", _whole(1), rounds)
+    rate = "multiplies votes (default: 1.0, logistic 0.2, of quantities 0.1)"
     positive = _number("a number above 0", lambda value: 0.0 < value < math.inf)
     add("--learning-rate", "R", positive, rate)
     pairs = f"pairs of features to learn: 10, 3x, auto ({USUAL_SHARE:g}x to {MOST_USUAL})"
     add("--interactions", "N", _interactions, pairs)
     add("--patience", "N", _whole(1), "stop after N rounds without a better score")
     add.many("--monotone", "COL=1,..", "1: the score never falls as the column rises; -1: rises")
-    classes = f"one-vs-rest, or shared stumps (default: {_by_loss('multi_class')})"
-    l2 = f"shrinks votes that rest on few rows (default: {_by_loss('l2')})"
+    classes = "one-vs-rest, or shared stumps (default: one-vs-rest, logistic shared)"
+    l2 = "shrinks votes that rest on few rows (default: 0.0, logistic 3.0)"
     smooth = "the first N rounds choose among a few random cuts (default: 0)"
     bags = "average N models, each of a random share of the rows (default: 1)"
     least_0 = _number("a number of at least 0", lambda value: 0.0 <= value < math.inf)
@@ -356,19 +353,6 @@ def _add_resources(add: _Adder) -> list[argparse.Action]:
 def _add_force(add: _Adder, names: str) -> argparse.Action:
     action: argparse.Action = add.flag("--force", f"replace an {names} of another kind, too")
     return action
-
-
-def _by_loss(name: str) -> str:
-    """A parameter's defaults, where they depend on the loss."""
-    cases = {"logistic": method.LOGITBOOST, "of quantities": method.QUANTITY}
-    default = _option_value(getattr(method.ADABOOST, name))
-    values = {case: _option_value(getattr(own, name)) for case, own in cases.items()}
-    others = [f"{case} {value}" for case, value in values.items() if value != default]
-    return ", ".join([default, *others])
-
-
-def _option_value(value: object) -> str:
-    return f"{ROUNDS_OF_AN_OUTPUT} a class" if value is None else str(value).replace("_", "-")
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
@@ -563,8 +547,7 @@ def _one_of(choices: Sequence[str], hints: Mapping[str, str] | None = None) -> C
 
 def _multi_class(text: str) -> str:
     """A name as the estimators have it."""
-    choices = tuple(_option_value(choice) for choice in MULTI_CLASS)
-    return _one_of(choices)(_option_value(text)).replace("-", "_")
+    return _one_of(("one-vs-rest", "shared"))(text.replace("_", "-")).replace("-", "_")
 
 
 def _device(text: str) -> str:

@@ -234,14 +234,14 @@ def recorded_fit(model: StumpEnsemble, estimator: Any = None) -> Recorded:
         if state is None:
             return Recorded(own, held.seeds, dtype=held.dtype)
         return Recorded(own.set_params(random_state=state), dtype=held.dtype)
-    if known is not None:
-        return known
     if "training" in model.details:
         raise ValueError(
             "this model was trained by `gpustump train`, on a share of the rows of a file. Audit "
             "it with `gpustump audit MODEL DATA`; or pass the rows that it was trained on, and "
             "estimator=... with the parameters of the fit."
         )
+    if known is not None:
+        return known
     raise ValueError(
         "the model does not say how it was trained: it holds no record of its estimator. Pass the "
         "estimator with the parameters of the fit: "

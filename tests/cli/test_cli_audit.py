@@ -203,19 +203,17 @@ def test_the_session_in_the_guide_is_what_the_commands_print(command):
 
 
 FORGED = {
-    "must be an object": lambda own: own.update(training=[]),
-    "lack 'seed'": lambda own: own["training"].pop("seed"),
-    "seed must be at least 0": lambda own: own["training"].update(seed=-1),
-    "a seed below 2**32": lambda own: own["training"].update(seed=2**32),
-    "a test_size below 1": lambda own: own["training"].update(test_size=1.0),
-    "must have a loss": lambda own: own["training"].update(loss="x"),
-    "votes": lambda own: own["training"].update(votes="newton"),
-    "n_estimators": lambda own: own["training"].update(rounds={}),
-    "weak_learner": lambda own: own["training"].update(weak_learner="tree"),
-    "must map columns to 1 or -1": lambda own: own["training"].update(monotone={"age": 7}),
-    "monotone; got ['age']": lambda own: own["training"].update(monotone=["age"]),
-    "constraint of 'x'": lambda own: own["training"].update(monotone={"x": 1}),
-    "dtype": lambda own: own.update(dtype="object"),
+    "got []": lambda own: own.update(training=[]),
+    "got {'test_size': 0.2}": lambda own: own["training"].pop("seed"),
+    "a seed of at least 0": lambda own: own["training"].update(seed=-1),
+    "below 2**32": lambda own: own["training"].update(seed=2**32),
+    "below 1": lambda own: own["training"].update(test_size=1.0),
+    "votes": lambda own: own["estimator"]["parameters"].update(votes="newton"),
+    "n_estimators": lambda own: own["estimator"]["parameters"].update(n_estimators={}),
+    "weak_learner": lambda own: own["estimator"]["parameters"].update(weak_learner="tree"),
+    "monotonic_cst": lambda own: own["estimator"]["parameters"].update(monotonic_cst=[7]),
+    "no parameter 'monotone'": lambda own: own["estimator"]["parameters"].update(monotone={}),
+    "dtype": lambda own: own["estimator"].update(dtype="object"),
     "fingerprint": lambda own: own.update(fingerprint="x"),
     "as its target": lambda own: own.update(target=7),
     "has no column 'x'": lambda own: own.update(target="x"),
@@ -233,8 +231,11 @@ def test_details_that_train_does_not_write_are_refused_in_a_line(files):
         change("model.json", lambda document, forge=forge: forge(document["details"]))
         assert said in files.refuses("audit", "model.json", "table.csv")
     Path("model.json").write_text(whole)
-    many = {"rounds": 10**400}  # a limit like any other, but the rounds end before it
-    change("model.json", lambda document: document["details"]["training"].update(many))
+
+    def ask_for_more(document):  # a limit like any other, but the rounds end before it
+        document["details"]["estimator"]["parameters"]["n_estimators"] = 10**400
+
+    change("model.json", ask_for_more)
     outcome = files("audit", "model.json", "table.csv")
     assert (outcome.code, outcome.row("result")) == (
         1, "differs: round 4, which the file does not have",

@@ -12,9 +12,12 @@ import pytest
 from command import command_fixture, process, refusal, run_process  # noqa: F401
 
 import gpustump
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor
 from gpustump.arrays.devices import how_to_install
 from gpustump.cli import main
-from gpustump.cli.options import TOPICS
+from gpustump.cli.method import LOSSES, estimator_of
+from gpustump.cli.options import TOPICS, parse
+from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT
 
 
 def write_arrays() -> None:
@@ -214,6 +217,26 @@ def test_the_help_of_a_command_and_of_a_topic_fits_a_screen(command, monkeypatch
         assert max(map(len, lines)) <= 80
     assert "--l2" not in command.succeeds("train", "--help").out
     assert "--l2" in command.succeeds("train", "--help-all").out
+
+
+def test_the_help_tells_the_defaults_of_the_estimators(command):
+    """They stand in its text, as estimators take a second to import."""
+    text = " ".join(command.succeeds("train", "--help-all").out.split())
+    kinds = AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor
+    ada, logit, regressor = (estimator_of(parse(["train"]), loss) for loss in LOSSES[:3])
+    assert [type(own) for own in (ada, logit, regressor)] == [*kinds]
+    assert logit.n_estimators is None
+    for told in (
+        f"{ada.n_estimators}, logistic {ROUNDS_OF_AN_OUTPUT} a class, of quantities "
+        f"{regressor.n_estimators}",
+        f"{ada.learning_rate}, logistic {logit.learning_rate}, of quantities "
+        f"{regressor.learning_rate}",
+        f"{ada.multi_class.replace('_', '-')}, logistic {logit.multi_class}",
+        f"{regressor.l2_regularization}, logistic {logit.l2_regularization}",
+        f"{logit.smoothing_rounds}",
+        f"{logit.n_bags}",
+    ):
+        assert f"(default: {told})" in text
     said = {
         "tables": ".parquet",
         "columns": "up to 64 distinct values",

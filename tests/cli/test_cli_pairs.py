@@ -64,7 +64,7 @@ def test_interactions_says_how_many_pairs_are_learnt(command, crossed, options, 
     found = model()
     assert len(found.pairs) == n_pairs
     assert ("\npairs " in outcome.out) == (n_pairs > 0)
-    asked = found.details["training"].get("interactions", 0)
+    asked = found.details["estimator"]["parameters"]["interactions"]
     assert asked == (options[-1] if "--interactions" in options else 0)
 
 

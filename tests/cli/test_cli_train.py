@@ -20,6 +20,7 @@ from gpustump.cli.columns.training import Part
 from gpustump.cli.read.files import read_table
 from gpustump.cli.summary.held_out import ScoredPart, about_held_out
 from gpustump.engines import announcements
+from gpustump.estimators.recorded import deciding_parameters
 
 
 def samples(n_rows: int = 200, n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,12 +56,11 @@ def test_without_data_it_trains_on_the_breast_cancer_data(command):
     details = json.loads((command.folder / "model.json").read_text())["details"]
     assert details["target"] == "diagnosis"
     assert len(details["encoding"]["columns"]) == 30
-    assert details["training"] == {  # what predict and audit need, and nothing of the machine
-        "rounds": 3,
-        "learning_rate": 1.0,
-        "weak_learner": "stump",
-        "test_size": 0.2,
-        "seed": 5,
+    assert details["training"] == {"test_size": 0.2, "seed": 5}
+    assert details["estimator"] == {  # nothing of the machine
+        "name": "AdaBoostClassifier",
+        "parameters": deciding_parameters(AdaBoostClassifier(n_estimators=3)),
+        "dtype": "float64",
     }
 
 

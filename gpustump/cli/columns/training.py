@@ -7,12 +7,13 @@ Everything that can be wrong with the data is found here, before training begins
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +42,16 @@ from gpustump.cli.read.table import (
 )
 from gpustump.cli.wording import one_line
 from gpustump.data.columns import NUMERIC, ArrayColumn, AsText, Column, WithoutWords, without_words
-from gpustump.data.readable import counted, listed, quoted, shortened, suggestion, thousands
+from gpustump.data.parameters import check_count, check_real
+from gpustump.data.readable import (
+    counted,
+    listed,
+    quoted,
+    shortened,
+    shown,
+    suggestion,
+    thousands,
+)
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn, encode
 
 if TYPE_CHECKING:
@@ -483,6 +493,30 @@ def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray,
             np.arange(len(data.y)), test_size=share, random_state=seed, stratify=data.y
         )
     return np.sort(rows), np.sort(held_out)
+
+
+def held_out_in_training(details: Mapping[str, Any]) -> tuple[float, int] | None:
+    """The share of the rows that `train` held out, and the seed of the choice, as a model's details
+    hold them; None if another program trained the model.
+
+    Raises
+    ------
+    InputError
+        If the details hold something that `train` does not write.
+    """
+    if "training" not in details:
+        return None
+    found = details["training"]
+    if isinstance(found, Mapping):
+        with contextlib.suppress(TypeError, ValueError):
+            share = check_real(found.get("test_size"), "test_size", least=0.0)
+            seed = check_count(found.get("seed"), "seed", least=0, most=2**32 - 1)
+            if share < 1.0:
+                return share, seed
+    raise InputError(
+        "the training in the model's details must have a test_size of at least 0 and below 1, and "
+        f"a seed of at least 0 and below 2**32; got {shown(found)}."
+    )
 
 
 def weights_of(data: TrainingData, part: Part) -> np.ndarray | None:

@@ -22,15 +22,15 @@ from gpustump.cli.columns.training import (
     TrainingData,
     as_read,
     breast_cancer,
-    by_feature,
     checked_weights,
+    held_out_in_training,
     known_rows,
     places_of,
     split_rows,
     words_removed,
 )
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.method import Recipe, check_device_option, estimator, recipe_of
+from gpustump.cli.method import check_device_option
 from gpustump.cli.read.files import (
     FileState,
     check_one_standard_input,
@@ -44,7 +44,7 @@ from gpustump.data.columns import Column
 from gpustump.data.readable import counted, shortened, shown, thousands
 from gpustump.estimators.audit import audit_with
 from gpustump.estimators.base import Data
-from gpustump.estimators.recorded import Recorded, checked_dtype, of_estimator, recorded
+from gpustump.estimators.recorded import Recorded, recorded
 from gpustump.estimators.targets import Offset
 from gpustump.model.encoding import encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
@@ -58,14 +58,13 @@ def run(arguments: argparse.Namespace) -> int:
     check_one_standard_input(arguments.model, arguments.data)
     check_device_option(arguments.device)
     loaded = load_model(arguments.model)
-    details = loaded.model.details
     columns = columns_of(loaded.model, arguments)
+    choice = held_out_in_training(loaded.model.details)
     with as_input_error():
-        recipe = recipe_of(details)
-        known = _known(loaded, recipe)
+        known = _known(loaded.model, choice)
     before = FileState.of(arguments.data)
     data = read_audit_data(arguments.data, loaded, columns)
-    kept = None if recipe is None else _kept(data, recipe)
+    kept = None if choice is None else _kept(data, *choice)
     with as_input_error():
         has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
         means = {
@@ -89,42 +88,28 @@ def run(arguments: argparse.Namespace) -> int:
     return SAME if found.same else DIFFERENT
 
 
-def _known(loaded: LoadedModel, recipe: Recipe | None) -> Recorded:
+def _known(model: StumpEnsemble, choice: tuple[float, int] | None) -> Recorded:
     """How the model was trained."""
-    if recipe is None:
-        known = recorded(loaded.model.details)
-        if known is None:
-            raise InputError(
-                "the model does not say how it was trained: models of `gpustump train` do, and "
-                "those of estimators. For any other model, use "
-                "gpustump.audit(model, X, y, estimator=...) in Python, with the parameters of its "
-                "fit."
-            )
-        return known
-    encoding = loaded.encoding
-    unknown = set(recipe.monotone) - {column.name for column in encoding.columns}
-    if unknown:
+    known = recorded(model.details)
+    if known is None:
         raise InputError(
-            f"the model's details name a monotone constraint of {shown(min(unknown))}, which is "
-            "not one of its columns."
+            "the model does not say how it was trained: models of `gpustump train` do, and those "
+            "of estimators. For any other model, use gpustump.audit(model, X, y, estimator=...) "
+            "in Python, with the parameters of its fit."
         )
-    own = estimator(
-        recipe.method,
-        categorical_features=list(encoding.categorical_features) or None,
-        monotonic_cst=by_feature(encoding, recipe.monotone),
-    )
-    checked = of_estimator(own).set_params(random_state=recipe.seed)
-    return Recorded(checked, dtype=checked_dtype(loaded.model.details.get("dtype")))
+    if choice is not None:  # for the report; what the fit drew at random is in the record
+        known.estimator.set_params(random_state=choice[1])
+    return known
 
 
-def _kept(data: TrainingData, recipe: Recipe) -> np.ndarray | None:
+def _kept(data: TrainingData, share: float, seed: int) -> np.ndarray | None:
     """The rows that training did not hold out; None for all."""
     try:
-        rows, held_out = split_rows(data, recipe.test_size, recipe.seed)
+        rows, held_out = split_rows(data, share, seed)
     except InputError as error:  # its advice is for `train`
         raise InputError(
             f"{data.source} is not the table that the model was trained on: training held out rows "
-            f"(--test-size {recipe.test_size}), and these {rows_text(data, 0)} cannot be split so."
+            f"(--test-size {share}), and these {rows_text(data, 0)} cannot be split so."
         ) from error
     if held_out is None:
         return None

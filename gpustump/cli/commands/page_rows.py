@@ -9,10 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel, read_features
-from gpustump.cli.columns.training import BREAST_CANCER_TARGET, TrainingData, split_rows
+from gpustump.cli.columns.training import (
+    BREAST_CANCER_TARGET,
+    TrainingData,
+    held_out_in_training,
+    split_rows,
+)
 from gpustump.cli.commands.audit import columns_of, read_audit_data
 from gpustump.cli.errors import InputError
-from gpustump.cli.method import recipe_of
 from gpustump.cli.read.files import STANDARD_INPUT, shown_name
 from gpustump.cli.wording import one_line
 from gpustump.data.fingerprint import fingerprint_of
@@ -71,14 +75,14 @@ def _held_out(loaded: LoadedModel, data: TrainingData) -> np.ndarray | None:
     """The rows that training held out; None if there are none, or this is another table."""
     details = loaded.model.details
     try:
-        recipe = recipe_of(details)
-        if recipe is None or FINGERPRINT not in details:
+        choice = held_out_in_training(details)
+        if choice is None or FINGERPRINT not in details:
             return None
         known = data.offsets.of_rows(data.X, loaded.model)
         given, how = (data.X, data.y, data.weights), {"of_quantity": data.is_quantity}
         own = fingerprint_of(*given, **how, offset=known)
         if own.as_details() != details[FINGERPRINT]:
             return None
-        return split_rows(data, recipe.test_size, recipe.seed)[1]
+        return split_rows(data, *choice)[1]
     except (InputError, ValueError):
         return None

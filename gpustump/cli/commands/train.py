@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpustump import __version__
-from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli import checkpoint
 from gpustump.cli.checkpoint import rounds_in, telling_of_the_rounds
 from gpustump.cli.columns.targets import OffsetColumns
@@ -30,7 +29,7 @@ from gpustump.cli.columns.training import (
     weights_of,
 )
 from gpustump.cli.errors import as_input_error
-from gpustump.cli.method import Method, check_device_option, estimator, method_of, settings
+from gpustump.cli.method import Loss, check_device_option, estimator_of, loss_of
 from gpustump.cli.read.files import FileState, check_unchanged
 from gpustump.cli.summary.training import FinishedTraining, summary
 from gpustump.cli.wording import name_value_lines
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    method_of(arguments)  # refuses what is not defined, whatever the target is
+    loss_of(arguments)  # refuses what is not defined, whatever the target is
     _check_outputs(arguments)
     check_device_option(arguments.device)
     before = rounds_in(arguments.checkpoint)
@@ -83,20 +82,22 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 def _trained(arguments: argparse.Namespace) -> FinishedTraining:
     """Read the table, split it, and train; the model has names and details, as it is saved."""
     from gpustump.estimators.checkpointing import fingerprint_with
+    from gpustump.estimators.recorded import FINGERPRINT, KEY
     from gpustump.estimators.targets import Offset
 
     before = FileState.of(arguments.data)
     data = read_training_data(arguments)
-    method = method_of(arguments, is_quantity=data.is_quantity)
+    loss = loss_of(arguments, is_quantity=data.is_quantity)
     trained, held_out = split(data, arguments.test_size, arguments.seed)
     constraints = constraints_of(data, arguments.monotone)
     started = time.perf_counter()
-    fitted = _fitted(data, trained, method, constraints, arguments)
+    fitted = _fitted(data, trained, loss, constraints, arguments)
     seconds = time.perf_counter() - started
     given = (data.X, data.y, data.weights, Offset(*data.offsets))
     fingerprint = fingerprint_with(*given, fitted._target)
     check_unchanged(before, if_mapped=True)
-    method = replace(method, bags=fitted.model_.n_bags)
+    record = fitted.model_.details[KEY]
+    numbers = {"n_estimators": fitted.n_estimators_, "n_bags": fitted.model_.n_bags}  # for None
     offsets = OffsetColumns.of_options(arguments)._asdict()
     details = {  # what `predict` and `audit` need; the same on every machine
         "gpustump": __version__,
@@ -104,31 +105,27 @@ def _trained(arguments: argparse.Namespace) -> FinishedTraining:
         **({} if arguments.weight is None else {"weight": arguments.weight}),
         **{name: own for name, own in offsets.items() if own},
         "encoding": data.encoding.as_details(),
-        "training": {
-            **settings(method, fitted.n_estimators_),
-            "test_size": arguments.test_size,
-            "seed": arguments.seed,
-            **({"monotone": constraints} if constraints else {}),
-        },
-        "dtype": working_dtype(str(data.X.dtype)),
-        "fingerprint": fingerprint.as_details(),
+        KEY: {**record, "parameters": record["parameters"] | numbers},
+        "training": {"test_size": arguments.test_size, "seed": arguments.seed},
+        FINGERPRINT: fingerprint.as_details(),
     }
     names = data.encoding.feature_names
     model = replace(fitted.model_, feature_names=names, details=details)
-    return FinishedTraining(fitted, model, data, trained, held_out, seconds, method)
+    return FinishedTraining(fitted, model, data, trained, held_out, seconds, loss, constraints)
 
 
 def _fitted(
     data: TrainingData,
     part: Part,
-    method: Method,
+    loss: Loss,
     constraints: Mapping[str, int],
     arguments: argparse.Namespace,
 ) -> BoostedEstimator:
     """Train on a part of the rows: the others get weight zero, so that the table is not copied."""
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
-    wanted = estimator(
-        method,
+    wanted = estimator_of(
+        arguments,
+        loss,
         categorical_features=data.encoding.categorical_features or None,
         random_state=arguments.seed,
         device=arguments.device,

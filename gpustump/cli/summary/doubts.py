@@ -11,7 +11,6 @@ import numpy as np
 from gpustump import arrays
 from gpustump.cli.columns.model import contributions_of, terms_that_vote
 from gpustump.cli.columns.training import Part, TrainingData
-from gpustump.cli.method import Method
 from gpustump.cli.summary.held_out import (
     ScoredPart,
     class_shares,
@@ -50,8 +49,9 @@ def doubts(
     model: StumpEnsemble,
     data: TrainingData,
     held_out: ScoredPart | None,
-    method: Method,
     trained: Part,
+    *,
+    is_balanced: bool,
 ) -> Iterator[tuple[str, str]]:
     """Names and values of rows of the summary.
 
@@ -61,16 +61,18 @@ def doubts(
     data : TrainingData
     held_out : ScoredPart or None
         The rows held out, if there are any.
-    method : Method
     trained : Part
         The rows trained on.
+    is_balanced : bool
+        Whether all classes had the same weight in training.
     """
     shares = _shares_of_columns(model, data)
     yield from _about_numbers_of_rows(data, shares)
     yield from _about_one_column(model, trained if held_out is None else held_out.part, shares)
     if held_out is not None and not model.is_regression:
-        yield from _about_probabilities(model, held_out, method)
-        yield from _about_classes(model, held_out, method)
+        if not is_balanced:  # weighted classes have other probabilities on purpose
+            yield from _about_probabilities(model, held_out)
+        yield from _about_classes(model, held_out, is_balanced=is_balanced)
 
 
 def _shares_of_columns(model: StumpEnsemble, data: TrainingData) -> list[tuple[InputColumn, float]]:
@@ -154,22 +156,20 @@ def _mean_square(values: np.ndarray, weights: np.ndarray | None) -> float:
     return _mean(values * values, weights)
 
 
-def _about_probabilities(
-    model: StumpEnsemble, held_out: ScoredPart, method: Method
-) -> Iterator[tuple[str, str]]:
+def _about_probabilities(model: StumpEnsemble, held_out: ScoredPart) -> Iterator[tuple[str, str]]:
     """Probabilities that are worse than the same ones for each row."""
-    if len(held_out.part.y) < _LEAST_ROWS or method.class_weight is not None:
-        return  # weighted classes have other probabilities on purpose
+    if len(held_out.part.y) < _LEAST_ROWS:
+        return
     if log_loss_of(model, held_out) <= _CLEARLY * log_loss_of_shares(model, held_out):
         return
     text = "by the held-out log-loss, the probabilities are worse than the classes' shares."
-    if method.bags == 1:
+    if model.n_bags == 1:
         text += " --glass-box learns probabilities, and stops before it learns noise."
     yield from _warning(text)
 
 
 def _about_classes(
-    model: StumpEnsemble, held_out: ScoredPart, method: Method
+    model: StumpEnsemble, held_out: ScoredPart, *, is_balanced: bool
 ) -> Iterator[tuple[str, str]]:
     """Classes of the rows held out that are predicted for none of them."""
     y, predicted = held_out.part.y, {*model.labels_of(held_out.scores).tolist()}
@@ -178,7 +178,7 @@ def _about_classes(
         names = listed([label_text(label) for label in never], 3)
         n_rows = counted(sum(int((y == label).sum()) for label in never), "row")
         text = f"never predicted for rows held out: {names}, the class of {n_rows}."
-        if method.class_weight is None:
+        if not is_balanced:
             text += " --balanced gives all classes the same weight."
         yield from _warning(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel
 from gpustump.cli.columns.training import Part, TrainingData, as_text
-from gpustump.cli.method import ADABOOST, Method, described, described_rows
+from gpustump.cli.method import Loss
 from gpustump.cli.summary.doubts import doubts
 from gpustump.cli.summary.held_out import (
     CLASSES_SHOWN,
@@ -69,8 +70,10 @@ class FinishedTraining:
         None if no rows are held out.
     seconds : float
         How long the fit took.
-    method : Method
-        Which estimator it is, with which parameters.
+    loss : str
+        What was lowered.
+    monotone : mapping of str to int
+        The constraints of columns.
     """
 
     estimator: BoostedEstimator
@@ -79,21 +82,32 @@ class FinishedTraining:
     trained: Part
     held_out: Part | None
     seconds: float
-    method: Method = ADABOOST
+    loss: Loss
+    monotone: Mapping[str, int]
+
+    @property
+    def votes(self) -> VoteKind:
+        """What regions vote."""
+        return getattr(self.estimator, "votes", "newton")
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether all classes had the same weight."""
+        return getattr(self.estimator, "class_weight", None) is not None
 
 
 def summary(training: FinishedTraining) -> list[tuple[str, str]]:
     """Names and values; an empty name continues the value above."""
-    model, method, part = training.model, training.method, training.held_out
+    model, part = training.model, training.held_out
     scored = None if part is None else ScoredPart.of(model, part)
     return [
         *_about_data(training),
         *_about_method(training),
         *_about_rounds(training),
-        *([] if part is None else about_held_out(model, scored, method.loss)),
+        *([] if part is None else about_held_out(model, scored, training.loss)),
         *_about_features(training),
         *_about_pairs(training),
-        *doubts(model, training.data, scored, method, training.trained),
+        *doubts(model, training.data, scored, training.trained, is_balanced=training.is_balanced),
         *_about_time(training),
         ("digest", training.model.digest()),
     ]
@@ -184,15 +198,65 @@ def _some(values: list[str]) -> str:
 
 
 def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
-    """Which estimator was trained, if it is not the one that `train` uses without options, and its
-    monotone constraints."""
-    found = described(training.method, len(training.model.classes))
-    constraints = training.model.details.get("training", {}).get("monotone")
-    return [
-        *([] if found is None else [found]),
-        *described_rows(training.method),
-        *([("monotone", shortened(as_text(constraints)))] if constraints else []),
-    ]
+    """What was trained, unless `train` does so without options; smoothing rounds; how rows were set
+    aside; and the monotone constraints."""
+    estimator, loss = training.estimator, training.loss
+    words = ", ".join(_parameters(training))
+    rows = []
+    if loss in _NAMES:
+        rows.append(("loss", f"{_NAMES[loss]}, {words}"))
+    elif not _is_usual(training):
+        rows.append(("votes", f"{training.votes}: AdaBoost, {words}"))
+    if estimator.smoothing_rounds:
+        rounds = counted(estimator.smoothing_rounds, "round")
+        rows.append(("smoothing", f"the first {rounds} of each run"))
+    rows += _about_rows_set_aside(training)
+    if training.monotone:
+        rows.append(("monotone", shortened(as_text(training.monotone))))
+    return rows
+
+
+_NAMES = {
+    "logistic": "logistic: LogitBoost",
+    "squared_error": "squared error",
+    "poisson": "Poisson deviance, for counts",
+    "gamma": "gamma deviance, for costs",
+}
+
+
+def _is_usual(training: FinishedTraining) -> bool:
+    """Whether an AdaBoost is the one of `train` without options, the number of rounds aside."""
+    names = ["votes", "learning_rate", "class_weight"]
+    names += ["multi_class"] * (len(training.model.classes) != 2)
+    own = training.estimator
+    return all(getattr(own, name) == getattr(type(own), name) for name in names)
+
+
+def _parameters(training: FinishedTraining) -> Iterator[str]:
+    """The parameters that decide most, in words."""
+    estimator = training.estimator
+    if len(training.model.classes) > 2:
+        yield "shared stumps" if estimator.multi_class == "shared" else "one-vs-rest"
+    yield f"learning rate {estimator.learning_rate:g}"
+    if training.is_balanced:
+        yield "classes of equal weight"
+    if training.loss != "exponential" and estimator.l2_regularization not in (
+        None, type(estimator).l2_regularization,
+    ):  # fmt: skip
+        yield f"l2 {estimator.l2_regularization:g}"
+
+
+def _about_rows_set_aside(training: FinishedTraining) -> list[tuple[str, str]]:
+    """Early stopping, and bags."""
+    n_bags, patience = training.model.n_bags, training.estimator.n_iter_no_change
+    aside = percent(training.estimator.validation_fraction)
+    waits = f"after {counted(patience or 0, 'round')} without a better score of"
+    if n_bags == 1:
+        return [] if patience is None else [("stops early", f"{waits} {aside} of rows")]
+    text = f"{n_bags}, each trained without {aside} of the rows"
+    if patience is None:
+        return [("bags", text)]
+    return [("bags", f"{text},"), ("", f"and stopped {waits} those")]
 
 
 def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
@@ -200,11 +264,11 @@ def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
     rows = [("rounds", _rounds(training))]
     if training.model.is_regression:
         part = with_moderate_weights(training.trained)
-        return [*rows, *about_errors(training.model, part, training.method.loss, "training")]
+        return [*rows, *about_errors(training.model, part, training.loss, "training")]
     error, bound = _training_error(training)
     at_most = f", at most {_small(bound)} by {_theorem(training.model)}" if bound < 1.0 else ""
     rows.append(("training error", f"{error:.4f}{at_most}"))
-    if training.method.loss == "logistic":
+    if training.loss == "logistic":
         rows.append(("training log-loss", f"{_training_log_loss(training):.4f}"))
     return rows
 
@@ -220,7 +284,7 @@ def _rounds(training: FinishedTraining) -> str:
         return f"{thousands(sum(sizes))} in {model.n_bags} bags{runs}, {of_each} each"
     done = [len(member) for member in model.members]
     reasons = [
-        _stop_reason(reason, training.method.votes)
+        _stop_reason(reason, training.votes)
         for reason, n_rounds in zip(training.estimator.stop_reasons_, done, strict=True)
         if n_rounds < wanted
     ]
@@ -262,7 +326,7 @@ def _training_error(training: FinishedTraining) -> tuple[float, float]:
     """
     model, part = training.model, training.trained
     runs = training.estimator.rounds_
-    has_set_aside = model.n_bags > 1 or training.method.patience is not None
+    has_set_aside = model.n_bags > 1 or training.estimator.n_iter_no_change is not None
     bounds = [_bound(rounds[-1]) if rounds else 1.0 for rounds in runs]
     bound = 1.0 if has_set_aside else min(sum(bounds), 1.0)  # it is of the rows of the rounds
     if len(runs) == 1 and runs[0] and not has_set_aside and not model.pairs:
@@ -289,7 +353,7 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     if not order:
         if not training.model.n_rounds and "no edge" not in training.estimator.stop_reasons_:
             return [("most votes", "none")]
-        does = "lowers the loss" if training.method.votes == "newton" else "is better than chance"
+        does = "lowers the loss" if training.votes == "newton" else "is better than chance"
         return [("most votes", f"none: no stump {does}")]
     names = training.data.encoding.shown_names
     lines = aligned_lines(
@@ -302,7 +366,7 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
 
 def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
     """How many pairs of features were learnt, and which add most; no row if none was to be."""
-    if training.method.interactions == 0:
+    if training.estimator.interactions == 0:
         return []
     names = LoadedModel(training.model, training.data.encoding).pair_names
     if not names:
