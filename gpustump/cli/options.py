@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import contextlib
+import inspect
 import itertools
 import math
 import re
@@ -29,6 +31,7 @@ from gpustump.data.parameters import (
     MOST_CODES,
     MOST_USUAL,
     USUAL_SHARE,
+    check_bytes,
     check_form,
 )
 from gpustump.data.readable import is_text, quoted, suggestion
@@ -60,56 +63,36 @@ SUMMARIES = {
     "help": "explain tables, text, columns or boosting",
 }
 
-TEXTS = {
-    "train": """\
-Train boosted decision stumps on a table, judge the model on held-out rows, and
-write it. Without DATA, scikit-learn's breast-cancer data is used.
-""",
-    "predict": """\
-Predict the rows of a table. Columns are found by name, or by position if there
-are no names; others are ignored. OUT holds `prediction` and, for each class,
-`P(label)`. Text, exposures and initial scores are read as in training.
-""",
-    "explain": """\
-Write the contribution of each feature, and pair of features, to the score of
-each row. The columns of OUT are the features, `(intercept)` and `(score)`,
-which is exactly their sum; of several classes, a set of columns for each.
-With --row, print instead how the score of one row comes about.
-""",
-    "inspect": """\
-Show a model's stumps as rules, in the order of the rounds, each feature's share
-of the votes, and the pairs of features.
-""",
-    "audit": """\
-Train a model again on its training table, and compare. The exit code is 0 if
-both are the same, 1 if they differ, 2 for an error. The model's file says how
-it was trained; DATA may be in another file format than in training.
-""",
-    "export": """\
-Write a model in another language. Scores and labels are exact; probabilities
-may differ in the last bits. The columns are those of the training table, text
-and dates as they are.
-""",
-    "kernels": """\
-Show where compiled CPU kernels are kept, and which are there. Without --build
-they are compiled in the background when a fit first needs them, once, in a
-minute or two. GPUSTUMP_CACHE_DIR names another folder, for instance to copy it
-into an image. It serves machines with the same CPU, Python, Numba and gpustump.
-""",
-    "help": """\
-Explain a topic: tables, text, columns or boosting.
-""",
-}
-
 TOPICS = ("tables", "text", "columns", "boosting")
 """What `gpustump help` explains, by the texts in the folder `topics`."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, and to which one line adds an option."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see {self.prog} --help)")
+
+    def add(
+        self,
+        name: str,
+        metavar: str | None,
+        type: Callable[[str], Any] | None,
+        help: str,
+        **how: Any,
+    ) -> argparse.Action:
+        """Add an argument with a value."""
+        return self.add_argument(*name.split(), metavar=metavar, type=type or str, help=help, **how)
+
+    def flag(self, name: str, help: str) -> argparse.Action:
+        """Add an option without a value."""
+        return self.add_argument(name, action="store_true", help=help)
+
+    def many(
+        self, name: str, metavar: str, help: str, type: Callable[[str], Any] | None = None
+    ) -> argparse.Action:
+        """Add an option that may be given several times."""
+        return self.add(name, metavar, type, help, default=[], action="append")
 
 
 class _HelpAll(argparse.Action):
@@ -194,18 +177,16 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"gpustump {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    parsers = {
-        name: commands.add_parser(
+    parsers: dict[str, Parser] = {}
+    for name, summary in SUMMARIES.items():
+        add_options = _OPTIONS[name]
+        parsers[name] = commands.add_parser(
             name,
             help=summary,
-            usage=_USAGES.get(name),
-            description=TEXTS.get(name, summary[0].upper() + summary[1:] + "."),
+            description=inspect.cleandoc(add_options.__doc__ or summary),
             allow_abbrev=False,
             formatter_class=_formatter,
         )
-        for name, summary in SUMMARIES.items()
-    }
-    for name, add_options in _OPTIONS.items():
         add_options(parsers[name])
     return parser, parsers
 
@@ -214,59 +195,24 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.RawDescriptionHelpFormatter(prog, max_help_position=24)
 
 
-_USAGES = {
-    "train": "gpustump train [DATA --target COLUMN] [options] [-o OUT]",
-    "explain": "gpustump explain MODEL DATA [options] [-o OUT]",
-    "export": "gpustump export MODEL [options] [-o OUT]",
-    "audit": "gpustump audit MODEL [DATA] [options]",
-}
-
-
-class _Adder:
-    """Adds options to a command's parser, one in a line."""
-
-    def __init__(self, parser: Any) -> None:
-        self.parser = parser
-
-    def __call__(
-        self,
-        name: str,
-        metavar: str | None,
-        type: Callable[[str], Any] | None,
-        help: str,
-        *,
-        default: Any = None,
-        **how: Any,
-    ) -> Any:
-        """Add an option with a value."""
-        more = {} if type is None else {"type": type}
-        return self.parser.add_argument(
-            *name.split(), metavar=metavar, default=default, help=help, **more, **how
-        )
-
-    def flag(self, name: str, help: str, **how: Any) -> Any:
-        """Add an option without a value."""
-        return self.parser.add_argument(name, action="store_true", help=help, **how)
-
-    def many(self, name: str, metavar: str, help: str, type: Any = str) -> Any:
-        """Add an option that may be given several times."""
-        return self(name, metavar, type, help, default=[], action="append")
-
-
 def _only_in_full_help(*actions: argparse.Action) -> None:
     for action in actions:
         action.full_help, action.help = action.help, argparse.SUPPRESS  # type: ignore[attr-defined]
 
 
-def _add_train(parser: argparse.ArgumentParser) -> None:
-    add = _Adder(parser)
+def _add_train(parser: Parser) -> None:
+    """Train boosted decision stumps on a table, judge the model on held-out rows, and
+    write it. Without DATA, scikit-learn's breast-cancer data is used.
+    """
+    parser.usage = "gpustump train [DATA --target COLUMN] [options] [-o OUT]"
+    add = parser.add
     add("data", "DATA", None, DATA_HELP, nargs="?")
     add("--target", "COLUMN", None, "the column to predict: labels, or a quantity")
     add("--weight", "COLUMN", None, "a column of sample weights")
     columns = "COL[,COL]"
-    add.many("--drop", columns, "columns to leave out")
-    add.many("--categorical", columns, "columns to read as text")
-    add.many("--missing", "WORD", "a word or number that means missing", _word)
+    parser.many("--drop", columns, "columns to leave out")
+    parser.many("--categorical", columns, "columns to read as text")
+    parser.many("--missing", "WORD", "a word or number that means missing", _word)
     add("--decimal", "MARK", _one_of((".", ",")), "the decimal mark of numbers, . or ,")
     add("--date-order", "ORDER", _one_of(DATE_ORDERS), "03/04/24 begins with dmy, mdy or ymd")
     _add_boosting(parser)
@@ -275,8 +221,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     seed = _whole(0, 2**32 - 1)
     add("--seed", "N", seed, "for the random choice of rows (default: 0)", default=0)
     add("--checkpoint", "FILE", None, "keep the rounds in this file while they are made")
-    add.flag("--resume", "go on from the checkpoint, to the same model")
-    add.flag("--quiet", "print errors only")
+    parser.flag("--resume", "go on from the checkpoint, to the same model")
+    parser.flag("--quiet", "print errors only")
     model = "model file, .json; - for standard output"
     add("-o --output", "OUT", None, model, default="model.json")
     kinds = "text columns as one-hot features, or as sets of values (default: one-hot)"
@@ -285,23 +231,23 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     names = "the names of the features in a .svm file, one a line"
     _only_in_full_help(
         add("--categories", "AS", _one_of(("one-hot", "sets")), kinds, default="one-hot"),
-        add.many("--numeric", columns, "columns to read as numbers, even codes such as 01234"),
-        add.flag("--drop-missing-target", "leave out rows without a target"),
+        parser.many("--numeric", columns, "columns to read as numbers, even codes such as 01234"),
+        parser.flag("--drop-missing-target", "leave out rows without a target"),
         add("--encoding", "NAME", _encoding, encoding),
         add("--feature-names", "FILE", None, names),
-        *_add_offsets(add),
+        *_add_offsets(parser),
         add("--checkpoint-every", "WHEN", _how_often, every),
-        *_add_resources(add),
-        _add_force(add, "OUT"),
+        *_add_resources(parser),
+        _add_force(parser, "OUT"),
     )
     all_options = "this help with all options"
     parser.add_argument("--help-all", action=_HelpAll, nargs=0, help=all_options)
 
 
-def _add_boosting(parser: argparse.ArgumentParser) -> None:
+def _add_boosting(parser: Parser) -> None:
     """Options that choose the estimator and its parameters; without them its own defaults hold."""
-    add = _Adder(parser)
-    add.flag("--glass-box", "settings that suit most tables: help boosting")
+    add = parser.add
+    parser.flag("--glass-box", "settings that suit most tables: help boosting")
     losses = f"{', '.join(get_args(ClassLoss))}; of quantities {', '.join(QUANTITY_LOSSES)}"
     add("--loss", "LOSS", _one_of(LOSSES), losses)
     votes = _one_of(("discrete", "real"), {"newton": "Newton votes: --loss logistic makes them"})
@@ -318,7 +264,7 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     pairs = f"pairs of features to learn: 10, 3x, auto ({USUAL_SHARE:g}x to {MOST_USUAL})"
     add("--interactions", "N", _interactions, pairs)
     add("--patience", "N", _whole(1), "stop after N rounds without a better score")
-    add.many("--monotone", "COL=1,..", "1: the score never falls as the column rises; -1: rises")
+    parser.many("--monotone", "COL=1,..", "1: the score never falls as the column rises; -1: rises")
     classes = "one-vs-rest, or shared stumps (default: one-vs-rest, logistic shared)"
     l2 = "shrinks votes that rest on few rows (default: 0.0, logistic 3.0)"
     smooth = "the first N rounds choose among a few random cuts (default: 0)"
@@ -332,66 +278,80 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_offsets(add: _Adder) -> list[argparse.Action]:
+def _add_offsets(parser: Parser) -> list[argparse.Action]:
     """Columns of what is known of the rows beforehand."""
+    over = "what counts were counted over; multiplies predictions"
     known = "what is known of each row, and added to its score: a log-odds, or a quantity"
     return [
-        add("--exposure", "COLUMN", None, "what counts were counted over; multiplies predictions"),
-        add("--init-score", "COLUMN", None, known),
+        parser.add("--exposure", "COLUMN", None, over),
+        parser.add("--init-score", "COLUMN", None, known),
     ]
 
 
-def _add_resources(add: _Adder) -> list[argparse.Action]:
+def _add_resources(parser: Parser) -> list[argparse.Action]:
+    device = "auto, cpu, cuda or cuda:N (default: auto)"
     memory = "memory for training, such as 500MB or 2GiB (default: no limit)"
     return [
-        add("--device", None, _device, "auto, cpu, cuda or cuda:N (default: auto)", default="auto"),
-        add("--jobs", "N", _whole(1), "threads on the CPU (default: one for each core)"),
-        add("--max-memory", "SIZE", _size, memory),
+        parser.add("--device", None, _device, device, default="auto"),
+        parser.add("--jobs", "N", _whole(1), "threads on the CPU (default: one for each core)"),
+        parser.add("--max-memory", "SIZE", _size, memory),
     ]
 
 
-def _add_force(add: _Adder, names: str) -> argparse.Action:
-    action: argparse.Action = add.flag("--force", f"replace an {names} of another kind, too")
-    return action
+def _add_force(parser: Parser, names: str) -> argparse.Action:
+    return parser.flag("--force", f"replace an {names} of another kind, too")
 
 
-def _add_predict(parser: argparse.ArgumentParser) -> None:
-    add = _Adder(parser)
-    _add_table_to_table(add)
+def _add_predict(parser: Parser) -> None:
+    """Predict the rows of a table. Columns are found by name, or by position if there
+    are no names; others are ignored. OUT holds `prediction` and, for each class,
+    `P(label)`. Text, exposures and initial scores are read as in training.
+    """
+    add = parser.add
+    _add_table_to_table(parser)
     add("--id", "COLUMN", _word, "carry this column; without it, rows are numbered from 1")
-    _add_offsets(add)
+    _add_offsets(parser)
     _add_proba(parser, "with or without the probabilities (default: with)", default=True)
-    _add_force(add, "OUT")
+    _add_force(parser, "OUT")
 
 
-def _add_explain(parser: argparse.ArgumentParser) -> None:
-    add = _Adder(parser)
-    _add_table_to_table(add)
+def _add_explain(parser: Parser) -> None:
+    """Write the contribution of each feature, and pair of features, to the score of
+    each row. The columns of OUT are the features, `(intercept)` and `(score)`,
+    which is exactly their sum; of several classes, a set of columns for each.
+    With --row, print instead how the score of one row comes about.
+    """
+    parser.usage = "gpustump explain MODEL DATA [options] [-o OUT]"
+    add = parser.add
+    _add_table_to_table(parser)
     one = "explain this row in words and bars; rows are counted from 1"
-    add.many("--row", "N", one, _whole(1))
+    parser.many("--row", "N", one, _whole(1))
     label = "with --row: the class whose score is explained (default: the predicted one)"
     add("--class", "LABEL", None, label, dest="label")
     top = f"with --row: how many features to show one by one (default: {TOP})"
     add("--top", "N", _whole(1), top)
     add("--plot", "FILE", None, "with --row: draw it; FILE ends in .png, .svg or .pdf")
-    _add_offsets(add)
-    _add_force(add, "OUT or FILE")
+    _add_offsets(parser)
+    _add_force(parser, "OUT or FILE")
 
 
-def _add_table_to_table(add: _Adder) -> None:
-    add("model", "MODEL", None, MODEL_HELP)
-    add("data", "DATA", None, DATA_HELP)
+def _add_table_to_table(parser: Parser) -> None:
+    parser.add("model", "MODEL", None, MODEL_HELP)
+    parser.add("data", "DATA", None, DATA_HELP)
     output = ".csv, .parquet or .npz; - for CSV on standard output (default: -)"
-    add("-o --output", "OUT", None, output, default="-")
+    parser.add("-o --output", "OUT", None, output, default="-")
 
 
-def _add_proba(parser: argparse.ArgumentParser, text: str, *, default: bool | None) -> None:
+def _add_proba(parser: Parser, text: str, *, default: bool | None) -> None:
     both = argparse.BooleanOptionalAction
     parser.add_argument("--proba", action=both, default=default, help=text)
 
 
-def _add_inspect(parser: argparse.ArgumentParser) -> None:
-    add = _Adder(parser)
+def _add_inspect(parser: Parser) -> None:
+    """Show a model's stumps as rules, in the order of the rounds, each feature's share
+    of the votes, and the pairs of features.
+    """
+    add = parser.add
     add("model", "MODEL", None, MODEL_HELP)
     add("--rounds", "N", _whole(0), "how many rules to show (default: 20)", default=20)
     add("--plot", "FILE", None, "draw the model on one page; FILE ends in .png, .svg or .pdf")
@@ -401,23 +361,33 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     add("--data", "DATA", None, f"{data}--plot or --page, where its values lie")
     add("--edits", "FILE", None, "edit the model: the file that its page saved")
     add("-o --output", "OUT", None, "write the edited model to this file, .json")
-    _add_force(add, "FILE or OUT")
+    _add_force(parser, "FILE or OUT")
 
 
-def _add_audit(parser: argparse.ArgumentParser) -> None:
-    add = _Adder(parser)
+def _add_audit(parser: Parser) -> None:
+    """Train a model again on its training table, and compare. The exit code is 0 if
+    both are the same, 1 if they differ, 2 for an error. The model's file says how
+    it was trained; DATA may be in another file format than in training.
+    """
+    parser.usage = "gpustump audit MODEL [DATA] [options]"
+    add = parser.add
     add("model", "MODEL", None, MODEL_HELP)
     add("data", "DATA", None, DATA_HELP, nargs="?")
     of_model = "(default: the one that the model names)"
     add("--target", "COLUMN", None, f"the column that is predicted {of_model}")
     add("--weight", "COLUMN", None, f"the column of sample weights {of_model}")
-    _add_offsets(add)
-    _add_resources(add)
-    add.flag("--quiet", "print errors only; the exit code tells the outcome")
+    _add_offsets(parser)
+    _add_resources(parser)
+    parser.flag("--quiet", "print errors only; the exit code tells the outcome")
 
 
-def _add_export(parser: argparse.ArgumentParser) -> None:
-    add = _Adder(parser)
+def _add_export(parser: Parser) -> None:
+    """Write a model in another language. Scores and labels are exact; probabilities
+    may differ in the last bits. The columns are those of the training table, text
+    and dates as they are.
+    """
+    parser.usage = "gpustump export MODEL [options] [-o OUT]"
+    add = parser.add
     add("model", "MODEL", None, MODEL_HELP)
     languages = "onnx, c (a header) or sql (a SELECT); by default the ending of OUT decides: "
     add("--to", "LANGUAGE", _one_of(LANGUAGES), f"{languages}.onnx, .h, .sql")
@@ -431,14 +401,24 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     add("--table", "NAME", None, "sql: the table's name (default: data)")
     text = "sql: with or without probabilities (default: without for sqlite, which may lack exp)"
     _add_proba(parser, text, default=None)
-    _add_force(add, "OUT")
+    _add_force(parser, "OUT")
 
 
-def _add_kernels(parser: Any) -> None:
+def _add_devices(parser: Parser) -> None:
+    """List devices, libraries and engines, and why some cannot be used."""
+
+
+def _add_kernels(parser: Parser) -> None:
+    """Show where compiled CPU kernels are kept, and which are there. Without --build
+    they are compiled in the background when a fit first needs them, once, in a
+    minute or two. GPUSTUMP_CACHE_DIR names another folder, for instance to copy it
+    into an image. It serves machines with the same CPU, Python, Numba and gpustump.
+    """
     parser.add_argument("--build", action="store_true", help="compile those that are missing")
 
 
-def _add_help(parser: argparse.ArgumentParser) -> None:
+def _add_help(parser: Parser) -> None:
+    """Explain a topic: tables, text, columns or boosting."""
     parser.add_argument("topic", metavar="TOPIC", type=_one_of(TOPICS), help="what about")
 
 
@@ -449,64 +429,64 @@ _OPTIONS = {
     "inspect": _add_inspect,
     "audit": _add_audit,
     "export": _add_export,
+    "devices": _add_devices,
     "kernels": _add_kernels,
     "help": _add_help,
 }
 
 
-def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
-    def parsed(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = None
-        if value is None or not least <= value <= most:
-            at_most = "" if most == math.inf else f" and at most {most}"
-            _wrong(f"a whole number of at least {least}{at_most}", text)
-        return value
+def _checked(
+    wanted: str, convert: Callable[[str], Any], is_right: Callable[[Any], bool] = lambda value: True
+) -> Callable[[str], Any]:
+    """A parser of values that can be converted, and then are right."""
+
+    def parsed(text: str) -> Any:
+        with contextlib.suppress(ValueError, LookupError):
+            value = convert(text)
+            if is_right(value):
+                return value
+        _wrong(wanted, text)
 
     return parsed
 
 
-def _wrong(wanted: str, text: str) -> NoReturn:
-    raise argparse.ArgumentTypeError(f"must be {wanted}; got {quoted(text)}") from None
+def _wrong(wanted: str, text: str, hint: str = "") -> NoReturn:
+    raise argparse.ArgumentTypeError(f"must be {wanted}; got {quoted(text)}{hint}")
 
 
-def _interactions(text: str) -> int | str:
-    given = int(text) if re.fullmatch("[0-9]+", text) else text
-    try:
-        check_form(given)
-    except ValueError:
-        _wrong("a whole number of at least 0, a number for each feature such as 3x, or auto", text)
-    return given
-
-
-def _word(text: str) -> str:
-    if not is_text(text):  # bytes of the command line that are not UTF-8
-        _wrong("text", text)
-    return text
-
-
-def _size(text: str) -> int:
-    from gpustump.data.parameters import check_bytes
-
-    try:
-        return check_bytes(text, "it")
-    except ValueError:
-        _wrong("a number of bytes, such as 500MB or 2GiB", text)
+def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
+    at_most = "" if most == math.inf else f" and at most {most}"
+    wanted = f"a whole number of at least {least}{at_most}"
+    return _checked(wanted, int, lambda value: least <= value <= most)
 
 
 def _number(wanted: str, is_right: Callable[[float], bool]) -> Callable[[str], float]:
-    def parsed(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not is_right(value):
-            _wrong(wanted, text)
-        return value
+    return _checked(wanted, float, is_right)
 
-    return parsed
+
+_word = _checked("text", str, is_text)  # bytes of the command line may not be UTF-8
+
+
+def _pairs_of_features(text: str) -> int | str:
+    given = int(text) if re.fullmatch("[0-9]+", text) else text
+    check_form(given)
+    return given
+
+
+_interactions = _checked(
+    "a whole number of at least 0, a number for each feature such as 3x, or auto",
+    _pairs_of_features,
+)
+
+_size = _checked("a number of bytes, such as 500MB or 2GiB", lambda text: check_bytes(text, "it"))
+
+
+def _known_encoding(text: str) -> str:
+    "a".encode(text)
+    return codecs.lookup(text).name
+
+
+_encoding = _checked("an encoding that Python knows, such as latin-1", _known_encoding)
 
 
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
@@ -523,24 +503,14 @@ def _how_often(text: str) -> tuple[int | None, float | None]:
     _wrong("a time or a number of rounds, such as 30s, 5min, 1h or '100 rounds'", text)
 
 
-def _encoding(text: str) -> str:
-    try:
-        "a".encode(text)
-        return codecs.lookup(text).name
-    except (LookupError, UnicodeError, ValueError):
-        _wrong("an encoding that Python knows, such as latin-1", text)
-
-
-def _one_of(choices: Sequence[str], hints: Mapping[str, str] | None = None) -> Callable[[str], str]:
+def _one_of(choices: Sequence[str], hints: Mapping[str, str] = {}) -> Callable[[str], str]:
     """A parser for one of some words; `hints` are for other words that users may give."""
 
     def parsed(text: str) -> str:
-        if text in choices:
-            return text
-        hint = f"; {hints[text]}" if hints and text in hints else ""
-        raise argparse.ArgumentTypeError(
-            f"must be {', '.join(choices[:-1])} or {choices[-1]}; got {quoted(text)}{hint}"
-        )
+        if text not in choices:
+            hint = f"; {hints[text]}" if text in hints else ""
+            _wrong(f"{', '.join(choices[:-1])} or {choices[-1]}", text, hint)
+        return text
 
     return parsed
 
