@@ -12,7 +12,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.cli.columns.targets import OffsetColumns, Offsets
+from gpustump.cli.columns.targets import Offsets, OtherColumns
 from gpustump.cli.errors import as_input_error
 from gpustump.cli.read.files import model_file, read_table
 from gpustump.cli.read.table import NUMBER, TEXT, InputTable, Request, Wanted
@@ -117,17 +117,17 @@ def read_table_to_predict(
         If the file is not a table with the columns that the model or the options need.
     """
     model, encoding = loaded
-    named = OffsetColumns.of_model(model, arguments)
-    found: list[OffsetColumns] = []
+    named = OtherColumns.of_model(model, arguments)
+    found: list[OtherColumns] = []
 
     def more(header: InputTable) -> dict[int, str]:
         found[:] = [named.those_in(header, arguments)]
-        kinds = {} if id_name is None else {header.column_or_vector(id_name, "--id")[1]: TEXT}
-        kinds |= {at: NUMBER for _, at in found[0].columns(header)}
-        return {at: kind for at, kind in kinds.items() if at is not None}
+        kinds = dict.fromkeys(found[0].places(header), NUMBER)
+        at = None if id_name is None else header.column_or_vector(id_name, "--id")[1]
+        return kinds if at is None else {at: TEXT} | kinds
 
     table = read_table(arguments.data, _request(encoding, more), may_be_empty=True)
-    offsets = found[0].read(table) if found else Offsets()
+    offsets = found[0].offsets(table) if found else Offsets()
     ids = np.arange(1, table.n_rows + 1)
     if id_name is not None:
         ids = _texts(table.column_or_vector(id_name, "--id")[0])

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -185,44 +184,46 @@ class Offsets(NamedTuple):
         return found
 
 
-class OffsetColumns(NamedTuple):
-    """The names of the columns; None where there are none."""
+class OtherColumns(NamedTuple):
+    """The names of the columns that are no features; None where there are none."""
 
+    target: str | None = None
+    weight: str | None = None
     init_score: str | None = None
     exposure: str | None = None
 
     @classmethod
-    def of_options(cls, arguments: argparse.Namespace) -> OffsetColumns:
+    def of_options(cls, arguments: argparse.Namespace) -> OtherColumns:
         """Those that options name."""
-        return cls(arguments.init_score, arguments.exposure)
+        return cls(**{name: getattr(arguments, name, None) for name in cls._fields})
 
     @classmethod
-    def of_model(cls, model: StumpEnsemble, arguments: argparse.Namespace) -> OffsetColumns:
-        """Those that options name, or else the model.
+    def of_model(cls, model: StumpEnsemble, arguments: argparse.Namespace) -> OtherColumns:
+        """Those that a command has options for: by the options, or else by the model's details.
 
         Raises
         ------
         InputError
-            If an option is not for this model, or a name in the model is not text.
+            If an option is not for this model, or a name in the details is not text.
         """
-        names: dict[str, Any] = {}
-        for name, given in cls.of_options(arguments)._asdict().items():
-            held = model.details.get(name)
+        found: dict[str, str | None] = {}
+        for name in filter(arguments.__contains__, cls._fields):
+            given, held = getattr(arguments, name), model.details.get(name)
             if given is not None:
                 _refuse_for_others(name, model)
-            if held is not None and not isinstance(held, str):
+            elif held is not None and not isinstance(held, str):
                 raise InputError(
                     f"the model's details hold {shown(held)} as its {name}; it must be text."
                 )
-            names[name] = held if given is None else given
-        return cls(**names)
+            found[name] = held if given is None else given
+        return cls(**found)
 
     @property
-    def given(self) -> list[tuple[str, str]]:
-        """Options and names."""
-        return [(_option(k), v) for k, v in self._asdict().items() if v is not None]
+    def given(self) -> dict[str, str]:
+        """The names that there are, by their options."""
+        return {_option(k): v for k, v in self._asdict().items() if v is not None}
 
-    def those_in(self, table: InputTable, arguments: argparse.Namespace) -> OffsetColumns:
+    def those_in(self, table: InputTable, arguments: argparse.Namespace) -> OtherColumns:
         """Without the columns that only the model names, and the table lacks; stderr tells."""
         found = self._asdict()
         for name, own in self._asdict().items():
@@ -233,24 +234,69 @@ class OffsetColumns(NamedTuple):
                 usual = "1" if name == "exposure" else "0"
                 text = f"there is no {quoted(own)}; it is {usual} for every row"
                 print(one_line(f"gpustump: {table.source}: {text}"), file=sys.stderr)
-        return OffsetColumns(**found)
+        return OtherColumns(**found)
 
-    def columns(self, table: InputTable) -> Iterator[tuple[Column, int | None]]:
-        """The columns, and where they are; None for a vector beside the table."""
-        for option, name in self.given:
-            yield table.column_or_vector(name, option)
+    def places(self, table: InputTable) -> frozenset[int]:
+        """Their positions; vectors beside the table have none.
 
-    def read(self, table: InputTable) -> Offsets:
-        """The values.
+        Raises
+        ------
+        InputError
+            If there is no such column, or two options name one.
+        """
+        places, options = set[int](), dict[int, str]()
+        for option, name in self.given.items():
+            column, at = table.column_or_vector(name, option)
+            if id(column) in options:
+                raise InputError(
+                    f"{option} and {options[id(column)]} both name {quoted(column.name)}."
+                )
+            options[id(column)] = option
+            if at is not None:
+                places.add(at)
+        return frozenset(places)
+
+    def target_in(self, table: InputTable) -> tuple[Column, int | None]:
+        """The column or vector that is predicted, and its position; None for a vector."""
+        assert self.target is not None
+        return table.column_or_vector(self.target, "--target")
+
+    def weights(self, table: InputTable) -> np.ndarray | None:
+        """The weights (n_rows,) of float64; None if there are none.
+
+        Raises
+        ------
+        InputError
+            If they are no weights, or all zero.
+        """
+        if self.weight is None:
+            return None
+        column, _ = table.column_or_vector(self.weight, "--weight")
+        where = f"{table.source}: the weights {quoted(column.name)}"
+        if column.kind not in ("number", "boolean"):
+            raise InputError(f"{where} are not numbers, but of type {column.kind}.")
+        weights = column.numbers().astype(np.float64)
+        bad = ~(np.isfinite(weights) & (weights >= 0))
+        if bad.any():
+            raise InputError(
+                f"{where} must be finite and not negative; they are not in "
+                f"{counted(int(np.count_nonzero(bad)), 'row')}, such as {weights[np.argmax(bad)]}."
+            )
+        if not weights.any():
+            raise InputError(f"{where} are zero in every row; at least one must be positive.")
+        return weights
+
+    def offsets(self, table: InputTable) -> Offsets:
+        """What is known of the rows.
 
         Raises
         ------
         InputError
             If a column does not hold numbers.
         """
-        found: dict[str, np.ndarray | None] = {}
-        for name, own in self._asdict().items():
-            found[name] = None
+        found: dict[str, np.ndarray] = {}
+        for name in Offsets._fields:
+            own = getattr(self, name)
             if own is not None:
                 column, _ = table.column_or_vector(own, _option(name))
                 if column.kind not in ("number", "boolean", "empty"):

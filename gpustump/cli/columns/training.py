@@ -19,8 +19,8 @@ import numpy as np
 
 from gpustump.cli.columns.encoding import Finding, Forced, find_index, learn_encoding
 from gpustump.cli.columns.targets import (
-    OffsetColumns,
     Offsets,
+    OtherColumns,
     is_quantity,
     refuse_for_classes,
     target_labels,
@@ -145,25 +145,29 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     table, target = _table_and_target(arguments)
     choice = choice_of(table, target, arguments)
     index = find_index(without_columns(table, {*choice.others}))
-    table, n_without_target = _with_target(table, choice, arguments)
-    column = target_of(table, choice)
+    known, missing = with_target(table, target_of(table, choice))
+    column = target_of(known, choice)
     values, of_quantity = _target_values(column, table.source, arguments)
-    weights = None
-    if arguments.weight is not None:
-        weight, _ = table.column_or_vector(arguments.weight, "--weight")
-        weights = checked_weights(weight, table.source)
-    offsets = OffsetColumns.of_options(arguments)
-    if offsets.exposure is not None and not of_quantity:
+    n_missing = int(np.count_nonzero(missing))
+    if n_missing and not arguments.drop_missing_target:
+        raise InputError(
+            f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
+            f"{thousands(table.n_rows)}, first in row {thousands(int(np.argmax(missing)) + 1)}; "
+            "leave them out with --drop-missing-target."
+        )
+    table = known
+    weights = choice.columns.weights(table)
+    if arguments.exposure is not None and not of_quantity:
         raise InputError("--exposure is for counts; see --loss.")
-    if offsets.init_score is not None and not of_quantity:
+    if arguments.init_score is not None and not of_quantity:
         refuse_for_classes(len(np.unique(values)))
     encoding = encoding_of(table, choice, index, arguments)
     with as_input_error():
         X, _ = encode(encoding, table)
     return TrainingData(
-        *(table.source, column.name, X, values, weights, encoding, n_without_target, table.notes),
+        *(table.source, column.name, X, values, weights, encoding, n_missing, table.notes),
         is_quantity=of_quantity,
-        offsets=offsets.read(table),
+        offsets=choice.columns.offsets(table),
     )
 
 
@@ -212,19 +216,16 @@ class Choice:
 
     Attributes
     ----------
-    target : str
-    target_at : int or None
-        Its position; None for a vector beside the table.
+    columns : OtherColumns
     others : frozenset of int
-        The positions of the target, the weights and the offsets, which are no features.
+        Their positions.
     dropped : frozenset of int
     forced : Forced
     missing : tuple of str
         Words for missing values.
     """
 
-    target: str
-    target_at: int | None
+    columns: OtherColumns
     others: frozenset[int]
     dropped: frozenset[int]
     forced: Forced
@@ -233,10 +234,9 @@ class Choice:
 
 def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> Choice:
     """What the options say; refuses columns that do not exist, and options that disagree."""
-    named = {"--target": target}
-    named |= {} if arguments.weight is None else {"--weight": arguments.weight}
-    places = places_of(table, named | dict(OffsetColumns.of_options(arguments).given))
-    column, target_at = table.column_or_vector(target, "--target")
+    columns = OtherColumns.of_options(arguments)._replace(target=target)
+    others = columns.places(table)
+    column, target_at = columns.target_in(table)
     dropped = _positions(table, arguments.drop, "--drop")
     text = _positions(table, arguments.categorical, "--categorical")
     numbers = _positions(table, arguments.numeric, "--numeric")
@@ -251,23 +251,7 @@ def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> 
         raise InputError(f"--categorical and --numeric both name {name}.")
     missing = _missing_words(arguments)
     forced = Forced(text, numbers, arguments.categories == "sets")
-    return Choice(target, target_at, places, dropped, forced, missing)
-
-
-def places_of(table: InputTable, named: Mapping[str, str]) -> frozenset[int]:
-    """The positions of columns that are named by options, and are no features.
-
-    Vectors beside the table have none. A column that two options name is refused.
-    """
-    places, options = set[int](), dict[int, str]()
-    for option, name in named.items():
-        column, at = table.column_or_vector(name, option)
-        if id(column) in options:
-            raise InputError(f"{option} and {options[id(column)]} both name {quoted(column.name)}.")
-        options[id(column)] = option
-        if at is not None:
-            places.add(at)
-    return frozenset(places)
+    return Choice(columns, others, dropped, forced, missing)
 
 
 def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -347,41 +331,24 @@ def as_read(column: Column, place: int | None, words: tuple[str, ...], *, is_tex
     return AsText(column) if is_text and column.kind in NUMERIC and place is not None else column
 
 
-def known_rows(missing: np.ndarray, source: str, target: str) -> int:
-    """The number of rows without a target, if some have one.
+def with_target(table: InputTable, target: Column) -> tuple[InputTable, np.ndarray]:
+    """The rows whose target is known, and where it is missing, bool (n_rows,).
 
     Raises
     ------
     InputError
+        If it is known of no row.
     """
-    n_missing = int(np.count_nonzero(missing))
-    if n_missing == len(missing):
-        raise InputError(f"{source}: the target {quoted(target)} is empty.")
-    return n_missing
+    missing = target.missing()
+    if missing.all():
+        raise InputError(f"{table.source}: the target {quoted(target.name)} is empty.")
+    return (table.with_rows(~missing) if missing.any() else table), missing
 
 
 def target_of(table: InputTable, choice: Choice) -> Column:
     """The column or vector that holds the target."""
-    column, at = table.column_or_vector(choice.target, "--target")
+    column, at = choice.columns.target_in(table)
     return as_read(column, at, choice.missing, is_text=at in choice.forced.text)
-
-
-def _with_target(
-    table: InputTable, choice: Choice, arguments: argparse.Namespace
-) -> tuple[InputTable, int]:
-    """The rows whose target is known, and the number of others, which an option must allow."""
-    missing = target_of(table, choice).missing()
-    n_missing = known_rows(missing, table.source, choice.target)
-    known = table.with_rows(~missing) if n_missing else table
-    if n_missing and not arguments.drop_missing_target:
-        _target_values(target_of(known, choice), table.source, arguments)  # no option mends this
-        first = int(np.argmax(missing)) + 1
-        raise InputError(
-            f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
-            f"{thousands(table.n_rows)}, first in row {thousands(first)}; leave them out with "
-            "--drop-missing-target."
-        )
-    return known, n_missing
 
 
 def without_columns(table: InputTable, positions: set[int]) -> InputTable:
@@ -415,29 +382,6 @@ def breast_cancer() -> tuple[InputTable, str]:
     names = [str(name) for name in data.feature_names]
     source = "breast cancer, from scikit-learn"
     return table_of(source, data.data, names, {labels.name: labels}), labels.name
-
-
-def checked_weights(column: Column, source: str) -> np.ndarray:
-    """The weights in a column, of float64.
-
-    Raises
-    ------
-    InputError
-        If they are no weights, or all zero.
-    """
-    where = f"{source}: the weights {quoted(column.name)}"
-    if column.kind not in ("number", "boolean"):
-        raise InputError(f"{where} are not numbers, but of type {column.kind}.")
-    weights = column.numbers().astype(np.float64)
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        raise InputError(
-            f"{where} must be finite and not negative; they are not in "
-            f"{counted(int(np.count_nonzero(bad)), 'row')}, such as {weights[np.argmax(bad)]}."
-        )
-    if not weights.any():
-        raise InputError(f"{where} are zero in every row; at least one must be positive.")
-    return weights
 
 
 def _positions(table: InputTable, options: list[str], option: str) -> frozenset[int]:

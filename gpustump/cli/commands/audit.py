@@ -11,22 +11,19 @@ import argparse
 import importlib.util
 import sys
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.cli.columns.model import LoadedModel, as_in_training, load_model, request_of
-from gpustump.cli.columns.targets import OffsetColumns, target_labels, target_numbers
+from gpustump.cli.columns.targets import OtherColumns, target_labels, target_numbers
 from gpustump.cli.columns.training import (
     BREAST_CANCER_TARGET,
     TrainingData,
     as_read,
     breast_cancer,
-    checked_weights,
     held_out_in_training,
-    known_rows,
-    places_of,
     split_rows,
+    with_target,
     words_removed,
 )
 from gpustump.cli.errors import InputError, as_input_error
@@ -41,7 +38,7 @@ from gpustump.cli.read.files import (
 from gpustump.cli.read.table import TEXT, InputTable, Request, Wanted
 from gpustump.cli.wording import name_value_lines
 from gpustump.data.columns import Column
-from gpustump.data.readable import counted, shortened, shown, thousands
+from gpustump.data.readable import counted, shortened, thousands
 from gpustump.estimators.audit import audit_with
 from gpustump.estimators.base import Data
 from gpustump.estimators.recorded import Recorded, recorded
@@ -118,21 +115,7 @@ def _kept(data: TrainingData, share: float, seed: int) -> np.ndarray | None:
     return kept
 
 
-class Columns(NamedTuple):
-    """The names of columns that are no features, as options or the model's file give them."""
-
-    target: str
-    weight: str | None
-    offsets: OffsetColumns = OffsetColumns()
-
-    @property
-    def named(self) -> dict[str, str]:
-        """The names, by the options for them."""
-        weight = {} if self.weight is None else {"--weight": self.weight}
-        return {"--target": self.target, **weight, **dict(self.offsets.given)}
-
-
-def columns_of(model: StumpEnsemble, arguments: argparse.Namespace) -> Columns:
+def columns_of(model: StumpEnsemble, arguments: argparse.Namespace) -> OtherColumns:
     """The target, the weights and the offsets: by the options, or else by the model's details.
 
     Raises
@@ -140,23 +123,15 @@ def columns_of(model: StumpEnsemble, arguments: argparse.Namespace) -> Columns:
     InputError
         If neither says which column is the target, or a name in the details is not text.
     """
-    names = {"target": arguments.target, "weight": arguments.weight}
-    for name, given in names.items():
-        held = model.details.get(name)
-        if given is None and held is not None:
-            if not isinstance(held, str):
-                raise InputError(
-                    f"the model's details hold {shown(held)} as its {name}; it must be text."
-                )
-            names[name] = held
-    if names["target"] is None:
+    columns = OtherColumns.of_model(model, arguments)
+    if columns.target is None:
         raise InputError(
             "--target COLUMN is needed: which column is predicted? The model does not say."
         )
-    return Columns(names["target"], names["weight"], OffsetColumns.of_model(model, arguments))
+    return columns
 
 
-def read_audit_data(path: str | None, loaded: LoadedModel, columns: Columns) -> TrainingData:
+def read_audit_data(path: str | None, loaded: LoadedModel, columns: OtherColumns) -> TrainingData:
     """The features, targets and weights in a file, or in the breast-cancer data if there is none.
 
     Rows without a target are left out, as training either leaves them out or refuses the table.
@@ -175,34 +150,28 @@ def read_audit_data(path: str | None, loaded: LoadedModel, columns: Columns) -> 
     table = breast_cancer()[0] if path is None else read_table(path, _request(loaded, columns))
     table = words_removed(table, encoding.missing)
     target = _target(table, model, columns)
-    missing = target.missing()
-    n_missing = known_rows(missing, table.source, target.name)
-    if n_missing:
-        table = table.with_rows(~missing)
-        target = _target(table, model, columns)
+    table, missing = with_target(table, target)
+    target = _target(table, model, columns)
     values = (target_numbers if model.is_regression else target_labels)(target, table.source)
-    weights = None
-    if columns.weight is not None:
-        weight, _ = table.column_or_vector(columns.weight, "--weight")
-        weights = checked_weights(weight, table.source)
+    weights = columns.weights(table)
     with as_input_error():
         X, unseen = encode(encoding, _of_features(table, loaded, columns)[0])
     for name, own in unseen.items():
         print(f"gpustump: {unseen_text(name, own)}", file=sys.stderr)
     return TrainingData(
-        *(table.source, target.name, X, values, weights, encoding, n_missing, table.notes),
+        *(table.source, target.name, X, values, weights, encoding, int(missing.sum()), table.notes),
         is_quantity=model.is_regression,
-        offsets=columns.offsets.read(table),
+        offsets=columns.offsets(table),
     )
 
 
-def _request(loaded: LoadedModel, columns: Columns) -> Request:
+def _request(loaded: LoadedModel, columns: OtherColumns) -> Request:
     """The columns to read, as training read them: features, target, weights and offsets."""
     model, encoding = loaded
 
     def choose(header: InputTable) -> Wanted:
-        target_at = header.column_or_vector(columns.target, "--target")[1]
-        others = places_of(header, columns.named)
+        _, target_at = columns.target_in(header)
+        others = columns.places(header)
         table, places = _of_features(header, loaded, columns)
         with as_input_error():
             positions = [places[at] for at in needed_positions(encoding, table)]
@@ -219,14 +188,14 @@ def _has_text_labels(model: StumpEnsemble) -> bool:
     return bool(model.classes) and all(isinstance(label, str) for label in model.classes)
 
 
-def _target(table: InputTable, model: StumpEnsemble, columns: Columns) -> Column:
+def _target(table: InputTable, model: StumpEnsemble, columns: OtherColumns) -> Column:
     """The target as training read it."""
-    column, place = table.column_or_vector(columns.target, "--target")
+    column, place = columns.target_in(table)
     return as_read(column, place, model.encoding.missing, is_text=_has_text_labels(model))
 
 
 def _of_features(
-    table: InputTable, loaded: LoadedModel, columns: Columns
+    table: InputTable, loaded: LoadedModel, columns: OtherColumns
 ) -> tuple[InputTable, list[int]]:
     """The table in which the model finds its features, and the places of its columns in the whole.
 
@@ -236,7 +205,7 @@ def _of_features(
     places, is_stored = list(range(len(table.columns))), "encoding" in loaded.model.details
     if is_stored or (loaded.encoding.named and table.named):
         return table, places
-    others = places_of(table, columns.named)
+    others = columns.places(table)
     places = [place for place in places if place not in others]
     matrix = table.matrix
     if matrix is not None and others:

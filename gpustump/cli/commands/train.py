@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from gpustump import __version__
 from gpustump.cli import checkpoint
 from gpustump.cli.checkpoint import rounds_in, telling_of_the_rounds
-from gpustump.cli.columns.targets import OffsetColumns
+from gpustump.cli.columns.targets import OtherColumns
 from gpustump.cli.columns.training import (
     Part,
     TrainingData,
@@ -98,12 +98,10 @@ def _trained(arguments: argparse.Namespace) -> FinishedTraining:
     check_unchanged(before, if_mapped=True)
     record = fitted.model_.details[KEY]
     numbers = {"n_estimators": fitted.n_estimators_, "n_bags": fitted.model_.n_bags}  # for None
-    offsets = OffsetColumns.of_options(arguments)._asdict()
+    columns = OtherColumns.of_options(arguments)._replace(target=data.target)._asdict()
     details = {  # what `predict` and `audit` need; the same on every machine
         "gpustump": __version__,
-        "target": data.target,
-        **({} if arguments.weight is None else {"weight": arguments.weight}),
-        **{name: own for name, own in offsets.items() if own},
+        **{name: own for name, own in columns.items() if own is not None},
         "encoding": data.encoding.as_details(),
         KEY: {**record, "parameters": record["parameters"] | numbers},
         "training": {"test_size": arguments.test_size, "seed": arguments.seed},
