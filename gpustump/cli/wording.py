@@ -56,6 +56,18 @@ def different_labels(values: Sequence[str]) -> list[str]:
             limits[own] *= 2
 
 
+def told_apart(names: Sequence[str], form: str) -> list[str]:
+    """The names; a repeated one gets the first number that makes it different, as `form` has it."""
+    given, found = {*names}, dict[str, None]()
+    for name in names:
+        number, own = 1, name
+        while own in found or (number > 1 and own in given):
+            number += 1
+            own = form.format(name, number)
+        found[own] = None
+    return list(found)
+
+
 def name_value_lines(rows: Sequence[tuple[str, str]]) -> list[str]:
     """Names and values in two columns; an empty name continues the value above."""
     width = max(_width(name) for name, _ in rows)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from gpustump import LogitBoostClassifier, Member, Split, Stump, StumpEnsemble
-from gpustump.cli.commands.explain import _made_different
 from gpustump.cli.summary.row import ASCII, BLOCKS, BarStyle, bars
+from gpustump.cli.wording import told_apart
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.members import RegionMember
 
@@ -97,8 +97,8 @@ def test_names_that_meet_are_told_apart(command):
     command.succeeds("explain", "model.json", "t.csv", "-o", "out.parquet")
     columns = polars.read_parquet("out.parquet").columns
     assert columns == ["(score)", "a", "(intercept)", "(score) (2)"]
-    assert _made_different(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
-    assert _made_different(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
+    assert told_apart(["a", "a (2)", "a"], "{} ({})") == ["a", "a (2)", "a (3)"]
+    assert told_apart(["a", "a", "a (2)"], "{} ({})") == ["a", "a (3)", "a (2)"]
 
 
 def table(out: str) -> dict[str, float]:

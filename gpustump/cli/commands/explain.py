@@ -32,6 +32,7 @@ from gpustump.cli.options import TOP
 from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
 from gpustump.cli.read.svmlight import is_svmlight
 from gpustump.cli.summary.row import BarStyle, Place, row_lines
+from gpustump.cli.wording import told_apart
 from gpustump.cli.write.files import STANDARD_OUTPUT
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
 from gpustump.cli.write.results import Layout, Result, result_file, result_of, write_result
@@ -97,19 +98,7 @@ def _layout(loaded: LoadedModel, terms: list[int] | None) -> Layout:
     arrays = ["contributions", "score", "features"]
     if not loaded.model.is_regression:
         arrays.append("classes")
-    return Layout(_made_different(parts), arrays)
-
-
-def _made_different(names: list[str]) -> list[str]:
-    """The names; a repeated one gets the first number that makes it different."""
-    given, made = set(names), dict[str, None]()
-    for name in names:
-        number, new = 1, name
-        while new in made or (number > 1 and new in given):
-            number += 1
-            new = f"{name} ({number})"
-        made[new] = None
-    return list(made)
+    return Layout(told_apart(parts, "{} ({})"), arrays)
 
 
 def _result(

@@ -7,6 +7,7 @@ cannot map a .npz file: its table and the vectors beside it are loaded.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -25,13 +26,8 @@ from gpustump.data.readable import listed, quoted
 def read_parquet(path: str, request: Request) -> InputTable:
     """Read a Parquet file; see `files.read_table`."""
     pl = import_polars(path)
-    return _read_binary(
-        path,
-        request,
-        "Parquet",
-        lambda names: pl.read_parquet(path, columns=names, glob=False, hive_partitioning=False),
-        lambda: pl.read_parquet_schema(path),
-    )
+    read = functools.partial(pl.read_parquet, glob=False, hive_partitioning=False)
+    return _read_binary(path, request, "Parquet", read, pl.read_parquet_schema)
 
 
 def read_ipc(path: str, request: Request) -> InputTable:
@@ -40,32 +36,23 @@ def read_ipc(path: str, request: Request) -> InputTable:
     with open(path, "rb") as file:
         is_stream = file.read(6) != b"ARROW1"
     if is_stream:
+        head = functools.partial(pl.read_ipc_stream, n_rows=0)
         return _read_binary(
-            path,
-            request,
-            "Arrow",
-            lambda names: pl.read_ipc_stream(path, columns=names),
-            lambda: pl.read_ipc_stream(path, n_rows=0).schema,
+            path, request, "Arrow", pl.read_ipc_stream, lambda own: head(own).schema
         )
-    return _read_binary(
-        path,
-        request,
-        "Arrow",
-        lambda names: pl.read_ipc(path, columns=names),
-        lambda: pl.read_ipc_schema(path),
-    )
+    return _read_binary(path, request, "Arrow", pl.read_ipc, pl.read_ipc_schema)
 
 
 def _read_binary(
     path: str,
     request: Request,
     format_name: str,
-    read: Callable[[list[str]], Any],
-    read_schema: Callable[[], Any],
+    read: Callable[..., Any],
+    read_schema: Callable[[str], Any],
 ) -> InputTable:
     """Read those columns of a file that are wanted."""
     with explained(path, format_name):
-        names = list(read_schema())
+        names = list(read_schema(path))
     check_column_names(path, names)
     header = InputTable(path, tuple(map(UnreadColumn, names)), 0)
     if not names:
@@ -73,7 +60,7 @@ def _read_binary(
     skipped = request.choose(header).skipped
     wanted = [name for j, name in enumerate(names) if j not in skipped]
     with explained(path, format_name):
-        frame = read(wanted)
+        frame = read(path, columns=wanted)
     found = {column.name: column for column in table_of_frame(path, frame).columns}
     columns = tuple(found.get(column.name, column) for column in header.columns)
     return InputTable(path, columns, len(frame))

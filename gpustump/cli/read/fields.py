@@ -11,9 +11,7 @@ otherwise the user is warned.
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gpustump.cli.errors import InputError
@@ -162,14 +160,6 @@ class DateOrder(NamedTuple):
     example: str
 
 
-class OtherOrderError(Exception):
-    """A value is no date in the order that is known."""
-
-    def __init__(self, value: str, order: str) -> None:
-        super().__init__(value, order)
-        self.value, self.order = value, order
-
-
 class Typed(NamedTuple):
     """A column as booleans, dates, times or text, and how its dates begin where that matters."""
 
@@ -189,7 +179,7 @@ def typed(text: Any, rules: Rules, kind: str | None = None) -> Typed:
 
     Raises
     ------
-    OtherOrderError
+    InputError
         If a value is no date in the order of the rules.
     """
     words = _words(text, rules)
@@ -197,7 +187,7 @@ def typed(text: Any, rules: Rules, kind: str | None = None) -> Typed:
         return Typed(words)
     if (booleans := _booleans(words)) is not None:
         return Typed(booleans)
-    if (times := _times(words, rules.date_order)) is not None:
+    if (times := times_in(words, rules.date_order)) is not None:
         return times
     return Typed(_null_where(words, _is_marker(words)) if kind == "number" else words)
 
@@ -305,17 +295,6 @@ def _are_codes(text: Any) -> bool:
     return begins_with_0 and bool(text.drop_nulls().str.contains(r"^\d+$").all())
 
 
-def with_times(words: Any, date_order: str | None) -> Typed:
-    """A series of text, as the dates or times of day that it holds, if it holds nothing else.
-
-    Raises
-    ------
-    OtherOrderError
-        If a value is no date in the order that is known.
-    """
-    return _times(words, date_order) or Typed(words)
-
-
 def _booleans(words: Any) -> Any | None:
     small = words.str.to_lowercase()
     is_boolean = small.is_in(["true", "false"])
@@ -326,11 +305,16 @@ def _booleans(words: Any) -> Any | None:
     return None
 
 
-def _times(words: Any, date_order: str | None) -> Typed | None:
-    """Dates, times of day, or both, if the first values look so.
+def times_in(words: Any, date_order: str | None) -> Typed | None:
+    """A series of text as the dates, times of day, or both, that it holds; None if it holds others.
 
     polars finds the format by the first value, and reads the others in it. But whether a date
     begins with the day or the month, all values say.
+
+    Raises
+    ------
+    InputError
+        If a value is no date in the order that is known.
     """
     import polars as pl
 
@@ -339,8 +323,8 @@ def _times(words: Any, date_order: str | None) -> Typed | None:
     if not len(first) or not first.str.contains(_DATE_OR_TIME).all():
         return None
     words = _null_where(words, _is_marker(words))
-    if are_such_dates(words, date_order):
-        dates = dates_in(words, date_order)
+    if _are_such_dates(words, date_order):
+        dates = _dates_in(words, date_order)
         return None if dates is None else Typed(*dates)
     for method in ("to_date", "to_time", "to_datetime"):
         try:
@@ -352,19 +336,7 @@ def _times(words: Any, date_order: str | None) -> Typed | None:
     return None
 
 
-@contextlib.contextmanager
-def naming_column(source: str, name: str) -> Iterator[None]:
-    """Name the column and the file in which a value is no date in the order that is known."""
-    try:
-        yield
-    except OtherOrderError as error:
-        raise InputError(
-            f"{source}: {quoted(error.value)} in column {quoted(name)} is no date that begins with "
-            f"the {FIRST[error.order]}, as the option --date-order, or the training table, says."
-        ) from error
-
-
-def are_such_dates(words: Any, order: str | None) -> bool:
+def _are_such_dates(words: Any, order: str | None) -> bool:
     """Whether all fields of a series of text, at least one, look like such dates.
 
     Parameters
@@ -377,14 +349,14 @@ def are_such_dates(words: Any, order: str | None) -> bool:
     return bool(words.drop_nulls().str.contains(_BY_ORDER[order]).all())
 
 
-def dates_in(words: Any, order: str | None) -> tuple[Any, DateOrder] | None:
+def _dates_in(words: Any, order: str | None) -> tuple[Any, DateOrder] | None:
     """Dates, or dates with times, and how they begin; None if some text is no date in any order.
 
-    Parameters are those of `are_such_dates`, which is true.
+    Parameters are those of `_are_such_dates`, which is true.
 
     Raises
     ------
-    OtherOrderError
+    InputError
         If a value is no date in the order that is known.
     """
     fields = words.str.extract_groups(_BY_ORDER[order]).struct.unnest()
@@ -401,7 +373,11 @@ def dates_in(words: Any, order: str | None) -> tuple[Any, DateOrder] | None:
     if values.null_count() == words.null_count():
         return values.alias(words.name), found
     if order is not None:
-        raise OtherOrderError(str(words.filter(values.is_null() & words.is_not_null())[0]), order)
+        odd = str(words.filter(values.is_null() & words.is_not_null())[0])
+        raise InputError(
+            f"{quoted(odd)} in column {quoted(words.name)} is no date that begins with the "
+            f"{FIRST[order]}, as the option --date-order, or the training table, says."
+        )
     return None
 
 

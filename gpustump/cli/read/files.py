@@ -24,7 +24,8 @@ from typing import BinaryIO, NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
 from gpustump.cli.read import svmlight
-from gpustump.cli.read.table import COMPRESSIONS, InputTable, Request, without_compression
+from gpustump.cli.read.packed import COMPRESSIONS, without_compression
+from gpustump.cli.read.table import InputTable, Request
 from gpustump.model.model_file import ModelFileError
 
 STANDARD_INPUT = "-"
@@ -45,10 +46,9 @@ BINARY_FORMATS = {
 }
 """What files of each format begin with; compressed text is taken for CSV."""
 
-TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
+TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson", *svmlight.ENDINGS)
 ENDINGS = (
     *(kind + packed for kind in TEXTS for packed in ("", *COMPRESSIONS)),
-    *(kind + packed for kind in svmlight.ENDINGS for packed in ("", *svmlight.OPENERS)),
     *(".parquet", ".pq", ".feather", ".arrow", ".ipc", ".npy", ".npz"),
 )
 """What the name of a table ends in."""

@@ -7,12 +7,8 @@ and the model keeps them. Features are counted from 1, as in LIBSVM, unless one 
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import IO, Any
 
@@ -20,25 +16,18 @@ import numpy as np
 
 from gpustump.arrays.sparse import from_scipy
 from gpustump.cli.errors import InputError
+from gpustump.cli.read.packed import unpacked, without_compression
 from gpustump.cli.read.table import (
-    COMPRESSIONS,
     InputTable,
     Request,
     check_column_names,
     table_of,
-    without_compression,
 )
 from gpustump.cli.wording import one_line
 from gpustump.data.columns import ArrayColumn
 from gpustump.data.readable import counted, thousands
 
 ENDINGS = (".svm", ".svmlight", ".libsvm")
-OPENERS: Mapping[str, Callable[[str], IO[bytes]]] = {
-    ".gz": gzip.open,  # type: ignore[dict-item]
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
-
 BEGINNING = re.compile(rb"(#.*\n|[-+.\de]+\s*\n)*[-+.\de]+([ \t]+\w+:[-+.\w]+)+\s")
 """How text of this format begins: comments and rows without features, then a row with some."""
 
@@ -136,10 +125,7 @@ def _loaded(path: str) -> tuple[Any, np.ndarray]:
     """
     from sklearn.datasets import load_svmlight_file
 
-    packed = next((end for end in COMPRESSIONS if path.lower().endswith(end)), None)
-    if packed is not None and packed not in OPENERS:
-        raise InputError(f"{path}: this format is read plain, or packed as .gz, .bz2 or .xz.")
-    with open(path, "rb") if packed is None else OPENERS[packed](path) as file:
+    with unpacked(path) as file:
         lines = _Lines(file)
         try:
             matrix, y = load_svmlight_file(lines, zero_based=True)
@@ -150,9 +136,4 @@ def _loaded(path: str) -> tuple[Any, np.ndarray]:
                 "target, then INDEX:VALUE for each feature that is not 0, by increasing index "
                 f"({reason})."
             ) from error
-        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            name = COMPRESSIONS[packed] if packed is not None else ""
-            raise InputError(f"{path} is not an intact {name} file: {error}.") from error
     return matrix, y

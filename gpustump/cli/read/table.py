@@ -32,9 +32,6 @@ from gpustump.data.readable import counted, listed, quoted, suggestion
 TEXT, NUMBER = "text", "number"
 """Kinds in `Wanted`: a column to read as text, and one that is known to hold numbers or times."""
 
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
-"""Endings of compressed text files, and the names of the formats."""
-
 MOST_EMPTY_COLUMNS = 2**20
 """An array without rows takes no bytes, so the size of its file does not limit its columns."""
 
@@ -278,11 +275,3 @@ class Request:
     n_features: int | None = None
     first_index: int | None = None
     feature_names: tuple[str, ...] | None = None
-
-
-def without_compression(path: str) -> str:
-    """A file's name in lower case, without the ending of its compression."""
-    name = path.lower()
-    for ending in COMPRESSIONS:
-        name = name.removesuffix(ending)
-    return name

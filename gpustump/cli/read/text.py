@@ -5,34 +5,30 @@ The file's text and its fields are in memory at once.
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import csv
-import gzip
 import io
-import lzma
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.cli.errors import InputError, MissingLibraryError
+from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.binary import explained, import_polars, table_of_frame
 from gpustump.cli.read.fields import (
     MISSING_WORDS,
     DateOrder,
     Numbers,
     Rules,
-    naming_column,
     other_numbers,
     plain_numbers,
+    times_in,
     typed,
-    with_times,
 )
+from gpustump.cli.read.packed import unpacked, without_compression
 from gpustump.cli.read.table import (
-    COMPRESSIONS,
     NUMBER,
     TEXT,
     InputTable,
@@ -40,8 +36,8 @@ from gpustump.cli.read.table import (
     UnreadColumn,
     Wanted,
     check_column_names,
-    without_compression,
 )
+from gpustump.cli.wording import told_apart
 from gpustump.data.columns import LARGEST_WHOLE, ArrayColumn, Column
 from gpustump.data.frames import FrameColumn
 from gpustump.data.readable import counted, listed, quoted, shortened
@@ -120,18 +116,17 @@ def read_json_lines(path: str, request: Request) -> InputTable:
         frame = pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
     check_column_names(path, frame.columns)
     wanted = request.choose(InputTable(path, tuple(map(UnreadColumn, frame.columns)), 0))
-    others = [s.name for j, s in enumerate(frame) if wanted.kinds.get(j) != TEXT]
-    texts = [s for s in frame.select(others) if s.dtype == pl.String]
-    places = {name: j for j, name in enumerate(frame.columns)}
     found: list[Any] = []
     orders: dict[int, DateOrder] = {}
-    for series in texts:
-        place = places[series.name]
-        with naming_column(path, series.name):
-            values, order = with_times(series, wanted.date_orders.get(place))
-        found.append(values)
-        if order is not None:
-            orders[place] = order
+    for place, series in enumerate(frame):
+        if series.dtype != pl.String or wanted.kinds.get(place) == TEXT:
+            continue
+        with as_input_error(f"{path}: "):
+            times = times_in(series, wanted.date_orders.get(place))
+        if times is not None:
+            found.append(times.values)
+            if times.date_order is not None:
+                orders[place] = times.date_order
     return replace(table_of_frame(path, frame.with_columns(found)), date_orders=orders)
 
 
@@ -143,7 +138,8 @@ def text_of(path: str, encoding: str | None) -> bytes:
     InputError
         If the file is not intact, or not text in that encoding.
     """
-    content = _unpacked(path)
+    with unpacked(path) as file:
+        content = file.read()
     if encoding is None and content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         encoding = "utf-16"
     if encoding is None and b"\0" in content:
@@ -177,48 +173,17 @@ def _checked(content: bytes) -> bytes:
     return content
 
 
-def _unpacked(path: str) -> bytes:
-    name = next((name for end, name in COMPRESSIONS.items() if path.lower().endswith(end)), None)
-    with open(path, "rb") as file:
-        content = file.read()
-    if name is None:
-        return content
-    try:
-        return _unpack(path, name, content)
-    except (MemoryError, InputError):
-        raise
-    except Exception as error:  # each library has errors of its own
-        raise InputError(f"{path} is not an intact {name} file: {error}.") from error
-
-
-def _unpack(path: str, name: str, content: bytes) -> bytes:
-    if name != "Zstandard":
-        unpack: Callable[[bytes], bytes] = {
-            "gzip": gzip.decompress,
-            "bzip2": bz2.decompress,
-            "xz": lzma.decompress,
-        }[name]
-        return unpack(content)
-    try:
-        from compression import zstd
-    except ImportError:  # before Python 3.14
-        try:
-            from backports import zstd
-        except ImportError as error:
-            raise MissingLibraryError(f"reading {path}", "backports.zstd") from error
-    return bytes(zstd.decompress(content))
-
-
 def _format(path: str, line: str, rest: bytes, request: Request) -> _Format:
     """The names of the columns, and how the file is written, from its first lines."""
     separator = _separator(path, line)
-    names = [name.strip() for name in _row(path, line, separator)]
-    if not names:
+    given = [name.strip() for name in _row(path, line, separator)]
+    if not given:
         raise InputError(f"{path} has no columns.")
-    if len(names) == 1:
-        _refuse_title(path, names[0], rest.decode(errors="replace"))
-    check_column_names(path, [name for name in names if not name])
-    names, repeated = _told_apart(names)
+    if len(given) == 1:
+        _refuse_title(path, given[0], rest.decode(errors="replace"))
+    check_column_names(path, [name for name in given if not name])
+    names = told_apart(given, "{}_{}")
+    repeated = {old: new for old, new in zip(given, names, strict=True) if old != new}
     decimals = request.decimals or ("." if separator == "," else ".,")
     return _Format(path, names, repeated, separator, Rules(decimals, request.missing))
 
@@ -254,22 +219,6 @@ def _refuse_title(path: str, name: str, rest: str) -> None:
             f"next line has {counted(len(fields), 'field')}. If there is a title or a comment "
             "above the names of the columns, remove it."
         )
-
-
-def _told_apart(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Names that differ: x, x_2, ... for those that were x. And the last one of each such name."""
-    found, repeated, taken = list[str](), dict[str, str](), set[str]()
-    given = {*names}
-    for name in names:
-        number, own = 1, name
-        while own in taken or (own != name and own in given):
-            number += 1
-            own = f"{name}_{number}"
-        if own != name:
-            repeated[name] = own
-        found.append(own)
-        taken.add(own)
-    return found, repeated
 
 
 def _end_of_first_line(text: bytes) -> int:
@@ -423,8 +372,8 @@ def _columns(
     rest = {j: own.values for j, own in numbers.items()}
     for j, text in texts.items():
         rules = form.rules._replace(date_order=wanted.date_orders.get(j))
-        with naming_column(form.path, form.names[j]):
-            rest[j], order = typed(text, rules, wanted.kinds.get(j))
+        with as_input_error(f"{form.path}: "):
+            rest[j], order = typed(text.alias(form.names[j]), rules, wanted.kinds.get(j))
         if order is not None:
             orders[j] = order
     for j, series in rest.items():

@@ -1,0 +1,63 @@
+"""Text files that are compressed, which the endings of their names tell."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import lzma
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from gpustump.cli.errors import InputError, MissingLibraryError
+
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
+"""Endings of compressed text files, and the names of the formats."""
+
+
+def without_compression(path: str) -> str:
+    """A file's name in lower case, without the ending of its compression."""
+    name = path.lower()
+    for ending in COMPRESSIONS:
+        name = name.removesuffix(ending)
+    return name
+
+
+@contextlib.contextmanager
+def unpacked(path: str) -> Iterator[IO[bytes]]:
+    """A file, to be read as it was before it was compressed.
+
+    Raises
+    ------
+    InputError
+        If it is not intact, or a library is missing; also while it is read, within the `with`.
+    """
+    ending = next((end for end in COMPRESSIONS if path.lower().endswith(end)), None)
+    opened = _opener(path, ending)
+    try:
+        with opened(path, "rb") as file:
+            yield file
+    except (MemoryError, InputError):
+        raise
+    except Exception as error:  # each library has errors of its own
+        is_of_system = isinstance(error, OSError) and error.errno is not None
+        if ending is None or is_of_system:
+            raise
+        raise InputError(
+            f"{path} is not an intact {COMPRESSIONS[ending]} file: {error}."
+        ) from error
+
+
+def _opener(path: str, ending: str | None) -> Callable[..., Any]:
+    if ending != ".zst":
+        openers = {None: open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+        return openers[ending]  # type: ignore[return-value]
+    try:
+        from compression import zstd
+    except ImportError:  # before Python 3.14
+        try:
+            from backports import zstd
+        except ImportError as error:
+            raise MissingLibraryError(f"reading {path}", "backports.zstd") from error
+    found: Callable[..., Any] = zstd.open
+    return found
