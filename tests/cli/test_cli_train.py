@@ -271,7 +271,7 @@ def test_the_log_loss_is_finite_though_the_probability_of_what_happened_is_0(wei
     X = np.asarray([[0.0], [1.0], [1.0], [0.0]])
     part = Part(X, np.arange(4), np.asarray(["no", "yes", "no", "no"]), weights)
     assert model.predict_proba(X)[2, 0] == 0.0
-    found = dict(about_held_out(model, ScoredPart.of(model, part), "exponential"))
+    found = dict(about_held_out(ScoredPart.of(model, part), "exponential"))
     expected = 800 / 4 if weights is None else 800 * 3 / 1e300
     assert numbers(found["held-out log-loss"])[0] == pytest.approx(expected, abs=1e-4)
 
@@ -309,7 +309,7 @@ def test_the_mean_area_says_how_many_of_the_classes_it_is_over():
     model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
     for rows, said in ((np.arange(60), "mean over 3"), (np.arange(40), "mean over 2 of 3")):
         part = Part(X, rows, y[rows], None)
-        found = dict(about_held_out(model, ScoredPart.of(model, part), "exponential"))
+        found = dict(about_held_out(ScoredPart.of(model, part), "exponential"))
         assert found["held-out ROC AUC"].endswith(said)
 
 

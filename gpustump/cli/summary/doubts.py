@@ -11,12 +11,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.cli.columns.model import contributions_of, terms_that_vote
 from gpustump.cli.columns.training import Part, TrainingData
-from gpustump.cli.summary.held_out import (
-    ScoredPart,
-    class_shares,
-    log_loss_of,
-    log_loss_of_shares,
-)
+from gpustump.cli.summary.held_out import ScoredPart, class_shares
 from gpustump.cli.wording import label_text, percent
 from gpustump.data.labels import class_numbers
 from gpustump.data.readable import counted, listed, quoted
@@ -71,8 +66,8 @@ def doubts(
     yield from _about_one_column(model, trained if held_out is None else held_out.part, shares)
     if held_out is not None and not model.is_regression:
         if not is_balanced:  # weighted classes have other probabilities on purpose
-            yield from _about_probabilities(model, held_out)
-        yield from _about_classes(model, held_out, is_balanced=is_balanced)
+            yield from _about_probabilities(held_out)
+        yield from _about_classes(held_out, is_balanced=is_balanced)
 
 
 def _shares_of_columns(model: StumpEnsemble, data: TrainingData) -> list[tuple[InputColumn, float]]:
@@ -156,23 +151,22 @@ def _mean_square(values: np.ndarray, weights: np.ndarray | None) -> float:
     return _mean(values * values, weights)
 
 
-def _about_probabilities(model: StumpEnsemble, held_out: ScoredPart) -> Iterator[tuple[str, str]]:
+def _about_probabilities(held_out: ScoredPart) -> Iterator[tuple[str, str]]:
     """Probabilities that are worse than the same ones for each row."""
     if len(held_out.part.y) < _LEAST_ROWS:
         return
-    if log_loss_of(model, held_out) <= _CLEARLY * log_loss_of_shares(model, held_out):
+    if held_out.log_loss <= _CLEARLY * held_out.log_loss_of_shares:
         return
     text = "by the held-out log-loss, the probabilities are worse than the classes' shares."
-    if model.n_bags == 1:
+    if held_out.model.n_bags == 1:
         text += " --glass-box learns probabilities, and stops before it learns noise."
     yield from _warning(text)
 
 
-def _about_classes(
-    model: StumpEnsemble, held_out: ScoredPart, *, is_balanced: bool
-) -> Iterator[tuple[str, str]]:
+def _about_classes(held_out: ScoredPart, *, is_balanced: bool) -> Iterator[tuple[str, str]]:
     """Classes of the rows held out that are predicted for none of them."""
-    y, predicted = held_out.part.y, {*model.labels_of(held_out.scores).tolist()}
+    model, y = held_out.model, held_out.part.y
+    predicted = {*model.labels_of(held_out.scores).tolist()}
     never = [label for label in model.classes if label in {*y.tolist()} - predicted]
     if never and len(y) >= _LEAST_ROWS:
         names = listed([label_text(label) for label in never], 3)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -21,30 +22,74 @@ CLASSES_SHOWN = 6
 """Classes that are told of one by one, the largest."""
 
 
-class ScoredPart(NamedTuple):
-    """Rows, with weights of at most 1, and the scores that a model gives them: (n_rows,), or
-    (n_rows, n_classes); none of a quantity."""
+@dataclass(frozen=True)
+class ScoredPart:
+    """Rows, and what a model makes of them.
 
+    Attributes
+    ----------
+    model : StumpEnsemble
+    part : Part
+        Its weights are at most 1, so that sums stay finite, and not all zero.
+    """
+
+    model: StumpEnsemble
     part: Part
-    scores: np.ndarray
 
     @classmethod
     def of(cls, model: StumpEnsemble, part: Part) -> ScoredPart | None:
         """Some rows; None if all of their weights are zero."""
-        if part.weights is not None and not part.weights.any():
-            return None
-        scores = np.empty(0) if model.is_regression else part.scores(model)
-        return cls(with_moderate_weights(part), scores)
+        if part.weights is not None:
+            if not part.weights.any():
+                return None
+            part = replace(part, weights=part.weights / part.weights.max())
+        return cls(model, part)
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """The model's scores, (n_rows,) or (n_rows, n_classes)."""
+        return self.part.scores(self.model)
+
+    @cached_property
+    def true(self) -> np.ndarray:
+        """The number of each row's class, (n_rows,)."""
+        return class_numbers(self.model.classes, self.part.y, self.scores)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """Each class's share of the weight, (n_classes,)."""
+        return class_shares(self.model, self.true, self.part.weights)
+
+    @property
+    def weighted(self) -> str:
+        """What follows a weighted figure."""
+        return "" if self.part.weights is None else ", weighted"
+
+    @property
+    def accuracy(self) -> float:
+        """The share of the weight whose class is predicted."""
+        right = self.model.labels_of(self.scores) == self.part.y
+        weights = np.ones(len(right)) if self.part.weights is None else self.part.weights
+        counts = weights > 0
+        return IntegerWeights.of(weights[counts]).share(right[counts])
+
+    @property
+    def log_loss(self) -> float:
+        """The mean of -ln P, where P is the probability of a row's class; it is finite."""
+        logs = self.model.log_probabilities_of(self.scores)[np.arange(len(self.true)), self.true]
+        return 0.0 - float(np.average(logs, weights=self.part.weights))
+
+    @property
+    def log_loss_of_shares(self) -> float:
+        """The same if P is the class's share of the rows."""
+        return 0.0 - float(sum(share * np.log(share) for share in self.shares if share))
 
 
-def about_held_out(
-    model: StumpEnsemble, held_out: ScoredPart | None, loss: Loss
-) -> list[tuple[str, str]]:
+def about_held_out(held_out: ScoredPart | None, loss: Loss) -> list[tuple[str, str]]:
     """How good a model is on the rows held out, beside simple predictions: names and values.
 
     Parameters
     ----------
-    model : StumpEnsemble
     held_out : ScoredPart or None
         None if their weights are zero.
     loss : str
@@ -52,52 +97,34 @@ def about_held_out(
     """
     if held_out is None:
         return [("held out", "no figures: all of its weights are zero")]
-    part, scores = held_out
+    model = held_out.model
     if model.is_regression:
-        return about_errors(model, part, loss, "held-out")
-    rows = _about_accuracy(model, scores, part)
-    rows += _about_recall(model, scores, part)
-    rows += _about_probabilities(model, held_out)
-    (roc, precision), n_classes = _mean_areas(model, scores, part)
+        return about_errors(held_out, loss, "held-out")
+    rows = _about_accuracy(held_out) + _about_recall(held_out) + _about_probabilities(held_out)
+    (roc, precision), n_classes = _mean_areas(held_out)
     if n_classes:
         among = "" if n_classes == len(model.classes) else f" of {len(model.classes)}"
         mean = f", one class against the rest, mean over {n_classes}{among}"
         over = "" if model.is_binary else mean
         of = f" of {label_text(model.classes[1])}" if model.is_binary else over
-        weighted = ", weighted" if part.weights is not None else ""
-        rows.append(("held-out ROC AUC", f"{roc:.4f}{over}{weighted}"))
-        rows.append(("average precision", f"{precision:.4f}{of}{weighted}"))
+        rows.append(("held-out ROC AUC", f"{roc:.4f}{over}{held_out.weighted}"))
+        rows.append(("average precision", f"{precision:.4f}{of}{held_out.weighted}"))
     return rows
 
 
-def with_moderate_weights(part: Part) -> Part:
-    """The part with weights of at most 1, so that sums stay finite."""
-    if part.weights is None:
-        return part
-    return replace(part, weights=part.weights / part.weights.max())
-
-
-def share_of(selected: np.ndarray, part: Part) -> float:
-    """The share of a part's weight, not all of it zero, that the selected samples have."""
-    weights = np.ones(len(selected)) if part.weights is None else part.weights
-    counts = weights > 0
-    return IntegerWeights.of(weights[counts]).share(selected[counts])
-
-
-def _about_accuracy(model: StumpEnsemble, scores: np.ndarray, part: Part) -> list[tuple[str, str]]:
+def _about_accuracy(held_out: ScoredPart) -> list[tuple[str, str]]:
     """The accuracy, its 95 % interval, and that of always predicting the largest class.
 
     For weighted rows, the number of rows is Kish's effective number. That is right if weights make
     up for rows that are in the table too seldom. If they are counts of equal rows, the interval is
     too wide; it never makes few rows look precise.
     """
-    right = share_of(model.labels_of(scores) == part.y, part)
-    true = class_numbers(model.classes, part.y, scores)
-    largest = float(class_shares(model, true, part.weights).max())
-    n_rows = len(part.y) if part.weights is None else effective_size(part.weights)
+    right, largest = held_out.accuracy, float(held_out.shares.max())
+    weights = held_out.part.weights
+    n_rows = len(held_out.true) if weights is None else effective_size(weights)
     low, high = wilson_interval(right, n_rows)
     interval = f"{right:.4f} (95%: {low:.4f}..{high:.4f})"
-    if part.weights is None:
+    if weights is None:
         return [("held-out accuracy", f"{interval}; the largest class has {largest:.4f}")]
     return [
         ("held-out accuracy", f"{interval}, weighted: worth {n_rows:.1f} rows"),
@@ -105,20 +132,19 @@ def _about_accuracy(model: StumpEnsemble, scores: np.ndarray, part: Part) -> lis
     ]
 
 
-def _about_recall(model: StumpEnsemble, scores: np.ndarray, part: Part) -> list[tuple[str, str]]:
+def _about_recall(held_out: ScoredPart) -> list[tuple[str, str]]:
     """Which share of each class is found, and which share of what is taken for it is right.
 
     The largest classes are told of. Weights count.
     """
     from sklearn.metrics import precision_recall_fscore_support
 
-    true = class_numbers(model.classes, part.y, scores)
-    shares = class_shares(model, true, part.weights)
+    model, shares = held_out.model, held_out.shares
     order = [k for k in np.argsort(-shares, kind="stable").tolist() if shares[k]]
     shown, n_more = order[:CLASSES_SHOWN], len(order) - CLASSES_SHOWN
     precision, recall, _, _ = precision_recall_fscore_support(
-        true, model.class_indices(scores), labels=shown, sample_weight=part.weights,
-        zero_division=np.nan,
+        held_out.true, model.class_indices(held_out.scores), labels=shown,
+        sample_weight=held_out.part.weights, zero_division=np.nan,
     )  # fmt: skip
     rows = [
         (
@@ -134,7 +160,7 @@ def _about_recall(model: StumpEnsemble, scores: np.ndarray, part: Part) -> list[
     return [("" if k else "held-out classes", line) for k, line in enumerate(lines)]
 
 
-def _about_probabilities(model: StumpEnsemble, held_out: ScoredPart) -> list[tuple[str, str]]:
+def _about_probabilities(held_out: ScoredPart) -> list[tuple[str, str]]:
     """Log-loss and Brier score, and those of predicting the classes' shares for every row.
 
     The Brier score is the mean squared error of the probability of the second of two classes. Of
@@ -142,39 +168,28 @@ def _about_probabilities(model: StumpEnsemble, held_out: ScoredPart) -> list[tup
     """
     from sklearn.metrics import brier_score_loss
 
-    part, scores = held_out
-    weighted = ", weighted" if part.weights is not None else ""
-    probabilities = model.probabilities_of(scores)
-    true = class_numbers(model.classes, part.y, scores)
-    shares = class_shares(model, true, part.weights)
-    log_loss, chance_loss = log_loss_of(model, held_out), log_loss_of_shares(model, held_out)
+    model, shares = held_out.model, held_out.shares
+    probabilities = model.probabilities_of(held_out.scores)
     counted = range(1, 2) if model.is_binary else range(len(shares))
     brier, chance_brier = (
         sum(
-            float(brier_score_loss(true == k, columns[:, k], sample_weight=part.weights))
+            float(
+                brier_score_loss(
+                    held_out.true == k, columns[:, k], sample_weight=held_out.part.weights
+                )
+            )
             for k in counted
         )
         for columns in (probabilities, np.broadcast_to(shares, probabilities.shape))
     )
-    without = "the classes' shares alone give"
+    weighted, without = held_out.weighted, "the classes' shares alone give"
     return [
-        ("held-out log-loss", f"{log_loss:.4f}{weighted}; {without} {chance_loss:.4f}"),
+        (
+            "held-out log-loss",
+            f"{held_out.log_loss:.4f}{weighted}; {without} {held_out.log_loss_of_shares:.4f}",
+        ),
         ("held-out Brier", f"{brier:.4f}{weighted}; {without} {chance_brier:.4f}"),
     ]
-
-
-def log_loss_of(model: StumpEnsemble, rows: ScoredPart) -> float:
-    """The mean of -ln P, where P is the probability of a row's class; it is finite."""
-    logs = model.log_probabilities_of(rows.scores)
-    true = class_numbers(model.classes, rows.part.y, rows.scores)
-    return 0.0 - float(np.average(logs[np.arange(len(true)), true], weights=rows.part.weights))
-
-
-def log_loss_of_shares(model: StumpEnsemble, rows: ScoredPart) -> float:
-    """The same if P is the class's share of the rows."""
-    true = class_numbers(model.classes, rows.part.y, rows.scores)
-    shares = class_shares(model, true, rows.part.weights)
-    return 0.0 - float(sum(share * np.log(share) for share in shares if share))
 
 
 def class_shares(model: StumpEnsemble, true: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -184,17 +199,16 @@ def class_shares(model: StumpEnsemble, true: np.ndarray, weights: np.ndarray | N
     return shares
 
 
-def _mean_areas(
-    model: StumpEnsemble, scores: np.ndarray, part: Part
-) -> tuple[tuple[float, float], int]:
+def _mean_areas(held_out: ScoredPart) -> tuple[tuple[float, float], int]:
     """The area under the ROC curve and the average precision, means over the classes in the rows,
     and the number of these classes."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
+    model, part = held_out.model, held_out.part
     if model.is_binary:
-        columns, classes = [scores], model.classes[1:]
+        columns, classes = [held_out.scores], model.classes[1:]
     else:
-        columns, classes = list(model.probabilities_of(scores).T), model.classes
+        columns, classes = list(model.probabilities_of(held_out.scores).T), model.classes
     weights = np.ones(len(part.y)) if part.weights is None else part.weights
     areas = []
     for column, label in zip(columns, classes, strict=True):
@@ -225,30 +239,27 @@ class _Rows(NamedTuple):
     weights: np.ndarray | None
 
 
-def about_errors(model: StumpEnsemble, part: Part, loss: str, which: str) -> list[tuple[str, str]]:
+def about_errors(scored: ScoredPart, loss: str, which: str) -> list[tuple[str, str]]:
     """Rows of the summary: errors on a part of the rows, "training" or "held-out".
 
     Parameters
     ----------
-    model : StumpEnsemble
-    part : Part
-        Its weights are at most 1, and not all 0.
+    scored : ScoredPart
     loss : str
         "squared_error", "poisson" or "gamma".
     which : str
     """
-    rows = _rows(model, part)
+    rows = _rows(scored)
     found = _of_squares(rows) if loss == "squared_error" else _of_deviance(rows, loss)
-    if part.weights is not None:
-        name = next(iter(found))
-        found[name] += ", weighted"
+    found[next(iter(found))] += scored.weighted
     if which == "training":  # the rows held out say more
         found = dict([*found.items()][:1])
     return [(f"{which} {name}", text) for name, text in found.items()]
 
 
-def _rows(model: StumpEnsemble, part: Part) -> _Rows:
-    own = np.asarray(model.quantities_of(part.scores(model)))
+def _rows(scored: ScoredPart) -> _Rows:
+    model, part = scored.model, scored.part
+    own = np.asarray(model.quantities_of(scored.scores))
     predicted, true, weights = part.offsets.applied(own, model), part.y, part.weights
     exposure = part.offsets.exposure
     if exposure is not None:

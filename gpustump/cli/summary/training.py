@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,6 @@ from gpustump.cli.summary.held_out import (
     ScoredPart,
     about_errors,
     about_held_out,
-    log_loss_of,
-    share_of,
-    with_moderate_weights,
 )
 from gpustump.cli.wording import aligned_lines, label_text, number_text, percent
 from gpustump.data.columns import UNITS
@@ -31,7 +28,6 @@ from gpustump.model.pairs import shares_of_pairs
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
-    from gpustump.boosting.votes.votes import AnyRound
     from gpustump.estimators.boosters import BoostedEstimator
 
 FEATURES_SHOWN, PAIRS_SHOWN = 8, 4
@@ -104,7 +100,7 @@ def summary(training: FinishedTraining) -> list[tuple[str, str]]:
         *_about_data(training),
         *_about_method(training),
         *_about_rounds(training),
-        *([] if part is None else about_held_out(model, scored, training.loss)),
+        *([] if part is None else about_held_out(scored, training.loss)),
         *_about_features(training),
         *_about_pairs(training),
         *doubts(model, training.data, scored, training.trained, is_balanced=training.is_balanced),
@@ -262,14 +258,16 @@ def _about_rows_set_aside(training: FinishedTraining) -> list[tuple[str, str]]:
 def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
     """The number of rounds, why it is not larger, the training error and its bound."""
     rows = [("rounds", _rounds(training))]
+    scored = ScoredPart.of(training.model, training.trained)
+    assert scored is not None  # no weights that are all zero are trained on
     if training.model.is_regression:
-        part = with_moderate_weights(training.trained)
-        return [*rows, *about_errors(training.model, part, training.loss, "training")]
-    error, bound = _training_error(training)
-    at_most = f", at most {_small(bound)} by {_theorem(training.model)}" if bound < 1.0 else ""
+        return [*rows, *about_errors(scored, training.loss, "training")]
+    error, bound = _training_error(training, scored)
+    theorem = "AdaBoost.MH's bound" if training.model.is_shared else "AdaBoost's bound"
+    at_most = f", at most {_small(bound)} by {theorem}" if bound < 1.0 else ""
     rows.append(("training error", f"{error:.4f}{at_most}"))
     if training.loss == "logistic":
-        rows.append(("training log-loss", f"{_training_log_loss(training):.4f}"))
+        rows.append(("training log-loss", f"{scored.log_loss:.4f}"))
     return rows
 
 
@@ -314,53 +312,43 @@ def _small(bound: float) -> str:
     return f"{bound:.4f}" if bound >= 0.00005 or bound == 0.0 else f"{bound:.0e}"
 
 
-def _theorem(model: StumpEnsemble) -> str:
-    return "AdaBoost.MH's bound" if model.is_shared else "AdaBoost's bound"
-
-
-def _training_error(training: FinishedTraining) -> tuple[float, float]:
+def _training_error(training: FinishedTraining, scored: ScoredPart) -> tuple[float, float]:
     """The share of weight that the model gets wrong, and a bound on it; 1 if there is none.
 
     With one class against the rest, a sample is wrong only if one of the binary models is wrong
-    about it, so the sum of their bounds is a bound.
+    about it, so the sum of their bounds is a bound. Newton votes have none.
     """
-    model, part = training.model, training.trained
-    runs = training.estimator.rounds_
-    has_set_aside = model.n_bags > 1 or training.estimator.n_iter_no_change is not None
-    bounds = [_bound(rounds[-1]) if rounds else 1.0 for rounds in runs]
-    bound = 1.0 if has_set_aside else min(sum(bounds), 1.0)  # it is of the rows of the rounds
-    if len(runs) == 1 and runs[0] and not has_set_aside and not model.pairs:
+    model, runs = training.model, training.estimator.rounds_
+    if model.n_bags > 1 or training.estimator.n_iter_no_change is not None:
+        return 1.0 - scored.accuracy, 1.0  # a bound would be that of the rows of the rounds
+    bounds = [rounds[-1].training_bound if rounds else None for rounds in runs]
+    bound = min(sum(1.0 if own is None else own for own in bounds), 1.0)
+    if len(runs) == 1 and runs[0] and not model.pairs:
         return runs[0][-1].training_error, bound
-    wrong = model.labels_of(part.scores(model)) != part.y
-    return share_of(wrong, part), bound
+    return 1.0 - scored.accuracy, bound
 
 
-def _bound(last: AnyRound) -> float:
-    """The product of normalisers up to a run's last round; there is none for Newton votes."""
-    return 1.0 if last.training_bound is None else last.training_bound
-
-
-def _training_log_loss(training: FinishedTraining) -> float:
-    """The log-loss of the rows trained on, which logistic boosting lowers."""
-    part = with_moderate_weights(training.trained)
-    return log_loss_of(training.model, ScoredPart(part, part.scores(training.model)))
+def _largest(names: Sequence[str], shares: np.ndarray, most: int, thing: str) -> list[str]:
+    """Lines for the largest shares, and how many more there are."""
+    order = np.argsort(-shares, kind="stable").tolist()
+    rows = [(shortened(names[k]), percent(shares[k])) for k in order[:most]]
+    lines = aligned_lines(rows, right=(1,))
+    if len(order) > most:
+        lines.append(f"and {counted(len(order) - most, thing)} with less")
+    return lines
 
 
 def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     """The features with the largest shares of the votes."""
     shares = training.model.feature_importances()
-    order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
-    if not order:
+    if not shares.any():
         if not training.model.n_rounds and "no edge" not in training.estimator.stop_reasons_:
             return [("most votes", "none")]
         does = "lowers the loss" if training.votes == "newton" else "is better than chance"
         return [("most votes", f"none: no stump {does}")]
-    names = training.data.encoding.shown_names
-    lines = aligned_lines(
-        [(shortened(names[j]), percent(shares[j])) for j in order[:FEATURES_SHOWN]], right=(1,)
-    )
-    if len(order) > FEATURES_SHOWN:
-        lines.append(f"and {counted(len(order) - FEATURES_SHOWN, 'feature')} with less")
+    used = np.flatnonzero(shares).tolist()
+    names = [training.data.encoding.shown_names[j] for j in used]
+    lines = _largest(names, shares[used], FEATURES_SHOWN, "feature")
     return [("" if k else "most votes", line) for k, line in enumerate(lines)]
 
 
@@ -371,13 +359,7 @@ def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
     names = LoadedModel(training.model, training.data.encoding).pair_names
     if not names:
         return [("pairs", "none: no two features can be cut, or none helped on held-out rows")]
-    shares = shares_of_pairs(training.model.pairs)
-    order = np.argsort(-shares, kind="stable").tolist()
-    lines = aligned_lines(
-        [(shortened(names[k]), percent(shares[k])) for k in order[:PAIRS_SHOWN]], right=(1,)
-    )
-    if len(order) > PAIRS_SHOWN:
-        lines.append(f"and {counted(len(order) - PAIRS_SHOWN, 'pair')} with less")
+    lines = _largest(names, shares_of_pairs(training.model.pairs), PAIRS_SHOWN, "pair")
     first = f"{thousands(len(names))}, with these shares of what they add:"
     return [("pairs", first), *(("", line) for line in lines)]
 
