@@ -12,7 +12,7 @@ import numpy as np
 from gpustump.cli.columns.model import LoadedModel, load_model, read_features
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import check_one_standard_input, shown_name
-from gpustump.cli.summary.rules import Limit, decimals_for, rules, signed
+from gpustump.cli.summary.rules import decimals_for, rules, signed
 from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, percent
 from gpustump.cli.write.files import OutputFile, check_model_output, kind_with_mark, write_model
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
         write_model(loaded.model, output)
     blocks = [
         name_value_lines(_header(loaded.model, arguments.model)),
-        *rules(loaded, Limit(arguments.rounds)),
+        *rules(loaded, arguments.rounds),
         *_terms(loaded, X),
     ]
     print("\n\n".join("\n".join(lines) for lines in blocks if lines))

@@ -8,8 +8,8 @@ of the classes that it separates best.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,46 +17,38 @@ from gpustump.cli.columns.model import LoadedModel
 from gpustump.cli.wording import aligned_lines, different_labels, label_text, number_text
 from gpustump.data.readable import counted, shortened, temporal_text
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
-from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories, condition, has_one_side
+from gpustump.learners.kinds import AnySplit, OfCategories, condition, has_one_side
 from gpustump.model.additive import is_constant
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member, RegionMember
 
 
-class Limit(NamedTuple):
-    """How many rules to show for each member, and the option that shows more."""
-
-    n_rules: int
-    option: str = "--rounds"
+def rules(loaded: LoadedModel, n_rules: int) -> list[list[str]]:
+    """For each member of the model its first stumps, one in each line."""
+    return [_member_rules(loaded, number, n_rules) for number in range(len(loaded.model.members))]
 
 
-def rules(loaded: LoadedModel, limit: Limit) -> list[list[str]]:
-    """For each member of the model its first stumps, one in each line.
-
-    Where regions vote numbers of their own, a rule says what each of them votes; for stumps that
-    several classes share, it takes a line for each of the classes that it separates best.
-    """
-    return [_member_rules(loaded, number, limit) for number in range(len(loaded.model.members))]
-
-
-def _member_rules(loaded: LoadedModel, number: int, limit: Limit) -> list[str]:
-    member = loaded.model.members[number]
-    title = _title(loaded.model, number)
+def _member_rules(loaded: LoadedModel, number: int, n_rules: int) -> list[str]:
+    model, member = loaded.model, loaded.model.members[number]
+    is_shared, title = model.n_outputs > 1 and model.is_shared, []
+    if model.n_outputs > 1 and not is_shared:
+        title = [f"{label_text(model.classes[number])} against the rest"]
     if not len(member):
-        return [*title, _without_stumps(loaded.model, member)]
-    if not limit.n_rules:
+        return [*title, _without_stumps(model, member)]
+    if not n_rules:
         return []
-    n_more = len(member) - limit.n_rules
-    more = [f"and {counted(n_more, 'rule')} more: {limit.option} {len(member)}"]
-    lines = _lines(loaded, number, limit.n_rules)
-    return [*title, *lines, *(more if n_more > 0 else [])]
-
-
-def _title(model: StumpEnsemble, number: int) -> list[str]:
-    if model.n_outputs == 1 or model.is_shared:
-        return []
-    return [f"{label_text(model.classes[number])} against the rest"]
+    shown = member.truncated(n_rules)
+    if isinstance(shown, Member):
+        lines = _discrete_rules(loaded, shown, _labels(model, number))
+    elif is_shared:
+        lines = _shared_rules(loaded, shown)
+    else:
+        lines = _region_rules(loaded, shown, _labels(model, number))
+    n_more = len(member) - n_rules
+    if n_more > 0:
+        lines.append(f"and {counted(n_more, 'rule')} more: --rounds {len(member)}")
+    return [*title, *lines]
 
 
 def _without_stumps(model: StumpEnsemble, member: Member | RegionMember) -> str:
@@ -65,15 +57,6 @@ def _without_stumps(model: StumpEnsemble, member: Member | RegionMember) -> str:
     if model.pairs:
         return "no stumps: the score follows from pairs of features alone"
     return "no stumps: the score is the same for every row"
-
-
-def _lines(loaded: LoadedModel, number: int, n_rules: int) -> list[str]:
-    member = loaded.model.members[number]
-    if isinstance(member, Member):
-        return _discrete_rules(loaded, number, member.truncated(n_rules))
-    if loaded.model.n_outputs > 1 and loaded.model.is_shared:
-        return shared_rules(loaded, member.truncated(n_rules))
-    return region_rules(loaded, member.truncated(n_rules), _labels(loaded.model, number))
 
 
 def _labels(model: StumpEnsemble, number: int) -> dict[int, str]:
@@ -86,31 +69,31 @@ def _labels(model: StumpEnsemble, number: int) -> dict[int, str]:
     return {-1: f"not {label}", 1: label}
 
 
-def _discrete_rules(loaded: LoadedModel, number: int, member: Member) -> list[str]:
-    model, encoding = loaded
-    labels = _labels(model, number)
+def _discrete_rules(loaded: LoadedModel, member: Member, labels: dict[int, str]) -> list[str]:
     rows = [("", "rule", "missing", "vote", "error")]
     for k, (stump, vote) in enumerate(zip(member.stumps, member.votes, strict=True)):
-        rule, missing = _rule(stump, encoding, labels), _missing(model, stump, labels)
+        words = labels[stump.polarity], labels[-stump.polarity], labels[stump.missing]
+        rule, missing = _in_words(loaded, stump, words, is_constant=stump.is_constant)
         rows.append((f"{k + 1}.", rule, missing, f"{vote:.3f}", f"{stump.error:.3f}"))
     return aligned_lines(rows, right=(0, 3, 4))
 
 
-def _missing(model: StumpEnsemble, stump: AnyStump, labels: dict[int, str]) -> str:
-    """What a stump votes where the value is missing; a dash if no training sample lacked one."""
+def _in_words(
+    loaded: LoadedModel, partition: Partition, words: Sequence[str], *, is_constant: bool
+) -> tuple[str, str]:
+    """A rule, and what it votes where the value is missing, given the words for each region."""
+    if is_constant:
+        return f"always {words[FIRST]}", words[MISSING]
+    rule = f"{condition_in_words(partition, loaded.encoding)} -> {words[FIRST]}"
+    if not has_one_side(partition):
+        rule += f", else {words[SECOND]}"
+    return rule, _if_learnt(loaded.model, partition, words[MISSING])
+
+
+def _if_learnt(model: StumpEnsemble, partition: Partition, missing: str) -> str:
+    """What is voted where the value is missing; a dash if no training sample lacked one."""
     learnt = model.missing_learnt
-    is_learnt = stump.is_constant or learnt is None or learnt[stump.feature]
-    return labels[stump.missing] if is_learnt else "-"
-
-
-def _rule(stump: AnyStump, encoding: Encoding, labels: dict[int, str]) -> str:
-    if_true, if_false = labels[stump.polarity], labels[-stump.polarity]
-    if stump.is_constant:
-        return f"always {if_true}"
-    when = condition_in_words(stump, encoding)
-    if has_one_side(stump):
-        return f"{when} -> {if_true}"
-    return f"{when} -> {if_true}, else {if_false}"
+    return missing if learnt is None or learnt[partition.feature] else "-"
 
 
 CLASSES_SHOWN = 3
@@ -118,11 +101,8 @@ CLASSES_SHOWN = 3
 
 _MOST_DECIMALS, _WIDE = 15, 1e12
 
-NOT_LEARNT = "-"
-"""Shown instead of a vote for missing values if no training sample lacked the value."""
 
-
-def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, str]) -> list[str]:
+def _region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, str]) -> list[str]:
     """The stumps of one output, one in each line.
 
     Parameters
@@ -141,18 +121,12 @@ def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, st
             else signed(vote, decimals)
             for vote in own[:, 0].tolist()
         ]
-        if is_constant(split, own):
-            rows.append((f"{k + 1}.", f"always {words[FIRST]}", words[MISSING]))
-            continue
-        rule = f"{condition_in_words(split, loaded.encoding)} -> {words[FIRST]}"
-        if not has_one_side(split):
-            rule += f", else {words[SECOND]}"
-        missing = words[MISSING] if _is_learnt(loaded.model, split) else NOT_LEARNT
+        rule, missing = _in_words(loaded, split, words, is_constant=is_constant(split, own))
         rows.append((f"{k + 1}.", rule, missing))
     return aligned_lines(rows, right=(0,))
 
 
-def shared_rules(loaded: LoadedModel, member: RegionMember) -> list[str]:
+def _shared_rules(loaded: LoadedModel, member: RegionMember) -> list[str]:
     """The stumps that all classes share: a line for each of the classes that differ most."""
     rows, decimals = [("", "rule", "class", "then", "else", "missing")], decimals_for(member.votes)
     for k, (split, votes) in enumerate(zip(member.splits, member.votes, strict=True)):
@@ -180,8 +154,8 @@ def _of_classes(
     rows = []
     for at in shown:
         then, other, missing = (signed(vote, decimals) for vote in votes[:, at].tolist())
-        if not always and not _is_learnt(model, split):
-            missing = NOT_LEARNT
+        if not always:
+            missing = _if_learnt(model, split, missing)
         label = label_text(model.classes[at])
         rows.append(("", "", label, then, "" if ends else other, missing))
     n_more = votes.shape[1] - len(shown)
@@ -199,11 +173,6 @@ def _telling_classes(split: AnySplit, votes: np.ndarray) -> list[int]:
     spread = reached.max(axis=0) - reached.min(axis=0)
     spread = spread if spread.any() else np.abs(votes[FIRST])
     return sorted(np.argsort(-spread, kind="stable")[:CLASSES_SHOWN].tolist())
-
-
-def _is_learnt(model: StumpEnsemble, split: AnySplit) -> bool:
-    learnt = model.missing_learnt
-    return learnt is None or learnt[split.feature]
 
 
 def decimals_for(votes: np.ndarray) -> int:
