@@ -23,29 +23,7 @@ from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions
 from gpustump.model.ensemble import StumpEnsemble
 
 
-class LoadedModel(NamedTuple):
-    """A model, and how a table's columns become its features."""
-
-    model: StumpEnsemble
-    encoding: Encoding
-
-    @property
-    def named(self) -> StumpEnsemble:
-        """The model with the names that reports and pictures show."""
-        return replace(self.model, feature_names=self.encoding.shown_names)
-
-    @property
-    def term_names(self) -> tuple[str, ...]:
-        """The names of the features as reports show them, then those of pairs of features."""
-        return self.named.term_names
-
-    @property
-    def pair_names(self) -> tuple[str, ...]:
-        """Those of pairs of features only."""
-        return self.term_names[self.model.n_features :]
-
-
-def load_model(path: str) -> LoadedModel:
+def load_model(path: str) -> StumpEnsemble:
     """Read a model file, or a model from standard input if the path is -.
 
     Raises
@@ -54,8 +32,12 @@ def load_model(path: str) -> LoadedModel:
         If the file is not an intact model.
     """
     with model_file(path) as file:
-        model = StumpEnsemble.load(file)
-    return LoadedModel(model, model.encoding)
+        return StumpEnsemble.load(file)
+
+
+def with_shown_names(model: StumpEnsemble) -> StumpEnsemble:
+    """The model with the names of features that reports and pictures show."""
+    return replace(model, feature_names=model.encoding.shown_names)
 
 
 def terms_that_vote(model: StumpEnsemble) -> list[int]:
@@ -107,7 +89,7 @@ class TableToPredict(NamedTuple):
 
 
 def read_table_to_predict(
-    arguments: argparse.Namespace, loaded: LoadedModel, id_name: str | None = None
+    arguments: argparse.Namespace, model: StumpEnsemble, id_name: str | None = None
 ) -> TableToPredict:
     """The table that options name, with the IDs in a column, or else the numbers of rows from 1.
 
@@ -116,7 +98,7 @@ def read_table_to_predict(
     InputError, OSError
         If the file is not a table with the columns that the model or the options need.
     """
-    model, encoding = loaded
+    encoding = model.encoding
     named = OtherColumns.of_model(model, arguments)
     found: list[OtherColumns] = []
 

@@ -544,15 +544,10 @@ def _check_column(name: str, columns: Mapping[str, InputColumn], data: TrainingD
             f"--monotone names {quoted(name)}, which is not a feature of {data.source}."
             f"{suggestion(name, [*columns])}"
         )
-    if column.kind == NUMBERED:
+    if column.kind in ("category", NUMBERED):
         raise InputError(
             f"--monotone names {quoted(name)}, a column of text, whose values have no order. Take "
             "a column of numbers."
-        )
-    if column.kind == "category":
-        raise InputError(
-            f"--monotone names {quoted(name)}, a column of text: each of its values is a feature "
-            "of its own, and they have no order. Take a column of numbers."
         )
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpustump.cli.columns.model import LoadedModel, as_in_training, load_model, request_of
+from gpustump.cli.columns.model import as_in_training, load_model, request_of
 from gpustump.cli.columns.targets import OtherColumns, target_labels, target_numbers
 from gpustump.cli.columns.training import (
     BREAST_CANCER_TARGET,
@@ -54,13 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what the audit found; the exit code tells whether the data give the same model."""
     check_one_standard_input(arguments.model, arguments.data)
     check_device_option(arguments.device)
-    loaded = load_model(arguments.model)
-    columns = columns_of(loaded.model, arguments)
-    choice = held_out_in_training(loaded.model.details)
+    model = load_model(arguments.model)
+    columns = columns_of(model, arguments)
+    choice = held_out_in_training(model.details)
     with as_input_error():
-        known = _known(loaded.model, choice)
+        known = _known(model, choice)
     before = FileState.of(arguments.data)
-    data = read_audit_data(arguments.data, loaded, columns)
+    data = read_audit_data(arguments.data, model, columns)
     kept = None if choice is None else _kept(data, *choice)
     with as_input_error():
         has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         }
         offset = Offset(*data.offsets)
         given = Data(data.X, data.y, data.weights, offset=offset)
-        found = audit_with(loaded.model, known, given, kept=kept, means=means)
+        found = audit_with(model, known, given, kept=kept, means=means)
     check_unchanged(before, if_mapped=True)
     if not arguments.quiet:
         n_held_out = 0 if kept is None else int(np.count_nonzero(~kept))
@@ -131,7 +131,7 @@ def columns_of(model: StumpEnsemble, arguments: argparse.Namespace) -> OtherColu
     return columns
 
 
-def read_audit_data(path: str | None, loaded: LoadedModel, columns: OtherColumns) -> TrainingData:
+def read_audit_data(path: str | None, model: StumpEnsemble, columns: OtherColumns) -> TrainingData:
     """The features, targets and weights in a file, or in the breast-cancer data if there is none.
 
     Rows without a target are left out, as training either leaves them out or refuses the table.
@@ -141,13 +141,13 @@ def read_audit_data(path: str | None, loaded: LoadedModel, columns: OtherColumns
     InputError, OSError
         If it is not a table with the columns that the model was trained on.
     """
-    model, encoding = loaded
+    encoding = model.encoding
     if path is None and columns.target != BREAST_CANCER_TARGET:
         raise InputError(
             "DATA is needed: the table that the model was trained on. (Without DATA, "
             "scikit-learn's breast-cancer data is used; this model was not trained on it.)"
         )
-    table = breast_cancer()[0] if path is None else read_table(path, _request(loaded, columns))
+    table = breast_cancer()[0] if path is None else read_table(path, _request(model, columns))
     table = words_removed(table, encoding.missing)
     target = _target(table, model, columns)
     table, missing = with_target(table, target)
@@ -155,7 +155,7 @@ def read_audit_data(path: str | None, loaded: LoadedModel, columns: OtherColumns
     values = (target_numbers if model.is_regression else target_labels)(target, table.source)
     weights = columns.weights(table)
     with as_input_error():
-        X, unseen = encode(encoding, _of_features(table, loaded, columns)[0])
+        X, unseen = encode(encoding, _of_features(table, model, columns)[0])
     for name, own in unseen.items():
         print(f"gpustump: {unseen_text(name, own)}", file=sys.stderr)
     return TrainingData(
@@ -165,14 +165,14 @@ def read_audit_data(path: str | None, loaded: LoadedModel, columns: OtherColumns
     )
 
 
-def _request(loaded: LoadedModel, columns: OtherColumns) -> Request:
+def _request(model: StumpEnsemble, columns: OtherColumns) -> Request:
     """The columns to read, as training read them: features, target, weights and offsets."""
-    model, encoding = loaded
+    encoding = model.encoding
 
     def choose(header: InputTable) -> Wanted:
         _, target_at = columns.target_in(header)
         others = columns.places(header)
-        table, places = _of_features(header, loaded, columns)
+        table, places = _of_features(header, model, columns)
         with as_input_error():
             positions = [places[at] for at in needed_positions(encoding, table)]
         kinds, orders = as_in_training(encoding, positions)
@@ -195,15 +195,15 @@ def _target(table: InputTable, model: StumpEnsemble, columns: OtherColumns) -> C
 
 
 def _of_features(
-    table: InputTable, loaded: LoadedModel, columns: OtherColumns
+    table: InputTable, model: StumpEnsemble, columns: OtherColumns
 ) -> tuple[InputTable, list[int]]:
     """The table in which the model finds its features, and the places of its columns in the whole.
 
     If features are found by position, and the model knows nothing of other columns, these are left
     out: the target, the weights and the offsets.
     """
-    places, is_stored = list(range(len(table.columns))), "encoding" in loaded.model.details
-    if is_stored or (loaded.encoding.named and table.named):
+    places, is_stored = list(range(len(table.columns))), "encoding" in model.details
+    if is_stored or (model.encoding.named and table.named):
         return table, places
     others = columns.places(table)
     places = [place for place in places if place not in others]

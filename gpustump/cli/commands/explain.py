@@ -18,25 +18,25 @@ import numpy as np
 
 from gpustump.arrays import Array, is_sparse
 from gpustump.cli.columns.model import (
-    LoadedModel,
     at_least_one_row,
     contributions_of,
     load_model,
     read_features,
     read_table_to_predict,
     terms_that_vote,
+    with_shown_names,
 )
 from gpustump.cli.columns.targets import Offsets
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.options import TOP
 from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
 from gpustump.cli.read.svmlight import is_svmlight
-from gpustump.cli.summary.row import BarStyle, Place, row_lines
+from gpustump.cli.summary.row import BarStyle, row_lines
 from gpustump.cli.wording import told_apart
 from gpustump.cli.write.files import STANDARD_OUTPUT
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
 from gpustump.cli.write.results import Layout, Result, result_file, result_of, write_result
-from gpustump.data.readable import counted, listed, quoted, suggestion
+from gpustump.data.readable import counted, listed, quoted, shortened, suggestion, thousands
 from gpustump.model.ensemble import INTERCEPT, Label, StumpEnsemble
 from gpustump.plots.one_row import RowScore, known_score, row_score
 
@@ -71,45 +71,44 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 def _explain_table(arguments: argparse.Namespace) -> None:
     output = result_file(arguments)
-    loaded = load_model(arguments.model)
-    is_sparse = is_svmlight(arguments.data) or loaded.encoding.first_index is not None
-    terms = terms_that_vote(loaded.model) if is_sparse else None
-    layout = _layout(loaded, terms)
+    model = load_model(arguments.model)
+    is_sparse = is_svmlight(arguments.data) or model.encoding.first_index is not None
+    terms = terms_that_vote(model) if is_sparse else None
+    layout = _layout(model, terms)
     output.check_replaced(result_of(layout, output.path), force=arguments.force)
     before = FileState.of(arguments.data)
-    X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
+    X = read_features(arguments.data, model.encoding, may_be_empty=True)
     with as_input_error(f"{shown_name(arguments.data)}: "):  # before anything is written
         rows = at_least_one_row(X)
-        loaded.model.checked(rows)
+        model.checked(rows)
         with _told_of_unseen():
-            loaded.model.explain(rows[:1])
-    write_result(output, _result(layout, loaded, X, terms, before))
+            model.explain(rows[:1])
+    write_result(output, _result(layout, model, X, terms, before))
 
 
-def _names_of(loaded: LoadedModel, terms: list[int] | None) -> list[str]:
-    names = [*loaded.term_names, INTERCEPT]
+def _names_of(model: StumpEnsemble, terms: list[int] | None) -> list[str]:
+    names = [*with_shown_names(model).term_names, INTERCEPT]
     return names if terms is None else [names[term] for term in terms]
 
 
-def _layout(loaded: LoadedModel, terms: list[int] | None) -> Layout:
-    parts = [*_names_of(loaded, terms), SCORE]
-    if loaded.model.n_outputs > 1:
-        parts = [f"{label}: {part}" for label in loaded.model.classes for part in parts]
+def _layout(model: StumpEnsemble, terms: list[int] | None) -> Layout:
+    parts = [*_names_of(model, terms), SCORE]
+    if model.n_outputs > 1:
+        parts = [f"{label}: {part}" for label in model.classes for part in parts]
     arrays = ["contributions", "score", "features"]
-    if not loaded.model.is_regression:
+    if not model.is_regression:
         arrays.append("classes")
     return Layout(told_apart(parts, "{} ({})"), arrays)
 
 
 def _result(
     layout: Layout,
-    loaded: LoadedModel,
+    model: StumpEnsemble,
     X: np.ndarray,
     terms: list[int] | None,
     before: FileState | None,
 ) -> Result:
     """The result; each part is computed, and the table checked, when it is written."""
-    model = loaded.model
 
     def parts(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         table = at_least_one_row(X[rows])
@@ -126,7 +125,7 @@ def _result(
         return list(by_class.reshape(len(by_class), len(layout.names)).T)
 
     def arrays() -> list[np.ndarray]:
-        features = np.asarray(_names_of(loaded, terms))
+        features = np.asarray(_names_of(model, terms))
         of_classes = [] if model.is_regression else [model.class_array]
         return [*parts(slice(None)), features, *of_classes]
 
@@ -144,10 +143,10 @@ def _told_of_unseen() -> Iterator[None]:
 def _explain_rows(arguments: argparse.Namespace) -> None:
     """Print the rows that are asked for, and draw one if --plot is given."""
     plot = picture_file(arguments)
-    loaded = load_model(arguments.model)
-    label = _label(loaded.model, arguments.label)
+    model = load_model(arguments.model)
+    label = _label(model, arguments.label)
     before, source = FileState.of(arguments.data), shown_name(arguments.data)
-    X, offsets, _ = read_table_to_predict(arguments, loaded)
+    X, offsets, _ = read_table_to_predict(arguments, model)
     for number in arguments.row:
         if number > len(X):
             raise InputError(
@@ -155,16 +154,16 @@ def _explain_rows(arguments: argparse.Namespace) -> None:
                 "without the line of names."
             )
     with as_input_error(f"{source}: "):
-        rows = [_explained(loaded, X, offsets, number - 1, label) for number in arguments.row]
+        rows = [_explained(model, X, offsets, number - 1, label) for number in arguments.row]
     check_unchanged(before, if_mapped=True)
     limit = arguments.top or TOP
     if plot is not None:
         plot.write(_drawn(rows[0], limit, plot.path))
     style = BarStyle.of(sys.stdout)
-    texts = [
-        "\n".join(row_lines(row, Place(number, len(X), source), limit, style))
-        for number, row in zip(arguments.row, rows, strict=True)
-    ]
+    texts = []
+    for number, row in zip(arguments.row, rows, strict=True):
+        place = f"{thousands(number)} of {thousands(len(X))} in {shortened(source)}"
+        texts.append("\n".join(row_lines(row, place, limit, style)))
     print("\n\n\n".join(texts))
 
 
@@ -189,12 +188,12 @@ def _label(model: StumpEnsemble, text: str | None) -> Label | None:
 
 
 def _explained(
-    loaded: LoadedModel, X: Array, offsets: Offsets, at: int, label: Label | None
+    model: StumpEnsemble, X: Array, offsets: Offsets, at: int, label: Label | None
 ) -> RowScore:
     """How the score of a row comes about; a text column counts as one feature."""
-    known = known_score(loaded.model, *offsets.in_rows(np.asarray([at])))
+    known = known_score(model, *offsets.in_rows(np.asarray([at])))
     row = X[at : at + 1]
-    return row_score(loaded.named, row.dense() if is_sparse(row) else row, label, known)
+    return row_score(with_shown_names(model), row.dense() if is_sparse(row) else row, label, known)
 
 
 def _drawn(row: RowScore, limit: int, path: str) -> bytes:

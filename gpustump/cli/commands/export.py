@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
     language = _language(arguments.to, output)
     _check_ending(language, output, force=arguments.force)
     options = _options(language, arguments)
-    model, _ = load_model(arguments.model)
+    model = load_model(arguments.model)
     try:
         with as_input_error():
             made = getattr(exports, f"to_{language.name}")(model, **options)

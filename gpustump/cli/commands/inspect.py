@@ -9,7 +9,7 @@ import argparse
 
 import numpy as np
 
-from gpustump.cli.columns.model import LoadedModel, load_model, read_features
+from gpustump.cli.columns.model import load_model, read_features, with_shown_names
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import check_one_standard_input, shown_name
 from gpustump.cli.summary.rules import decimals_for, rules, signed
@@ -32,29 +32,29 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the model; draw it, and write its page and the edited model, if options say so."""
     check_one_standard_input(arguments.model, arguments.data)
     plot, page, output = picture_file(arguments), _page_file(arguments), _model_file(arguments)
-    loaded = load_model(arguments.model)
+    model = load_model(arguments.model)
     if arguments.edits is not None:
         with as_input_error("--edits: "):
-            loaded = LoadedModel(loaded.model.edited(arguments.edits), loaded.encoding)
+            model = model.edited(arguments.edits)
     X = None
     if page is not None:
         from gpustump.cli.commands.page_rows import page_rows  # it needs scikit-learn
 
-        rows = page_rows(arguments.data, loaded)
+        rows = page_rows(arguments.data, model)
         X = rows.X if arguments.data is not None else None
         with as_input_error(f"{shown_name(arguments.data or 'the rows')}: "):
-            text = make_page(loaded.model, **rows._asdict()).html
+            text = make_page(model, **rows._asdict()).html
         page.write(text.encode())
     elif arguments.data is not None:
-        X = read_features(arguments.data, loaded.encoding)
+        X = read_features(arguments.data, model.encoding)
     if plot is not None:
-        plot.write(_overview(loaded, X, plot.path))
+        plot.write(_overview(model, X, plot.path))
     if output is not None:
-        write_model(loaded.model, output)
+        write_model(model, output)
     blocks = [
-        name_value_lines(_header(loaded.model, arguments.model)),
-        *rules(loaded, arguments.rounds),
-        *_terms(loaded, X),
+        name_value_lines(_header(model, arguments.model)),
+        *rules(model, arguments.rounds),
+        *_terms(model, X),
     ]
     print("\n\n".join("\n".join(lines) for lines in blocks if lines))
 
@@ -82,11 +82,11 @@ def _model_file(arguments: argparse.Namespace) -> OutputFile | None:
     return output
 
 
-def _overview(loaded: LoadedModel, X: np.ndarray | None, path: str) -> bytes:
+def _overview(model: StumpEnsemble, X: np.ndarray | None, path: str) -> bytes:
     with default_matplotlib():
         from gpustump import plots
 
-        return picture(plots.overview(loaded.named, X), path)
+        return picture(plots.overview(with_shown_names(model), X), path)
 
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
@@ -159,15 +159,15 @@ def _start(model: StumpEnsemble) -> list[tuple[str, str]]:
     return [("start from", " ".join([", ".join(texts[:_STARTS]), *more]))]
 
 
-def _terms(loaded: LoadedModel, X: np.ndarray | None) -> list[list[str]]:
+def _terms(model: StumpEnsemble, X: np.ndarray | None) -> list[list[str]]:
     """The features and the pairs; for a table also their shares of the contributions."""
-    contributions = None if X is None else loaded.model.contribution_importances(X)
-    return [_features(loaded, contributions), _pairs(loaded, contributions)]
+    contributions = None if X is None else model.contribution_importances(X)
+    return [_features(model, contributions), _pairs(model, contributions)]
 
 
-def _features(loaded: LoadedModel, contributions: np.ndarray | None) -> list[str]:
+def _features(model: StumpEnsemble, contributions: np.ndarray | None) -> list[str]:
     """A line for each feature with stumps: its share of the votes and, if any, of contributions."""
-    model, names = loaded.model, loaded.encoding.shown_names
+    names = model.encoding.shown_names
     votes = model.feature_importances()
     counts = [0] * model.n_features
     for term in model.in_rounds.terms:
@@ -183,9 +183,9 @@ def _features(loaded: LoadedModel, contributions: np.ndarray | None) -> list[str
     return _table(columns, order, contributions)
 
 
-def _pairs(loaded: LoadedModel, contributions: np.ndarray | None) -> list[str]:
+def _pairs(model: StumpEnsemble, contributions: np.ndarray | None) -> list[str]:
     """A line for each pair: its share of what pairs add, its cells and its contributions."""
-    model, names = loaded.model, loaded.pair_names
+    names = with_shown_names(model).term_names[model.n_features :]
     own, start = shares_of_pairs(model.pairs), model.n_features
     shares = own if contributions is None else contributions[start:]
     order = np.argsort(-shares, kind="stable").tolist()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.columns.model import LoadedModel, read_features
+from gpustump.cli.columns.model import read_features
 from gpustump.cli.columns.training import (
     BREAST_CANCER_TARGET,
     TrainingData,
@@ -21,6 +21,7 @@ from gpustump.cli.read.files import STANDARD_INPUT, shown_name
 from gpustump.cli.wording import one_line
 from gpustump.data.fingerprint import fingerprint_of
 from gpustump.estimators.recorded import FINGERPRINT
+from gpustump.model.ensemble import StumpEnsemble
 
 
 class PageRows(NamedTuple):
@@ -33,7 +34,7 @@ class PageRows(NamedTuple):
     source: str | None = None
 
 
-def page_rows(path: str | None, loaded: LoadedModel) -> PageRows:
+def page_rows(path: str | None, model: StumpEnsemble) -> PageRows:
     """The rows in a file that a model can be shown on; none without a file.
 
     If the file is the table that the model was trained on, these are the rows that training held
@@ -44,18 +45,18 @@ def page_rows(path: str | None, loaded: LoadedModel) -> PageRows:
     InputError, OSError
         If it is not a table with the columns that the model needs.
     """
-    model, details = loaded.model, loaded.model.details
+    details = model.details
     if path is None and details.get("target") != BREAST_CANCER_TARGET:
         return PageRows(None)
     nothing = argparse.Namespace(target=None, weight=None, exposure=None, init_score=None)
     try:
-        data = read_audit_data(path, loaded, columns_of(model, nothing))
+        data = read_audit_data(path, model, columns_of(model, nothing))
         known = data.offsets.of_rows(data.X, model, of_scores=True)
     except InputError as error:
         if path == STANDARD_INPUT:  # it cannot be read again
             raise
-        return PageRows(None) if path is None else _without_targets(path, loaded, error)
-    held_out = _held_out(loaded, data)
+        return PageRows(None) if path is None else _without_targets(path, model, error)
+    held_out = _held_out(model, data)
     if held_out is None:
         return PageRows(None) if path is None else PageRows(data.X, data.y, known, data.source)
     source = f"those of {data.source} that training held out"
@@ -63,22 +64,22 @@ def page_rows(path: str | None, loaded: LoadedModel) -> PageRows:
     return PageRows(data.X[held_out], data.y[held_out], known, source)
 
 
-def _without_targets(path: str, loaded: LoadedModel, error: InputError) -> PageRows:
+def _without_targets(path: str, model: StumpEnsemble, error: InputError) -> PageRows:
     """The features alone; stderr says why the page cannot measure the model on them."""
-    X = read_features(path, loaded.encoding)
+    X = read_features(path, model.encoding)
     told = f"gpustump: the page does not say how good the model is on {shown_name(path)}: {error}"
     print(one_line(told), file=sys.stderr)
     return PageRows(X, source=shown_name(path))
 
 
-def _held_out(loaded: LoadedModel, data: TrainingData) -> np.ndarray | None:
+def _held_out(model: StumpEnsemble, data: TrainingData) -> np.ndarray | None:
     """The rows that training held out; None if there are none, or this is another table."""
-    details = loaded.model.details
+    details = model.details
     try:
         choice = held_out_in_training(details)
         if choice is None or FINGERPRINT not in details:
             return None
-        known = data.offsets.of_rows(data.X, loaded.model)
+        known = data.offsets.of_rows(data.X, model)
         given, how = (data.X, data.y, data.weights), {"of_quantity": data.is_quantity}
         own = fingerprint_of(*given, **how, offset=known)
         if own.as_details() != details[FINGERPRINT]:

@@ -20,12 +20,11 @@ def run(arguments: argparse.Namespace) -> None:
     """Predict as the options say."""
     check_one_standard_input(arguments.model, arguments.data)
     output = result_file(arguments)
-    loaded = load_model(arguments.model)
-    model = loaded.model
+    model = load_model(arguments.model)
     layout = _layout(model, arguments)
     output.check_replaced(result_of(layout, output.path), force=arguments.force)
     before = FileState.of(arguments.data)
-    X, offsets, ids = read_table_to_predict(arguments, loaded, arguments.id)
+    X, offsets, ids = read_table_to_predict(arguments, model, arguments.id)
     with as_input_error(f"{shown_name(arguments.data)}: "):
         scores = model.decision_function(at_least_one_row(X))[: len(X)]
     check_unchanged(before, if_mapped=True)

@@ -26,21 +26,14 @@ _WHOLE = 1e15
 """Smaller whole numbers, such as years, are written in full."""
 
 
-class Place(NamedTuple):
-    """Which row of which table it is: its number from 1, the number of rows, the table's name."""
-
-    number: int
-    n_rows: int
-    source: str
-
-
-def row_lines(row: RowScore, place: Place, limit: int, style: BarStyle) -> list[str]:
+def row_lines(row: RowScore, place: str, limit: int, style: BarStyle) -> list[str]:
     """A row's prediction, and a line for each feature or pair that adds to the score.
 
     Parameters
     ----------
     row : RowScore
-    place : Place
+    place : str
+        Which row of which table it is.
     limit : int
         The most terms with a line of their own; the others are summed in one line.
     style : BarStyle
@@ -48,17 +41,16 @@ def row_lines(row: RowScore, place: Place, limit: int, style: BarStyle) -> list[
     return [*name_value_lines(_header(row, place)), "", *_table(row, limit, style)]
 
 
-def _header(row: RowScore, place: Place) -> list[tuple[str, str]]:
+def _header(row: RowScore, place: str) -> list[tuple[str, str]]:
     model = row.model
-    of = f"{thousands(place.number)} of {thousands(place.n_rows)} in {shortened(place.source)}"
     if model.is_regression:
         (predicted,) = _quantities(row, np.asarray([row.score.value]))
-        rows = [("row", of), ("predicted", predicted), *_over_bags(row)]
+        rows = [("row", place), ("predicted", predicted), *_over_bags(row)]
         return [*rows, ("score", PREDICTIONS[model.link])]
     label = label_text(model.classes[1] if row.label is None else row.label)
     below = f"; below 0 means {label_text(model.classes[0])}" if row.label is None else ""
     return [
-        ("row", of),
+        ("row", place),
         ("predicted", label_text(row.predicted)),
         ("probabilities", _probabilities(row)),
         *_over_bags(row),

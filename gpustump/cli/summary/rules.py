@@ -13,24 +13,23 @@ from functools import cache
 
 import numpy as np
 
-from gpustump.cli.columns.model import LoadedModel
 from gpustump.cli.wording import aligned_lines, different_labels, label_text, number_text
 from gpustump.data.readable import counted, shortened, temporal_text
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
-from gpustump.learners.kinds import AnySplit, OfCategories, condition, has_one_side
+from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories, condition, has_one_side
 from gpustump.model.additive import is_constant
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member, RegionMember
 
 
-def rules(loaded: LoadedModel, n_rules: int) -> list[list[str]]:
+def rules(model: StumpEnsemble, n_rules: int) -> list[list[str]]:
     """For each member of the model its first stumps, one in each line."""
-    return [_member_rules(loaded, number, n_rules) for number in range(len(loaded.model.members))]
+    return [_member_rules(model, number, n_rules) for number in range(len(model.members))]
 
 
-def _member_rules(loaded: LoadedModel, number: int, n_rules: int) -> list[str]:
-    model, member = loaded.model, loaded.model.members[number]
+def _member_rules(model: StumpEnsemble, number: int, n_rules: int) -> list[str]:
+    member = model.members[number]
     is_shared, title = model.n_outputs > 1 and model.is_shared, []
     if model.n_outputs > 1 and not is_shared:
         title = [f"{label_text(model.classes[number])} against the rest"]
@@ -40,11 +39,11 @@ def _member_rules(loaded: LoadedModel, number: int, n_rules: int) -> list[str]:
         return []
     shown = member.truncated(n_rules)
     if isinstance(shown, Member):
-        lines = _discrete_rules(loaded, shown, _labels(model, number))
+        lines = _discrete_rules(model, shown, _labels(model, number))
     elif is_shared:
-        lines = _shared_rules(loaded, shown)
+        lines = _shared_rules(model, shown)
     else:
-        lines = _region_rules(loaded, shown, _labels(model, number))
+        lines = _region_rules(model, shown, _labels(model, number))
     n_more = len(member) - n_rules
     if n_more > 0:
         lines.append(f"and {counted(n_more, 'rule')} more: --rounds {len(member)}")
@@ -69,25 +68,25 @@ def _labels(model: StumpEnsemble, number: int) -> dict[int, str]:
     return {-1: f"not {label}", 1: label}
 
 
-def _discrete_rules(loaded: LoadedModel, member: Member, labels: dict[int, str]) -> list[str]:
+def _discrete_rules(model: StumpEnsemble, member: Member, labels: dict[int, str]) -> list[str]:
     rows = [("", "rule", "missing", "vote", "error")]
     for k, (stump, vote) in enumerate(zip(member.stumps, member.votes, strict=True)):
         words = labels[stump.polarity], labels[-stump.polarity], labels[stump.missing]
-        rule, missing = _in_words(loaded, stump, words, is_constant=stump.is_constant)
+        rule, missing = _in_words(model, stump, words, is_constant=stump.is_constant)
         rows.append((f"{k + 1}.", rule, missing, f"{vote:.3f}", f"{stump.error:.3f}"))
     return aligned_lines(rows, right=(0, 3, 4))
 
 
 def _in_words(
-    loaded: LoadedModel, partition: Partition, words: Sequence[str], *, is_constant: bool
+    model: StumpEnsemble, partition: AnyStump | AnySplit, words: Sequence[str], *, is_constant: bool
 ) -> tuple[str, str]:
     """A rule, and what it votes where the value is missing, given the words for each region."""
     if is_constant:
         return f"always {words[FIRST]}", words[MISSING]
-    rule = f"{condition_in_words(partition, loaded.encoding)} -> {words[FIRST]}"
+    rule = f"{condition_in_words(partition, model.encoding)} -> {words[FIRST]}"
     if not has_one_side(partition):
         rule += f", else {words[SECOND]}"
-    return rule, _if_learnt(loaded.model, partition, words[MISSING])
+    return rule, _if_learnt(model, partition, words[MISSING])
 
 
 def _if_learnt(model: StumpEnsemble, partition: Partition, missing: str) -> str:
@@ -102,12 +101,12 @@ CLASSES_SHOWN = 3
 _MOST_DECIMALS, _WIDE = 15, 1e12
 
 
-def _region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, str]) -> list[str]:
+def _region_rules(model: StumpEnsemble, member: RegionMember, labels: dict[int, str]) -> list[str]:
     """The stumps of one output, one in each line.
 
     Parameters
     ----------
-    loaded : LoadedModel
+    model : StumpEnsemble
     member : RegionMember
         With one output.
     labels : dict of int to str
@@ -121,16 +120,16 @@ def _region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, s
             else signed(vote, decimals)
             for vote in own[:, 0].tolist()
         ]
-        rule, missing = _in_words(loaded, split, words, is_constant=is_constant(split, own))
+        rule, missing = _in_words(model, split, words, is_constant=is_constant(split, own))
         rows.append((f"{k + 1}.", rule, missing))
     return aligned_lines(rows, right=(0,))
 
 
-def _shared_rules(loaded: LoadedModel, member: RegionMember) -> list[str]:
+def _shared_rules(model: StumpEnsemble, member: RegionMember) -> list[str]:
     """The stumps that all classes share: a line for each of the classes that differ most."""
     rows, decimals = [("", "rule", "class", "then", "else", "missing")], decimals_for(member.votes)
     for k, (split, votes) in enumerate(zip(member.splits, member.votes, strict=True)):
-        rows += _of_classes(loaded, f"{k + 1}.", (split, votes), decimals)
+        rows += _of_classes(model, f"{k + 1}.", (split, votes), decimals)
     return aligned_lines(rows, right=(0, 3, 4, 5))
 
 
@@ -143,13 +142,12 @@ def signed(vote: float, decimals: int = 3) -> str:
 
 
 def _of_classes(
-    loaded: LoadedModel, number: str, term: tuple[AnySplit, np.ndarray], decimals: int
+    model: StumpEnsemble, number: str, term: tuple[AnySplit, np.ndarray], decimals: int
 ) -> list[tuple[str, str, str, str, str, str]]:
     """The lines of a shared stump and its votes (n_regions, n_classes)."""
     split, votes = term
-    model, encoding = loaded
     always, ends = is_constant(split, votes), has_one_side(split)
-    rule = "always" if always else condition_in_words(split, encoding)
+    rule = "always" if always else condition_in_words(split, model.encoding)
     shown = _telling_classes(split, votes)
     rows = []
     for at in shown:

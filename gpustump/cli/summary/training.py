@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpustump.cli.columns.model import LoadedModel
+from gpustump.cli.columns.model import with_shown_names
 from gpustump.cli.columns.training import Part, TrainingData, as_text
 from gpustump.cli.method import Loss
 from gpustump.cli.summary.doubts import doubts
@@ -356,10 +356,11 @@ def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
     """How many pairs of features were learnt, and which add most; no row if none was to be."""
     if training.estimator.interactions == 0:
         return []
-    names = LoadedModel(training.model, training.data.encoding).pair_names
+    model = training.model
+    names = with_shown_names(model).term_names[model.n_features :]
     if not names:
         return [("pairs", "none: no two features can be cut, or none helped on held-out rows")]
-    lines = _largest(names, shares_of_pairs(training.model.pairs), PAIRS_SHOWN, "pair")
+    lines = _largest(names, shares_of_pairs(model.pairs), PAIRS_SHOWN, "pair")
     first = f"{thousands(len(names))}, with these shares of what they add:"
     return [("pairs", first), *(("", line) for line in lines)]
 
