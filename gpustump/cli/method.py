@@ -7,6 +7,7 @@ sets has the estimator's own default.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from gpustump.cli.errors import InputError
@@ -110,6 +111,16 @@ def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
     for option in ("l2", "smoothing_rounds", "interactions"):
         if loss == "exponential" and getattr(arguments, option) is not None:
             _refuse(f"--{option.replace('_', '-')} is for --loss logistic, and for quantities")
+
+
+def resources(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Parameters that do not decide a model, as the options of `train` and `audit` give them."""
+    has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
+    return {
+        "n_jobs": arguments.jobs,
+        "max_memory": arguments.max_memory,
+        "verbose": int(has_bar),
+    }
 
 
 def check_device_option(name: str) -> None:

@@ -413,30 +413,32 @@ def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray,
         return np.arange(len(data.y)), None
     from sklearn.model_selection import train_test_split
 
-    if data.is_quantity:
-        with as_input_error("the rows cannot be split: "):
-            parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)
-        return np.sort(parts[0]), np.sort(parts[1])
-    classes, counts = np.unique(data.y, return_counts=True)
-    n_held_out = math.ceil(share * len(data.y))
+    labels = None if data.is_quantity else data.y
+    if labels is not None:
+        _refuse_few_labels(labels, data.target, share)
+    with as_input_error("the rows cannot be split: "):
+        rows, held_out = train_test_split(
+            np.arange(len(data.y)), test_size=share, random_state=seed, stratify=labels
+        )
+    return np.sort(rows), np.sort(held_out)
+
+
+def _refuse_few_labels(labels: np.ndarray, target: str, share: float) -> None:
+    classes, counts = np.unique(labels, return_counts=True)
+    n_held_out = math.ceil(share * len(labels))
     rarest = quoted(classes[np.argmin(counts)].item())
     if min(counts) < 2:
         raise InputError(
-            f"the target {quoted(data.target)} has {len(classes)} distinct values, and {rarest} "
+            f"the target {quoted(target)} has {len(classes)} distinct values, and {rarest} "
             "occurs only once, so it cannot be both trained on and held out. Is it a column of "
             "labels? If so, leave that row out, or use --test-size 0; if it is a quantity, choose "
             "--loss squared_error."
         )
-    if min(n_held_out, len(data.y) - n_held_out) < len(classes):
+    if min(n_held_out, len(labels) - n_held_out) < len(classes):
         raise InputError(
-            f"--test-size {share:g} of {counted(len(data.y), 'row')} holds out {n_held_out}, but "
+            f"--test-size {share:g} of {counted(len(labels), 'row')} holds out {n_held_out}, but "
             f"each part needs a row of each of {len(classes)} classes; choose another share, or 0."
         )
-    with as_input_error("the rows cannot be split: "):
-        rows, held_out = train_test_split(
-            np.arange(len(data.y)), test_size=share, random_state=seed, stratify=data.y
-        )
-    return np.sort(rows), np.sort(held_out)
 
 
 def held_out_in_training(details: Mapping[str, Any]) -> tuple[float, int] | None:

@@ -8,7 +8,6 @@ by options, or by the file. Besides that, only what is compared is taken from it
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from dataclasses import replace
 
@@ -27,7 +26,7 @@ from gpustump.cli.columns.training import (
     words_removed,
 )
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.method import check_device_option
+from gpustump.cli.method import check_device_option, resources
 from gpustump.cli.read.files import (
     FileState,
     check_one_standard_input,
@@ -63,15 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     data = read_audit_data(arguments.data, model, columns)
     kept = None if choice is None else _kept(data, *choice)
     with as_input_error():
-        has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
-        means = {
-            "device": arguments.device,
-            "n_jobs": arguments.jobs,
-            "max_memory": arguments.max_memory,
-            "verbose": int(has_bar),
-        }
-        offset = Offset(*data.offsets)
-        given = Data(data.X, data.y, data.weights, offset=offset)
+        given = Data(data.X, data.y, data.weights, offset=Offset(*data.offsets))
+        means = {"device": arguments.device, **resources(arguments)}
         found = audit_with(model, known, given, kept=kept, means=means)
     check_unchanged(before, if_mapped=True)
     if not arguments.quiet:

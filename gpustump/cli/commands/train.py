@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import sys
 import time
 from collections.abc import Mapping
@@ -29,7 +28,7 @@ from gpustump.cli.columns.training import (
     weights_of,
 )
 from gpustump.cli.errors import as_input_error
-from gpustump.cli.method import Loss, check_device_option, estimator_of, loss_of
+from gpustump.cli.method import Loss, check_device_option, estimator_of, loss_of, resources
 from gpustump.cli.read.files import FileState, check_unchanged
 from gpustump.cli.summary.training import FinishedTraining, summary
 from gpustump.cli.wording import name_value_lines
@@ -120,18 +119,15 @@ def _fitted(
     arguments: argparse.Namespace,
 ) -> BoostedEstimator:
     """Train on a part of the rows: the others get weight zero, so that the table is not copied."""
-    has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
     wanted = estimator_of(
         arguments,
         loss,
         categorical_features=data.encoding.categorical_features or None,
         random_state=arguments.seed,
         device=arguments.device,
-        n_jobs=arguments.jobs,
-        max_memory=arguments.max_memory,
-        verbose=int(has_bar),
         monotonic_cst=by_feature(data.encoding, constraints),
         checkpoint=checkpoint.checkpoint_of(arguments),
+        **resources(arguments),
     )
     offsets = {name: own for name, own in data.offsets._asdict().items() if own is not None}
     with as_input_error():

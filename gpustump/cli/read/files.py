@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
 from gpustump.cli.read import svmlight
@@ -224,7 +224,10 @@ def _needs_copy(path: str) -> bool:
 
 def _copied(path: str, name: str, ending_of: Callable[[str, bytes], str]) -> str:
     """Copy a stream to a temporary file; return its path."""
-    with _opened(path) as stream:
+    if path == STANDARD_INPUT and sys.stdin is None:  # closed by the shell, `<&-`
+        raise InputError("standard input is closed.")
+    is_stdin = path == STANDARD_INPUT
+    with contextlib.nullcontext(sys.stdin.buffer) if is_stdin else open(path, "rb") as stream:
         with contextlib.suppress(OSError, ValueError):  # else `read` may end before the stream does
             os.set_blocking(stream.fileno(), True)
         head = stream.read(_HEAD_BYTES)
@@ -244,17 +247,6 @@ def _copied(path: str, name: str, ending_of: Callable[[str, bytes], str]) -> str
 def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-@contextlib.contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
-    if path != STANDARD_INPUT:
-        with open(path, "rb") as file:
-            yield file
-    elif sys.stdin is None:  # closed by the shell, `<&-`
-        raise InputError("standard input is closed.")
-    else:
-        yield sys.stdin.buffer
 
 
 def _ending_of_table(name: str, head: bytes) -> str:

@@ -42,14 +42,6 @@ STOP_REASONS = {
     "early": "stopped early",
 }
 
-_ROUNDED = "further votes round to zero"
-
-STOP_REASONS_OF_OTHER_VOTES = {
-    "real": {"small vote": _ROUNDED},
-    "newton": {"no edge": "no further stump lowers the loss", "small vote": _ROUNDED},
-}
-"""Where the words differ."""
-
 
 @dataclass(frozen=True)
 class FinishedTraining:
@@ -169,12 +161,10 @@ def _number_of_columns(encoding: Encoding) -> str:
 
 def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
     """What became of a column that is not numbers."""
-    if column.kind == "category":
+    if column.kind in ("category", NUMBERED):
+        become = ("category", "categories") if column.kind == NUMBERED else ("feature",)
         values = _some([label_text(value) for value in column.values])
-        what = f"text, {counted(len(column.values), 'feature')}: {values}"
-    elif column.kind == NUMBERED:
-        values = _some([label_text(value) for value in column.values])
-        what = f"text, {counted(len(column.values), 'category', 'categories')}: {values}"
+        what = f"text, {counted(len(column.values), *become)}: {values}"
     elif column.kind in UNITS:
         what = f"{column.kind}, in {UNITS[column.kind]}"
     elif column.kind == "boolean" and encoding.named:
@@ -303,8 +293,11 @@ def _rounds(training: FinishedTraining) -> str:
 
 
 def _stop_reason(reason: str, votes: VoteKind) -> str:
-    words = STOP_REASONS | STOP_REASONS_OF_OTHER_VOTES.get(votes, {})
-    return words.get(reason, reason)
+    if reason == "no edge" and votes == "newton":
+        return "no further stump lowers the loss"
+    if reason == "small vote" and votes != "discrete":
+        return "further votes round to zero"
+    return STOP_REASONS.get(reason, reason)
 
 
 def _small(bound: float) -> str:

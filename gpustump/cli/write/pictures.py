@@ -69,7 +69,9 @@ def picture(figure: Figure, path: str) -> bytes:
     from matplotlib import pyplot
 
     pyplot.close(figure)  # it is for a file, not for a screen
-    return as_bytes(figure, _ending(path).removeprefix("."), _DPI)
+    content, kind = io.BytesIO(), _ending(path).removeprefix(".")
+    figure.savefig(content, format=kind, dpi=_DPI, metadata=_METADATA[kind])
+    return content.getvalue()
 
 
 def _ending(path: str) -> str:
@@ -98,10 +100,3 @@ def default_matplotlib() -> Iterator[None]:
         )
     for warning in others:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def as_bytes(figure: Figure, kind: str, dpi: int) -> bytes:
-    """The content of a picture file: "png", "svg" or "pdf"."""
-    content = io.BytesIO()
-    figure.savefig(content, format=kind, dpi=dpi, metadata=_METADATA[kind])
-    return content.getvalue()
