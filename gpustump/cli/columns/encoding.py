@@ -30,9 +30,9 @@ class Forced(NamedTuple):
     """What the user decides: the positions of columns that are text, and of those that are numbers,
     and whether a column of text becomes one categorical feature."""
 
-    text: frozenset[int] = frozenset()
-    numbers: frozenset[int] = frozenset()
-    as_sets: bool = False
+    text: frozenset[int]
+    numbers: frozenset[int]
+    as_sets: bool
 
     @property
     def kind_of_text(self) -> str:
@@ -73,9 +73,7 @@ class _Refused(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-def learn_encoding(
-    table: InputTable, positions: Sequence[int], forced: Forced | None = None
-) -> Encoding:
+def learn_encoding(table: InputTable, positions: Sequence[int], forced: Forced) -> Encoding:
     """Decide how these columns of a training table become features.
 
     Raises
@@ -83,7 +81,6 @@ def learn_encoding(
     InputError
         If columns cannot be features; the message names them.
     """
-    forced = forced or Forced()
     columns, refused = [], []
     for position in positions:
         column = table.columns[position]

@@ -40,8 +40,10 @@ def is_quantity(column: Column, source: str) -> bool:
         return False
     numbers = np.asarray(column.numbers())
     distinct = np.unique(numbers)
-    if len(distinct) <= 2 or len(distinct) > MOST_CODES or (np.trunc(distinct) != distinct).any():
-        return len(distinct) > 2 or bool((np.trunc(distinct) != distinct).any())
+    if len(distinct) > MOST_CODES or (np.trunc(distinct) != distinct).any():
+        return True
+    if len(distinct) <= 2:
+        return False
     low, high = (f"{end:.0f}" for end in (distinct[0], distinct[-1]))
     raise InputError(
         f"{_where(column, source)} holds {len(distinct)} distinct whole numbers, {low} to {high}. "
@@ -116,9 +118,8 @@ def _plural(kind: str) -> str:
 
 
 def _whole_numbers(values: np.ndarray, where: str) -> np.ndarray:
-    if values.dtype.kind == "u" and np.max(values) < 2**63:
-        return values.astype(np.int64)
-    if values.dtype.kind == "i":
+    kind = values.dtype.kind
+    if kind == "i" or (kind == "u" and np.max(values) < 2**63):
         return values.astype(np.int64)
     values = values.astype(np.float64)  # float16 has no numbers as large as the bound
     with np.errstate(invalid="ignore"):

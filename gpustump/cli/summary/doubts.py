@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import textwrap
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,34 +61,37 @@ def doubts(
     is_balanced : bool
         Whether all classes had the same weight in training.
     """
-    shares = _shares_of_columns(model, data)
-    yield from _about_numbers_of_rows(data, shares)
-    yield from _about_one_column(model, trained if held_out is None else held_out.part, shares)
+    columns = _voting(model, data)
+    yield from _about_numbers_of_rows(data, columns)
+    yield from _about_one_column(model, trained if held_out is None else held_out.part, columns)
     if held_out is not None and not model.is_regression:
         if not is_balanced:  # weighted classes have other probabilities on purpose
             yield from _about_probabilities(held_out)
         yield from _about_classes(held_out, is_balanced=is_balanced)
 
 
-def _shares_of_columns(model: StumpEnsemble, data: TrainingData) -> list[tuple[InputColumn, float]]:
-    """Each column, with its share of the votes."""
+class _Voting(NamedTuple):
+    """A column, its features, and its share of the votes."""
+
+    column: InputColumn
+    features: list[int]
+    share: float
+
+
+def _voting(model: StumpEnsemble, data: TrainingData) -> list[_Voting]:
     shares, end, found = model.feature_importances(), 0, []
     for column in data.encoding.columns:
         start, end = end, end + len(column.features)
-        found.append((column, float(shares[start:end].sum())))
+        found.append(_Voting(column, [*range(start, end)], float(shares[start:end].sum())))
     return found
 
 
-def _about_numbers_of_rows(
-    data: TrainingData, shares: list[tuple[InputColumn, float]]
-) -> Iterator[tuple[str, str]]:
+def _about_numbers_of_rows(data: TrainingData, columns: list[_Voting]) -> Iterator[tuple[str, str]]:
     """Columns that hold another whole number in each row, as the numbers of customers do."""
-    at = 0
-    for column, share in shares:
-        own, at = at, at + len(column.features)
+    for column, features, share in columns:
         if column.kind != "number" or share < _LARGE_SHARE or len(data.y) < _LEAST_IDS:
             continue
-        values = data.X[:, own]
+        values = data.X[:, features[0]]
         if (np.floor(values) == values).all() and len(np.unique(values)) == len(values):
             name = quoted(column.name)
             yield from _warning(
@@ -98,7 +101,7 @@ def _about_numbers_of_rows(
 
 
 def _about_one_column(
-    model: StumpEnsemble, part: Part, shares: list[tuple[InputColumn, float]]
+    model: StumpEnsemble, part: Part, columns: list[_Voting]
 ) -> Iterator[tuple[str, str]]:
     """The first column from which the model predicts nearly all alone: it may hold the answer."""
     n_terms = len(terms_that_vote(model)) if arrays.is_sparse(part.X) else model.n_features
@@ -108,15 +111,12 @@ def _about_one_column(
     has_weight = weights is None or weights.any()
     if len(y) < _LEAST_ROWS or is_known or not has_weight:
         return
-    ends = np.cumsum([len(column.features) for column, _ in shares]).tolist()
-    order = sorted(range(len(shares)), key=lambda k: -shares[k][1])
-    del order[_MOST_COLUMNS:]
-    groups = [[*range(ends[k] - len(shares[k][0].features), ends[k])] for k in order]
-    terms = [*itertools.chain(*groups), model.n_features + len(model.pairs)]
+    largest = sorted(columns, key=lambda own: -own.share)[:_MOST_COLUMNS]
+    terms = [j for own in largest for j in own.features] + [model.n_features + len(model.pairs)]
     parts, at = contributions_of(model, part.X[part.rows[some]], terms), 0
-    for k, group in zip(order, groups, strict=True):
-        column, own = shares[k][0], [*range(at, at + len(group)), -1]  # the last is the intercept
-        at += len(group)
+    for column, features, _ in largest:
+        own = [*range(at, at + len(features)), -1]  # the last is the intercept
+        at += len(features)
         told = _told_by(model, parts[..., own].sum(axis=-1), y, weights)
         if told:
             name = quoted(column.name)

@@ -96,7 +96,7 @@ def summary(training: FinishedTraining) -> list[tuple[str, str]]:
         *_about_features(training),
         *_about_pairs(training),
         *doubts(model, training.data, scored, training.trained, is_balanced=training.is_balanced),
-        *_about_time(training),
+        ("time", f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"),
         ("digest", training.model.digest()),
     ]
 
@@ -104,14 +104,16 @@ def summary(training: FinishedTraining) -> list[tuple[str, str]]:
 def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
     """Rows, features, what is predicted, and how columns were encoded."""
     data = training.data
-    n_rows, n_features = len(data.y), data.X.shape[1]
-    encoded = [_encoded(column, data.encoding) for column in data.encoding.columns]
+    columns, features = data.encoding.columns, thousands(data.X.shape[1])
+    if any(column.kind == "category" for column in columns):
+        features += f", from {counted(len(columns), 'column')}"
+    encoded = [_encoded(column, data.encoding) for column in columns]
     lines = [line for line in encoded if line is not None]
     return [
         ("data", shortened(data.source)),
         *(("", note) for note in data.notes),
-        ("rows", f"{thousands(n_rows)}{_split_of_rows(training)}"),
-        ("features", f"{thousands(n_features)}{_number_of_columns(data.encoding)}"),
+        ("rows", f"{thousands(len(data.y))}{_split_of_rows(training)}"),
+        ("features", features),
         _quantity(data) if data.is_quantity else _classes(data),
         *(("" if k else "encoded", line) for k, line in enumerate(lines)),
     ]
@@ -129,12 +131,10 @@ def _classes(data: TrainingData) -> tuple[str, str]:
 
 def _quantity(data: TrainingData) -> tuple[str, str]:
     low, mean, high = (number_text(own) for own in (data.y.min(), _mean(data.y), data.y.max()))
-    over = "" if data.offsets.exposure is None else f"; exposure {_spread(data.offsets.exposure)}"
+    exposure, over = data.offsets.exposure, ""
+    if exposure is not None:
+        over = f"; exposure {number_text(exposure.min())} to {number_text(exposure.max())}"
     return "target", f"a quantity, from {low} to {high}, mean {mean}{over}"
-
-
-def _spread(values: np.ndarray) -> str:
-    return f"{number_text(values.min())} to {number_text(values.max())}"
 
 
 def _mean(values: np.ndarray) -> float:
@@ -151,12 +151,6 @@ def _split_of_rows(training: FinishedTraining) -> str:
     if training.data.n_without_target:
         parts.append(f"{thousands(training.data.n_without_target)} without a target left out")
     return ": " + ", ".join(parts) if parts else ""
-
-
-def _number_of_columns(encoding: Encoding) -> str:
-    """How many columns the features come from, if text makes that another number."""
-    is_other = any(column.kind == "category" for column in encoding.columns)
-    return f", from {counted(len(encoding.columns), 'column')}" if is_other else ""
 
 
 def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
@@ -356,9 +350,3 @@ def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
     lines = _largest(names, shares_of_pairs(model.pairs), PAIRS_SHOWN, "pair")
     first = f"{thousands(len(names))}, with these shares of what they add:"
     return [("pairs", first), *(("", line) for line in lines)]
-
-
-def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:
-    """How long the fit took, and where."""
-    text = f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"
-    return [("time", text)]
