@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
-from command import command_fixture  # noqa: F401
-from sklearn.model_selection import train_test_split
+from command import command_fixture, parts  # noqa: F401
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble
 
@@ -267,8 +266,7 @@ def test_the_model_is_that_of_the_estimator_on_the_frame(command, loss, n_classe
     cls = {"exponential": AdaBoostClassifier, "logistic": LogitBoostClassifier}[loss]
     options = ("--categories", "sets", "--loss", loss, "--rounds", "20")
     outcome = command.succeeds("train", "table.csv", "--target", "label", *options)
-    rows = np.arange(len(frame))
-    rows = np.sort(train_test_split(rows, test_size=0.2, random_state=0, stratify=frame.label)[0])
+    rows, _ = parts(len(frame), frame.label)
     X = frame[["colour", "size"]]
     own = cls(n_estimators=20, categorical_features="from_dtype", device="cpu")
     own.fit(X.iloc[rows], frame.label[rows])
@@ -279,8 +277,7 @@ def test_the_model_is_that_of_the_estimator_on_the_frame(command, loss, n_classe
     command.succeeds("predict", "model.json", "table.csv", "-o", "out.csv")
     assert pandas.read_csv("out.csv").prediction.tolist() == own.predict(X).tolist()
     command.succeeds("explain", "model.json", "table.csv", "-o", "parts.csv")
-    parts = pandas.read_csv("parts.csv")
-    assert "colour" in parts.columns[0]
+    assert "colour" in pandas.read_csv("parts.csv").columns[0]
     assert np.array_equal(model.decision_function(frame), own.decision_function(X))
 
 
@@ -362,8 +359,7 @@ def test_the_model_is_that_of_the_estimator_with_the_same_constraints(command, l
     assert "age=1, size,a=b=-1" in found["shown"]
     kind = AdaBoostClassifier if loss == "exponential" else LogitBoostClassifier
     table = np.stack([*X[:, :2].T, COLOURS == "blue", COLOURS == "red"], axis=1)
-    rows, _ = train_test_split(np.arange(200), test_size=0.2, random_state=0, stratify=Y)
-    rows.sort()
+    rows, _ = parts(200, Y)
     expected = kind(n_estimators=20, monotonic_cst=[1, -1, 0, 0], device="cpu")
     expected.fit(table[rows], Y[rows])
     model = StumpEnsemble.load("model.json")

@@ -217,6 +217,20 @@ def test_the_help_of_a_command_and_of_a_topic_fits_a_screen(command, monkeypatch
         assert max(map(len, lines)) <= 80
     assert "--l2" not in command.succeeds("train", "--help").out
     assert "--l2" in command.succeeds("train", "--help-all").out
+    said = {
+        "tables": ".parquet",
+        "columns": "up to 64 distinct values",
+        "text": "codes                 Whole numbers of 3 digits",
+        "boosting": "Without options: --loss exponential --votes discrete",
+    }
+    for name in TOPICS:
+        text = command.succeeds("help", name).out
+        assert said[name] in text
+        assert "{" not in text
+        assert max(map(len, text.splitlines())) <= 80
+    assert command.succeeds("--version").out == f"gpustump {gpustump.__version__}\n"
+    assert "COMMAND" in command.succeeds().out == command.succeeds("help").out
+    assert command.succeeds("help", "predict").out == command.succeeds("predict", "--help").out
 
 
 def test_the_help_tells_the_defaults_of_the_estimators(command):
@@ -237,20 +251,6 @@ def test_the_help_tells_the_defaults_of_the_estimators(command):
         f"{logit.n_bags}",
     ):
         assert f"(default: {told})" in text
-    said = {
-        "tables": ".parquet",
-        "columns": "up to 64 distinct values",
-        "text": "codes                 Whole numbers of 3 digits",
-        "boosting": "Without options: --loss exponential --votes discrete",
-    }
-    for name in TOPICS:
-        text = command.succeeds("help", name).out
-        assert said[name] in text
-        assert "{" not in text
-        assert max(map(len, text.splitlines())) <= 80
-    assert command.succeeds("--version").out == f"gpustump {gpustump.__version__}\n"
-    assert "COMMAND" in command.succeeds().out == command.succeeds("help").out
-    assert command.succeeds("help", "predict").out == command.succeeds("predict", "--help").out
 
 
 def test_a_reader_that_leaves_is_no_error(command):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import command_fixture  # noqa: F401
+from command import command_fixture, parts  # noqa: F401
 from sklearn.metrics import (
     mean_absolute_error,
     mean_gamma_deviance,
@@ -15,7 +15,6 @@ from sklearn.metrics import (
     mean_squared_error,
     r2_score,
 )
-from sklearn.model_selection import train_test_split
 
 from gpustump import (
     AdaBoostClassifier,
@@ -68,11 +67,9 @@ def trained(command, target: str, *options: object):
     return command.succeeds(*asked, *options)
 
 
-def parts(table: polars.DataFrame, by: str | None = None):
+def both(table: polars.DataFrame, by: str | None = None) -> list[polars.DataFrame]:
     """The rows that the command trains on, and those that it holds out, of classes in a column."""
-    classes = None if by is None else table[by].to_numpy()
-    rows = train_test_split(np.arange(len(table)), test_size=0.2, random_state=0, stratify=classes)
-    return table[np.sort(rows[0])], table[np.sort(rows[1])]
+    return [table[own] for own in parts(len(table), None if by is None else table[by].to_numpy())]
 
 
 def figures(text: str) -> list[float]:
@@ -82,7 +79,7 @@ def figures(text: str) -> list[float]:
 
 def test_numbers_with_fractions_train_a_regressor_whose_figures_are_scikit_learns(command, table):
     outcome = trained(command, "cost")
-    train, test = parts(table)
+    train, test = both(table)
     reg = StumpBoostingRegressor(n_estimators=30, device="cpu").fit(train[FEATURES], train["cost"])
     assert outcome.row("digest") == reg.model_.digest()
     assert StumpEnsemble.load("model.json") == reg.model_
@@ -105,7 +102,7 @@ def test_numbers_with_fractions_train_a_regressor_whose_figures_are_scikit_learn
 def test_deviances_and_totals_are_those_of_the_held_out_rows(command, table, loss):
     target = "claims" if loss == "poisson" else "cost"
     outcome = trained(command, target, "--loss", loss, "--weight", "weight")
-    train, test = parts(table)
+    train, test = both(table)
     reg = StumpBoostingRegressor(loss=loss, n_estimators=30, device="cpu")
     reg.fit(train[FEATURES], train[target], train["weight"].cast(float))
     assert outcome.row("digest") == reg.model_.digest()
@@ -121,7 +118,7 @@ def test_deviances_and_totals_are_those_of_the_held_out_rows(command, table, los
 
 def test_an_exposure_means_counts_and_predict_finds_its_column(command, table):
     outcome = trained(command, "claims", "--exposure", "years")
-    train, test = parts(table)
+    train, test = both(table)
     reg = StumpBoostingRegressor(loss="poisson", n_estimators=30, device="cpu")
     reg.fit(train[FEATURES], train["claims"], exposure=train["years"])
     assert outcome.row("digest") == reg.model_.digest()
@@ -153,7 +150,7 @@ def test_an_exposure_means_counts_and_predict_finds_its_column(command, table):
 
 def test_initial_scores_of_a_quantity_are_added_in_training_and_in_predictions(command, table):
     outcome = trained(command, "cost", "--loss", "gamma", "--init-score", "known")
-    train, _ = parts(table)
+    train, _ = both(table)
     reg = StumpBoostingRegressor(loss="gamma", n_estimators=30, device="cpu")
     reg.fit(train[FEATURES], train["cost"], init_score=train["known"])
     assert outcome.row("digest") == reg.model_.digest()
@@ -170,7 +167,7 @@ def test_initial_scores_of_two_classes_are_added_everywhere(command, table, loss
     table.write_csv("table.csv")
     options = ("--loss", loss, "--init-score", "known")
     outcome = trained(command, "any", *options, "--drop", ",".join(set(OTHERS) - {"known"}))
-    train, held_out = parts(table, "any")
+    train, held_out = both(table, "any")
     kind = LogitBoostClassifier if loss == "logistic" else AdaBoostClassifier
     clf = kind(n_estimators=30, device="cpu")
     clf.fit(train[FEATURES], train["any"], init_score=train["known"])

@@ -8,12 +8,11 @@ import re
 
 import numpy as np
 import pytest
-from command import command_fixture  # noqa: F401
+from command import command_fixture, parts  # noqa: F401
 from scipy.stats import binomtest
 from sklearn.datasets import load_breast_cancer
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
-from sklearn.model_selection import train_test_split
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
 from gpustump.cli.columns.training import Part
@@ -31,11 +30,9 @@ def samples(n_rows: int = 200, n_classes: int = 2, seed: int = 0) -> tuple[np.nd
     return X, np.digitize(score, np.linspace(-1, 1, n_classes + 1)[1:-1])
 
 
-def library_model(X, y, share: float = 0.2, weights=None, **options) -> StumpEnsemble:
+def library_model(X, y, *, share: bool = True, weights=None, **options) -> StumpEnsemble:
     """The model that the library trains on the rows that the command trains on."""
-    rows = np.arange(len(y))
-    if share:
-        rows = np.sort(train_test_split(rows, test_size=share, random_state=0, stratify=y)[0])
+    rows = parts(len(y), y)[0] if share else np.arange(len(y))
     classifier = AdaBoostClassifier(**{"n_estimators": 100, "device": "cpu"} | options)
     return classifier.fit(X[rows], y[rows], None if weights is None else weights[rows]).model_
 
@@ -87,7 +84,7 @@ def test_every_format_of_the_same_numbers_gives_the_librarys_model(command):
     mapped = read_table("table.npy").matrix
     assert isinstance(mapped.base, np.memmap) or isinstance(mapped.base.base, np.memmap)
     outcome = command.succeeds("train", "table.npz", *options, "--test-size", 0)
-    assert outcome.row("digest") == library_model(X, y, share=0, n_estimators=20).digest()
+    assert outcome.row("digest") == library_model(X, y, share=False, n_estimators=20).digest()
     assert outcome.row("rows") == "200"
     assert "held-out" not in outcome.out
 
@@ -205,12 +202,6 @@ def numbers(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"\d+\.\d+", text)]
 
 
-def held_out(y, seed: int = 0) -> np.ndarray:
-    return np.sort(
-        train_test_split(np.arange(len(y)), test_size=0.2, random_state=seed, stratify=y)[1]
-    )
-
-
 def hard(n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, labels that are hard to predict, and weights."""
     random = np.random.default_rng(n_classes)
@@ -236,7 +227,7 @@ def test_it_states_scikit_learns_figures_and_those_that_shares_alone_give(
     asked = ("--target", "y", "--loss", "exponential")
     np.savez("t.npz", X=X, y=y, **({"w": weights} if is_weighted else {}))
     outcome = command.succeeds("train", "t.npz", *asked, "--rounds", 20, *options)
-    rows = held_out(y)
+    rows = parts(len(y), y)[1]
     X, y, w = X[rows], y[rows], weights[rows] if is_weighted else None
     model = StumpEnsemble.load("model.json")
     probabilities = model.predict_proba(X)
@@ -283,7 +274,7 @@ def test_rows_of_one_heavy_class_have_figures(command):
         "t.npz",
         X=x[:, None],
         y=y,
-        w=np.where(np.isin(np.arange(40), held_out(y)) & (y == 0), 0.0, 1.0),
+        w=np.where(np.isin(np.arange(40), parts(len(y), y)[1]) & (y == 0), 0.0, 1.0),
     )
     outcome = command.succeeds("train", "t.npz", "--target", "y", "--weight", "w", "--rounds", 3)
     assert "the largest class has 1.0000" in outcome.out
@@ -318,7 +309,7 @@ def test_a_value_missing_in_held_out_rows_alone_is_said_to_be_there(command):
     random = np.random.default_rng(0)
     X = random.normal(size=(100, 2))
     y = (X.sum(axis=1) > 0).astype(int)
-    X[held_out(y)[0], 0] = np.nan
+    X[parts(len(y), y)[1][0], 0] = np.nan
     np.savez("gap.npz", X=X, y=y)
     options = ("--target", "y", "--rounds", 5)
     outcome = command("train", "gap.npz", *options)

@@ -7,11 +7,10 @@ import re
 
 import numpy as np
 import pytest
-from command import command_fixture  # noqa: F401
+from command import command_fixture, parts  # noqa: F401
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
-from sklearn.model_selection import train_test_split
 
 from gpustump import (
     AdaBoostClassifier,
@@ -61,12 +60,6 @@ def table(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that the command trains on, and those that it holds out."""
-    rows = train_test_split(np.arange(len(y)), test_size=0.2, random_state=0, stratify=y)
-    return np.sort(rows[0]), np.sort(rows[1])
-
-
 def numbers(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"[-+]?\d+(?:\.\d+)?(?:e-\d+)?", text)]
 
@@ -81,7 +74,7 @@ def test_each_choice_is_the_librarys_estimator_and_its_log_loss_is_scikit_learns
     command, options, n_classes
 ):
     X, y = table(n_classes)
-    rows, held_out = parts(y)
+    rows, held_out = parts(len(y), y)
     classifier = clone(OPTIONS[options]).fit(X[rows], y[rows])
     outcome = trained(command, options)
     assert outcome.row("digest") == classifier.model_.digest()
@@ -136,7 +129,7 @@ def test_logistic_boosting_states_the_training_log_loss_and_no_bound(command, is
     weights = np.random.default_rng(5).exponential(size=len(y)) if is_weighted else np.ones(len(y))
     np.savez("table.npz", X=X, y=y, w=weights * 1e300)
     outcome = trained(command, "--loss logistic --rounds 20", *["--weight", "w"] * is_weighted)
-    rows, _ = parts(y)
+    rows, _ = parts(len(y), y)
     model = StumpEnsemble.load("model.json")
     error = np.average(model.predict(X[rows]) != y[rows], weights=weights[rows])
     assert outcome.row("training error") == f"{error:.4f}"
@@ -155,7 +148,7 @@ def test_the_bound_is_the_exponential_loss_of_what_was_trained(
     X, y = table(n_classes)
     options = f"--votes {votes} --multi-class {multi_class} --rounds 60 --learning-rate 0.5"
     outcome = trained(command, options)
-    rows, _ = parts(y)
+    rows, _ = parts(len(y), y)
     model = StumpEnsemble.load("model.json")
     scores = model.decision_function(X[rows]).reshape(len(rows), -1)
     signs = np.where(y[rows][:, None] == np.arange(n_classes)[-scores.shape[1] :], 1.0, -1.0)
@@ -173,7 +166,7 @@ def test_a_bound_below_all_decimals_is_not_shown_as_0(command):
     (bound,) = re.findall("at most (.*) by", outcome.row("training error"))
     assert re.fullmatch(r"\de-\d\d", bound)
     data = load_breast_cancer()
-    rows, _ = parts(data.target_names[data.target])
+    rows, _ = parts(len(data.target), data.target_names[data.target])
     scores = StumpEnsemble.load("model.json").decision_function(data.data[rows])
     signs = np.where(data.target_names[data.target][rows] == "malignant", 1.0, -1.0)
     assert bound == f"{np.exp(-signs * scores).mean():.0e}"

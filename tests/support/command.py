@@ -8,7 +8,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.model_selection import train_test_split
 
 from gpustump.cli import main
 
@@ -95,6 +97,12 @@ def run_process(*arguments: object, folder: Path, **options: object) -> Outcome:
     with process(*arguments, folder=folder, **options) as running:
         out, err = running.communicate(timeout=120)
     return Outcome(running.returncode, out or "", err or "")
+
+
+def parts(n_rows: int, labels: object = None) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that `train` trains on, and those that it holds out; labels are those of classes."""
+    rows = train_test_split(np.arange(n_rows), test_size=0.2, random_state=0, stratify=labels)
+    return np.sort(rows[0]), np.sort(rows[1])
 
 
 @pytest.fixture(name="command")
