@@ -11,7 +11,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpustump.cli.errors import InputError, system_errors_at
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from gpustump.boosting.checkpoints.writing import Checkpoint
 
 
-def check_checkpoint_option(arguments: argparse.Namespace, others: Sequence[OutputFile]) -> None:
+def check_checkpoint_option(arguments: argparse.Namespace, model: OutputFile) -> None:
     """Refuse a file that cannot be written, or that exists while no option says what to do with it.
 
-    `others` are the other files that are written.
+    `model` is the other file that is written.
     """
     path = arguments.checkpoint
     if path is None:
@@ -38,8 +38,7 @@ def check_checkpoint_option(arguments: argparse.Namespace, others: Sequence[Outp
     if own.is_stream:
         raise InputError(f"--checkpoint: {path} cannot be read again later; name a plain file.")
     own.check(arguments.data)
-    for other in others:
-        own.check_differs(other)
+    own.check_differs(model)
     from gpustump.boosting.checkpoints.file import is_there
 
     if is_there(path) and not arguments.resume and not arguments.force:

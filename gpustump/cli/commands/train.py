@@ -75,7 +75,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     model = OutputFile("--output", arguments.output)
     model.check(arguments.data)
     check_model_output(model, force=arguments.force)
-    checkpoint.check_checkpoint_option(arguments, [model])
+    checkpoint.check_checkpoint_option(arguments, model)
 
 
 def _trained(arguments: argparse.Namespace) -> FinishedTraining:

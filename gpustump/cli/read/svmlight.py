@@ -94,7 +94,7 @@ def read_names(path: str) -> tuple[str, ...]:
     """
     from gpustump.cli.read.text import text_of
 
-    names = [line.strip() for line in text_of(path, None).decode().split("\n")]
+    names = [line.strip() for line in text_of(path).decode().split("\n")]
     if names and not names[-1]:
         del names[-1]
     if "" in names:

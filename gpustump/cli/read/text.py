@@ -48,16 +48,6 @@ _LONGEST_FIELD = 2**31 - 1
 _PART = 2**24
 
 
-class NotUtf8Error(InputError):
-    """The file is not UTF-8 text."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} is not UTF-8 text; save it as UTF-8, or name its encoding, such as "
-            "`train --encoding latin-1`."
-        )
-
-
 class _Format(NamedTuple):
     """How the file is written.
 
@@ -82,13 +72,7 @@ class _Format(NamedTuple):
 def read_csv(path: str, request: Request) -> InputTable:
     """Read a CSV file, separated by commas, semicolons, bars or tabs; see `files.read_table`."""
     import_polars(path)
-    try:
-        text = text_of(path, request.encoding)
-    except NotUtf8Error:
-        if request.encoding is not None or request.fallback is None:
-            raise
-        text = text_of(path, request.fallback)
-    text = text.lstrip(b"\r\n")
+    text = text_of(path, request.encoding, request.fallback).lstrip(b"\r\n")
     end = _end_of_first_line(text)
     form = _format(path, text[:end].decode(), text[end : end + 2**16], request)
     header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0, repeated=form.repeated)
@@ -111,7 +95,7 @@ def read_csv(path: str, request: Request) -> InputTable:
 def read_json_lines(path: str, request: Request) -> InputTable:
     """Read a file with a JSON object in each line; see `files.read_table`."""
     pl = import_polars(path)
-    text = text_of(path, request.encoding)
+    text = text_of(path, request.encoding, request.fallback)
     with explained(path, "JSON lines"):
         frame = pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
     check_column_names(path, frame.columns)
@@ -130,8 +114,8 @@ def read_json_lines(path: str, request: Request) -> InputTable:
     return replace(table_of_frame(path, frame.with_columns(found)), date_orders=orders)
 
 
-def text_of(path: str, encoding: str | None) -> bytes:
-    """The file's text as UTF-8, unpacked, with "\\n" at the ends of lines.
+def text_of(path: str, encoding: str | None = None, fallback: str | None = None) -> bytes:
+    """The file's text as UTF-8, unpacked, with "\\n" at the ends of lines; see `Request`.
 
     Raises
     ------
@@ -144,11 +128,16 @@ def text_of(path: str, encoding: str | None) -> bytes:
         encoding = "utf-16"
     if encoding is None and b"\0" in content:
         raise InputError(f"{path} is not text: it holds zero bytes, as binary files do.")
+    if encoding is None and not _is_utf8(content):
+        if fallback is None:
+            raise InputError(
+                f"{path} is not UTF-8 text; save it as UTF-8, or name its encoding, such as "
+                "`train --encoding latin-1`."
+            )
+        encoding = fallback
     try:
-        content = _checked(content) if encoding is None else content.decode(encoding).encode()
+        content = content if encoding is None else content.decode(encoding).encode()
     except UnicodeError as error:
-        if encoding is None:
-            raise NotUtf8Error(path) from error
         raise InputError(f"{path} is not {encoding} text: {error}.") from error
     except (LookupError, ValueError) as error:  # a model file may name any encoding
         raise InputError(
@@ -159,18 +148,16 @@ def text_of(path: str, encoding: str | None) -> bytes:
     return content if b"\n" in content else content.replace(b"\r", b"\n")
 
 
-def _checked(content: bytes) -> bytes:
-    """The content, if it is UTF-8; looked at in parts, as decoded text may be four times as large.
-
-    Raises
-    ------
-    UnicodeError
-    """
+def _is_utf8(content: bytes) -> bool:
+    """Whether the content is UTF-8; in parts, as decoded text may be four times as large."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    for start in range(0, len(content), _PART):
-        decoder.decode(content[start : start + _PART])
-    decoder.decode(b"", final=True)
-    return content
+    try:
+        for start in range(0, len(content), _PART):
+            decoder.decode(content[start : start + _PART])
+        decoder.decode(b"", final=True)
+    except UnicodeError:
+        return False
+    return True
 
 
 def _format(path: str, line: str, rest: bytes, request: Request) -> _Format:

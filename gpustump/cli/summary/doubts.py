@@ -133,22 +133,16 @@ def _told_by(
     """What scores tell of the target, if that is nearly all; otherwise nothing."""
     if model.is_regression:
         unit = float(np.abs(y).max()) or 1.0  # squares of large targets overflow
-        of_mean = _mean_square(y / unit - _mean(y / unit, weights), weights)
-        error = _mean_square(y / unit - model.quantities_of(scores) / unit, weights)
+        true, predicted = y / unit, model.quantities_of(scores) / unit
+        mean = np.average(true, weights=weights)
+        of_mean = np.average((true - mean) ** 2, weights=weights)
+        error = np.average((true - predicted) ** 2, weights=weights)
         is_nearly_all = error <= (1.0 - _NEARLY_ALL) * of_mean
         return "explains nearly all differences of the target" if is_nearly_all else ""
-    right = _mean(model.labels_of(scores) == y, weights)
+    right = float(np.average(model.labels_of(scores) == y, weights=weights))
     of_largest = class_shares(model, class_numbers(model.classes, y, scores), weights).max()
     is_nearly_all = right >= _NEARLY_ALL and 1.0 - right <= _OF_THE_ERROR * (1.0 - of_largest)
     return f"predicts {percent(right)} of the rows" if is_nearly_all else ""
-
-
-def _mean(values: np.ndarray, weights: np.ndarray | None) -> float:
-    return float(np.average(values, weights=weights))
-
-
-def _mean_square(values: np.ndarray, weights: np.ndarray | None) -> float:
-    return _mean(values * values, weights)
 
 
 def _about_probabilities(held_out: ScoredPart) -> Iterator[tuple[str, str]]:

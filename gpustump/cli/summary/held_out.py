@@ -297,7 +297,8 @@ def _of_deviance(rows: _Rows, loss: str) -> dict[str, str]:
 
     true, predicted, mean, weights = rows
     mean_deviance = mean_poisson_deviance if loss == "poisson" else mean_gamma_deviance
-    expected, observed = (number_text(_sum(own, weights)) for own in (predicted, true))
+    weight = 1.0 if weights is None else weights
+    expected, observed = (number_text(np.sum(own * weight)) for own in (predicted, true))
     total = f"{expected} predicted, {observed} observed"
     if not mean.all():  # there are no counts at all
         return {"total": total}
@@ -307,7 +308,3 @@ def _of_deviance(rows: _Rows, loss: str) -> dict[str, str]:
     if of_mean > 0.0:
         found["D2"] = f"{1.0 - deviance / of_mean:.4f}"
     return found | {"total": total}
-
-
-def _sum(values: np.ndarray, weights: np.ndarray | None) -> float:
-    return float(np.sum(values if weights is None else values * weights))
