@@ -37,7 +37,7 @@ from typing import Any
 
 from gpustump.cli.errors import is_short_of_memory, message_of
 from gpustump.cli.options import parse, topic
-from gpustump.cli.wording import one_line
+from gpustump.cli.wording import tell
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -80,7 +80,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if category is UserWarning:
-            _tell(f"gpustump: {one_line(str(message))}")
+            tell(str(message))
         else:
             shown(message, category, *place, **more)
 
@@ -110,7 +110,7 @@ def _reported(argv: Sequence[str]) -> int:
         message = message_of(error)
         if message is None:
             raise
-        _tell(f"gpustump: error: {message}")
+        tell(f"error: {message}")
         if isinstance(error, OSError):
             _abandon_output()
         if is_short_of_memory(error):
@@ -119,13 +119,8 @@ def _reported(argv: Sequence[str]) -> int:
 
 
 def _interrupted(error: KeyboardInterrupt) -> int:
-    _tell(f"gpustump: {one_line(str(error)) or 'interrupted'}")
+    tell(str(error) or "interrupted")
     return INTERRUPTED
-
-
-def _tell(message: str) -> None:
-    with contextlib.suppress(OSError):  # stderr may be full, or closed by its reader
-        print(message, file=sys.stderr)
 
 
 def _say_no_more_at_exit() -> None:

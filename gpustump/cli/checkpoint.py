@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpustump.cli.errors import InputError, system_errors_at
+from gpustump.cli.wording import tell
 from gpustump.cli.write.files import OutputFile
 from gpustump.data.readable import counted
 
@@ -95,11 +95,7 @@ def telling_of_the_rounds(arguments: argparse.Namespace) -> Iterator[None]:
         return
     from gpustump.boosting.checkpoints.writing import ending_in_order
 
-    def last_words() -> None:
-        with contextlib.suppress(OSError):
-            print(f"gpustump: {_kept(arguments, 'ended by SIGTERM')}", file=sys.stderr, flush=True)
-
-    with ending_in_order(last_words):
+    with ending_in_order(lambda: tell(_kept(arguments, "ended by SIGTERM"))):
         try:
             yield
         except KeyboardInterrupt as error:

@@ -9,8 +9,6 @@ import contextlib
 import errno
 from collections.abc import Iterator
 
-from gpustump.cli.wording import one_line
-
 
 class InputError(ValueError):
     """Something that the user gave and can mend; the message says what and how."""
@@ -52,22 +50,22 @@ def is_short_of_memory(error: Exception) -> bool:
 
 
 def message_of(error: Exception) -> str | None:
-    """An error's message in one line, or None if the user cannot mend it."""
+    """An error's message, or None if the user cannot mend it."""
     from gpustump.arrays.devices import DeviceError
     from gpustump.model.model_file import ModelFileError
 
     if isinstance(error, (InputError, ModelFileError, DeviceError)):
-        return one_line(str(error))
+        return str(error)
     if is_short_of_memory(error):
         reason = "" if isinstance(error, OSError) else str(error).rstrip(".")
-        return one_line(
+        return (
             f"not enough memory. {reason and reason + '.'} Try fewer columns (--drop), float32, a "
             "machine with more memory, or the table as a .npy file, which is read from disk as "
             "needed."
         )
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename is not None else ""
-        return one_line(place + _reason(error))
+        return place + _reason(error)
     return None
 
 

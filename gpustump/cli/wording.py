@@ -7,6 +7,8 @@ commands that need no optional library now, and it aligns wide characters only w
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -26,6 +28,12 @@ def one_line(text: str) -> str:
     line = printable(" ".join(text.split()))
     half = (LONGEST_MESSAGE - len(" ... ")) // 2
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:half]} ... {line[-half:]}"
+
+
+def tell(message: str) -> None:
+    """Print a message in one line on stderr, which may be full, or closed by its reader."""
+    with contextlib.suppress(OSError):
+        print(f"gpustump: {one_line(message)}", file=sys.stderr)
 
 
 def percent(share: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from gpustump.cli.columns.targets import Offsets, OtherColumns
 from gpustump.cli.errors import as_input_error
 from gpustump.cli.read.files import model_file, read_table
 from gpustump.cli.read.table import NUMBER, TEXT, InputTable, Request, Wanted
-from gpustump.cli.wording import one_line
+from gpustump.cli.wording import tell
 from gpustump.data.columns import NUMERIC, TEMPORAL, AsText, Column
 from gpustump.data.readable import temporal_text
 from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
@@ -130,11 +129,11 @@ def _texts(column: Column) -> np.ndarray:
 
 def _features(table: InputTable, encoding: Encoding) -> np.ndarray:
     for warning in table.warnings:
-        print(one_line(f"gpustump: {warning}"), file=sys.stderr)
+        tell(warning)
     with as_input_error():
         X, unseen = encode(encoding, table)
     for name, values in unseen.items():
-        print(one_line(f"gpustump: {unseen_text(name, values)}"), file=sys.stderr)
+        tell(unseen_text(name, values))
     return X
 
 

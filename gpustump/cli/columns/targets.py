@@ -9,14 +9,13 @@ of 1.
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.table import InputTable
-from gpustump.cli.wording import one_line
+from gpustump.cli.wording import tell
 from gpustump.data.columns import LARGEST_WHOLE, Column
 from gpustump.data.parameters import MOST_CODES
 from gpustump.data.readable import counted, quoted, shown
@@ -208,7 +207,9 @@ class OtherColumns(NamedTuple):
             If an option is not for this model, or a name in the details is not text.
         """
         found: dict[str, str | None] = {}
-        for name in filter(arguments.__contains__, cls._fields):
+        for name in cls._fields:
+            if name not in arguments:
+                continue
             given, held = getattr(arguments, name), model.details.get(name)
             if given is not None:
                 _refuse_for_others(name, model)
@@ -234,7 +235,7 @@ class OtherColumns(NamedTuple):
                 found[name] = None
                 usual = "1" if name == "exposure" else "0"
                 text = f"there is no {quoted(own)}; it is {usual} for every row"
-                print(one_line(f"gpustump: {table.source}: {text}"), file=sys.stderr)
+                tell(f"{table.source}: {text}")
         return OtherColumns(**found)
 
     def places(self, table: InputTable) -> frozenset[int]:

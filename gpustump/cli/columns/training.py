@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +39,7 @@ from gpustump.cli.read.table import (
     everything,
     table_of,
 )
-from gpustump.cli.wording import one_line
+from gpustump.cli.wording import tell
 from gpustump.data.columns import NUMERIC, ArrayColumn, AsText, Column, WithoutWords, without_words
 from gpustump.data.parameters import check_count, check_real
 from gpustump.data.readable import (
@@ -149,7 +148,7 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     column = target_of(known, choice)
     values, of_quantity = _target_values(column, table.source, arguments)
     n_missing = int(np.count_nonzero(missing))
-    if n_missing and not arguments.drop_missing_target:
+    if n_missing and not arguments.drop_missing_target:  # last: no option mends the rest
         raise InputError(
             f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
             f"{thousands(table.n_rows)}, first in row {thousands(int(np.argmax(missing)) + 1)}; "
@@ -193,7 +192,7 @@ def encoding_of(
     """
     if not arguments.quiet:
         for warning in (*index.warnings, *table.warnings):
-            print(one_line(f"gpustump: {warning}"), file=sys.stderr)
+            tell(warning)
     excluded = {*choice.others, *index.left_out, *choice.dropped}
     positions = [j for j in range(len(table.columns)) if j not in excluded]
     if not positions:

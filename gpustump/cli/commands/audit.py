@@ -8,7 +8,6 @@ by options, or by the file. Besides that, only what is compared is taken from it
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +34,7 @@ from gpustump.cli.read.files import (
     shown_name,
 )
 from gpustump.cli.read.table import TEXT, InputTable, Request, Wanted
-from gpustump.cli.wording import name_value_lines
+from gpustump.cli.wording import name_value_lines, tell
 from gpustump.data.columns import Column
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.estimators.audit import audit_with
@@ -149,7 +148,7 @@ def read_audit_data(path: str | None, model: StumpEnsemble, columns: OtherColumn
     with as_input_error():
         X, unseen = encode(encoding, _of_features(table, model, columns)[0])
     for name, own in unseen.items():
-        print(f"gpustump: {unseen_text(name, own)}", file=sys.stderr)
+        tell(unseen_text(name, own))
     return TrainingData(
         *(table.source, target.name, X, values, weights, encoding, int(missing.sum()), table.notes),
         is_quantity=model.is_regression,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from gpustump.cli.columns.training import (
 from gpustump.cli.commands.audit import columns_of, read_audit_data
 from gpustump.cli.errors import InputError
 from gpustump.cli.read.files import STANDARD_INPUT, shown_name
-from gpustump.cli.wording import one_line
+from gpustump.cli.wording import tell
 from gpustump.data.fingerprint import fingerprint_of
 from gpustump.estimators.recorded import FINGERPRINT
 from gpustump.model.ensemble import StumpEnsemble
@@ -67,8 +66,7 @@ def page_rows(path: str | None, model: StumpEnsemble) -> PageRows:
 def _without_targets(path: str, model: StumpEnsemble, error: InputError) -> PageRows:
     """The features alone; stderr says why the page cannot measure the model on them."""
     X = read_features(path, model.encoding)
-    told = f"gpustump: the page does not say how good the model is on {shown_name(path)}: {error}"
-    print(one_line(told), file=sys.stderr)
+    tell(f"the page does not say how good the model is on {shown_name(path)}: {error}")
     return PageRows(X, source=shown_name(path))
 
 

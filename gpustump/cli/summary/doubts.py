@@ -79,6 +79,7 @@ class _Voting(NamedTuple):
 
 
 def _voting(model: StumpEnsemble, data: TrainingData) -> list[_Voting]:
+    """All columns, with what they have."""
     shares, end, found = model.feature_importances(), 0, []
     for column in data.encoding.columns:
         start, end = end, end + len(column.features)

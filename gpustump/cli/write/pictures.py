@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpustump.cli.errors import MissingLibraryError
+from gpustump.cli.wording import tell
 from gpustump.cli.write.files import OutputFile, kind_with_mark
 
 if TYPE_CHECKING:
@@ -93,10 +94,6 @@ def default_matplotlib() -> Iterator[None]:
         yield
     others = [warning for warning in caught if "Glyph" not in str(warning.message)]
     if len(others) < len(caught):
-        print(
-            "gpustump: the font of the pictures lacks some characters of the names; they are drawn "
-            "as boxes",
-            file=sys.stderr,
-        )
+        tell("the font of the pictures lacks some characters of the names; they are drawn as boxes")
     for warning in others:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
