@@ -224,9 +224,9 @@ def _needs_copy(path: str) -> bool:
 
 def _copied(path: str, name: str, ending_of: Callable[[str, bytes], str]) -> str:
     """Copy a stream to a temporary file; return its path."""
-    if path == STANDARD_INPUT and sys.stdin is None:  # closed by the shell, `<&-`
-        raise InputError("standard input is closed.")
     is_stdin = path == STANDARD_INPUT
+    if is_stdin and sys.stdin is None:  # closed by the shell, `<&-`
+        raise InputError("standard input is closed.")
     with contextlib.nullcontext(sys.stdin.buffer) if is_stdin else open(path, "rb") as stream:
         with contextlib.suppress(OSError, ValueError):  # else `read` may end before the stream does
             os.set_blocking(stream.fileno(), True)
