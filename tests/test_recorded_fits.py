@@ -8,6 +8,7 @@ last ones between machines; digests and decision values are compared to the last
 
 from __future__ import annotations
 
+import decimal
 import hashlib
 import json
 import math
@@ -121,6 +122,7 @@ def name_of(fit: tuple[type, dict[str, Any], str, int | str, str]) -> str:
     return f"{estimator.__name__}({text}) on {table}, target {target} {more}".rstrip()
 
 
+@np.errstate(all="ignore")
 def made(fit: tuple[type, dict[str, Any], str, int | str, str]) -> dict[str, Any]:
     """The arguments of `fit`."""
     _, _, table, target, more = fit
@@ -223,6 +225,12 @@ def test_a_fit_that_goes_over_to_the_kernels_in_the_middle_gives_the_same(fit, m
     monkeypatch.setattr(KERNELS, "load", loaded_later)
     monkeypatch.setattr(KERNELS, "are_coming", lambda *stages: True)
     assert record(fit) == RECORDED[name_of(fit)]
+
+
+@pytest.mark.parametrize("fit", FITS[::5], ids=name_of)
+def test_the_callers_decimal_context_and_error_state_change_nothing(fit):
+    with decimal.localcontext(prec=5, rounding=decimal.ROUND_UP, Emax=3), np.errstate(all="raise"):
+        assert record(fit) == RECORDED[name_of(fit)]
 
 
 def test_every_record_belongs_to_a_fit():

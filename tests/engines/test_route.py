@@ -177,18 +177,23 @@ def test_a_memory_limit_is_kept_by_whoever_can(fresh, monkeypatch):
     assert "200.0 kB" in found.reason
 
 
+@pytest.mark.parametrize("learner", ["stump", "interval"])
 @pytest.mark.parametrize("kernels", ["reference", "sorted", "coded"])
-def test_too_little_memory_is_refused_with_what_is_needed(monkeypatch, kernels):
+def test_too_little_memory_is_refused_with_what_is_needed_and_that_gives_the_same_model(
+    monkeypatch, kernels, learner
+):
     if kernels != "reference" and not HAS_NUMBA:
         pytest.skip("numba is not installed")
     monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
-    X, y = table(1000), np.resize([1, -1], 1000)
+    X = table(20_000)
+    how = {"y": np.where(np.abs(X[:, 0]) + X[:, 1] < 0.8, 1, -1), "weak_learner": learner}
     with pytest.raises(ValueError, match="takes at least") as refusal:
-        boost(X, y, max_memory="10 kB")
+        boost(X, max_memory="10 kB", **how)
     needed = int(str(refusal.value).partition("at least ")[2].split()[0])
-    expected = boost(X, y, n_rounds=5)
-    given = boost(X, y, n_rounds=5, max_memory=needed)
-    assert list(given) == list(expected)
+    whole, *limited = (
+        list(boost(X, n_rounds=5, max_memory=limit, **how)) for limit in (None, needed, 2 * needed)
+    )
+    assert limited == [whole, whole]
 
 
 def test_the_reference_takes_what_memory_is_left_for_its_blocks(monkeypatch):

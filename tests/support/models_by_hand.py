@@ -38,9 +38,9 @@ def trained(
 
 
 @functools.cache
-def reference(name: str) -> StumpEnsemble:
+def reference(name: str, weak_learner: str = "stump") -> StumpEnsemble:
     """The reference's model of a data set, on NumPy."""
-    return trained(NUMPY, made(name), N_ROUNDS, None)
+    return trained(NUMPY, made(name), N_ROUNDS, None, weak_learner=weak_learner)
 
 
 def skip_if_lacking(backend: Backend, given: Data) -> None:

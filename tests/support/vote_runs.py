@@ -11,9 +11,7 @@ from rounds import trainer
 
 from gpustump import Boosting, arrays
 from gpustump.boosting.votes.settings import VoteSettings
-from gpustump.engines.contract import Resources, Task
 from gpustump.engines.reference import table as reference_table
-from gpustump.engines.route import prepared
 
 KINDS = {name: kind for name, kind in rounds.KINDS.items() if rounds.quantity_of(name) is None}
 """Kinds of votes for classes, and for how many outputs."""
@@ -67,19 +65,13 @@ def boosting(
     *,
     n_rounds: int = 12,
     backend: Backend | None = None,
-    block_bytes: int | None = None,
-    by_route: bool = False,
 ) -> Boosting:
-    """A run on the reference engine, or on the one that the route takes."""
+    """A run on the reference engine."""
     backend = backend or NUMPY
     X, y, weights = map(backend.asarray, (samples.X, samples.y, samples.weights))
     with arrays.computing_on(X):
         votes = settings.votes(weights, samples.n_outputs)
-        if by_route:
-            task = Task(X, len(samples.y), votes.objective("stump"), n_rounds)
-            table: Any = prepared(task, None, Resources(block_bytes=block_bytes))[1]
-        else:
-            table = reference_table.prepare(X, block_bytes=block_bytes)
+        table = reference_table.prepare(X)
     return Boosting(trainer(table), y, weights, votes=votes, n_rounds=n_rounds)
 
 
