@@ -26,12 +26,7 @@ from models_by_hand import (
 
 from gpustump import Interval, Stump, boost
 
-NAMES = (
-    *ABOUT_LIBRARIES,
-    "float32_weights",
-    "integer_weights",
-    "learning_rate_three",
-)
+NAMES = (*ABOUT_LIBRARIES, "float32_weights", "integer_weights", "learning_rate_three")
 CASES = [(name, "stump") for name in NAMES] + [(name, "interval") for name in NAMES[::5]]
 
 

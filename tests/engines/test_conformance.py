@@ -99,7 +99,7 @@ def small_cases() -> Iterator[tuple[EngineUnderTest, str, str]]:
             step = 4 if engine.is_library else 2
             yield from ((engine, "interval", name) for name in names[1::step])
         kinds = [kind for kind in KINDS if kind != "discrete"]
-        names = list(OF_ONE_SHAPE) if engine.compiles_for_every_shape else names
+        names = list(OF_ONE_SHAPE) * 2 if engine.compiles_for_every_shape else names
         for number, kind in enumerate(kinds):
             yield from ((engine, kind, name) for name in names[number :: len(kinds)])
 

@@ -21,7 +21,7 @@ from rounds import Case, check_facts, facts_of, signs
 
 from gpustump import boost
 from gpustump.engines.cpu.histogram import histograms
-from gpustump.engines.cpu.table import bundles, codes, cuts, small_bins, sorted_table
+from gpustump.engines.cpu.table import bundles, codes, small_bins, sorted_table
 from gpustump.engines.cpu.table.codes import CodedTable, Room
 from gpustump.engines.cpu.table.columns import PART_BITS
 from gpustump.engines.reference.table import prepare as sorted_columns
@@ -89,16 +89,6 @@ def test_bins_are_slices_of_the_sorted_order(seed, n_samples, kind, dtype, max_c
         assert made.threshold(0, position) == reference.threshold(0, position) or (
             position + 1 < n_samples and np.sort(x)[position] == np.sort(x)[position + 1]
         )
-
-
-@given(st.lists(st.integers(1, 50), min_size=2, max_size=300), st.integers(1, 254))
-def test_cuts_are_increasing_values_and_the_largest_is_one(counts, limit):
-    chosen = np.empty(max(limit, 1), dtype=np.int64)
-    n_chosen = cuts.spread(np.asarray(counts, dtype=np.int64), limit, chosen)
-    found = chosen[:n_chosen].tolist()
-    assert 1 <= n_chosen <= limit
-    assert found == sorted(set(found))
-    assert found[-1] == len(counts) - 1
 
 
 @pytest.mark.parametrize("budget", [0, 20_000, None])

@@ -44,6 +44,7 @@ RUNS = (
     ("equal weights", 600, 5), ("equal weights", 5000, 1), ("some weights", 1500, 12),
     ("some weights", 5000, 2), ("any weights", 4500, 1), ("any weights", 600, 5),
     ("a heavy sample", 1500, 12), ("a heavy sample", 4500, 2), ("some weights", 600, 5),
+    *(("small integers", 40, n_bins) for n_bins in (3, 3, 8, 8, 16, 16)),
 )  # fmt: skip
 """What weights are like in each run, how many samples there are, and bins of a feature."""
 
@@ -163,11 +164,15 @@ def hard_case(kind: str, seed: int, how: str, n_samples: int) -> Case:
     X, y = mirrored(random, n_samples, 8)
     if how == "a heavy sample":
         X[n_samples // 2, 0] = np.nan
+    if how == "small integers":  # but for a sample of nearly all the weight, without values
+        X[0] = np.nan
+    light = np.random.default_rng(seed).integers(1, 4, size=n_samples - 1)
     weights = {
         "equal weights": np.ones(n_samples),
         "some weights": 10.0 ** random.uniform(-3, 3, size=n_samples),
         "any weights": 10.0 ** random.uniform(-300, 300, size=n_samples),
         "a heavy sample": np.where(np.arange(n_samples) == n_samples // 2, 1e17, 1.0),
+        "small integers": np.append(10.0 ** (17 + 0.6 * (seed % 3)), light),
     }[how]
     rate = float(random.choice([0.05, 0.3, 1.0, 2.0]))
     case = Case.of(X, y, weights, learning_rate=rate)
@@ -248,21 +253,6 @@ def test_bounds_of_bins_and_pieces_hold_and_so_does_what_was_noted_of_bins_round
             looked_into |= {slot: number for slot, _, _ in one.of_pieces}
     assert min(n_bins_compared, n_pieces_compared) > 1000
     assert n_old > 50 or not notes
-
-
-@pytest.mark.parametrize("kind", SPLIT_KINDS)
-def test_bounds_of_small_integers_hold(kind):
-    """A sample of nearly all the weight has no values: the other integers are a few units each."""
-    for seed in range(12):
-        random = np.random.default_rng(seed)
-        X = random.integers(0, 40, size=(40, 3)).astype(np.float32)
-        X[0] = np.nan
-        weights = np.append(10.0 ** random.choice([17, 17.8, 18.2]), random.integers(1, 4, size=39))
-        y = signs(np.where(np.isnan(X[:, 0]), 0.0, X[:, 0]), random)
-        case = Case.of(X, y, weights, learning_rate=0.05).voting(kind, l2=float(seed % 2))
-        for one in rounds_of(case, int(random.choice([3, 8, 16])), 4):
-            check_bins(one)
-            check_pieces(one)
 
 
 class Driven:
@@ -437,16 +427,6 @@ def parts_of(odds: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """A class's probability and that of all others."""
     total = odds.sum(axis=0)
     return odds[k] / total, np.delete(odds, k, axis=0).sum(axis=0) / total
-
-
-def test_two_shares_move_as_far_as_is_said():
-    """From 1/3 to 2/3 if one sample gains four times as much as the other."""
-    factors = np.asarray([[[1.0, 4.0]], [[1.0, 1.0]], [[1.0, 9.0]]])
-    objective = Objective.of("real")
-    for counts in (np.asarray([1, 1, 0]), None):
-        movement = movement_of(factors[:2] if counts is None else factors, counts, objective)
-        assert movement.most[0] == pytest.approx([0.0, 1 / 3], abs=1e-11)
-        assert furthest(movement, 0, 1, 3.0, 6.0) == pytest.approx(1 / 3)
 
 
 class SeenIntervals(IntervalSearch):

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from backends import NUMPY, Backend
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Best, best_stump
 
@@ -122,33 +122,36 @@ def check(
     assert predicted == [expected.predict(row) for row in as_floats(X)]
 
 
+NAN, INF = math.nan, math.inf
+EDGES = [
+    pytest.param(fit_stump, np.asarray([[5e-324], [0.0]]), None, id="subnormal"),
+    pytest.param(fit_stump, np.asarray([[-5e-324], [0.0], [-0.0]]), 1, id="zeros"),
+    pytest.param(fit_stump, np.asarray([[1.7e308], [1.6e308]]), None, id="overflow"),
+    pytest.param(fit_stump, np.asarray([[-INF], [INF], [NAN]]), None, id="infinite"),
+    pytest.param(fit_stump, np.asarray([[NAN], [1.0], [NAN]]), None, id="one value"),
+    pytest.param(fit_stump, np.asarray([[NAN], [NAN], [NAN]]), None, id="no value"),
+    pytest.param(fit_stump, np.asarray([[2**53], [2**53 + 1]]), None, id="one float, so no split"),
+    pytest.param(fit_stump, np.asarray([[2**64 - 1], [2**63]], np.uint64), None, id="uint64"),
+    pytest.param(fit_interval, np.asarray([[-INF], [-1e308], [INF], [NAN]]), None, id="inside"),
+    pytest.param(fit_interval, np.asarray([[5e-324], [0.0], [-5e-324]]), 1, id="about zero"),
+]
+
+
+@pytest.mark.parametrize(("find", "X", "block_bytes"), EDGES)
+def test_at_the_ends_of_a_dtype_it_is_the_oracles(find, X, block_bytes):
+    check(NUMPY, X, [1, -1, 1, -1][: len(X)], None, find=find, block_bytes=block_bytes)
+
+
 @pytest.mark.slow
-@settings(max_examples=300)
-@given(problems(FLOATS), st.sampled_from([None, 1, 200, 1000]))
-@example((np.asarray([[5e-324], [0.0]]), [1, -1], None), None)
-@example((np.asarray([[-5e-324], [0.0], [-0.0]]), [1, -1, -1], None), 1)
-@example((np.asarray([[1.7e308], [1.6e308]]), [1, -1], None), None)
-@example((np.asarray([[-np.inf], [np.inf], [np.nan]]), [1, -1, 1], None), None)
-@example((np.asarray([[np.nan], [1.0], [np.nan]]), [1, -1, 1], None), None)
-@example((np.asarray([[np.nan], [np.nan], [np.nan]]), [1, -1, 1], None), None)
-def test_stump_on_floats_is_the_oracles(problem, block_bytes):
-    check(NUMPY, *problem, block_bytes=block_bytes)
-
-
-@settings(max_examples=150)
-@given(problems(FLOATS), st.sampled_from([None, 1, 200, 1000]))
-@example((np.asarray([[-np.inf], [-1e308], [np.inf], [np.nan]]), [1, -1, 1, -1], None), None)
-@example((np.asarray([[5e-324], [0.0], [-5e-324]]), [1, -1, 1], None), 1)
-def test_interval_on_floats_is_the_oracles(problem, block_bytes):
-    check(NUMPY, *problem, find=fit_interval, block_bytes=block_bytes)
-
-
+@pytest.mark.parametrize(
+    ("dtypes", "find"),
+    [(FLOATS, fit_stump), ((*INTEGERS, "bool"), fit_stump), (FLOATS, fit_interval)],
+    ids=["floats", "integers", "intervals"],
+)
 @settings(max_examples=200)
-@given(problems((*INTEGERS, "bool")), st.sampled_from([None, 1, 200, 1000]))
-@example((np.asarray([[2**53], [2**53 + 1]]), [1, -1], None), None)  # one float, so no split
-@example((np.asarray([[2**64 - 1], [2**63]], dtype=np.uint64), [1, -1], None), None)
-def test_stump_on_integers_is_the_oracles(problem, block_bytes):
-    check(NUMPY, *problem, block_bytes=block_bytes)
+@given(data=st.data(), block_bytes=st.sampled_from([None, 1, 200, 1000]))
+def test_what_is_found_is_the_oracles_in_blocks_of_any_size(dtypes, find, data, block_bytes):
+    check(NUMPY, *data.draw(problems(dtypes)), find=find, block_bytes=block_bytes)
 
 
 @pytest.mark.slow

@@ -134,14 +134,6 @@ def test_a_constant_that_is_no_multiple_of_the_unit_is_added_first_too():
     assert found.tolist() == [[(0.1 + 1.0) - 1.0]]
 
 
-def test_features_are_looked_up_together_only_where_sums_are_exact():
-    random = np.random.default_rng(0)
-    for exact in (True, False):
-        tables = added_up([member(random, 60, 8, exact=exact)]).tables
-        layout = prediction._layout(*tables, "float32")
-        assert (len(layout.groups) - 1 < len(layout.features)) == exact
-
-
 def test_layouts_are_kept_for_each_dtype_and_missing_values_are_noted():
     random = np.random.default_rng(2)
     constant, tables = added_up([region_member(random, 40, 6, 2)]).tables

@@ -49,11 +49,6 @@ def test_threshold_of_any_two_values_parts_them(data, dtype):
     assert math.copysign(1.0, threshold) == 1.0 or threshold != 0.0
 
 
-def test_a_table_without_ties_needs_no_record_of_its_cuts():
-    columns = prepare(np.random.default_rng(0).permutation(50).reshape(10, 5))
-    assert [block.cuts for block in columns.blocks] == [None]
-
-
 @given(st.integers(1, 200), st.integers(1, 100), st.integers(1, 5000))
 def test_spans_cover_everything_once_within_the_budget(total, bytes_each, budget):
     slices = list(spans(total, bytes_each, budget))

@@ -36,7 +36,6 @@ from gain_oracle import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import Case, facts_of, with_any_weights
 
 from gpustump import arrays
 from gpustump.boosting.votes.exponential import RealVotes
@@ -171,37 +170,6 @@ def test_the_drawn_problems_hold_scores_that_differ_in_the_last_bit(votes):
                 n_rounded_alike += one == other and exactly != other_exactly
     assert min(n_ties, n_rounded_alike) > 20
     assert n_neighbours >= 5
-
-
-def test_of_scores_that_differ_in_the_last_bits_the_larger_wins_whatever_the_order_of_features():
-    """Two features with one cut each: sqrt(ab) + sqrt(cd) against sqrt(ad) + sqrt(cb)."""
-    objective, score, n_found = Objective.of("real", 1), score_of("real"), 0
-    for offset in range(1, 100):
-        a, b, c, d = 2**58, 2**58 + 3, 2**58 + (1 << 34) + 977 * offset, 2**58 + (1 << 33)
-        pairs = [(a, a), (-b, b), (-d, d), (c, c)]
-        rows = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
-        one, other, _ = (score(x.regions) for x in candidates(Problem(rows, [pairs])))
-        if one == other or abs(one - other) > 2 * math.ulp(one):
-            continue
-        n_found += 1
-        first = found(Problem(rows, [pairs]), objective)
-        second = found(Problem([row[::-1] for row in rows], [pairs]), objective)
-        assert first.score == second.score == max(one, other)
-        assert first.feature == 1 - second.feature == (one < other)
-    assert n_found > 10
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10**6), DIRECTIONS, st.sampled_from(["discrete", "real", "newton"]))
-def test_no_round_breaks_a_constraint(seed, directions, kind):
-    random = np.random.default_rng(seed)
-    case = Case.of(*with_any_weights(seed, 60, "float64"), learning_rate=2.0)
-    case = case.voting(kind, float(random.choice([0.0, 1.0]))).constrained(*directions)
-    assert case.monotone is not None
-    for fact in facts_of(case, "stump"):
-        if fact.step is not None and math.isfinite(fact.hypothesis.thresholds[0]):
-            (left,), (right,), _ = fact.step.votes
-            assert case.monotone[fact.hypothesis.feature] * (right - left) >= 0.0
 
 
 class Found:

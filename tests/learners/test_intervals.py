@@ -8,14 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from gpustump import (
-    AdaBoostClassifier,
-    Interval,
-    Stump,
-    StumpEnsemble,
-    boost,
-    fit_stump,
-)
+from gpustump import AdaBoostClassifier, Interval, Stump, StumpEnsemble, boost, fit_stump
 
 
 @functools.cache

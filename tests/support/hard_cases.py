@@ -12,13 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from awkward_tables import DATA, made
-from rounds import (
-    Case,
-    signs,
-    with_a_heavy_sample,
-    with_duplicated_features,
-    with_features_that_say_nothing,
-)
+from rounds import Case, signs
 
 from gpustump.data.weights import check_weights
 
@@ -84,7 +78,10 @@ def samples_in_reversed_order() -> Case:
 
 @large
 def duplicated_features() -> Case:
-    return Case.of(*with_duplicated_features())
+    """Every feature four times, once turned around."""
+    random = np.random.default_rng(4)
+    X = random.normal(size=(2000, 2)).astype(np.float32)
+    return Case.of(np.concatenate([X, X[:, ::-1], -X, X], axis=1), signs(X[:, 1], random))
 
 
 @large
@@ -145,7 +142,11 @@ def few_values_in_many_features() -> Case:
 
 @large
 def features_that_say_nothing() -> Case:
-    return Case.of(*with_features_that_say_nothing())
+    """Missing throughout, constant, or one value where not missing."""
+    random = np.random.default_rng(7)
+    X = random.normal(size=(500, 5))
+    X[:, 0], X[:, 2], X[:, 4] = np.nan, 1.0, np.where(random.random(500) < 0.5, np.nan, 3.0)
+    return Case.of(X, signs(np.isnan(X[:, 4]) * 2.0, random))
 
 
 @large
@@ -179,7 +180,10 @@ def some_rows_of_a_table() -> Case:
 
 
 def _heavy(at: int, label: float, noise: bool) -> Case:
-    x, y, weights = with_a_heavy_sample(at, label)
+    """Labels change behind one sample that weighs more than all others."""
+    x = np.arange(1000, dtype=np.float32)[:, np.newaxis]
+    y = np.where(np.arange(1000) <= at, label, -label)
+    weights = np.where(np.arange(1000) == at, 1e9, 1.0)
     if not noise:
         return Case.of(x, y, weights)
     wrong = np.random.default_rng(at).random(1000) < 0.2

@@ -390,28 +390,6 @@ def with_any_weights(
     return X, signs(np.nan_to_num(X[:, 0].astype(float)), random), weights
 
 
-def with_duplicated_features() -> tuple[np.ndarray, np.ndarray]:
-    """X and y: every feature four times, once turned around."""
-    random = np.random.default_rng(4)
-    X = random.normal(size=(2000, 2)).astype(np.float32)
-    return np.concatenate([X, X[:, ::-1], -X, X], axis=1), signs(X[:, 1], random)
-
-
-def with_a_heavy_sample(at: int, label: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """X, y and weights: labels change behind one sample that weighs more than all others."""
-    x = np.arange(1000, dtype=np.float32)[:, np.newaxis]
-    y = np.where(np.arange(1000) <= at, label, -label)
-    return x, y, np.where(np.arange(1000) == at, 1e9, 1.0)
-
-
-def with_features_that_say_nothing() -> tuple[np.ndarray, np.ndarray]:
-    """X and y: features that are missing throughout, constant, or one value where not missing."""
-    random = np.random.default_rng(7)
-    X = random.normal(size=(500, 5))
-    X[:, 0], X[:, 2], X[:, 4] = np.nan, 1.0, np.where(random.random(500) < 0.5, np.nan, 3.0)
-    return X, signs(np.isnan(X[:, 4]) * 2.0, random)
-
-
 TABLES = st.integers(1, 4).flatmap(
     lambda d: st.lists(
         st.tuples(
