@@ -13,19 +13,19 @@ from typing import Any
 import cuda_on_cpu
 import numpy as np
 import pytest
-from cuda_on_cpu import OnCpu
-from rounds import check_level, trainer
+from cuda_on_cpu import Interrupted, OnCpu
+from engine_ways import learner_of
+from hard_cases import voting
+from rounds import Case, check_level, trainer
 
-from gpustump import AdaBoostClassifier, DeviceError, boost
+from gpustump import AdaBoostClassifier, DeviceError
 from gpustump.boosting.rounds.boosting import Boosting
-from gpustump.data.parameters import Learner
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
 from gpustump.engines.contract import Resources, Task, discrete_step, hypothesis_at
 from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
-from gpustump.engines.cuda.device import KERNELS
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.cuda.state import CudaState
@@ -258,45 +258,47 @@ def with_one_order(X: np.ndarray, device: OnCpu) -> columns.CudaTable:
     return columns.prepare(X, None, device, Resources(max_memory=budget))
 
 
-@pytest.mark.parametrize(("learner", "until"), [("stump", 33), ("interval", 48)])
-def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch, learner, until):
+@pytest.mark.parametrize("kind", ["discrete", "interval", "real", "newton"])
+def test_a_run_that_was_interrupted_goes_on_as_if_it_had_not_been_or_is_refused(monkeypatch, kind):
     """Orders are fetched one at a time, and the interruption may come at any step of that."""
-    went_on = [taken_up_again(monkeypatch, learner, at) for at in range(13, until, 2)]
-    assert sum(went_on) >= 3  # others are refused: they were in the middle of a round
-
-
-def taken_up_again(monkeypatch: pytest.MonkeyPatch, learner: Learner, at: int) -> bool:
-    """Whether a run goes on after an interruption; if so, then as if there had been none."""
     monkeypatch.setattr(sorting, "MOST_BINS", 7)  # wide ones, which have to be looked into
     X, y = problem()
-    signs = 2.0 * y - 1.0
+    case = voting(Case.of(X, 2.0 * y - 1.0), kind)
 
     def boosting(device: OnCpu) -> Boosting:
-        table = with_one_order(X, device)
-        return Boosting(trainer(table), signs, np.ones(len(y)), n_rounds=8, learner=learner)
+        return Boosting(
+            trainer(with_one_order(X, device)), case.y, case.weights, votes=case.votes_of_run(),
+            n_rounds=8, learner=learner_of(kind),
+        )  # fmt: skip
 
-    whole, device = boosting(OnCpu()), OnCpu()
+    def goes_on(at: int) -> bool:
+        device, n_left = Interrupted(), at
+
+        def interrupt(kernel: str) -> None:
+            nonlocal n_left
+            n_left -= 1
+            if n_left == 0:
+                raise KeyboardInterrupt
+
+        run = boosting(device)
+        device.before = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            list(run)
+        try:
+            list(run)
+        except RuntimeError:  # it was in the middle of a round
+            with pytest.raises(RuntimeError, match="start anew"):
+                next(run)
+            return False
+        assert run.model == whole.model
+        return True
+
+    device = OnCpu()
+    whole = boosting(device)
+    device.launched.clear()
     assert len(list(whole)) == 8
-    run = boosting(device)
-    launch, n_left = device.launch, at
-
-    def interrupted(name: str, *rest: Any, **more: Any) -> None:
-        nonlocal n_left
-        n_left -= name in ("list_bins", *KERNELS["search"][2:], *KERNELS["intervals"][1:])
-        if n_left == 0:
-            n_left = -1
-            raise KeyboardInterrupt
-        launch(name, *rest, **more)
-
-    monkeypatch.setattr(device, "launch", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        list(run)
-    try:
-        list(run)
-    except RuntimeError:
-        return False
-    assert run.model == whole.model
-    return True
+    went_on = [goes_on(at) for at in range(4, len(device.launched), len(device.launched) // 14)]
+    assert 0 < sum(went_on) < len(went_on)
 
 
 def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
@@ -314,34 +316,3 @@ def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
             assert one.totals.weight
             other.advance(step)  # twice, without reading the result
         assert other.best_cut() == one.best_cut(), number
-
-
-@pytest.mark.parametrize(
-    ("votes", "kernel"),
-    [
-        ("discrete", "mark"),
-        ("discrete", "scan"),
-        ("real", "follow_exponential"),
-        ("newton", "bound_newton"),
-        ("interval", "pair_up"),
-    ],
-)
-def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, votes, kernel):
-    X, y = problem()
-    with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()) as device:
-        how = {"weak_learner": "interval"} if votes == "interval" else {"votes": votes}
-        run = boost(X, 2.0 * y - 1.0, **how)
-        next(run)
-        launch = device.launch
-
-        def interrupted(name: str, *rest: Any, **more: Any) -> None:
-            if name == kernel:
-                raise KeyboardInterrupt
-            launch(name, *rest, **more)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(device, "launch", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                list(run)
-        with pytest.raises(RuntimeError, match="start anew"):
-            next(run)
