@@ -178,36 +178,6 @@ def test_rows_without_weight_are_as_if_not_there_and_no_layout_or_library_matter
     assert models_of(monkeypatch, *tensors) == one
 
 
-@pytest.mark.parametrize(
-    ("kernels", "step"),
-    [
-        ("coded", "gpustump.engines.cpu.loss.coded_regions._give_by_code"),
-        ("coded", "gpustump.engines.cpu.histogram.update_pass._update"),
-        ("coded", "gpustump.engines.cpu.histogram.bin_sums.update"),
-        ("sorted", "gpustump.engines.cpu.loss.exponential_loss._advance"),
-        ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),
-    ],
-)
-def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernels, step):
-    """The stump may be counted by then, and its votes or the next weights not."""
-    random = np.random.default_rng(12)
-    X = random.normal(size=(500, 2)).astype(np.float32)
-    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
-    run = boost(X, signs(X[:, 0], random), n_jobs=2)
-    next(run)
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(step, interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            next(run)
-    for go_on in (lambda: next(run), lambda: run.resume([], [])):
-        with pytest.raises(RuntimeError, match="start anew"):
-            go_on()
-
-
 def test_runs_in_several_threads_do_not_disturb_each_other(monkeypatch):
     random = np.random.default_rng(13)
     X = random.normal(size=(5000, 4)).astype(np.float32)

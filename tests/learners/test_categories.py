@@ -14,7 +14,6 @@ from gpustump import (
     CategorySplit,
     CategoryTable,
     GlassBoxClassifier,
-    LogitBoostClassifier,
     RegionMember,
     Split,
     StepTable,
@@ -109,32 +108,12 @@ def test_names_are_looked_up_in_lists_arrays_and_columns_of_frames():
         NAMED.deviations  # noqa: B018
 
 
-def drawn(n_classes: int = 2) -> tuple:
+def drawn() -> tuple:
     random = np.random.default_rng(0)
     codes = random.choice([0, 1, 3, 7], 200)
     X = np.stack([random.normal(size=200), codes], axis=1)
     score = np.isin(codes, [1, 7]) + 0.4 * X[:, 0] + 0.3 * random.normal(size=200)
-    return X, np.argsort(np.argsort(score)) * n_classes // 200
-
-
-@pytest.mark.parametrize(("n_classes", "how"), [(2, "shared"), (3, "shared"), (3, "one_vs_rest")])
-def test_the_values_are_what_the_splits_of_the_model_add_up_to(n_classes, how):
-    X, y = drawn(n_classes)
-    classifier = LogitBoostClassifier(n_estimators=8, categorical_features=[1], multi_class=how)
-    model = classifier.fit(X, y).model_
-    for label in [None] if n_classes == 2 else model.classes:
-        table = classifier.shape_function(1, label=label)
-        member = model.output_member(model.output_index(label))
-        wanted = dict.fromkeys((0, 1, 3, 7, None), 0.0)
-        for split, votes in zip(member.splits, member.votes[:, :, 0].tolist(), strict=True):
-            for value in wanted if split.feature == 1 else ():
-                place = 0 if value in split.left else 1 if value in split.right else 2
-                wanted[value] += votes[place]
-        assert isinstance(table, CategoryTable)
-        assert table.categories == (0, 1, 3, 7)
-        assert [*table.values.tolist(), table.missing] == [*wanted.values()]
-        (of_output,) = (t for t in model.output_tables(model.output_index(label))[1] if t.feature)
-        assert_array_equal(of_output.outcomes, table.outcomes)
+    return X, np.argsort(np.argsort(score)) * 2 // 200
 
 
 def test_a_rating_table_by_name_gives_the_contribution_of_each_row():
