@@ -2,38 +2,39 @@
 
 A file may have been edited with its digest and its checksum computed anew, or be the work of some
 other program. So nothing in it is taken on trust: a file that loads is one that `write` could have
-written, and the model has the digest that the file says. `write` makes the same checks, so that no
-file is written that cannot be read.
+written, and the model has the digest that the file says. To see that, the model is made of the
+parts of the document, and its own parts are compared with them. What a model made by hand may hold,
+and no file, is checked both before writing and in reading.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from gpustump.data.collector import collector_paused
 from gpustump.data.parameters import QUANTITY_LINKS
-from gpustump.data.readable import is_text, shown
+from gpustump.data.readable import is_text, shortened, shown
 from gpustump.learners.interval import Interval
 from gpustump.learners.kinds import OfCategories
-from gpustump.learners.pair_table import PairTable
 from gpustump.model import model_file
 from gpustump.model import pairs as model_pairs
 from gpustump.model.bags import Bags
 from gpustump.model.classes import check_classes
-from gpustump.model.edits import checked_edits
-from gpustump.model.members import Member, Members, RegionMember
-from gpustump.model.model_file import ModelFileError, ModelText
+from gpustump.model.edits import edits_of
+from gpustump.model.encoding import stored_encoding
+from gpustump.model.members import RegionMember
+from gpustump.model.model_file import ModelFileError, ModelText, refuse_others
 from gpustump.model.rows import (
-    QUANTITY,
-    VOTE,
-    ValueRule,
-    checked_member,
-    checked_region_member,
+    WRONG,
+    check_member,
+    check_votes,
     fields_of,
+    member_of_rows,
+    reason_of,
     rows_of,
 )
 
@@ -71,34 +72,20 @@ def write(model: StumpEnsemble, path: str | PathLike[str]) -> None:
     OSError
         If the file cannot be written.
     """
-    parts: dict[str, Any] = {
-        "feature_names": model.feature_names,
-        "missing_learnt": model.missing_learnt,
-        "details": dict(model.details),
-    }
-    if model.missing_learnt is None:
-        del parts["missing_learnt"]
-    if model.bags is not None:
-        parts["bags"] = {"sizes": model.bags.sizes, "constants": model.bags.constants}
-    if model.pairs or model.moved:
-        parts["seen"] = model_pairs.seen_of(model.pairs)
-    if model.edits is not None:
-        names = model.term_names
-        made = [edit.as_part(names) for edit in model.edits.made]
-        parts["edits"] = {"of": model.edits.of, "made": made}
     own, version = _model(model), _version(model)
     try:
         own |= model_file.as_read({key: part for key, part in own.items() if key != "members"})
-        parts = model_file.as_read(parts)
-        _checked({**parts, "version": version, "model": own})
+        parts = model_file.as_read(_other_parts(model))
+        _check_parts({**parts, "model": own})
+        _check_numbers(model)
     except ValueError as error:
         raise ValueError(f"this model cannot be saved: {error}") from error
     model_file.write(parts, _model_text(own), path, version)
 
 
 @collector_paused()
-def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """What `StumpEnsemble` is made of, from a file that `write` wrote.
+def read(path: str | PathLike[str], make: Callable[..., StumpEnsemble]) -> StumpEnsemble:
+    """The model in a file that `write` wrote; `make` is `StumpEnsemble`.
 
     Raises
     ------
@@ -109,11 +96,26 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     """
     document = model_file.read(path)
     try:
-        return _checked(document)
-    except ValueError as error:
+        _check_parts(document)
+        model = make(**_fields_of(document))
+        _check_numbers(model)
+        _check_as_written(document, model)
+        stored_encoding(model.details, model.n_features, model.feature_names)
+    except WRONG as error:
         raise ModelFileError(
-            f"{os.fspath(path)} does not hold a model that gpustump can have written: {error}"
+            f"{os.fspath(path)} does not hold a model that gpustump can have written: "
+            f"{shortened(reason_of(error), 400)}"
         ) from error
+    return model
+
+
+@contextlib.contextmanager
+def _naming(part: str) -> Iterator[None]:
+    """Let errors say which part of a document they are about."""
+    try:
+        yield
+    except WRONG as error:
+        raise ValueError(f"{part}: {reason_of(error)}") from error
 
 
 def _version(model: StumpEnsemble) -> int:
@@ -158,133 +160,111 @@ def _model_text(model: Mapping[str, Any]) -> ModelText:
     return ModelText(head, tuple(map(model_file.rows_text, model["members"])))
 
 
-def _checked(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What a document holds, after checking every part of the model.
+def _other_parts(model: StumpEnsemble) -> dict[str, Any]:
+    """What a document holds beside the part "model"."""
+    parts: dict[str, Any] = {"feature_names": model.feature_names, "details": dict(model.details)}
+    if model.missing_learnt is not None:
+        parts["missing_learnt"] = model.missing_learnt
+    if model.bags is not None:
+        parts["bags"] = {"sizes": model.bags.sizes, "constants": model.bags.constants}
+    if model.pairs or model.moved:
+        parts["seen"] = model_pairs.seen_of(model.pairs)
+    if model.edits is not None:
+        made = [edit.as_part(model.term_names) for edit in model.edits.made]
+        parts["edits"] = {"of": model.edits.of, "made": made}
+    return parts
 
-    Unknown parts besides the model are ignored, as later versions may add some.
 
-    Raises
-    ------
-    ValueError
-        If a part is wrong; the message names it, what was found and what is wanted.
-    """
-    for part in ("feature_names", "details", "model"):
-        if part not in document:
-            raise ValueError(f"it has no part {part!r}.")
+def _fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model in a document is made of, as `StumpEnsemble` names it."""
     model, names = document["model"], document["feature_names"]
-    learnt = document.get("missing_learnt")
-    _check_parts(model, document["version"])
-    _check_n_features(document)
-    if model.get("link") not in QUANTITY_LINKS:
-        check_classes(model["classes"])
-    elif model["classes"] != []:
-        raise ValueError(
-            f"classes must be empty where link is {model['link']!r}; got {shown(model['classes'])}."
-        )
-    n_features = model["n_features"]
-    if names is not None:
-        wanted = f"null or a list of {n_features} names"
-        _check_listed(document, "feature_names", wanted, ValueRule("text", is_text))
-    if "missing_learnt" in document:
-        wanted = f"left out or a list with true or false for each of {n_features} features"
-        is_truth = ValueRule("true or false", lambda value: type(value) is bool)
-        _check_listed(document, "missing_learnt", wanted, is_truth)
-    _check_details(document["details"])
-    members = _members_of(model, document["version"])
-    bags = _bags_of(document)
-    if bags is not None:
-        bags.check(members)
-    pairs, moved = _pairs_of(document, members, bags)
-    return {
+    rows, fields = model["members"], model["stump_fields"]
+    constants = model["constants"] if "link" in model else [None] * len(rows)
+    members = _members_of("members", rows, constants, fields)
+    found: dict[str, Any] = {
         "members": members,
-        "n_features": n_features,
+        "n_features": model["n_features"],
         "classes": tuple(model["classes"]),
         "feature_names": None if names is None else tuple(names),
         "link": model.get("link", "logistic"),
-        "missing_learnt": None if learnt is None else tuple(learnt),
         "details": document["details"],
-        "bags": bags,
-        "pairs": pairs,
-        "moved": moved,
-        "edits": checked_edits(document["edits"], n_features) if "edits" in document else None,
     }
+    if "missing_learnt" in document:
+        with _naming("missing_learnt"):
+            found["missing_learnt"] = tuple(document["missing_learnt"])
+    if "bags" in document:
+        with _naming("bags"):
+            found["bags"] = _bags_of(document["bags"])
+    if "pairs" in model:
+        with _naming("pairs"):
+            n_bags = found["bags"].n_bags if "bags" in found else 1
+            found["pairs"] = model_pairs.pairs_of(model["pairs"], document["seen"], n_bags)
+        zeros = [[0.0] * member.n_outputs for member in members]
+        found["moved"] = _members_of("moved", model["moved"], zeros, fields)
+    if "edits" in document:
+        with _naming("edits"):
+            found["edits"] = edits_of(document["edits"], model["n_features"])
+    return found
 
 
-def _pairs_of(
-    document: Mapping[str, Any], members: Members, bags: Bags | None
-) -> tuple[tuple[PairTable, ...], tuple[RegionMember, ...]]:
-    """The pairs in a document, and what was moved from them."""
-    model = document["model"]
-    if document["version"] != 5:
-        return (), ()
-    outputs, vote = [own.n_outputs for own in members], _vote_rule(model)
-    n_bags = 1 if bags is None else bags.n_bags
-    pairs = model_pairs.checked_pairs(
-        model["pairs"], document.get("seen"), sum(outputs), n_bags, vote
+def _members_of(name: str, rows: Any, constants: Any, fields: Any) -> tuple[Any, ...]:
+    found = []
+    for place, (own, constant) in enumerate(zip(rows, constants, strict=True)):
+        with _naming(f"{name}[{place}]"):
+            found.append(member_of_rows(own, constant, fields))
+    return tuple(found)
+
+
+def _bags_of(part: Any) -> Bags:
+    sizes = tuple(tuple(map(int, own)) for own in part["sizes"])
+    constants = (
+        tuple(tuple(float(value) + 0.0 for value in bag) for bag in own)
+        for own in part["constants"]
     )
-    rows, fields, n_features = model["moved"], model["stump_fields"], model["n_features"]
-    if type(rows) is not list or len(rows) != len(members):
-        raise ValueError(f"moved must be a list of {len(members)}; got {_length_of(rows)}.")
-    moved = tuple(
-        checked_region_member(own, [0.0] * n_outputs, fields, n_features, vote)
-        for own, n_outputs in zip(rows, outputs, strict=True)
-    )
-    model_pairs.check_pairs(pairs, moved, members, n_features)
-    return pairs, moved
+    return Bags(sizes, tuple(constants))
 
 
-def _bags_of(document: Mapping[str, Any]) -> Bags | None:
-    """The bags in a document, or None. Whether they fit the members is not checked here.
+def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None:
+    """Refuse a document that is not what `write` makes of the model in it.
 
-    Raises
-    ------
-    ValueError
-        If the part is not what `write` writes.
+    Unknown parts besides the model are ignored, as later versions may add some. Packed numbers are
+    not compared: other builds of zlib may pack them in another way.
     """
-    if "bags" not in document:
-        return None
-    found = document["bags"]
-    if type(found) is not dict or set(found) != {"sizes", "constants"}:
-        raise ValueError(f"bags must be an object of constants, sizes; got {shown(found)}.")
-    sizes = _nested(found["sizes"], 2, "bags: sizes", _BAG_SIZE)
-    rule = _vote_rule(document["model"])
-    constants = _nested(found["constants"], 3, "bags: constants", rule)
-    return Bags(sizes, constants)
+    own = _model(model)
+    if model_file.digest_of(_model_text(own)) != document["digest"]:
+        refuse_others("model", document["model"], own)
+    refuse_others("version", document["version"], _version(model))
+    for name, part in model_file.as_read(_other_parts(model)).items():
+        if name != "seen":
+            refuse_others(name, document[name], part)
 
 
-def _vote_rule(model: Mapping[str, Any]) -> ValueRule:
-    """What votes and constants must be."""
-    return QUANTITY if model.get("link") == "identity" else VOTE
+def _check_parts(document: Mapping[str, Any]) -> None:
+    """Check those parts that a model does not check: numbers, labels, names and details."""
+    model = document["model"]
+    _check_n_features(document)
+    if model.get("link") not in QUANTITY_LINKS:
+        check_classes(model["classes"])
+    for place, name in enumerate(document["feature_names"] or ()):
+        if not is_text(name):
+            raise ValueError(f"feature_names[{place}] must be text; got {shown(name)}.")
+    _check_details(document["details"])
 
 
-_BAG_SIZE = ValueRule("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
-
-
-def _nested(value: Any, depth: int, name: str, rule: ValueRule) -> Any:
-    """Nested lists as tuples, after checking every value in them."""
-    if depth == 0:
-        if not rule.is_right(value):
-            raise ValueError(f"{name} must be {rule.wanted}; got {shown(value)}.")
-        return value
-    if type(value) is not list:
-        raise ValueError(f"{name} must be lists of lists; got {shown(value)}.")
-    return tuple(_nested(inner, depth - 1, name, rule) for inner in value)
-
-
-def _has_regions(model: Any, version: int) -> bool:
-    """Whether the regions of splits have votes of their own in a document."""
-    return version in (3, 5) or (version == 4 and type(model) is dict and "link" in model)
-
-
-def _check_parts(model: Any, version: int) -> None:
-    wanted = {"n_features", "classes", "stump_fields", "members"}
-    wanted |= {"link", "constants"} if _has_regions(model, version) else set()
-    wanted |= {"pairs", "moved"} if version == 5 else set()
-    if type(model) is not dict or set(model) != wanted:
-        found = sorted(model) if type(model) is dict else model
-        raise ValueError(
-            f"model must be an object of {', '.join(sorted(wanted))}; got {shown(found)}."
-        )
+def _check_numbers(model: StumpEnsemble) -> None:
+    """Check that scores are exact, and that pairs have the bins and numbers that they need."""
+    is_quantity = model.link == "identity"
+    for name, members in (("members", model.members), ("moved", model.moved)):
+        for place, member in enumerate(members):
+            with _naming(f"{name}[{place}]"):
+                check_member(member, is_quantity=is_quantity)
+    if model.bags is not None and not is_quantity:
+        check_votes("bags: constants", model.bags.constants)
+    for place, pair in enumerate(model.pairs):
+        with _naming(f"pairs[{place}]"):
+            model_pairs.check_pair(pair, model.n_bags)
+            if not is_quantity:
+                check_votes("values", pair.values)
 
 
 def _check_n_features(document: Mapping[str, Any]) -> None:
@@ -300,20 +280,6 @@ def _check_n_features(document: Mapping[str, Any]) -> None:
             f"missing_learnt list every feature; got {n_features}. Give the model "
             "feature_names."
         )
-
-
-def _check_listed(document: Mapping[str, Any], part: str, wanted: str, entry: ValueRule) -> None:
-    """Check a part that lists something for each feature."""
-    values, n_features = document[part], document["model"]["n_features"]
-    if type(values) is not list or len(values) != n_features:
-        raise ValueError(f"{part} must be {wanted}; got {_length_of(values)}.")
-    for place, value in enumerate(values):
-        if not entry.is_right(value):
-            raise ValueError(f"{part}[{place}] must be {entry.wanted}; got {shown(value)}.")
-
-
-def _length_of(value: Any) -> str:
-    return f"{len(value)} values" if type(value) is list else shown(value)
 
 
 def _check_details(details: Any) -> None:
@@ -337,82 +303,3 @@ def _inside(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [*value, *value.values()]
     return value if isinstance(value, list) else []
-
-
-def _members_of(model: Mapping[str, Any], version: int) -> Members:
-    """The members, after checking that the version is the lowest that can hold them."""
-    n_classes, fields = len(model["classes"]), model["stump_fields"]
-    n_outputs = 1 if n_classes in (0, 2) else n_classes
-    found: list[Member | RegionMember] = []
-    if _has_regions(model, version):
-        if model["link"] not in QUANTITY_LINKS:
-            _check_link(model["link"], n_outputs)
-        own = _outputs_of_a_member(fields, n_outputs, version)
-        _check_n_members(model, n_outputs // own)
-        members, constants = model["members"], model["constants"]
-        if type(constants) is not list or len(constants) != len(members):
-            raise ValueError(
-                f"constants must be a list of {len(members)}, one for each member; got "
-                f"{_length_of(constants)}."
-            )
-        vote = _vote_rule(model)
-        for place, (rows, constant) in enumerate(zip(members, constants, strict=True)):
-            with _naming_member(place):
-                found.append(
-                    checked_region_member(rows, constant, fields, model["n_features"], vote)
-                )
-    else:
-        if fields != _fields(version, None):
-            raise ValueError(
-                f"stump_fields must be {', '.join(_fields(version, None))} in version {version}; "
-                f"got {shown(fields)}."
-            )
-        _check_n_members(model, n_outputs)
-        for place, rows in enumerate(model["members"]):
-            with _naming_member(place):
-                found.append(checked_member(rows, fields, model["n_features"]))
-    kinds = {type(one) for member in found for one in member.hypotheses}
-    if version == 2 and Interval not in kinds:
-        raise ValueError("members must hold an interval in version 2; all are stumps.")
-    if version == 4 and not any(issubclass(kind, OfCategories) for kind in kinds):
-        raise ValueError("members must hold a split of categories in version 4; they hold none.")
-    return tuple(found)
-
-
-def _outputs_of_a_member(fields: Any, n_outputs: int, version: int) -> int:
-    """The number of outputs that the rows of version 3 to 5 vote for: one, or all."""
-    for own in (1, n_outputs):
-        if fields == _fields(version, own):
-            return own
-    more = f', or have "left 0" to "missing {n_outputs - 1}" in place of left, right and missing'
-    raise ValueError(
-        f"stump_fields must be {', '.join(_fields(version, 1))} in version {version}"
-        f"{more if n_outputs > 1 else ''}; got {shown(fields)}."
-    )
-
-
-def _check_link(link: Any, n_outputs: int) -> None:
-    allowed = ("logistic", "softmax") if n_outputs > 1 else ("logistic",)
-    if type(link) is not str or link not in allowed:
-        raise ValueError(
-            f"link must be {' or '.join(map(repr, allowed))} for {max(2, n_outputs)} classes; got "
-            f"{shown(link)}."
-        )
-
-
-def _check_n_members(model: Mapping[str, Any], wanted: int) -> None:
-    members = model["members"]
-    if type(members) is not list or len(members) != wanted:
-        raise ValueError(
-            f"members must be a list of {wanted} for {len(model['classes'])} classes; got "
-            f"{_length_of(members)}."
-        )
-
-
-@contextlib.contextmanager
-def _naming_member(place: int) -> Iterator[None]:
-    """Let errors say which member they are about."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"members[{place}]: {error}") from error

@@ -180,28 +180,23 @@ def _number(value: Any, name: str) -> float:
     return float(value)
 
 
-def checked_edits(found: Any, n_features: int) -> Edits:
+def edits_of(part: Any, n_features: int) -> Edits:
     """The edits in a model's document.
 
     Raises
     ------
     ValueError
-        If they are not what is written.
+        If one is not as `Edit.as_part` writes it, or is of no feature of the model.
+    AttributeError, LookupError, TypeError
+        If the part is of another type.
     """
-    if type(found) is not dict or set(found) != {"of", "made"} or type(found["made"]) is not list:
-        raise ValueError(f"edits must be an object of made, of; got {shown(found)}.")
-    if type(found["of"]) is not str or not found["made"]:
-        raise ValueError(f"edits must name a model and hold one edit at least; got {shown(found)}.")
     made = []
-    for own in found["made"]:
-        term: Any = own.get("term") if type(own) is dict else None
-        is_term = type(term) is list and len(term) in (1, 2) and {*map(type, term)} == {int}
-        if not is_term or not all(0 <= feature < n_features for feature in term):
-            raise ValueError(
-                f"edits must be of one or two features of the model; got {shown(own)}."
-            )
-        made.append(edit_of(own, tuple(term)))
-    return Edits(found["of"], tuple(made))
+    for own in part["made"]:
+        features = tuple(map(int, own["term"]))
+        if len(features) not in (1, 2) or not all(0 <= j < n_features for j in features):
+            raise ValueError(f"they must be of one or two features of the model; got {shown(own)}.")
+        made.append(edit_of(own, features))
+    return Edits(str(part["of"]), tuple(made))
 
 
 def edited_parts(

@@ -7,7 +7,6 @@ table that it is given, and its decision values are the same numbers on all of t
 from __future__ import annotations
 
 import itertools
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,7 +45,6 @@ from gpustump.model.encoding import (
 from gpustump.model.members import AnyMember, Members, OutputTables, added_up
 from gpustump.model.members import Member as Member
 from gpustump.model.members import RegionMember as RegionMember
-from gpustump.model.model_file import ModelFileError
 from gpustump.model.pairs import check_pairs, with_moved
 
 INTERCEPT = "(intercept)"
@@ -1225,12 +1223,7 @@ class StumpEnsemble:
         >>> model.predict([[1], [9]]).tolist()
         ['no', 'yes']
         """
-        found = document.read(path)
-        try:
-            stored_encoding(found["details"], found["n_features"], found["feature_names"])
-        except ValueError as error:
-            raise ModelFileError(f"{os.fspath(path)}: {error}") from error
-        return StumpEnsemble(**found)
+        return document.read(path, StumpEnsemble)
 
     def checked(self, X: Array) -> Array:
         """The features of X's rows as an array, after checking that X is what the model takes.

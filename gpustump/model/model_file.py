@@ -105,6 +105,33 @@ def as_read(value: Any) -> Any:
     return parsed(json.dumps(value, allow_nan=False))
 
 
+def refuse_others(name: str, given: Any, written: Any) -> None:
+    """Refuse a value of a file that is not as it is written; 1, 1.0 and true are different.
+
+    Raises
+    ------
+    ValueError
+        The message names the first part that differs.
+    """
+    if isinstance(written, dict):
+        wanted = f"an object of {', '.join(sorted(written))}"
+        if type(given) is dict and given.keys() == written.keys():
+            for key, own in written.items():
+                refuse_others(f"{name}.{key}", given[key], own)
+            return
+    elif isinstance(written, list):
+        wanted = f"a list of {len(written)}"
+        if type(given) is list and len(given) == len(written):
+            for place, own in enumerate(written):
+                refuse_others(f"{name}[{place}]", given[place], own)
+            return
+    else:
+        wanted = shown(written)
+        if repr(given) == repr(written):
+            return
+    raise ValueError(f"{name} must be {wanted}; got {shown(given)}.")
+
+
 def write(
     parts: Mapping[str, Any], model: ModelText, path: str | PathLike[str], version: int
 ) -> None:

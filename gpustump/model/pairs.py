@@ -10,6 +10,7 @@ samples is spread over the cells, and the tables of each bag, packed.
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import zlib
 from collections.abc import Sequence
@@ -17,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.data.parameters import MOST_CATEGORIES
-from gpustump.data.readable import shown
+from gpustump.learners.category_split import is_set
 from gpustump.learners.pair_table import MOST_BINS, PairAxis, PairTable
 from gpustump.model.members import Member, Members, RegionMember
-from gpustump.model.rows import ValueRule, as_text, is_finite
+from gpustump.model.rows import as_text
 
 
 def check_pairs(
@@ -106,101 +106,67 @@ def _packed(numbers: np.ndarray) -> str:
     return base64.b64encode(zlib.compress(bits.tobytes(), 6)).decode("ascii")
 
 
-def _unpacked(text: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+def _unpacked(text: Any, shape: tuple[int, ...]) -> np.ndarray:
     """The numbers in a text that `_packed` made."""
     size = 8 * math.prod(shape)
     try:
-        reader = zlib.decompressobj()
-        data = reader.decompress(base64.b64decode(text, validate=True), size + 1)
-        if len(data) != size:
-            raise ValueError(f"{len(data)} bytes in place of {size}")
-    except (TypeError, ValueError, zlib.error) as error:
-        raise ValueError(f"{name} cannot be read: {error}.") from error
-    found = np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
-    if not np.isfinite(found).all():
-        raise ValueError(f"{name} must hold finite numbers.")
-    return found
+        data = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
+    except zlib.error as error:
+        raise ValueError(f"numbers cannot be read: {error}.") from error
+    if len(data) != size:
+        raise ValueError(f"numbers take {size} bytes; got another number of them.")
+    return np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
 
 
-def checked_pairs(
-    given: Any, seen: Any, n_outputs: int, n_bags: int, vote: ValueRule
-) -> tuple[PairTable, ...]:
-    """The pairs in a document, after checking every value.
+def pairs_of(given: Any, seen: Any, n_bags: int) -> tuple[PairTable, ...]:
+    """The pairs in a document, from what `parts_of` and `seen_of` make; 1 bag if there are none.
 
-    Parameters
-    ----------
-    given : list
-        As `parts_of` makes it.
-    seen : list
-        As `seen_of` makes it.
-    n_outputs : int
-        Of the model.
-    n_bags : int
-        1 if the model is no average.
-    vote : ValueRule
-        What values must be.
+    Raises
+    ------
+    ValueError
+        If something is wrong that `check_pair` does not check.
+    AttributeError, LookupError, OverflowError, TypeError
+        If the parts are of other types.
+    """
+    if len(given) != len(seen):
+        raise ValueError(f"seen must tell of {len(given)} pairs; got {len(seen)}.")
+    found = []
+    for own, rest in zip(given, seen, strict=True):
+        first, second = map(_axis, own["features"], own["bins"])
+        values = np.asarray(own["values"], dtype=np.float64)
+        weights = _unpacked(rest["weights"], values.shape[:2])
+        bags = _unpacked(rest["bags"], (n_bags, *values.shape)) if n_bags > 1 else None
+        found.append(PairTable((first, second), values, weights, bags))
+    return tuple(found)
+
+
+def _axis(feature: Any, bins: Any) -> PairAxis:
+    """The bins of a feature, from what a file holds."""
+    if bins and all(type(own) is list for own in bins):
+        return PairAxis(int(feature), groups=tuple(tuple(map(int, own)) for own in bins))
+    return PairAxis(int(feature), np.asarray([*map(float, bins), np.inf]))
+
+
+def check_pair(pair: PairTable, n_bags: int) -> None:
+    """Check the bins and the tables of a pair, as no constructor does.
 
     Raises
     ------
     ValueError
         If something is wrong; the message names it.
     """
-    if type(given) is not list or type(seen) is not list or len(given) != len(seen):
-        raise ValueError("pairs and seen must be lists of equal length.")
-    found = []
-    for place, (own, rest) in enumerate(zip(given, seen, strict=True)):
-        name = f"pairs[{place}]"
-        if type(own) is not dict or set(own) != {"features", "bins", "values"}:
-            raise ValueError(f"{name} must be an object of bins, features, values.")
-        features, bins = own["features"], own["bins"]
-        for part in (features, bins):
-            if type(part) is not list or len(part) != 2:
-                raise ValueError(f"{name}: features and bins must be lists of two.")
-        if not all(type(j) is int for j in features):
-            raise ValueError(f"{name}: features must be whole numbers; got {shown(features)}.")
-        first, second = (_axis(*both, name) for both in zip(features, bins, strict=True))
-        shape = (first.n_bins, second.n_bins, n_outputs)
-        values = _values(own["values"], shape, name, vote)
-        wanted = {"weights", "bags"} if n_bags > 1 else {"weights"}
-        if type(rest) is not dict or set(rest) != wanted:
-            raise ValueError(f"seen[{place}] must be an object of {', '.join(sorted(wanted))}.")
-        weights = _unpacked(rest["weights"], shape[:2], f"seen[{place}]: weights")
-        bags = None
-        if n_bags > 1:
-            bags = _unpacked(rest["bags"], (n_bags, *shape), f"seen[{place}]: bags")
-        found.append(PairTable((first, second), values, weights, bags))
-    return tuple(found)
-
-
-def _axis(feature: int, bins: Any, name: str) -> PairAxis:
-    """The bins of a feature, from what a file holds."""
-    if type(bins) is not list or len(bins) >= MOST_BINS:
-        raise ValueError(f"{name}: bins must be lists of fewer than {MOST_BINS}.")
-    if bins and all(type(own) is list for own in bins):
-        numbers = [number for own in bins for number in own]
-        is_right = all(type(own) is int and 0 <= own < MOST_CATEGORIES for own in numbers)
-        if not is_right or len(set(numbers)) < len(numbers) or not all(bins):
-            raise ValueError(f"{name}: groups must hold different numbers of categories.")
-        return PairAxis(feature, groups=tuple(map(tuple, bins)))
-    if not all(own == "-inf" or is_finite(own) for own in bins):
-        raise ValueError(f'{name}: thresholds must be finite floats or "-inf".')
-    ends = np.asarray([*map(float, bins), np.inf])
-    if not (np.diff(ends) > 0).all():
-        raise ValueError(f"{name}: thresholds must be increasing.")
-    return PairAxis(feature, ends)
-
-
-def _values(given: Any, shape: tuple[int, ...], name: str, vote: ValueRule) -> np.ndarray:
-    """The values of a table, from nested lists."""
-    level = [given]
-    for length in shape:
-        if not all(type(own) is list and len(own) == length for own in level):
-            raise ValueError(f"{name}: values must be nested lists of the shape {shape}.")
-        level = [inner for own in level for inner in own]
-    for value in level:
-        if not vote.is_right(value):
-            raise ValueError(f"{name}: values must be {vote.wanted}; got {shown(value)}.")
-    return np.asarray(level, dtype=np.float64).reshape(shape)
+    for axis in pair.axes:
+        if axis.n_bins > MOST_BINS:
+            raise ValueError(f"a feature must have at most {MOST_BINS} bins; got {axis.n_bins}.")
+        if not all(axis.groups) or not is_set(sorted(itertools.chain(*axis.groups))):
+            raise ValueError("groups must hold different numbers of categories.")
+        if not axis.groups and not (np.diff(axis.thresholds) > 0).all():
+            raise ValueError("thresholds must be increasing.")
+    if (pair.bags is None) != (n_bags == 1):
+        raise ValueError("bags must hold a table of each bag, if there are bags.")
+    for name, own in (("weights", pair.weights), ("bags", pair.bags)):
+        if own is not None and not np.isfinite(own).all():
+            raise ValueError(f"{name} must hold finite numbers.")
 
 
 def strength_of(pair: PairTable) -> float:

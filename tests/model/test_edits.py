@@ -137,18 +137,20 @@ def test_an_edit_that_cannot_be_made_is_refused(name):
 
 
 FORGED = {
-    "text": ("off", "edits must be an object"),
-    "nothing made": ({"of": "f00", "made": []}, "one edit at least"),
-    "no model": ({"of": 3, "made": [{"term": [0], "edit": "without"}]}, "must name a model"),
+    "text": ("off", "edits: "),
+    "no model": (
+        {"of": 3, "made": [{"term": [0], "edit": "without"}]},
+        "edits.of must be '3'; got 3",
+    ),
     "a name": (
         {"of": "f00", "made": [{"term": "age", "edit": "without"}]},
-        "features of the model",
+        "edits: ",
     ),
     "too high": (
         {"of": "f00", "made": [{"term": [4], "edit": "without"}]},
         "features of the model",
     ),
-    "a truth": ({"of": "f00", "made": [{"term": [True], "edit": "without"}]}, "of the model"),
+    "a truth": ({"of": "f00", "made": [{"term": [True], "edit": "without"}]}, "edits.made[0]"),
     "no kind": ({"of": "f00", "made": [{"term": [0]}]}, "an edit must be of term and edit"),
 }
 

@@ -157,7 +157,7 @@ def test_a_model_built_of_other_numbers_is_saved_as_plain_ones(path):
 NOT_SAVED = {
     "vote that is no multiple": (
         {"members": (Member((Stump(0, 0.5, 1, 1, 0.1),), (0.1,)),)},
-        r"members\[0\]: stump 0: vote must be .* multiple of 2\*\*-36, as round\(vote \* 2\*\*36\)",
+        r"members\[0\]: votes\[0\] must be .* multiple of 2\*\*-36, as round\(vote \* 2\*\*36\)",
     ),
     "split vote": (
         {"members": (RegionMember((Split(0, 1.0),), [[[0.1], [0.0], [0.0]]], [0.0]),)},

@@ -12,7 +12,6 @@ rounds are only used if it was written for the same data and settings.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -26,17 +25,16 @@ from gpustump.boosting.votes.votes import Vote
 from gpustump.data.readable import shown
 from gpustump.engines.objective import Objective
 from gpustump.model import model_file
-from gpustump.model.members import AnyMember, Member, RegionMember
-from gpustump.model.model_file import canonical
+from gpustump.model.members import AnyMember, Member
+from gpustump.model.model_file import canonical, refuse_others
 from gpustump.model.rows import (
+    WRONG,
     Row,
-    ValueRule,
     as_text,
-    checked_member,
-    checked_region_member,
-    columns_of,
+    check_member,
     fields_of,
-    refuse_others,
+    member_of_rows,
+    reason_of,
     rows_of,
 )
 from gpustump.model.whole_file import whole_file
@@ -50,13 +48,6 @@ STOP_REASONS = (
 """Why a run is over; empty if it is not."""
 
 _JUDGED_FIELDS = ["held-out score", "held-out error"]
-
-_JUDGED = ValueRule(
-    'null, a finite number, "inf" or "-inf"',
-    lambda value: (
-        value is None or value in ("inf", "-inf") or (type(value) is float and math.isfinite(value))
-    ),
-)
 
 
 class CheckpointError(ValueError):
@@ -344,8 +335,8 @@ def _bag_of(bag: Any, number: int, outline: Outline) -> BagLogs:
     for place, run in enumerate(runs):
         try:
             found.append(_run_of(run, outline))
-        except ValueError as error:
-            raise ValueError(f"{where}, run {place}: {error}") from error
+        except WRONG as error:
+            raise ValueError(f"{where}, run {place}: {reason_of(error)}") from error
     return BagLogs(bag["seed"], tuple(found))
 
 
@@ -356,24 +347,32 @@ def _run_of(run: Any, outline: Outline) -> RunLog:
         raise ValueError(f"stop_reason must be one of {STOP_REASONS}; got {shown(reason)}")
     if constant == [] and run["rounds"] == [] and not reason:
         return RunLog()
-    width = len(outline.row_fields)
-    columns = columns_of(run["rounds"], outline.fields)
-    if len(run["rounds"]) > outline.n_rounds:
-        n_rounds = len(run["rounds"])
-        raise ValueError(f"there must be at most {outline.n_rounds} rounds; got {n_rounds}")
-    member = _member_of([row[:width] for row in run["rounds"]], constant, outline)
-    judged = _judgements(columns, is_watched=outline.is_watched)
-    rounds = map(LoggedRound, member.hypotheses, _votes_of(member), judged)
-    return RunLog(tuple(rounds), tuple(constant), reason)
+    rows, width = run["rounds"], len(outline.row_fields)
+    if len(rows) > outline.n_rounds:
+        raise ValueError(f"there must be at most {outline.n_rounds} rounds; got {len(rows)}")
+    member = _member_of([row[:width] for row in rows], constant, outline)
+    judged = [_judgement(*row[width:]) for row in rows]
+    if any((own is not None) != outline.is_watched for own in judged):
+        wanted = "numbers" if outline.is_watched else "null"
+        raise ValueError(f"{' and '.join(_JUDGED_FIELDS)} must be {wanted} in every round")
+    rounds = tuple(map(LoggedRound, member.hypotheses, _votes_of(member), judged))
+    if rounds:
+        refuse_others("rounds", rows, _rows_of(rounds, constant, outline.objective))
+    return RunLog(rounds, tuple(constant), reason)
 
 
-def _member_of(rows: list[Row], constant: Any, outline: Outline) -> Member | RegionMember:
-    fields, n_features = outline.row_fields, outline.n_features
-    if not outline.objective.has_signs:
-        return checked_region_member(rows, constant, fields, n_features)
-    if constant != [0.0]:
-        raise ValueError(f"its constant must be [0.0]; got {shown(constant)}")
-    return checked_member(rows, fields, n_features)
+def _member_of(rows: list[Row], constant: Any, outline: Outline) -> AnyMember:
+    has_signs, n_features = outline.objective.has_signs, outline.n_features
+    member = member_of_rows(rows, None if has_signs else constant, outline.row_fields)
+    refuse_others("constant", constant, member.constant.tolist())
+    check_member(member)
+    if not all(0 <= one.feature < n_features for one in member.hypotheses):
+        raise ValueError(f"features must be whole numbers from 0 to {n_features - 1}")
+    return member
+
+
+def _judgement(score: Any, error: Any) -> Judgement | None:
+    return None if score is None and error is None else Judgement(float(score), float(error))
 
 
 def _votes_of(member: AnyMember) -> Sequence[Vote]:
@@ -381,20 +380,6 @@ def _votes_of(member: AnyMember) -> Sequence[Vote]:
     if isinstance(member, Member):
         return member.votes
     return [tuple(map(tuple, own)) for own in member.region_votes.tolist()]
-
-
-def _judgements(
-    columns: Mapping[str, Sequence[Any]], *, is_watched: bool
-) -> list[Judgement | None]:
-    scores, errors = (columns[name] for name in _JUDGED_FIELDS)
-    for name, values in zip(_JUDGED_FIELDS, (scores, errors), strict=True):
-        refuse_others(name, values, _JUDGED)
-        if any((value is not None) != is_watched for value in values):
-            wanted = "a number" if is_watched else "null"
-            raise ValueError(f"{name} must be {wanted} in every round of this fit")
-    if not is_watched:
-        return [None] * len(scores)
-    return [Judgement(float(s), float(e)) for s, e in zip(scores, errors, strict=True)]
 
 
 def _list_of(value: Any, length: int, name: str) -> list[Any]:
