@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from gpustump.data.readable import shown
 from gpustump.learners.step_table import VOTE_UNIT
-from gpustump.model.members import Member, RegionMember
+from gpustump.model.members import AnyMember, Member, Members, RegionMember
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Bags:
         """How many models were averaged."""
         return len(self.sizes[0])
 
-    def check(self, members: Sequence[Member | RegionMember]) -> None:
+    def check(self, members: Sequence[AnyMember]) -> None:
         """Check that these bags fit the members of a model.
 
         Raises
@@ -84,7 +84,7 @@ class Bags:
         sizes = (np.bincount(turns(own)[:n_terms], minlength=len(own)) for own in self.sizes)
         return Bags(tuple(tuple(own.tolist()) for own in sizes), self.constants)
 
-    def member_of(self, member: Member | RegionMember, number: int, bag: int) -> Any:
+    def member_of(self, member: AnyMember, number: int, bag: int) -> AnyMember:
         """A bag's own share of a member: its votes as they were before the average.
 
         Each vote is within `n_bags` / 2 units of what the bag voted, as the average was rounded.
@@ -96,14 +96,11 @@ class Bags:
             The member's number in the model.
         bag : int
         """
-        own = np.flatnonzero(turns(self.sizes[number]) == bag)
-        all_of_them: Sequence[Any] = member.hypotheses
-        hypotheses = tuple(all_of_them[term] for term in own.tolist())
-        if isinstance(member, Member):
-            votes = np.asarray(member.votes)[own] * self.n_bags
-            return Member(hypotheses, tuple(votes.tolist()))
-        constant = np.asarray(self.constants[number][bag])
-        return RegionMember(hypotheses, member.votes[own] * self.n_bags, constant)
+        own = member.picked(np.flatnonzero(turns(self.sizes[number]) == bag))
+        votes = np.asarray(own.votes) * self.n_bags
+        if isinstance(own, Member):
+            return replace(own, votes=tuple(votes.tolist()))
+        return replace(own, votes=votes, constant=np.asarray(self.constants[number][bag]))
 
 
 def turns(sizes: Sequence[int]) -> np.ndarray:
@@ -121,8 +118,8 @@ def order_of_turns(sizes: Sequence[int]) -> np.ndarray:
 
 
 def averaged(
-    bags: Sequence[Sequence[Member | RegionMember]],
-) -> tuple[tuple[Member, ...] | tuple[RegionMember, ...], Bags]:
+    bags: Sequence[Sequence[AnyMember]],
+) -> tuple[Members, Bags]:
     """The average of models with the same outputs.
 
     Parameters
@@ -139,11 +136,10 @@ def averaged(
     groups = list(zip(*bags, strict=True))
     sizes = tuple(tuple(map(len, group)) for group in groups)
     constants = tuple(tuple(tuple(own.constant.tolist()) for own in group) for group in groups)
-    members = tuple(map(_averaged, groups))
-    return cast(tuple[Member, ...] | tuple[RegionMember, ...], members), Bags(sizes, constants)
+    return tuple(map(_averaged, groups)), Bags(sizes, constants)
 
 
-def _averaged(group: tuple[Member | RegionMember, ...]) -> Member | RegionMember:
+def _averaged(group: tuple[AnyMember, ...]) -> AnyMember:
     """One member, whose terms are those of all bags in turns."""
     order = order_of_turns([len(own) for own in group])
     terms: list[Any] = list(itertools.chain.from_iterable(own.hypotheses for own in group))

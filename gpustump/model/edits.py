@@ -226,7 +226,7 @@ def edited_parts(
         bag = turns(sizes)[left]
         counts = tuple(np.bincount(bag, minlength=bags.n_bags).tolist())
         order = np.argsort(bag, kind="stable")[order_of_turns(counts)]
-        own_members.append(_picked(member, left[order]))
+        own_members.append(member.picked(left[order]))
         own_sizes.append(counts)
     return found | {"members": tuple(own_members), "bags": replace(bags, sizes=tuple(own_sizes))}
 
@@ -234,7 +234,7 @@ def edited_parts(
 def _edited(member: AnyMember, edit: Edit) -> AnyMember:
     """A member after an edit of a single feature."""
     if edit.like is None:
-        return _picked(member, _others(member, edit))
+        return member.picked(_others(member, edit))
     every: Sequence[Any] = member.hypotheses
     flat: list[Any] = list(every)
     if isinstance(member, Member):
@@ -264,15 +264,6 @@ def _others(member: AnyMember, edit: Edit) -> np.ndarray:
     terms = zip(member.hypotheses, member.region_votes, strict=True)
     is_left = (one.feature not in edit.features or is_constant(one, own) for one, own in terms)
     return np.flatnonzero([*is_left])
-
-
-def _picked(member: AnyMember, terms: np.ndarray) -> AnyMember:
-    """A member with some of its terms, by their numbers."""
-    every: Sequence[Any] = member.hypotheses
-    hypotheses = tuple(every[term] for term in terms.tolist())
-    if isinstance(member, Member):
-        return Member(hypotheses, tuple(member.votes[term] for term in terms.tolist()))
-    return RegionMember(hypotheses, member.votes[terms], member.constant)
 
 
 def _of_numbers(one: AnyStump | AnySplit) -> Any:

@@ -42,7 +42,7 @@ from gpustump.model.encoding import (
     unseen_numbers,
     unseen_text,
 )
-from gpustump.model.members import AnyMember, Members, OutputTables, added_up
+from gpustump.model.members import AnyMember, Members, added_up
 from gpustump.model.members import Member as Member
 from gpustump.model.members import RegionMember as RegionMember
 from gpustump.model.pairs import check_pairs, with_moved
@@ -505,7 +505,7 @@ class StumpEnsemble:
         It is what the score starts from, plus the votes of stumps that vote the same for all
         values.
         """
-        return tuple(self._step_tables(number)[0] for number in range(self.n_outputs))
+        return tuple(constant for constant, _ in self._step_tables)
 
     def shape_function(
         self, feature: int | str, *, label: Label | None = None
@@ -712,7 +712,7 @@ class StumpEnsemble:
         X = self.checked(X)
         with arrays.computing_on(X):
             weights, rows = check_weights(sample_weight, X)
-            tables = [self._step_tables(number)[1] for number in range(self.n_outputs)]
+            tables = [tables for _, tables in self._step_tables]
             counted = None if sample_weight is None else weights
             return explanation.importances(X, rows, counted, tables, self.pairs, self.n_features)
 
@@ -806,7 +806,7 @@ class StumpEnsemble:
         >>> constant, tables
         (0.0, (StepTable of feature 0 with 4 steps,))
         """
-        constant, tables = self._step_tables(number)
+        constant, tables = self._step_tables[number]
         categories = self._categories
         return constant, tuple(
             explanation.by_category(table, categories[table.feature])
@@ -815,11 +815,16 @@ class StumpEnsemble:
             for table in tables
         )
 
-    def _step_tables(self, number: int) -> OutputTables:
-        """One output's score as a sum of step functions, also of categorical features."""
-        if self.is_shared:
-            return self.effects[0].output_tables(number)
-        return self.effects[number].output_tables(0)
+    @cached_property
+    def _step_tables(self) -> tuple[tuple[float, tuple[StepTable, ...]], ...]:
+        """Of each output the constant part, and a step function for each feature in use."""
+        every = self.effects
+        parts = [added_up([one]) for one in every] if len(every) > 1 else [self.additive]
+        return tuple(
+            (float(constant[output]), tuple(table.output(output) for table in tables))
+            for constant, tables in (part.tables for part in parts)
+            for output in range(len(constant))
+        )
 
     def output_member(self, number: int) -> Member | RegionMember:
         """A member with the votes of one output only; `number` counts the outputs from 0.
@@ -834,8 +839,9 @@ class StumpEnsemble:
         >>> model.output_member(2)
         RegionMember of 3 splits, n_outputs=1
         """
-        if self.is_shared:
-            return self.members[0].of_output(number)
+        first = self.members[0]
+        if self.is_shared and isinstance(first, RegionMember):
+            return first.of_output(number)
         return self.members[number]
 
     def member_index(self, label: Label | None) -> int:

@@ -279,8 +279,8 @@ def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
 def step_table_of(model: StumpEnsemble, feature: int, label: Label | None) -> StepTable:
     """The step function of a feature, also of a categorical one; errors as for `shape_function`."""
     number = model.output_index(label)
-    table = _table_of(feature, model._step_tables(number)[1])
-    own = [_table_of(feature, bag._step_tables(number)[1]) for bag in model.bag_models]
+    table = _table_of(feature, model._step_tables[number][1])
+    own = [_table_of(feature, bag._step_tables[number][1]) for bag in model.bag_models]
     return replace(table, bags=at_steps(table, own)) if own else table
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,7 @@ from numpy.typing import ArrayLike
 
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, signs
 from gpustump.learners.kinds import AnySplit, AnyStump, has_one_side
-from gpustump.learners.step_table import StepTable
 from gpustump.model.additive import AdditiveModel, OutputTerms, is_constant
-
-OutputTables = tuple[float, tuple[StepTable, ...]]
-"""One output's score: its constant part, and step tables with values (k,)."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,24 +102,14 @@ class Member:
         """The features of the stumps that are not constant."""
         return frozenset(s.feature for s in self.stumps if not s.is_constant)
 
-    @cached_property
-    def tables(self) -> OutputTables:
-        """The constant part of the score, and a step function for each feature in use."""
-        return _of_output(added_up([self]), 0)
-
-    def output_tables(self, output: int) -> OutputTables:
-        """`tables`; there is one output, 0."""
-        _check_only_output(output)
-        return self.tables
-
     def truncated(self, n_rounds: int) -> Member:
         """The member as it was after some rounds."""
         return Member(self.stumps[:n_rounds], self.votes[:n_rounds])
 
-    def of_output(self, output: int) -> Member:
-        """The member itself, as it has one output, 0."""
-        _check_only_output(output)
-        return self
+    def picked(self, terms: np.ndarray) -> Member:
+        """The member with some of its terms, by their numbers, in that order."""
+        numbers = terms.tolist()
+        return Member(tuple(self.stumps[k] for k in numbers), tuple(self.votes[k] for k in numbers))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -251,17 +236,14 @@ class RegionMember:
         terms = zip(self.splits, self.votes, strict=True)
         return frozenset(split.feature for split, votes in terms if not is_constant(split, votes))
 
-    @cached_property
-    def _additive(self) -> AdditiveModel:
-        return added_up([self])
-
-    def output_tables(self, output: int) -> OutputTables:
-        """The constant part of one output's score, and a step table for each feature in use."""
-        return _of_output(self._additive, output)
-
     def truncated(self, n_rounds: int) -> RegionMember:
         """The member as it was after some rounds; it keeps the constant."""
         return RegionMember(self.splits[:n_rounds], self.votes[:n_rounds], self.constant)
+
+    def picked(self, terms: np.ndarray) -> RegionMember:
+        """The member with some of its terms, by their numbers, and the constant."""
+        splits = tuple(self.splits[k] for k in terms.tolist())
+        return RegionMember(splits, self.votes[terms], self.constant)
 
     def of_output(self, output: int) -> RegionMember:
         """The member with the votes of one output only."""
@@ -291,13 +273,3 @@ def _numbers(name: str, values: ArrayLike) -> np.ndarray:
         raise ValueError(f"{name} must be finite; got {wrong!r}.")
     found.setflags(write=False)
     return found
-
-
-def _check_only_output(output: int) -> None:
-    if output != 0:
-        raise IndexError(f"output must be 0, the only one; got {output!r}.")
-
-
-def _of_output(model: AdditiveModel, output: int) -> OutputTables:
-    constant, tables = model.tables
-    return float(constant[output]), tuple(table.output(output) for table in tables)

@@ -24,6 +24,7 @@ from gpustump.learners.category_split import CategoryStump
 from gpustump.learners.hypothesis import by_region, regions
 from gpustump.learners.kinds import condition
 from gpustump.model.encoding import Encoding, InputColumn
+from gpustump.model.members import added_up
 
 TABLE = CategoryTable(0, (0, 1, 4, 999), np.asarray([-0.5, 1.0, 0.5, 2.0]), missing=0.25)
 NAMED = CategoryTable(0, ("blue", "red", "10"), np.asarray([-0.5, 1.0, 0.5]), missing=0.25)
@@ -63,8 +64,8 @@ def test_a_split_of_categories_is_the_partition_of_its_sets(sides, dtype):
     numbers = np.asarray([0.5, -0.25, 2.0])
     assert np.array_equal(by_region(split, values, numbers), numbers[expected])
     member = RegionMember((split, split), np.asarray([numbers[:, np.newaxis]] * 2), [1.0])
-    _, (table,) = member.output_tables(0)
-    assert np.array_equal(table.look_up(values), 2 * numbers[expected])
+    _, (table,) = added_up([member]).tables
+    assert np.array_equal(table.look_up(values)[:, 0], 2 * numbers[expected])
     stump = CategoryStump(0, left, right, 1, -1, 0.0)
     assert stump.predict(values[:, np.newaxis]).tolist() == [[1, -1, -1][r] for r in expected]
 

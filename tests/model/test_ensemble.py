@@ -116,11 +116,10 @@ def test_scores_and_stages_are_the_exact_sums_in_any_order(one):
     for number, stage in enumerate(stages, start=1):
         assert stage.tolist() == exact_scores(one.truncated(number), EVERY_ROW).tolist()
     for output in range(one.n_outputs):
-        constant, tables = one.output_tables(output)
-        found = np.full(len(EVERY_ROW), constant)
+        constant, tables = sums.tables
+        found = np.full(len(EVERY_ROW), constant[output])
         for own in tables:
-            assert own.values.ndim == 1
-            found = found + own.look_up(EVERY_ROW[:, own.feature])
+            found = found + own.output(output).look_up(EVERY_ROW[:, own.feature])
         assert found.tolist() == scores[:, output].tolist()
 
 

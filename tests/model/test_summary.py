@@ -35,7 +35,7 @@ def test_a_model_a_member_and_a_table_print_as_one_line():
         f"StumpEnsemble of 200 stumps on 3 features for classes -1, 1; digest {model.digest()[:12]}"
     )
     assert repr(model.members) == "(Member of 200 stumps,)"
-    assert repr(model.members[0].tables[1][0]) == "StepTable of feature 0 with 68 steps"
+    assert repr(model.output_tables(0)[1][0]) == "StepTable of feature 0 with 68 steps"
     assert repr(model_of(1, 1)).startswith("StumpEnsemble of 1 stump on 1 feature for classes ")
     assert repr(FILED["intervals"]).startswith("StumpEnsemble of 2+0+1 stumps on 2 features for")
     assert repr(FILED["quantity"]).startswith("StumpEnsemble of 1 stump on 2 features for a quan")
