@@ -61,8 +61,6 @@ class Dialect:
         The function for the largest of several arguments.
     not_a_number : str
         A test whether {} is NaN; empty if there is no NaN.
-    of_another_type : str
-        A test whether {} is no number; empty if the types of columns rule that out.
     infinity : str
         Infinity; with "-" before it, minus infinity.
     bytewise : str
@@ -77,7 +75,6 @@ class Dialect:
     character: str
     largest: str
     not_a_number: str
-    of_another_type: str
     infinity: str
     bytewise: str
     longest: int = 0
@@ -89,7 +86,7 @@ class Dialect:
     @property
     def is_sqlite(self) -> bool:
         """Whether the database is SQLite, where a value need not have its column's type."""
-        return bool(self.of_another_type)
+        return self.name == "SQLite"
 
 
 DIALECTS = {
@@ -100,7 +97,6 @@ DIALECTS = {
         character="char",
         largest="max",
         not_a_number="",
-        of_another_type="typeof({}) IN ('text', 'blob')",
         infinity="9e999",
         bytewise=" COLLATE BINARY",
     ),
@@ -111,7 +107,6 @@ DIALECTS = {
         character="chr",
         largest="greatest",
         not_a_number="isnan({})",
-        of_another_type="",
         infinity="CAST('inf' AS DOUBLE)",
         bytewise="",
     ),
@@ -122,25 +117,12 @@ DIALECTS = {
         character="chr",
         largest="greatest",
         not_a_number="{} = CAST('NaN' AS DOUBLE PRECISION)",
-        of_another_type="",
         infinity="CAST('inf' AS DOUBLE PRECISION)",
         bytewise=' COLLATE "C"',
         longest=63,
     ),
 }
 """The dialects by the names that users give."""
-
-
-def check_dialect(name: str) -> Dialect:
-    """The dialect with a name.
-
-    Raises
-    ------
-    ValueError
-    """
-    if not is_text(name) or name not in DIALECTS:
-        raise ValueError(f"dialect must be {', '.join(DIALECTS)}; got {shown(name)}.")
-    return DIALECTS[name]
 
 
 def identifier(name: str) -> str:
@@ -215,7 +197,7 @@ def _quotient(value: float) -> str:
     return f"({top}e0{factors})" if factors else f"{top}e0"
 
 
-def moment(value: float, kind: str, dialect: Dialect) -> str:
+def moment(value: float, column: Column, dialect: Dialect) -> str:
     """The last date, datetime or time of day that is not after a number of days or seconds.
 
     Raises
@@ -223,12 +205,16 @@ def moment(value: float, kind: str, dialect: Dialect) -> str:
     ValueError
         If Python has none: the years are 1 to 9999.
     """
+    kind = column.kind
     try:
         at = _START + _last_tick(value, kind) * _MICROSECOND
     except OverflowError:
         at = None
     if at is None or (kind == "time" and at.date() != _START.date()):
-        raise ValueError(f"SQL has no {kind} for the threshold {value!r}; export to ONNX or C.")
+        raise ValueError(
+            f"column {quoted(column.name)}: SQL has no {kind} for the threshold {value!r}; export "
+            "to ONNX or C."
+        )
     if kind == "date":
         found = f"'{at.date().isoformat()}'"
     elif kind == "time":
@@ -262,6 +248,13 @@ _TERMS = 32
 """The most terms in one pair of parentheses."""
 
 
+def nested(parts: Sequence[Any], width: int, join: Callable[[Any], Any], most: int = 1) -> Any:
+    """Few parts from many: groups of neighbours are joined, then groups of these, and so on."""
+    while len(parts) > most:
+        parts = [join(parts[i : i + width]) for i in range(0, len(parts), width)]
+    return parts
+
+
 def stairs(below: Callable[[int], str], results: Sequence[str]) -> str:
     """A CASE for a value on one of several steps.
 
@@ -273,41 +266,35 @@ def stairs(below: Callable[[int], str], results: Sequence[str]) -> str:
     results : sequence of str
         The result of each step; that of the last step is for all other values.
     """
-    parts: list[tuple[int, str]] = list(enumerate(results))
-    while len(parts) > 1:
-        groups = [parts[i : i + _WIDTH] for i in range(0, len(parts), _WIDTH)]
-        parts = [(group[-1][0], _one_case(below, group)) for group in groups]
-    return parts[0][1]
+
+    def joined(group: Sequence[tuple[int, str]]) -> tuple[int, str]:
+        *first, (number, last) = group
+        branches = [f"WHEN {below(step)} THEN {result}" for step, result in first]
+        return number, case(*branches, f"ELSE {last}") if first else last
+
+    ((_, found),) = nested(list(enumerate(results)), _WIDTH, joined)
+    return str(found)
 
 
-def _one_case(below: Callable[[int], str], parts: Sequence[tuple[int, str]]) -> str:
-    *first, (_, last) = parts
-    if not first:
-        return last
-    branches = "".join(f"\n        WHEN {below(number)} THEN {result}" for number, result in first)
-    return f"CASE{branches}\n        ELSE {last} END"
+def case(*branches: str) -> str:
+    """A CASE with a line for each branch."""
+    return f"CASE\n        {_NEW_LINE.join(branches)} END"
 
 
 def added(terms: Sequence[str], between: str = "") -> str:
     """A sum of terms, in parentheses within parentheses where there are many."""
-    parts = list(terms)
-    while len(parts) > _TERMS:
-        groups = [parts[i : i + _TERMS] for i in range(0, len(parts), _TERMS)]
-        parts = [f"({f' +{between} '.join(group)})" for group in groups]
-    return f" +{between} ".join(parts)
+    plus = f" +{between} "
+    return plus.join(nested(terms, _TERMS, lambda group: f"({plus.join(group)})", most=_TERMS))
 
 
 def largest(function: str, values: Sequence[str]) -> str:
     """The largest of two values or more; the calls are nested, with `_TERMS` values at most."""
-    parts = list(values)
-    while len(parts) > 1:
-        groups = [parts[i : i + _TERMS] for i in range(0, len(parts), _TERMS)]
-        parts = [_call(function, group) for group in groups]
-    return parts[0]
 
+    def joined(group: Sequence[str]) -> str:
+        return f"{function}({', '.join(group)})" if len(group) > 1 else group[0]
 
-def _call(function: str, values: Sequence[str]) -> str:
-    return f"{function}({', '.join(values)})" if len(values) > 1 else values[0]
+    (found,) = nested(values, _TERMS, joined)
+    return str(found)
 
 
 _TEXT_OF_TIME = {
@@ -398,7 +385,9 @@ def to_sql(
     [(1.2, 'no'), (2.9, 'yes')]
     >>> base.close()
     """
-    spelling = check_dialect(dialect)
+    if not is_text(dialect) or dialect not in DIALECTS:
+        raise ValueError(f"dialect must be {', '.join(DIALECTS)}; got {shown(dialect)}.")
+    spelling = DIALECTS[dialect]
     for parameter, given in (("table", table), ("name", name)):
         if not isinstance(given, str):
             raise TypeError(f"{parameter} must be a str; got {shown(given)}.")
@@ -520,17 +509,26 @@ def _chosen(query: _Query, steps: Steps, results: Sequence[str]) -> str:
     *of_steps, missing = results
     if column.is_text:
         return _chosen_by_text(column, steps, results, dialect)
+    is_missing, refused = f"{given} IS NULL", ""
     if column.kind in TYPES_OF_TIME:
-        return _chosen_by_time(column, steps, results, dialect)
-    value = f"CAST({given} AS {dialect.number})"
-    if dialect.name == "PostgreSQL" and column.kind == "boolean":
-        value = f"CAST(CAST({given} AS INTEGER) AS {dialect.number})"
-    ends = [number(end, dialect) for end in steps.thresholds.tolist()]
+        # Dates and times are compared as such: a threshold becomes the last one not after it.
+        ends = [moment(end, column, dialect) for end in steps.thresholds[:-1].tolist()]
+        value = f"CAST({given} AS {TYPES_OF_TIME[column.kind]})"
+        if dialect.is_sqlite:
+            value = _TEXT_OF_TIME[column.kind].format(given)
+            refused = f"typeof({given}) <> 'text' OR {value} IS NULL"
+    else:
+        ends = [number(end, dialect) for end in steps.thresholds.tolist()]
+        value = f"CAST({given} AS {dialect.number})"
+        if dialect.name == "PostgreSQL" and column.kind == "boolean":
+            value = f"CAST(CAST({given} AS INTEGER) AS {dialect.number})"
+        if dialect.not_a_number:
+            is_missing += f" OR {dialect.not_a_number.format(value)}"
+        if dialect.is_sqlite:
+            refused = f"typeof({given}) IN ('text', 'blob')"
     found = stairs(lambda step: f"{value} <= {ends[step]}", of_steps)
-    is_nan = f" OR {dialect.not_a_number.format(value)}" if dialect.not_a_number else ""
-    no_number = dialect.of_another_type.format(given)
-    refused = [f"WHEN {no_number} THEN NULL"] if no_number else []
-    return _case(f"WHEN {given} IS NULL{is_nan} THEN {missing}", *refused, f"ELSE {found}")
+    others = [f"WHEN {refused} THEN NULL"] if refused else []
+    return case(f"WHEN {is_missing} THEN {missing}", *others, f"ELSE {found}")
 
 
 def _chosen_by_text(column: Column, steps: Steps, results: Sequence[str], dialect: Dialect) -> str:
@@ -546,33 +544,7 @@ def _chosen_by_text(column: Column, steps: Steps, results: Sequence[str], dialec
         for known, result in zip(column.values, of_values, strict=True)
         if result != unknown
     ]
-    return _case(f"WHEN {is_missing} THEN {results[-1]}", *branches, f"ELSE {unknown}")
-
-
-def _case(*branches: str) -> str:
-    """A CASE with a line for each branch."""
-    return f"CASE\n        {_NEW_LINE.join(branches)} END"
-
-
-def _chosen_by_time(column: Column, steps: Steps, results: Sequence[str], dialect: Dialect) -> str:
-    """Dates and times are compared as such: a threshold becomes the last one not after it."""
-    given = f"given.{identifier(column.name)}"
-    *of_steps, missing = results
-    ends = [_moment(end, column, dialect) for end in steps.thresholds[:-1].tolist()]
-    if dialect.is_sqlite:
-        value = _TEXT_OF_TIME[column.kind].format(given)
-        refused = [f"WHEN typeof({given}) <> 'text' OR {value} IS NULL THEN NULL"]
-    else:
-        value, refused = f"CAST({given} AS {TYPES_OF_TIME[column.kind]})", []
-    found = stairs(lambda step: f"{value} <= {ends[step]}", of_steps)
-    return _case(f"WHEN {given} IS NULL THEN {missing}", *refused, f"ELSE {found}")
-
-
-def _moment(end: float, column: Column, dialect: Dialect) -> str:
-    try:
-        return moment(end, column.kind, dialect)
-    except ValueError as error:
-        raise ValueError(f"column {quoted(column.name)}: {error}") from error
+    return case(f"WHEN {is_missing} THEN {results[-1]}", *branches, f"ELSE {unknown}")
 
 
 def _label(query: _Query) -> str:
@@ -614,19 +586,15 @@ def _prediction(query: _Query, *, with_exponentials: bool) -> dict[str, str]:
 
 
 def _probabilities(query: _Query) -> list[str]:
-    return _of_two(query) if query.tables.is_binary else _of_several(query)
+    """For two classes 1 / (1 + exp(2 F)) and 1 / (1 + exp(-2 F)); where exp is infinite, this is 0.
 
-
-def _of_two(query: _Query) -> list[str]:
-    """1 / (1 + exp(2 F)) and 1 / (1 + exp(-2 F)); where exp is infinite, this is 0."""
-    twice = _scaled(query, f"scored.{query.scores[0]}")
-    return [f"1e0 / (1e0 + {_exponential(query, sign + twice)})" for sign in ("", "-")]
-
-
-def _of_several(query: _Query) -> list[str]:
-    """1 / the sum of the other classes' shares of this class's own."""
-    share = _softmax_share if query.tables.link == "softmax" else _logistic_share
+    For more 1 / the sum of the other classes' shares of the class's own.
+    """
     scores = [f"scored.{score}" for score in query.scores]
+    if query.tables.is_binary:
+        twice = _scaled(query, scores[0])
+        return [f"1e0 / (1e0 + {_exponential(query, sign + twice)})" for sign in ("", "-")]
+    share = _softmax_share if query.tables.link == "softmax" else _logistic_share
     return [f"1e0 / ({added([share(query, other, own) for other in scores])})" for own in scores]
 
 
