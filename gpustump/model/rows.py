@@ -221,4 +221,5 @@ def _units(votes: np.ndarray, unit: float) -> np.ndarray:
 
     More than 2**53 units of a quantity count as one more than that.
     """
-    return np.clip(votes / unit, -MOST_UNITS - 2, MOST_UNITS + 2).astype(np.int64)
+    with np.errstate(over="ignore"):
+        return np.clip(votes / unit, -MOST_UNITS - 2, MOST_UNITS + 2).astype(np.int64)
