@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from gpustump.data.parameters import Link
 from gpustump.data.readable import counted, quoted, shown, thousands
 from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.learners.step_table import MOST_UNITS, VOTE_UNIT, unit_of
-from gpustump.model.classes import Label, check_classes, label_array
+from gpustump.model.classes import Label, check_classes
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 from gpustump.model.ensemble import model_of
 
@@ -199,15 +199,12 @@ def export_tables(model: Any) -> ExportTables:
     """
     found = model_of(model)
     constant, tables = found.additive.tables
-    votes = {
-        table.feature: np.reshape(table.outcomes, (-1, len(constant))).astype(np.float64)
-        for table in tables
-    }
-    of_pairs = [pair.values for pair in found.pairs]
-    all_votes = np.concatenate([constant, *(own.ravel() for own in (*votes.values(), *of_pairs))])
-    unit = unit_of(all_votes) if found.is_regression else VOTE_UNIT
+    outcomes = {table.feature: table.outcomes for table in tables}
+    every = [constant, *outcomes.values(), *(pair.values for pair in found.pairs)]
+    of_regression = found.is_regression
+    unit = unit_of(np.concatenate([own.ravel() for own in every])) if of_regression else VOTE_UNIT
     of_feature = {
-        table.feature: Steps(table.feature, table.thresholds, _units(votes[table.feature], unit))
+        table.feature: Steps(table.feature, table.thresholds, _units(outcomes[table.feature], unit))
         for table in tables
     }
     encoding = found.encoding
@@ -217,14 +214,11 @@ def export_tables(model: Any) -> ExportTables:
     _check_scores(start, [*(own.units for own in steps), *(own.units for own in pairs)], unit)
     columns = tuple(_column(own, encoding) for own in encoding.columns)
     exponent = math.frexp(unit)[1] - 1
-    labels = () if found.is_regression else _labels(found.classes)
+    labels: tuple[Label, ...] = ()
+    if not of_regression:
+        check_classes(list(found.classes))
+        labels = tuple(found.class_array.tolist())  # as predict has them: 1, 2.5 are 1.0, 2.5
     return ExportTables(columns, steps, pairs, start, labels, found.link, exponent, found.digest())
-
-
-def _labels(classes: Sequence[Label]) -> tuple[Label, ...]:
-    """The checked labels, as predict has them: 1, 2.5 are 1.0, 2.5."""
-    check_classes(list(classes))
-    return tuple(label_array(classes).tolist())
 
 
 def _units(votes: np.ndarray, unit: float) -> np.ndarray:
@@ -269,17 +263,14 @@ def _column(own: InputColumn, encoding: Encoding) -> Column:
     return Column(name, "text", values, encoding.missing)
 
 
-def _used_steps(encoding: Encoding, of_feature: dict[int, Steps]) -> Iterator[Steps]:
+def _used_steps(encoding: Encoding, of_feature: Mapping[int, Steps]) -> Iterator[Steps]:
     """The steps of the columns that change some score."""
     first = 0
     for place, own in enumerate(encoding.columns):
-        features = range(first, first + len(own.features))
-        found = [of_feature.get(j) for j in features]
+        found = [of_feature.get(first + k) for k in range(len(own.features))]
         first += len(own.features)
-        if all(one is None for one in found):
-            continue
-        made = _column_steps(own, encoding, found)
-        yield made._replace(column=place)
+        if any(found):
+            yield _column_steps(own, encoding, found)._replace(column=place)
 
 
 def _pair_steps(encoding: Encoding, pair: PairTable, unit: float) -> PairSteps:
@@ -303,9 +294,9 @@ def _column_steps(
         return _of_values(_column(own, encoding).values, own.values, of_features)
     (steps,) = (one for one in of_features if one is not None)
     if own.kind == NUMBERED:
-        return _of_codes(_column(own, encoding).values, own.values, steps)
-    gone = numbers_of(encoding.missing) if own.kind == "number" else ()
-    for number in gone:
+        numbers = [own.values.index(value) for value in _column(own, encoding).values]
+        return _by_code(_at(steps, [math.nan, *numbers, math.nan]))
+    for number in numbers_of(encoding.missing) if own.kind == "number" else ():
         steps = _without_number(steps, number)
     return steps
 
@@ -314,39 +305,26 @@ def _of_values(
     values: Sequence[str], of_values: Sequence[str], of_features: Sequence[Steps | None]
 ) -> Steps:
     """The steps of a text column that became one feature, 0 or 1, for each of its values."""
-    used = [
-        (value, steps)
-        for value, steps in zip(of_values, of_features, strict=True)
-        if steps is not None
+    reached: dict[str, Any] = {}  # what 0, 1 and a missing value of each feature add
+    for value, steps in zip(of_values, of_features, strict=True):
+        if steps is not None:
+            reached[value] = reached.get(value, 0) + _at(steps, [0.0, 1.0, math.nan])
+    others, _, missing = np.sum([*reached.values()], axis=0)
+    known = [
+        others + reached[value][1] - reached[value][0] if value in reached else others
+        for value in values
     ]
-    others = np.sum([_at(steps, 0.0) for _, steps in used], axis=0)
-    missing = np.sum([_at(steps, math.nan) for _, steps in used], axis=0)
-    units = {value: others.copy() for value in values}
-    for value, steps in used:
-        if value in units:
-            units[value] += _at(steps, 1.0) - _at(steps, 0.0)
-    return _by_code([others, *units.values()], missing)
+    return _by_code(np.asarray([others, *known, missing]))
 
 
-def _of_codes(values: Sequence[str], of_values: Sequence[str], steps: Steps) -> Steps:
-    """The steps of a text column whose values became the numbers of categories."""
-    units = {value: _at(steps, float(number)) for number, value in enumerate(of_values)}
-    missing = _at(steps, math.nan)
-    return _by_code([missing, *(units[value] for value in values)], missing)
+def _by_code(units: np.ndarray) -> Steps:
+    """Steps over codes: the units of -1, 0, 1, ... and, last, of missing text."""
+    return Steps(0, np.append(np.arange(len(units) - 2) - 0.5, np.inf), units)
 
 
-def _by_code(units: Sequence[np.ndarray], missing: np.ndarray) -> Steps:
-    """Steps over codes: the first of the units is for -1, the next for 0, and so on."""
-    thresholds = np.append(np.arange(len(units) - 1) - 0.5, np.inf)
-    return Steps(0, thresholds, np.asarray([*units, missing], dtype=np.int64))
-
-
-def _at(steps: Steps, value: float) -> np.ndarray:
-    """What a value adds, (n_outputs,)."""
-    if math.isnan(value):
-        found: np.ndarray = steps.units[-1]
-    else:
-        found = steps.units[np.searchsorted(steps.thresholds, value)]
+def _at(steps: Steps, values: Sequence[float]) -> np.ndarray:
+    """What some values add, (n_values, n_outputs); NaN lies behind all thresholds."""
+    found: np.ndarray = steps.units[np.searchsorted(steps.thresholds, values)]
     return found
 
 
