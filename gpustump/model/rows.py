@@ -162,7 +162,8 @@ def check_votes(name: str, votes: Any) -> None:
         The message names the first such vote by its place.
     """
     found = np.asarray(votes, dtype=np.float64)
-    wrong = (np.abs(found) > VOTES_LIMIT) | (np.fmod(found, VOTE_UNIT) != 0.0)
+    with np.errstate(invalid="ignore"):  # an infinite one is too large
+        wrong = (np.abs(found) > VOTES_LIMIT) | (np.fmod(found, VOTE_UNIT) != 0.0)
     if wrong.any():
         place = np.argwhere(wrong)[0].tolist()
         raise ValueError(
