@@ -25,21 +25,6 @@ _LONGEST_STRING = 4000
 _PER_LINE = 4
 
 
-def check_name(name: str) -> str:
-    """Refuse what cannot begin the names of functions and macros.
-
-    Raises
-    ------
-    ValueError
-    """
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,62}", name):
-        raise ValueError(
-            "name must be 1 to 63 letters, digits and _, a letter first, as it begins the names in "
-            f"C; got {shown(name)}."
-        )
-    return name
-
-
 def comment(text: str) -> str:
     """Text from a model, harmless in a // comment: ASCII, and no backslash at the end of a line."""
     plain = text.encode("ascii", "backslashreplace").decode()
@@ -330,7 +315,11 @@ def to_c(model: Any, name: str = "gpustump") -> str:
     >>> [line for line in lines if "passed_predict(" in line]
     ['// int index = passed_predict(row);', 'static inline int passed_predict(const double *row)']
     """
-    check_name(name)
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,62}", name):
+        raise ValueError(
+            "name must be 1 to 63 letters, digits and _, a letter first, as it begins the names in "
+            f"C; got {shown(name)}."
+        )
     tables = export_tables(model)
     refuse_nul(tables)
     lines = header_lines(tables, "C", comment)
@@ -381,7 +370,17 @@ def _code(tables: ExportTables, name: str) -> str:
         code = TOP + scores + QUANTITY
     else:
         code = TOP + N_CLASSES + scores + (BINARY if tables.is_binary else CLASSES) + PREDICT
-    parts = _sizes(tables) | _arrays(tables) | _labels(tables)
+    parts = {
+        "n_columns": str(len(tables.columns)),
+        "n_classes": str(len(tables.classes)),
+        "n_scores": str(tables.n_outputs),
+        "n_used": str(len(tables.steps)),
+        "n_pairs": str(len(tables.pairs)),
+        "constant": rows(list(map(str, tables.constant))),
+        "pair_cells": rows(list(map(str, tables.cells.ravel().tolist()))),
+    }
+    parts |= _step_arrays(tables.steps, "", "votes") | _step_arrays(tables.axes, "pair_", "numbers")
+    parts |= _listed_texts("label", [str(label) for label in tables.classes])
     parts["and_pairs"] = AND_PAIRS.format(name) if tables.pairs else ""
     parts |= {"name": name, "NAME": name.upper(), "digest": tables.digest}
     parts["log"] = LOGISTIC if tables.link == "logistic" else SOFTMAX
@@ -401,24 +400,6 @@ def _filled(code: str, parts: dict[str, str]) -> str:
     return "".join(pieces)
 
 
-def _sizes(tables: ExportTables) -> dict[str, str]:
-    counts = {
-        "n_columns": len(tables.columns),
-        "n_classes": len(tables.classes),
-        "n_scores": tables.n_outputs,
-        "n_used": len(tables.steps),
-        "n_pairs": len(tables.pairs),
-    }
-    return {key: str(count) for key, count in counts.items()}
-
-
-def _arrays(tables: ExportTables) -> dict[str, str]:
-    found = _step_arrays(tables.steps, "", "votes") | _step_arrays(tables.axes, "pair_", "numbers")
-    found["constant"] = rows(list(map(str, tables.constant)))
-    found["pair_cells"] = rows(list(map(str, tables.cells.ravel().tolist())))
-    return found
-
-
 def _step_arrays(steps: Sequence[Steps], prefix: str, kind: str) -> dict[str, str]:
     """The parts for steps of several columns; what they add is named as its kind says."""
     first = np.cumsum([0, *(len(own.units) for own in steps)])
@@ -429,10 +410,6 @@ def _step_arrays(steps: Sequence[Steps], prefix: str, kind: str) -> dict[str, st
         f"{prefix}ends": rows([number(end) for end in ends]),
         f"{prefix}{kind}": rows([str(one) for own in steps for one in own.units.ravel().tolist()]),
     }
-
-
-def _labels(tables: ExportTables) -> dict[str, str]:
-    return _listed_texts("label", [str(label) for label in tables.classes])
 
 
 def _listed_texts(kind: str, texts: list[str]) -> dict[str, str]:

@@ -549,11 +549,8 @@ class StumpEnsemble:
         [-0.205, 0.18]
         """
         wanted = self.feature_index(feature)
-        table, categories = (
-            explanation.step_table_of(self, wanted, label),
-            self._categories.get(wanted),
-        )
-        return table if categories is None else explanation.by_category(table, categories)
+        table = explanation.step_table_of(self, wanted, label)
+        return explanation.by_category(table, self._categories.get(wanted))
 
     @cached_property
     def _categories(self) -> Mapping[int, Categories]:
@@ -809,10 +806,7 @@ class StumpEnsemble:
         constant, tables = self._step_tables[number]
         categories = self._categories
         return constant, tuple(
-            explanation.by_category(table, categories[table.feature])
-            if table.feature in categories
-            else table
-            for table in tables
+            explanation.by_category(table, categories.get(table.feature)) for table in tables
         )
 
     @cached_property

@@ -216,7 +216,7 @@ def importances(
     -------
     ndarray (n_features + n_pairs,) of float64
     """
-    X, rows, weights = map(_quick, (X, rows, weights))
+    X, rows, weights = map(quick_to_compute_in, (X, rows, weights))
     integers = None if weights is None else IntegerWeights.of(weights).values
     by_feature: dict[int, list[StepTable]] = {}
     for table in itertools.chain.from_iterable(members):
@@ -246,28 +246,6 @@ def _spread_of_pair(pair: PairTable, X: np.ndarray, weights: np.ndarray | None) 
     return sum(spreads, Fraction(0))
 
 
-def _quick(x: Array | None) -> Array | None:
-    return None if x is None else quick_to_compute_in(x)
-
-
-def at_steps(table: StepTable, others: Sequence[StepTable]) -> np.ndarray:
-    """The values of other step functions on each step of a table and, last, for missing values.
-
-    Parameters
-    ----------
-    table : StepTable
-        With values (k,); its thresholds are those of all others, or more.
-    others : sequence of StepTable
-
-    Returns
-    -------
-    ndarray (n_others, k + 1) of float64
-    """
-    steps = [np.searchsorted(own.thresholds, table.thresholds) for own in others]
-    rows = [np.append(own.values[at], own.missing) for own, at in zip(others, steps, strict=True)]
-    return np.stack(rows)
-
-
 def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
     """The table of a feature; one step of height 0 if there is none."""
     for table in tables:
@@ -279,13 +257,20 @@ def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
 def step_table_of(model: StumpEnsemble, feature: int, label: Label | None) -> StepTable:
     """The step function of a feature, also of a categorical one; errors as for `shape_function`."""
     number = model.output_index(label)
-    table = _table_of(feature, model._step_tables[number][1])
-    own = [_table_of(feature, bag._step_tables[number][1]) for bag in model.bag_models]
-    return replace(table, bags=at_steps(table, own)) if own else table
+    every = (model, *model.bag_models)
+    table, *bags = (_table_of(feature, one._step_tables[number][1]) for one in every)
+    if not bags:
+        return table
+    # The thresholds of the average are those of all bags.
+    steps = [np.searchsorted(own.thresholds, table.thresholds) for own in bags]
+    rows = [np.append(own.values[at], own.missing) for own, at in zip(bags, steps, strict=True)]
+    return replace(table, bags=np.stack(rows))
 
 
-def by_category(table: StepTable, categories: Categories) -> CategoryTable:
-    """The values of a categorical feature's categories, from its step function."""
+def by_category(table: StepTable, categories: Categories | None) -> StepTable | CategoryTable:
+    """The values of a categorical feature's categories, from its step function; else the table."""
+    if categories is None:
+        return table
     steps = table.steps_of(np.asarray([*_by_number(categories)], dtype=np.float64))
     bags = None if table.bags is None else table.bags[:, np.append(steps, -1)]
     return CategoryTable(table.feature, categories, table.values[steps], table.missing, bags)

@@ -98,11 +98,8 @@ def _row(name: str, value: str, *, head: bool = False) -> str:
 
 
 def _feature_name(model: StumpEnsemble, feature: int) -> str:
-    return (
-        f"feature {feature}"
-        if model.feature_names is None
-        else (_short(model.feature_names[feature]))
-    )
+    names = model.feature_names
+    return f"feature {feature}" if names is None else _short(names[feature])
 
 
 def _labels(model: StumpEnsemble) -> str:

@@ -286,7 +286,7 @@ def _pairs(
         if pair.bags is not None:
             part["spread"] = packed(np.std(pair.bags, axis=0, ddof=1).astype(np.float32))
         names = [
-            columns[p].name if columns[p].kind != "category" else _feature_name(model, j)
+            columns[p].name if columns[p].kind != "category" else model.encoding.shown_names[j]
             for p, j in zip(at, pair.features, strict=True)
         ]
         found.append(
@@ -304,10 +304,6 @@ def _pairs(
             }
         )
     return found
-
-
-def _feature_name(model: StumpEnsemble, feature: int) -> str:
-    return model.encoding.shown_names[feature]
 
 
 def _axis(axis: PairAxis, column: Column) -> tuple[np.ndarray, np.ndarray]:
