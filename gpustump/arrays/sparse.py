@@ -107,11 +107,7 @@ class SparseTable:
 
     def dense(self, features: Sequence[int] | None = None) -> np.ndarray:
         """Some columns, or all, side by side, (n_samples, n)."""
-        if features is None:
-            found = np.zeros(self.shape, dtype=self.dtype)
-            columns = np.repeat(np.arange(self.shape[1]), np.diff(self.starts))
-            found[self.rows, columns] = self.values
-            return found
+        features = range(self.shape[1]) if features is None else features
         found = np.zeros((self.n_samples, len(features)), dtype=self.dtype)
         for place, feature in enumerate(features):
             rows, values = self.listed(feature)

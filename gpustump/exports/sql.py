@@ -400,9 +400,10 @@ def to_sql(
     comment = "".join(f"-- {line}".rstrip() + "\n" for line in [*lines, "", *usage])
     outer = ["scored.*", *(f"{own} AS {name}" for name, own in answers.items())]
     inner = [f"{_score(query, output)} AS {own}" for output, own in enumerate(query.scores)]
+    separated = ",\n  "
     return (
-        f"{comment}\nSELECT {_listed(outer, '  ')}\nFROM (\n  SELECT given.*,\n    "
-        f"{_listed(inner, '    ')}\n  FROM {identifier(table)} AS given\n"
+        f"{comment}\nSELECT {separated.join(outer)}\nFROM (\n  SELECT given.*,\n    "
+        f"{f'{separated}  '.join(inner)}\n  FROM {identifier(table)} AS given\n"
         f"{_refusal([*query.scores, *answers])}) AS scored\n"
     )
 
@@ -434,10 +435,6 @@ def _usage(query: _Query, answers: list[str]) -> list[str]:
         "If the table has a column of one of these names, the JOIN makes it ambiguous: an error.",
         *([_OF_QUOTIENTS] if query.dialect.is_sqlite else []),
     ]
-
-
-def _listed(expressions: list[str], indent: str) -> str:
-    return f",\n{indent}".join(expressions)
 
 
 def _check_names(query: _Query, table: str) -> None:

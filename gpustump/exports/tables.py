@@ -372,11 +372,13 @@ def header_lines(tables: ExportTables, kind: str, texts: Callable[[str], str]) -
     """
     n_steps = sum(len(own.thresholds) for own in tables.steps)
     pairs = f"{counted(len(tables.pairs), 'pair')}, " if tables.pairs else ""
+    classes = counted(len(tables.classes), "class", "classes")
     return [
         f"{MARK}, {kind}, by gpustump {VERSION}",
         f"model {tables.digest}",
         f"{counted(len(tables.columns), 'column')}, {thousands(len(tables.used))} of them used, "
-        f"{counted(n_steps, 'step')}, {pairs}{_predicted(tables)}",
+        f"{counted(n_steps, 'step')}, {pairs}"
+        f"{'predicts a quantity' if tables.is_regression else classes}",
         "",
         *_exactness(tables),
         "",
@@ -385,12 +387,6 @@ def header_lines(tables: ExportTables, kind: str, texts: Callable[[str], str]) -
         *(["classes:"] if tables.classes else []),
         *_listed([f"{i}: {shortened(label, texts)}" for i, label in enumerate(tables.classes)]),
     ]
-
-
-def _predicted(tables: ExportTables) -> str:
-    if tables.is_regression:
-        return "predicts a quantity"
-    return counted(len(tables.classes), "class", "classes")
 
 
 def _exactness(tables: ExportTables) -> list[str]:

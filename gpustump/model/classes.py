@@ -46,47 +46,37 @@ def check_classes(classes: object) -> None:
     """
     if type(classes) is not list or not classes:
         raise ValueError(f"classes must be a list of labels, one at least; got {shown(classes)}.")
+    kinds = [_kind(label) for label in classes]
+    places: dict[Label, int] = {}
     for place, label in enumerate(classes):
-        if not _is_label(label):
+        if kinds[place] is None:
             raise ValueError(
                 f"classes[{place}] must be text, true, false or a number of at most 64 bits that "
                 f"is finite; got {shown(label)}."
             )
-    _check_kinds(classes)
-    _check_different(classes)
-    _check_array(classes)
-
-
-def _is_label(value: object) -> bool:
-    if type(value) is int:
-        return -(2**63) <= value < 2**64
-    if type(value) is float:
-        return math.isfinite(value)  # JSON has no infinity
-    return type(value) is bool or is_text(value)
-
-
-def _kind(label: Label) -> str:
-    return {str: "text", bool: "true or false"}.get(type(label), "a number")
-
-
-def _check_kinds(classes: list[Label]) -> None:
-    for place, label in enumerate(classes):
-        if _kind(label) != _kind(classes[0]):
+        if kinds[place] != kinds[0]:
             raise ValueError(
-                f"classes must be of one kind; classes[0] is {_kind(classes[0])}, classes[{place}] "
-                f"is {_kind(label)}: {shown(label)}."
+                f"classes must be of one kind; classes[0] is {kinds[0]}, classes[{place}] is "
+                f"{kinds[place]}: {shown(label)}."
             )
-
-
-def _check_different(classes: list[Label]) -> None:
-    places: dict[Label, int] = {}
-    for place, label in enumerate(classes):
         if label in places:
             raise ValueError(
                 f"classes must all be different; classes[{places[label]}] and classes[{place}] are "
                 f"{shown(label)}."
             )
         places[label] = place
+    _check_array(classes)
+
+
+def _kind(label: object) -> str | None:
+    """What kind of label it is, in words; None if it is none."""
+    if type(label) is bool:
+        return "true or false"
+    if type(label) is int and -(2**63) <= label < 2**64:
+        return "a number"
+    if type(label) is float and math.isfinite(label):  # JSON has no infinity
+        return "a number"
+    return "text" if is_text(label) else None
 
 
 def _check_array(classes: list[Label]) -> None:

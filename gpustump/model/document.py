@@ -248,6 +248,8 @@ def _check_parts(document: Mapping[str, Any]) -> None:
     for place, name in enumerate(document["feature_names"] or ()):
         if not is_text(name):
             raise ValueError(f"feature_names[{place}] must be text; got {shown(name)}.")
+    if type(document["details"]) is not dict:
+        raise ValueError(f"details must be an object; got {shown(document['details'])}.")
     _check_details(document["details"])
 
 
@@ -282,24 +284,13 @@ def _check_n_features(document: Mapping[str, Any]) -> None:
         )
 
 
-def _check_details(details: Any) -> None:
-    """Check that details is an object with text that can be written, and not nested too deeply."""
-    if type(details) is not dict:
-        raise ValueError(f"details must be an object; got {shown(details)}.")
-    values: list[Any] = [details]
-    for _ in range(DEEPEST_DETAILS):
-        for value in values:
-            if isinstance(value, str) and not is_text(value):
-                raise ValueError(
-                    f"details must hold text without unpaired surrogates; got {shown(value)}."
-                )
-        values = [inner for value in values for inner in _inside(value)]
-        if not values:
-            return
-    raise ValueError(f"details must be nested in at most {DEEPEST_DETAILS} levels.")
-
-
-def _inside(value: Any) -> list[Any]:
+def _check_details(value: Any, levels: int = DEEPEST_DETAILS) -> None:
+    """Check that details hold text that can be written, and are not nested too deeply."""
+    if levels == 0:
+        raise ValueError(f"details must be nested in at most {DEEPEST_DETAILS} levels.")
+    if isinstance(value, str) and not is_text(value):
+        raise ValueError(f"details must hold text without unpaired surrogates; got {shown(value)}.")
     if isinstance(value, dict):
-        return [*value, *value.values()]
-    return value if isinstance(value, list) else []
+        value = [*value, *value.values()]
+    for inner in value if isinstance(value, list) else ():
+        _check_details(inner, levels - 1)

@@ -128,15 +128,15 @@ def listed_edits(given: Any, digests: Sequence[str]) -> list[Any]:
     OSError
         If a file cannot be read.
     """
-    if isinstance(given, str | PathLike):
+    is_file = isinstance(given, str | PathLike)
+    if is_file:
         try:
             given = json.loads(Path(given).read_text("utf-8"))
         except ValueError as error:
             raise ValueError(f"edits: {given} is not JSON text: {error}.") from error
-        if not isinstance(given, Mapping):
-            raise ValueError(f"edits must be a file that says '{FORMAT}'; got {shown(given)}.")
-    if isinstance(given, Mapping) and "term" not in given:
-        if given.get("format") != FORMAT or not isinstance(given.get("edits"), list):
+    if is_file or (isinstance(given, Mapping) and "term" not in given):
+        is_right = isinstance(given, Mapping) and given.get("format") == FORMAT
+        if not is_right or not isinstance(given.get("edits"), list):
             raise ValueError(f"edits must be a file that says '{FORMAT}'; got {shown(given)}.")
         if given.get("model") not in digests:
             raise ValueError(

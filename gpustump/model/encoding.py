@@ -206,11 +206,6 @@ class Encoding:
         return tuple(prefix + name for column in self.columns for name in column.features)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether each feature is a column of numbers."""
-        return all(column.kind in NUMERIC for column in self.columns)
-
-    @property
     def categorical_features(self) -> tuple[int, ...]:
         """The features whose values are numbers of categories."""
         numbers = range(len(self.shown_names))
@@ -332,7 +327,8 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
         If columns are missing from the table, or hold another kind of value than in training.
     """
     positions = needed_positions(encoding, table)
-    if arrays.is_sparse(table.matrix) and (encoding.missing or not encoding.is_plain):
+    is_plain = all(column.kind in NUMERIC for column in encoding.columns) and not encoding.missing
+    if arrays.is_sparse(table.matrix) and not is_plain:
         raise ValueError(
             f"{table.source} is sparse and holds numbers only, but the model was trained with "
             "text, dates or words for missing values; save the rows as CSV or Parquet."

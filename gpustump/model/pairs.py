@@ -160,7 +160,7 @@ def check_pair(pair: PairTable, n_bags: int) -> None:
             raise ValueError(f"a feature must have at most {MOST_BINS} bins; got {axis.n_bins}.")
         if not all(axis.groups) or not is_set(sorted(itertools.chain(*axis.groups))):
             raise ValueError("groups must hold different numbers of categories.")
-        if not axis.groups and not (np.diff(axis.thresholds) > 0).all():
+        if not axis.groups and not (axis.thresholds[1:] > axis.thresholds[:-1]).all():
             raise ValueError("thresholds must be increasing.")
     if (pair.bags is None) != (n_bags == 1):
         raise ValueError("bags must hold a table of each bag, if there are bags.")
