@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from bench.contenders import synchronise
 from bench.machine import gpus
 from bench.records import Result
-from bench.worker import timed
+from bench.worker import NOT_YET, side_by_side, timed
 
 COPY_BYTES = 1 << 30  # of each buffer: beyond the caches of most machines
 MEMORY = "memory"
@@ -27,47 +27,72 @@ MEMORY = "memory"
 _FEWEST_GATHERED = 1 << 24  # in one timing; a shorter one is repeated until it has fetched as many
 
 
-@dataclass
+@dataclass(frozen=True)
 class Probe:
-    """A copy and a gather, ready to be timed again and again."""
+    """A copy and a gather that take turns with the contenders.
 
-    device: str
+    Attributes
+    ----------
+    name : str
+        The device.
+    threads, n_samples : int
+    copied : int
+        Bytes that a copy reads and writes.
+    copy : function
+    gathered : int
+        Elements of 8 bytes that are gathered.
+    gather : function
+    """
+
+    name: str
     threads: int
     n_samples: int
     copied: int
     copy: Callable[[], Any]
     gathered: int
     gather: Callable[[], Any]
-    seconds: list[tuple[float, float]] = field(default_factory=list)
 
-    def measure(self) -> None:
+    def warm_up(self) -> None:
+        """Touch all of the memory once."""
+        self.turn()
+
+    def turn(self) -> dict[str, Any]:
         """Time both once."""
-        self.seconds.append((timed(self.copy)[0], timed(self.gather)[0]))
+        return {"copy": _seconds(self.copy), "gather": _seconds(self.gather)}
 
-    def result(self) -> Result:
-        """The record: bytes read and written by a copy, elements of 8 bytes that are gathered."""
-        copy, gather = zip(*self.seconds, strict=True) if self.seconds else ((), ())
+    def judge(self) -> None:
+        """Nothing: there is no model."""
+
+    def close(self) -> None:
+        """Nothing: it has no process of its own."""
+
+    def result(self, turns: Sequence[dict[str, Any]], reason: str | None) -> Result:
+        """The record of the turns so far."""
         return Result(
             case=MEMORY,
-            contender=self.device,
+            contender=self.name,
             data="a vector",
             samples=self.n_samples,
             features=1,
             threads=self.threads,
-            reason=None if self.seconds else "it was not reached",
+            reason=reason or (None if turns else NOT_YET),
             facts={"copied": self.copied, "gathered": self.gathered},
-            values={"copy": copy, "gather": gather},
+            values=side_by_side(turns),
         )
 
 
+def _seconds(work: Callable[[], Any]) -> float:
+    def to_its_end() -> None:
+        work()
+        synchronise()
+
+    return timed(to_its_end)[0]
+
+
 def probes(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> list[Probe]:
-    """The host's memory, and the GPU's if there is one; all of it has been touched once."""
+    """The host's memory, and the GPU's if there is one."""
     gpu = gpu_probe(n_samples, copy_bytes)
-    found = [host_probe(n_samples, threads, copy_bytes), *([gpu] if gpu else [])]
-    for probe in found:
-        probe.copy()
-        probe.gather()
-    return found
+    return [host_probe(n_samples, threads, copy_bytes), *([gpu] if gpu else [])]
 
 
 def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Probe:
@@ -103,15 +128,7 @@ def gpu_probe(n_samples: int, copy_bytes: int = COPY_BYTES) -> Probe | None:
     except Exception as error:  # broken, or built for another driver
         print(f"the GPU's memory cannot be measured by CuPy: {error}", file=sys.stderr)
         return None
-
-    def awaited(work: Callable[[], None]) -> Callable[[], None]:
-        def run() -> None:
-            work()
-            synchronise()
-
-        return run
-
-    return Probe("cuda:0", 1, n_samples, copied, awaited(copy), gathered, awaited(gather))
+    return Probe("cuda:0", 1, n_samples, copied, copy, gathered, gather)
 
 
 def _works(

@@ -24,6 +24,9 @@ from bench.memory_speed import COPY_BYTES, Probe, probes
 from bench.records import Result
 from bench.worker import Entry, WithdrawnError, Worker, timed
 
+Player = Worker | Probe
+"""Who takes turns: a contender in a process of its own, or the memory, whose speed is measured."""
+
 Found = Callable[[tuple[Result, ...]], None]
 """Gets what was measured so far."""
 
@@ -269,9 +272,9 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
     for plan in plans:
         tell(f"measuring {plan.name}, {len(plan.entries)} entries ...")
         with scratch_folder() as folder:
-            workers = _workers(plan, folder, options.limit)
-            done = play(workers, plan.turns, options.patience, found, done, memory)
-    return (*(probe.result() for probe in memory), *done)
+            players: list[Player] = [*memory, *_workers(plan, folder, options.limit)]
+            done = play(players, plan.turns, options.patience, found, done)
+    return done
 
 
 @contextlib.contextmanager
@@ -282,22 +285,17 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def play(
-    workers: Sequence[Worker],
+    players: Sequence[Player],
     turns: int,
     patience: float,
     found: Found,
     done: tuple[Result, ...],
-    memory: Sequence[Probe] = (),
 ) -> tuple[Result, ...]:
-    """Let workers take turns, and end their processes; what was done before, and their results."""
-
-    def hand_on(results: tuple[Result, ...]) -> None:
-        found((*(probe.result() for probe in memory), *done, *results))
-
+    """Let players take turns, and end their processes; what was done before, and their results."""
     with contextlib.ExitStack() as ending:
-        for worker in workers:
-            ending.callback(worker.process.close)
-        return done + take_turns(workers, turns, patience, hand_on, memory)
+        for player in players:
+            ending.callback(player.close)
+        return done + take_turns(players, turns, patience, lambda results: found(done + results))
 
 
 def _workers(plan: Plan, folder: Path, limit: float) -> list[Worker]:
@@ -309,16 +307,15 @@ def _workers(plan: Plan, folder: Path, limit: float) -> list[Worker]:
 
 
 def take_turns(
-    players: Sequence[Worker],
+    players: Sequence[Player],
     turns: int,
     patience: float,
     found: Found = lambda results: None,
-    memory: Sequence[Probe] = (),
 ) -> tuple[Result, ...]:
     """Let all players warm up, then take turns.
 
     A player that takes longer than `patience` for its first turn gets no other. `found` gets the
-    results after every step of a turn. The memory's speed is measured before every round of turns.
+    results after every step of a turn.
     """
     taken: list[list[dict[str, Any]]] = [[] for _ in players]
     reasons: list[str | None] = [None for _ in players]
@@ -329,8 +326,6 @@ def take_turns(
         return tuple(player.result(turns, reason) for player, turns, reason in each)
 
     for number in range(turns + 1):
-        for probe in memory if number else ():
-            probe.measure()
         for index, player in enumerate(players):
             if reasons[index] is not None or index in slow:
                 continue

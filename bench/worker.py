@@ -200,6 +200,10 @@ class Worker:
         if self.entry.whole:
             self.process.ask("predict")
 
+    def close(self) -> None:
+        """End its process."""
+        self.process.close()
+
     def turn(self) -> dict[str, Any]:
         """One turn: a short fit, a long one, and predicting if that is wanted."""
         short, long = (self.process.ask("fit", rounds) for rounds in self.entry.rounds)

@@ -175,7 +175,7 @@ def played(data, estimator: str, limit: float = 60.0, **how) -> Result:
         (found,) = take_turns([worker], 1, 60.0)
         return found
     finally:
-        worker.process.close()
+        worker.close()
 
 
 def test_a_worker_measures_two_fits_and_the_model(data):
@@ -222,8 +222,7 @@ def test_the_host_copies_and_gathers_as_much_as_it_says(monkeypatch):
 
     monkeypatch.setattr(np, "take", spied)
     probe = memory_speed.host_probe(1000, 2, copy_bytes=1 << 16)
-    probe.measure()
-    own = probe.result()
+    own = probe.result([probe.turn()], None)
     assert all(fetched)
     assert len(fetched) * 1000 == own.facts["gathered"] >= 2_500
     assert own.facts["copied"] == 2 * (1 << 16)
