@@ -3,9 +3,9 @@
     python ci/pages.py [--check]
 
 A text block under `<!-- output of: COMMAND -->` holds what the command prints; so does Markdown
-between that and `<!-- end of output -->`. Commands are run in an empty folder, `python -m bench`
-and `python examples/...` in the checkout. The pictures in `docs` are drawn anew. Times differ
-between runs and machines, so `--check` ignores numbers of seconds, and the device.
+between that and `<!-- end of output -->`. Commands are run in an empty folder, `python -m bench` in
+the checkout. The pictures in `docs` are drawn anew. Times differ between runs and machines, so
+`--check` ignores numbers of seconds, and the device.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def printed(command: str) -> str:
     """What a command prints on stdout; it runs once, so all pages show the same."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     with tempfile.TemporaryDirectory() as empty:
-        folder = ROOT if command.startswith(("python -m bench", "python examples")) else empty
+        folder = ROOT if command.startswith("python -m bench") else empty
         done = subprocess.run(
             command, shell=True, cwd=folder, env=environment, capture_output=True, text=True
         )

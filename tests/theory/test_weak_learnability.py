@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,20 +19,6 @@ from gpustump.theory.weak_learnability import (
     make_intervals,
     random_distribution,
 )
-
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "weak_learnability.py"
-
-
-@pytest.fixture(scope="module")
-def example():
-    spec = importlib.util.spec_from_file_location("example_of_weak_learnability", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
 
 
 @st.composite
@@ -210,17 +193,3 @@ def test_thirds_give_each_region_a_third_and_peaked_is_peaked():
     D = random_distribution(two, [[0.5], [2.0], [3.0]], kind="thirds", random_state=0)
     assert D[0] == pytest.approx(0.5, rel=1e-12)
     assert np.sort(peaked)[-20:].sum() > 0.9 > 0.5 > np.sort(spread)[-20:].sum()
-
-
-# The example
-
-
-def test_the_example_reports_its_four_experiments(example, capsys):
-    sizes = ["--draws", "20", "--sizes", "3", "50", "--repeats", "5", "--support", "300"]
-    example.report(example.parser().parse_args([*sizes, "--samples", "100", "--seed", "7"]))
-    printed = capsys.readouterr().out
-    assert "at most 0.333333" in printed
-    assert f"from m = {example.weak_learning_samples(1 / 12, n_features=2)} on" in printed
-    boosted, found = printed.split("\n\n")[-2:]
-    assert boosted.splitlines()[-1].split()[3] == "0.0000"
-    assert found.splitlines()[-1].split() == ["best", "interval", "2,", "best", "stump", "0"]
