@@ -252,9 +252,8 @@ def _n_with_test(n_samples: int) -> int:
 
 
 GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
-    **{name: functools.partial(_made, name) for name in FAMILIES},
+    **{name: functools.partial(_made, name) for name in (*FAMILIES, *QUANTITIES)},
     "ten_classes": ten_classes,
-    **{name: functools.partial(_made, name) for name in QUANTITIES},
     "words": _words,
     "clicks": _clicks,
 }
