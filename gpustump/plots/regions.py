@@ -199,45 +199,33 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
 
 
 def _response(
-    model: StumpEnsemble, pair: tuple[int, int], ends: tuple[np.ndarray, np.ndarray], row: Any
+    model: StumpEnsemble,
+    pair: tuple[int, int],
+    ends: tuple[np.ndarray, np.ndarray],
+    row: np.ndarray,
 ) -> np.ndarray:
     """The class number of each cell, (cells along x1, cells along x0).
 
     Each cell is evaluated at its upper end, as a threshold belongs to the left. Sums of votes are
     exact in any order, so these are the model's own predictions.
     """
-    scores = [_scores(model, number, pair, ends, row) for number in range(model.n_outputs)]
-    if model.is_binary:
-        return (scores[0] > 0).astype(np.int64)
-    best: np.ndarray = np.argmax(scores, axis=0)
-    return best
-
-
-def _scores(
-    model: StumpEnsemble,
-    number: int,
-    pair: tuple[int, int],
-    ends: tuple[np.ndarray, np.ndarray],
-    row: np.ndarray,
-) -> np.ndarray:
-    """An output's score in each cell."""
-    constant, tables = model.additive.tables
-    score = np.full((len(ends[1]), len(ends[0])), constant[number])
-    for table in (own.output(number) for own in tables):
-        if table.feature == pair[0]:
-            score += table.look_up(ends[0])[np.newaxis, :]
-        elif table.feature == pair[1]:
-            score += table.look_up(ends[1])[:, np.newaxis]
-        else:
-            score += float(table.look_up(row[table.feature : table.feature + 1])[0])
     places = {pair[0]: ends[0][np.newaxis, :], pair[1]: ends[1][:, np.newaxis]}
+
+    def values_of(feature: int) -> np.ndarray:
+        return places.get(feature, row[feature : feature + 1, np.newaxis])
+
+    constant, tables = model.additive.tables
+    scores = np.tile(constant, (len(ends[1]), len(ends[0]), 1))
+    for table in tables:
+        values = values_of(table.feature)
+        scores += table.look_up(values.ravel()).reshape(*values.shape, -1)
     for own in model.pairs:
-        x, z = (
-            axis.bins_of(places.get(axis.feature, row[axis.feature].reshape(1, 1)))
-            for axis in own.axes
-        )
-        score += own.output(number).values[x, z]
-    return score
+        first, second = (axis.bins_of(values_of(axis.feature)) for axis in own.axes)
+        scores += own.values[first, second]
+    if model.is_binary:
+        return (scores[..., 0] > 0).astype(np.int64)
+    best: np.ndarray = scores.argmax(axis=-1)
+    return best
 
 
 def _draw_cells(
