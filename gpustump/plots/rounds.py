@@ -8,7 +8,7 @@ them are the scores of the splits. The last part is the panel of `overview`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gpustump.model.members import Member, RegionMember
 from gpustump.plots import style, terms
 from gpustump.plots.panels import DrawnScore
 from gpustump.theory import edge_bounds, training_bounds
-from gpustump.theory.losses import errors_of, losses_of, run_number, run_of
+from gpustump.theory.losses import losses_of, run_number, run_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,13 +37,6 @@ _LOW, _TALL = 0.26, 0.42
 """The height of the strip below, as a share of the axes': of edges, and of the log-loss."""
 
 _SIZE = "half the range of the round's votes"
-
-
-class _HeldOut(NamedTuple):
-    """Losses on held-out samples after each round, (n_rounds,); without rounds if unknown."""
-
-    errors: np.ndarray
-    log_losses: np.ndarray
 
 
 def error_curve(
@@ -134,25 +127,23 @@ def error_curve(
             f"X and y are needed: the model is the average of {model.n_bags} bags, and only the "
             "errors on samples are those of the average. overview draws the rounds of the bags."
         )
-    held_out = _held_out(estimator, number, terms.samples_of(estimator, X, sample_weight), y)
-    is_whole = number is None or model.n_bags > 1
-    rounds = () if number is None or is_whole else estimator.rounds_[number]
-    curves = {"training": np.asarray([one.training_error for one in rounds])}
-    curves |= {"held-out": held_out.errors}
+    samples = terms.samples_of(estimator, X, sample_weight)
+    errors, log_losses = _held_out(estimator, number, samples, y)
+    rounds = () if number is None or model.n_bags > 1 else estimator.rounds_[number]
+    curves = {"training": np.asarray([one.training_error for one in rounds]), "held-out": errors}
     curves = {name: values for name, values in curves.items() if len(values)}
-    has_losses = held_out.log_losses.size > 0
-    ax = style.tidy_axes(ax, 6.0, 1.6 if not curves else 5.2 if has_losses else 4.6)
+    ax = style.tidy_axes(ax, 6.0, 1.6 if not curves else 5.2 if log_losses.size else 4.6)
     if not curves:
         nothing = "lowers the loss" if model.is_regression else "is better than chance"
         style.leave_empty(ax, f"no stump {nothing}")
     elif not all(np.isfinite(values).all() for values in curves.values()):
         style.leave_empty(ax, "losses that are too large to be drawn")
     else:
-        _draw(ax, curves, held_out.log_losses, rounds, is_share=not model.is_regression)
+        _draw(ax, curves, log_losses, rounds, is_share=not model.is_regression)
         name = f", all {len(model.classes)} classes"
         if number is not None and not model.is_shared:
-            class_ = "" if model.is_regression else terms.score_name(model, label)
-            name = "" if model.has_one_score else f",\n{class_} against the rest"
+            whose = terms.score_name(model, label)
+            name = "" if model.has_one_score else f",\n{whose} against the rest"
         ax.set_ylabel(terms.ERRORS.get(model.link, f"error{name}"))
         if model.n_bags > 1:
             ax.figure.axes[-1].set_xlabel(f"round, {model.n_bags} bags in turns")
@@ -161,22 +152,19 @@ def error_curve(
 
 def _number(model: StumpEnsemble, label: Label | None, *, has_samples: bool) -> int | None:
     """The run that is drawn; None for the whole of several runs, on samples."""
-    if model.is_regression:
-        if label is not None:
-            raise ValueError(f"label is for classes; the model predicts a quantity; got {label!r}.")
-        return 0
+    if model.has_one_score:
+        return model.output_index(label)  # which refuses a label of none, or of the first class
     number = run_number(model, label)
-    if model.is_binary:
-        return model.output_index(label)  # which refuses the first class
-    if number is not None or model.is_shared:
-        return number or 0
-    return None if has_samples else model.member_index(label)
+    if model.is_shared:
+        return 0
+    return number if has_samples else model.member_index(label)
 
 
 def _held_out(
     estimator: Any, number: int | None, samples: terms.Samples | None, y: Any
-) -> _HeldOut:
-    """The losses on samples, or those that early stopping watched.
+) -> tuple[np.ndarray, np.ndarray]:
+    """The errors and log-losses after each round, on samples or as early stopping watched them:
+    (n_rounds,) each, or (0,) if they are not known.
 
     The log-loss is known only where boosting lowers it, as Newton steps do, which have no
     normaliser; of early stopping, if it was the score.
@@ -187,15 +175,12 @@ def _held_out(
     if samples is None:
         is_watched = is_newton and getattr(estimator, "scoring", "") == "neg_log_loss"
         scores = estimator.held_out_scores_[number] if is_watched else ()
-        return _HeldOut(np.asarray(estimator.held_out_errors_[number]), 0.0 - np.asarray(scores))
+        return np.asarray(estimator.held_out_errors_[number]), 0.0 - np.asarray(scores)
     X, _, weights = samples
     if model.is_regression:
-        return _HeldOut(_losses_of_quantity(estimator, X, y, weights), np.zeros(0))
-    run = run_of(model, number, X, y)
-    if not is_newton:
-        return _HeldOut(errors_of(run, X, weights), np.zeros(0))
-    found = losses_of(run, X, weights)
-    return _HeldOut(found.errors, found.log_losses)
+        return _losses_of_quantity(estimator, X, y, weights), np.zeros(0)
+    found = losses_of(run_of(model, number, X, y), X, weights)
+    return found.errors, found.log_losses if is_newton else np.zeros(0)
 
 
 def _losses_of_quantity(regressor: Any, X: Array, y: Any, weights: IntegerWeights) -> np.ndarray:

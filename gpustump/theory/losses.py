@@ -536,12 +536,6 @@ def run_of(model: StumpEnsemble, number: int | None, X: Array, y: Any) -> Run:
     return Run(added_up((model.members[number],)), own, "logistic")
 
 
-def errors_of(run: Run, X: Array, weights: IntegerWeights) -> np.ndarray:
-    """The error after each round, (n_rounds,), without the other losses."""
-    staged = map(class_indices, _staged_scores(run.scores, X))
-    return np.asarray([weights.share(indices != run.numbers) for indices in staged])
-
-
 def losses_of(run: Run, X: Array, weights: IntegerWeights) -> RoundLosses:
     """The losses after each round; samples of weight 0 take no part."""
     counts = weights.values > 0

@@ -194,7 +194,7 @@ def test_the_errors_of_a_quantity_by_round_are_scikit_learns():
         own = reg.staged_predict(X[:99])
         wanted = [of(y[:99], one, sample_weight=weights[:99]) for one in own]
         assert line_called(ax, "held-out error") == pytest.approx(wanted, rel=1e-6)
-    with pytest.raises(ValueError, match="label is for classes"):
+    with pytest.raises(ValueError, match="label must be left out"):
         plots.error_curve(reg, label=1)
 
 
