@@ -17,7 +17,7 @@ from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.model.explanation import step_table_of
 from gpustump.plots import axis, style, terms
 from gpustump.plots.axis import View
-from gpustump.plots.terms import Bars, Column, Samples, Shares
+from gpustump.plots.terms import Column, Samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,23 +221,27 @@ def _is_flag(values: np.ndarray) -> bool:
 def _draw_bars(panel: Panel, values: tuple[str, ...]) -> bool:
     """A bar for each category and score, from 0 to what the column adds in such a row."""
     ax, model, scores = panel.ax, panel.model, panel.scores
-    votes = [terms.bars_of(model, panel.column, score.label) for score in scores]
-    samples = panel.samples
-    rows = None if samples is None else terms.rows_of(model, samples, panel.column)
-    shown = _shown_values(votes, rows)
+    votes = [terms.votes_by_category(model, panel.column, score.label) for score in scores]
+    samples, shares = panel.samples, None
+    if samples is not None:
+        shares = terms.shares_by_category(model, samples, panel.column)
+    shown = _shown_values([own[0, :-2] for own in votes], shares)
     names = style.different_words([values[k] for k in shown], _VALUE_NAME)
-    if rows is not None and rows.other > 0:
+    if shares is not None and shares[-2] > 0:
         names, shown = [*names, "(other)"], [*shown, len(values)]
     width = 0.8 / len(scores)
-    for k, (score, own) in enumerate(zip(scores, votes, strict=True)):
+    no_spread = np.zeros(len(values) + 2)
+    spread = [own[1:].std(axis=0, ddof=1) if len(own) > 1 else no_spread for own in votes]
+    for k, (score, own, deviations) in enumerate(zip(scores, votes, spread, strict=True)):
         at = np.arange(len(names)) + (k - (len(scores) - 1) / 2) * width
         look: dict[str, Any] = {"color": score.look["color"], "gid": panel.gid("bars", score)}
-        if own.deviations is not None:
-            look |= {"yerr": own.deviations[shown], **style.bag_lines()}
-        ax.bar(at, np.append(own.values, own.other)[shown], 0.9 * width, **look)
-    if panel.strip is not None and rows is not None:
-        shares = np.append(rows.values, rows.other)[shown]
-        panel.strip.bar(np.arange(len(names)), shares, 0.6, facecolor=_GREY, edgecolor="none")
+        if model.bag_models:
+            look |= {"yerr": deviations[shown], **style.bag_lines()}
+        ax.bar(at, own[0, shown], 0.9 * width, **look)
+    if panel.strip is not None and shares is not None:
+        panel.strip.bar(
+            np.arange(len(names)), shares[shown], 0.6, facecolor=_GREY, edgecolor="none"
+        )
         _name_strip(panel.strip)
     ax.set_xlim(-0.6, len(names) - 0.4)
     turned: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": "x-small"}
@@ -246,24 +250,23 @@ def _draw_bars(panel: Panel, values: tuple[str, ...]) -> bool:
     panel.bottom.set_xlabel(terms.name_of(model, panel.column))
     if hidden := len(values) - len(shown) + ("(other)" in names[-1:]):
         style.note(ax, f"{hidden} more values", x=0.99, y=0.98, ha="right", va="top")
-    spread = [0.0 if own.deviations is None else float(own.deviations[-1]) for own in votes]
-    missing = 0.0 if rows is None else rows.missing
-    return _mark_missing(panel, [own.missing for own in votes], spread, missing)
+    missing = 0.0 if shares is None else float(shares[-1])
+    return _mark_missing(panel, [own[0, -1] for own in votes], [own[-1] for own in spread], missing)
 
 
-def _shown_values(votes: Sequence[Bars], rows: Shares | None) -> list[int]:
+def _shown_values(votes: Sequence[np.ndarray], shares: np.ndarray | None) -> list[int]:
     """The categories with bars, by what they add to the first score, the largest first.
 
     If there are too many, these are the most frequent ones; without data, those whose votes differ
     most from their middle.
     """
-    if rows is not None:
-        rank = rows.values
+    if shares is not None:
+        rank = shares[:-2]
     else:
-        rank = np.max([abs(own.values - np.median(own.values)) for own in votes], axis=0)
+        rank = np.max([abs(own - np.median(own)) for own in votes], axis=0)
     limit = max(4, min(_VALUES, _BARS // len(votes)))
     shown = np.sort(np.argsort(-rank, kind="stable")[:limit])
-    ordered: list[int] = shown[np.argsort(-votes[0].values[shown], kind="stable")].tolist()
+    ordered: list[int] = shown[np.argsort(-votes[0][shown], kind="stable")].tolist()
     return ordered
 
 

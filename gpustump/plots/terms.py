@@ -84,33 +84,6 @@ class Pair:
 Term = Column | Pair
 
 
-class Bars(NamedTuple):
-    """What a column with categories adds to a score.
-
-    Attributes
-    ----------
-    values : ndarray (n_values,) of float64
-        In a row with each value.
-    other, missing : float
-        In a row with another value, and in a row without a value.
-    deviations : ndarray (n_values + 2,) of float64, or None
-        For a bagged model the standard deviations of these numbers over the bags.
-    """
-
-    values: np.ndarray
-    other: float
-    missing: float
-    deviations: np.ndarray | None
-
-
-class Shares(NamedTuple):
-    """The shares of the weight of the samples with each category, with another and without one."""
-
-    values: np.ndarray
-    other: float
-    missing: float
-
-
 def samples_of(model: Any, X: Any, sample_weight: Any) -> Samples | None:
     """The samples to draw beside a model; None if no table is given.
 
@@ -270,46 +243,36 @@ def values_of(model: StumpEnsemble, column: Column) -> tuple[str, ...] | None:
     return None if names is None else tuple(names.values())
 
 
-def bars_of(model: StumpEnsemble, column: Column, label: Label | None) -> Bars:
-    """What a column with categories adds to the score of a class.
+def votes_by_category(model: StumpEnsemble, column: Column, label: Label | None) -> np.ndarray:
+    """What a column with categories adds to the score of a class: in a row with each category, with
+    another one and, last, without one; below that the same of each bag, (1 + n_bags, n_values + 2).
 
     Votes are whole multiples of a power of two, so sums of them are exact in any order: these are
     those of `StumpEnsemble.explain`, to the last bit.
     """
-    n_bags = len(model.bag_models)
     if isinstance(column, Category):
-        tables: list[Any] = [step_table_of(model, feature, label) for feature in column.features]
-    else:
-        tables = [model.shape_function(column, label=label)]
-    found = [_with_bags(table, n_bags) for table in tables]  # (1 + n_bags, k + 1) each
-    if isinstance(column, Category):
-        at = [table.steps_of(np.asarray([0.0, 1.0, np.nan])) for table in tables]
-        own = np.stack([one[:, steps] for one, steps in zip(found, at, strict=True)], axis=2)
-        at_0, at_1, missing = own[:, 0], own[:, 1], own[:, 2].sum(axis=1, keepdims=True)
-        other = at_0.sum(axis=1, keepdims=True)
-        rows = np.hstack([other - at_0 + at_1, other, missing])
+        n_values = len(column.values)
+        rows = np.vstack([np.eye(n_values + 1)[:, :-1], np.full((1, n_values), np.nan)])
     else:  # an unknown category counts as a missing value
-        rows = np.hstack([found[0], found[0][:, -1:]])
-    deviations = rows[1:].std(axis=0, ddof=1) if n_bags else None
-    return Bars(rows[0, :-2], float(rows[0, -2]), float(rows[0, -1]), deviations)
+        rows = np.append(_numbers_of(model, column), [np.nan, np.nan])[:, np.newaxis]
+    found: Any = 0.0
+    for feature, values in zip(features_of(column), rows.T, strict=True):
+        table = step_table_of(model, feature, label)
+        outcomes = [table.outcomes, *([] if table.bags is None else table.bags)]
+        found = found + np.stack(outcomes)[:, table.steps_of(values)]
+    return np.asarray(found)
 
 
-def _with_bags(table: Any, n_bags: int) -> np.ndarray:
-    """The outcomes of a table, and below them those of each bag."""
-    bags = np.tile(table.outcomes, (n_bags, 1)) if table.bags is None else table.bags
-    return np.vstack([table.outcomes, bags])
-
-
-def rows_of(model: StumpEnsemble, samples: Samples, column: Column) -> Shares:
-    """The shares of the samples with each category of a column."""
-    share = samples.weights.share
-    if isinstance(column, Category):
-        own = np.stack([column_of(samples.X, feature) for feature in column.features], axis=1)
-        is_value, is_missing = own == 1.0, np.isnan(own).all(axis=1)
-    else:
-        own = column_of(samples.X, column)
-        is_value = own[:, np.newaxis] == np.asarray([*(categories_of(model, column) or {})])
-        is_missing = np.isnan(own) | (own < 0)
+def shares_by_category(model: StumpEnsemble, samples: Samples, column: Column) -> np.ndarray:
+    """The shares of the weight of the samples with each category of a column, with another one and,
+    last, without one, (n_values + 2,)."""
+    own = np.stack([column_of(samples.X, feature) for feature in features_of(column)], axis=1)
+    is_value = own == (1.0 if isinstance(column, Category) else _numbers_of(model, column))
+    is_missing = ~(own >= 0).any(axis=1)
     is_other = ~is_value.any(axis=1) & ~is_missing
-    values = np.asarray([share(is_one) for is_one in is_value.T])
-    return Shares(values, share(is_other), share(is_missing))
+    return np.asarray([samples.weights.share(own) for own in (*is_value.T, is_other, is_missing)])
+
+
+def _numbers_of(model: StumpEnsemble, feature: int) -> np.ndarray:
+    """The numbers of a feature's categories, (n_values,) of float64."""
+    return np.asarray([*(categories_of(model, feature) or ())], dtype=np.float64)
