@@ -437,16 +437,10 @@ def _texts(values: np.ndarray, kind: str) -> list[str]:
         return [text or short for text, short in zip(seconds, found, strict=True)]
     texts: list[str] = []
     for digits in range(3, 18):
-        texts = [_number(value, digits) for value in values.tolist()]
+        texts = [style.number_text(value, digits) for value in values.tolist()]
         if len({*texts}) == len(texts):
             break
     return texts
-
-
-def _number(value: float, digits: int) -> str:
-    """A number with so many significant digits; those before the decimal point in full."""
-    n_whole = len(f"{abs(value):.0f}") if abs(value) < 1e6 else 0
-    return f"{value:.{max(digits, n_whole)}g}".replace("-", "−")
 
 
 def _draw_cells(ax: Axes, cells: _Cells, largest: float) -> Any:

@@ -235,10 +235,11 @@ def legend_above(ax: Axes, handles: list[Any], labels: list[str], **how: Any) ->
     ax.legend(handles, labels, frameon=False, alignment="left", **look | how)
 
 
-def number_text(value: float) -> str:
-    """A number in a picture, with four digits; those before the decimal point in full."""
-    is_short = abs(value) < 1e6 and (value.is_integer() or abs(value) >= 1e4)
-    return (f"{value:.0f}" if is_short else f"{value:.4g}").replace("-", "−")
+def number_text(value: float, digits: int = 4) -> str:
+    """A number in a picture, with so many digits; below a million those before the decimal point
+    in full."""
+    n_whole = len(f"{abs(value):.0f}") if abs(value) < 1e6 else 0
+    return f"{value:.{max(digits, n_whole)}g}".replace("-", "−")
 
 
 def percent(share: float) -> str:
