@@ -339,6 +339,8 @@ def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
         look |= {"xerr": amount.deviation, **style.bag_lines()} if amount.bags.size else {}
         ax.barh(k, amount.value, 0.66, gid="contribution", edgecolor=ax.get_facecolor(), **look)
         ends.append(amount.value + math.copysign(amount.deviation, amount.value))
+    whose = terms.score_name(row.model, row.label)
+    what = whose if row.model.is_regression else f"score of {whose}, {UNITS[row.model.link]}"
         _write(ax, (ends[-1], k), amount.value)
     low, high = min(0.0, *ends), max(0.0, *ends)
     room = min(0.4, _AMOUNT / (0.55 * style.width_of(ax))) * (high - low) or 1.0
@@ -351,7 +353,7 @@ def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     lines = f"\nlines: {style.bag_text(row.model.n_bags)}" if row.model.n_bags > 1 else ""
-    _name_axis(ax, f"contribution to the {_score_text(row)}{lines}", max(map(len, names)))
+    _name_axis(ax, f"contribution to the {what}{lines}", max(map(len, names)))
     _write_prediction(ax, row)
     return style.make_current(ax)
 
@@ -388,13 +390,6 @@ def _amount_text(amount: float) -> str:
     is_short = 1000 <= abs(amount) < 1e6
     text = f"{amount:+.0f}" if is_short else f"{amount:+.3g}"
     return text.replace("-", "−") if amount else "0"
-
-
-def _score_text(row: RowScore) -> str:
-    """Whose score it is, and in which unit."""
-    if row.model.is_regression:
-        return terms.PREDICTIONS[row.model.link]
-    return f"score of {terms.score_name(row.model, row.label)}, {UNITS[row.model.link]}"
 
 
 def _name_axis(ax: Axes, text: str, longest: int) -> None:

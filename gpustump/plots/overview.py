@@ -96,14 +96,14 @@ def overview(
     ['10 rounds', '2 of 2 features', 'classes 0, 1']
     """
     ensemble = model_of(model)
-    output_indices(ensemble, label)
+    outputs = output_indices(ensemble, label)
     columns = terms.columns_of(ensemble)
     samples = terms.samples_of(model, X, sample_weight)
     contributions = contributions_of(ensemble, samples)
-    one = ranked_model(ensemble, label)
+    one = ranked_model(ensemble, outputs)
     of_one = contributions if one is ensemble else contributions_of(one, samples)
     chosen = top(one, of_one, columns, _PANELS)
-    scores = drawn_scores(ensemble, label, features_in(chosen))
+    scores = drawn_scores(ensemble, outputs, features_in(chosen))
     pairs = top_pairs(one, of_one)
     heights = [
         (2.5 if samples is None else 2.9) * (1 if len(chosen) <= 3 else 2),

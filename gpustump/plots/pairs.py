@@ -22,7 +22,7 @@ from gpustump.model.pairs import shares_of_pairs, strength_of
 from gpustump.plots import style, terms
 from gpustump.plots.axis import DATES, unit_of, value_text
 from gpustump.plots.panels import DrawnScore
-from gpustump.plots.shapes import drawn_scores, output_indices, score_text
+from gpustump.plots.shapes import drawn_scores, largest, output_indices, score_text
 from gpustump.plots.terms import Pair, Samples
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _KEPT = 0.8
 _VALUE = 16
 """The middle of a category's name with more characters is cut out."""
 
-SMALL = 3
+_SMALL = 3
 """How many pairs stand beside each other."""
 
 
@@ -130,10 +130,10 @@ def pair(
     """
     ensemble = model_of(model)
     number, is_turned = _pair_index(ensemble, pair)
-    chosen = output_indices(ensemble, label)
+    outputs = output_indices(ensemble, label)
     samples = terms.samples_of(model, X, sample_weight)
-    (output,) = chosen if len(chosen) == 1 else [_strongest(ensemble, number, chosen)]
-    (score,) = drawn_scores(ensemble, _label_of(ensemble, output), [])
+    output = _strongest(ensemble, number, outputs)
+    (score,) = drawn_scores(ensemble, [output], [])
     cells = _cells_of(ensemble, number, output, samples, is_turned=is_turned)
     if figure is None:
         figure = style.new_figure(9.6, 4.6)
@@ -165,9 +165,8 @@ def draw_pairs(
 
     Of several scores, each pair is drawn for the one to which it adds most, and says so.
     """
-    outputs = [0 if one.label is None else model.output_index(one.label) for one in scores]
-    names = dict(zip(outputs, (one.name for one in scores), strict=True))
-    strongest = [_strongest(model, own.number, outputs) for own in pairs]
+    names = {one.output: one.name for one in scores}
+    strongest = [_strongest(model, own.number, [*names]) for own in pairs]
     drawn = [
         _cells_of(model, own.number, output, samples)
         for own, output in zip(pairs, strongest, strict=True)
@@ -187,31 +186,21 @@ def draw_pairs(
     _name_bar(bar, f"contribution to the\n{whose}")
 
 
-def top_pairs(model: StumpEnsemble, contributions: np.ndarray, limit: int = SMALL) -> list[Pair]:
-    """The pairs with the largest shares of the contributions over samples.
+def top_pairs(model: StumpEnsemble, contributions: np.ndarray) -> list[Pair]:
+    """The pairs with the largest shares of the contributions (n_features + n_pairs,) over samples.
 
-    Parameters
-    ----------
-    model : StumpEnsemble
-    contributions : ndarray (n_features + n_pairs,) of float64
-        If all are 0, the samples of the training take the place of others.
-    limit : int
+    If all are 0, the samples of the training take the place of others.
     """
     shares = contributions[model.n_features :]
     if not shares.any():
         shares = shares_of_pairs(model.pairs)
-    order = np.argsort(-shares, kind="stable")[:limit].tolist()
     pairs = terms.pairs_of(model)
-    return [pairs[k] for k in order if shares[k] > 0]
+    return [pairs[k] for k in largest(shares, _SMALL)]
 
 
 def _strongest(model: StumpEnsemble, number: int, outputs: Sequence[int]) -> int:
     """The output to whose score a pair adds most."""
     return max(outputs, key=lambda output: strength_of(model.pairs[number].output(output)))
-
-
-def _label_of(model: StumpEnsemble, output: int) -> Label | None:
-    return None if model.has_one_score else model.classes[output]
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,9 @@ _GREY = "#b3b3b3"
 
 @dataclass(frozen=True)
 class DrawnScore:
-    """A score whose parts are drawn: its label, as models take it, and its look."""
+    """A score whose parts are drawn: its number and its label, as models take it, and its look."""
 
+    output: int
     label: Label | None
     name: str
     look: dict[str, Any]

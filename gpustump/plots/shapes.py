@@ -98,7 +98,8 @@ def shape_function(
     """
     ensemble = model_of(model)
     index = ensemble.feature_index(feature)
-    scores = drawn_scores(ensemble, label, [index])  # refused before a table is read
+    outputs = output_indices(ensemble, label)  # refused before a table is read
+    scores = drawn_scores(ensemble, outputs, [index])
     samples = terms.samples_of(model, X, sample_weight)
     ax = style.tidy_axes(ax, height=3.6 if samples is None else 4.2)
     strip = None if samples is None else style.strip_below(ax, _STRIP)
@@ -169,15 +170,15 @@ def shape_functions(
     ['feature 0', 'feature 1']
     """
     ensemble = model_of(model)
-    output_indices(ensemble, label)
+    outputs = output_indices(ensemble, label)
     check_count(n_features, "n_features")
     columns = terms.columns_of(ensemble)
     chosen = None if features is None else _named_columns(ensemble, columns, features)
     samples = terms.samples_of(model, X, sample_weight)
     if chosen is None:
-        one = ranked_model(ensemble, label)
+        one = ranked_model(ensemble, outputs)
         chosen = top(one, contributions_of(one, samples), columns, n_features)
-    scores = drawn_scores(ensemble, label, features_in(chosen))
+    scores = drawn_scores(ensemble, outputs, features_in(chosen))
     return draw_panels(ensemble, chosen, scores, samples, figure)
 
 
@@ -213,28 +214,16 @@ def draw_panels(
 
 
 def drawn_scores(
-    model: StumpEnsemble, label: Label | Iterable[Label] | None, features: Iterable[int]
+    model: StumpEnsemble, outputs: Sequence[int], features: Iterable[int]
 ) -> list[DrawnScore]:
-    """The scores to draw: those with these labels, or all, or the most different ones.
-
-    Raises
-    ------
-    ValueError
-        If there is no such class, or there are too many labels.
-    """
-    numbers = output_indices(model, label)
-    if model.is_regression:
-        return [DrawnScore(None, terms.PREDICTIONS[model.link], style.line_looks(1)[0])]
-    if model.is_binary:
-        return [DrawnScore(None, terms.class_name(model.classes[1]), style.line_looks(1)[0])]
-    if len(numbers) > style.CLASSES:
-        numbers = _most_different(model, numbers, {*features})
-    looks = style.line_looks(len(numbers))
-    labels = [model.classes[number] for number in numbers]
-    return [
-        DrawnScore(one, terms.class_name(one), look)
-        for one, look in zip(labels, looks, strict=True)
-    ]
+    """The scores to draw of some outputs: of too many those that differ most over some features."""
+    if len(outputs) > style.CLASSES:
+        outputs = _most_different(model, outputs, {*features})
+    found = []
+    for output, look in zip(outputs, style.line_looks(len(outputs)), strict=True):
+        label = None if model.has_one_score else model.classes[output]
+        found.append(DrawnScore(output, label, terms.score_name(model, label), look))
+    return found
 
 
 def output_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) -> list[int]:
@@ -253,10 +242,9 @@ def output_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) 
     return numbers
 
 
-def ranked_model(model: StumpEnsemble, label: Label | Iterable[Label] | None) -> StumpEnsemble:
+def ranked_model(model: StumpEnsemble, outputs: Sequence[int]) -> StumpEnsemble:
     """The model whose shares choose the features: of one class, or of all."""
-    numbers = output_indices(model, label)
-    return terms.alone(model, numbers[0]) if len(numbers) == 1 else model
+    return terms.alone(model, outputs[0]) if len(outputs) == 1 else model
 
 
 def score_text(scores: Sequence[DrawnScore]) -> str:
@@ -306,14 +294,14 @@ def _named_columns(model: StumpEnsemble, columns: Sequence[Column], features: An
     ]
 
 
-def _most_different(model: StumpEnsemble, numbers: list[int], features: set[int]) -> list[int]:
+def _most_different(model: StumpEnsemble, outputs: Sequence[int], features: set[int]) -> list[int]:
     """The outputs whose functions of some features have the largest ranges, in their order."""
-    ranges = [
-        sum(np.ptp(own.values) for own in model.output_tables(k)[1] if own.feature in features)
-        for k in numbers
-    ]
-    best = np.argsort(-np.asarray(ranges), kind="stable")[: style.CLASSES]
-    return sorted(numbers[k] for k in best.tolist())
+
+    def span(output: int) -> float:
+        tables = model.output_tables(output)[1]
+        return float(sum(np.ptp(own.values) for own in tables if own.feature in features))
+
+    return sorted(sorted(outputs, key=span, reverse=True)[: style.CLASSES])
 
 
 def _entries(

@@ -150,7 +150,9 @@ def class_name(label: Label) -> str:
 
 
 def score_name(model: StumpEnsemble, label: Label | None) -> str:
-    """The class that a member's score is for: the second of two, or the one with this label."""
+    """What a score is called: that of a quantity, or its class, the second of two."""
+    if model.is_regression:
+        return PREDICTIONS[model.link]
     return class_name(model.classes[1 if model.is_binary else model.output_index(label)])
 
 
