@@ -114,11 +114,11 @@ class RowScore:
         if not isinstance(column, Category):
             value, kind = float(self.values[column]), self.model.encoding.origin(column).column.kind
             names = categories_of(self.model, column)
-            if names is not None and not np.isnan(value) and value >= 0:
-                return [names.get(int(value), "(other)") if value.is_integer() else "(other)"]
-            if names is not None:
+            if names is None:
+                return [_known_text(value, kind) or number(value)]
+            if not value >= 0:  # a negative number is no category, as NaN is none
                 return ["missing"]
-            return [_known_text(value, kind) or number(value)]
+            return [names.get(int(value), "(other)") if value.is_integer() else "(other)"]
         own = self.values[list(column.features)]
         if np.isnan(own).all():
             return ["missing"]
@@ -184,15 +184,14 @@ def row_score(
         What is known of each score beforehand.
     """
     scores = arrays.to_host(model.decision_function(table)) + known  # (1,) or (1, n_outputs)
-    predicted = None if model.is_regression else _predicted(model, scores)
+    predicted = None
+    if not model.is_regression:
+        predicted = model.classes[int(model.class_indices(scores)[0])]
     if label is None and not model.has_one_score:
         label = predicted
     number = model.output_index(label)
-    of_bags = np.zeros((0, model.n_outputs, _n_parts(model)))
-    if model.bag_models:
-        of_bags = np.stack([_parts(bag, table) for bag in model.bag_models])
-    parts, of_bags_here = _parts(model, table)[number], of_bags[:, number]
-    every = terms.terms_of(model)
+    parts, of_every_bag = _parts(model, table), [_parts(bag, table) for bag in model.bag_models]
+    of_bags = np.reshape(of_every_bag, (-1, *parts.shape))  # none if the model is no average
     scores_of_bags = of_bags.sum(axis=-1) + known
     probabilities = of_their_own = np.zeros((0, 0))
     if not model.is_regression:
@@ -200,14 +199,17 @@ def row_score(
         of_their_own = model.probabilities_of(
             scores_of_bags[:, 0] if model.is_binary else scores_of_bags
         )
+    addends = [_addend(term, parts[number], of_bags[:, number]) for term in terms.terms_of(model)]
+    addends.sort(key=lambda addend: -abs(addend.amount.value))
+    beforehand = Amount(float(known[number]), np.full(len(of_bags), known[number]))
     return RowScore(
         model,
         _values(table),
         label,
-        _ranked(parts, of_bags_here, every),
-        tuple(term for term in every if parts[places_of(term)].sum() == 0.0),
-        Amount(float(parts[-1]), of_bags_here[:, -1]),
-        Amount(float(known[number]), np.full(len(of_bags), known[number])) if known.any() else None,
+        tuple(addend for addend in addends if addend.amount.value != 0.0),
+        tuple(addend.term for addend in addends if addend.amount.value == 0.0),
+        Amount(float(parts[number, -1]), of_bags[:, number, -1]),
+        beforehand if known.any() else None,
         Amount(float(scores.reshape(model.n_outputs)[number]), scores_of_bags[:, number]),
         predicted,
         probabilities,
@@ -215,34 +217,21 @@ def row_score(
     )
 
 
-def _predicted(model: StumpEnsemble, scores: np.ndarray) -> Label:
-    """The class that is predicted for the only row."""
-    return model.classes[int(model.class_indices(scores)[0])]
-
-
 def _parts(model: StumpEnsemble, table: Array) -> np.ndarray:
     """What each feature, each pair and the intercept add to each score, (n_outputs, n_parts)."""
-    return arrays.to_host(model.explain(table)).reshape(model.n_outputs, _n_parts(model))
+    parts = arrays.to_host(model.explain(table))
+    return parts.reshape(model.n_outputs, parts.shape[-1])
 
 
-def _n_parts(model: StumpEnsemble) -> int:
-    return model.n_features + len(model.pairs) + 1
+def _addend(term: Term, parts: np.ndarray, of_bags: np.ndarray) -> Addend:
+    own = places_of(term)
+    return Addend(term, Amount(float(parts[own].sum()), of_bags[:, own].sum(axis=1)))
 
 
 def _values(table: Array) -> np.ndarray:
     with arrays.computing_on(table):
         values = arrays.to_host(arrays.as_working(table[0, :]))
     return values.astype(np.float64)
-
-
-def _ranked(parts: np.ndarray, of_bags: np.ndarray, every: Sequence[Term]) -> tuple[Addend, ...]:
-    """The terms with what they add, those that add 0 left out, the largest first."""
-    found = []
-    for term in every:
-        own = places_of(term)
-        found.append(Addend(term, Amount(float(parts[own].sum()), of_bags[:, own].sum(axis=1))))
-    order = sorted(found, key=lambda addend: -abs(addend.amount.value))
-    return tuple(addend for addend in order if addend.amount.value != 0.0)
 
 
 def _known_text(value: float, kind: str) -> str | None:
@@ -339,8 +328,6 @@ def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
         look |= {"xerr": amount.deviation, **style.bag_lines()} if amount.bags.size else {}
         ax.barh(k, amount.value, 0.66, gid="contribution", edgecolor=ax.get_facecolor(), **look)
         ends.append(amount.value + math.copysign(amount.deviation, amount.value))
-    whose = terms.score_name(row.model, row.label)
-    what = whose if row.model.is_regression else f"score of {whose}, {UNITS[row.model.link]}"
         _write(ax, (ends[-1], k), amount.value)
     low, high = min(0.0, *ends), max(0.0, *ends)
     room = min(0.4, _AMOUNT / (0.55 * style.width_of(ax))) * (high - low) or 1.0
@@ -352,6 +339,8 @@ def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
     ax.set_ylim(len(bars) + 0.5, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
+    whose = terms.score_name(row.model, row.label)
+    what = whose if row.model.is_regression else f"score of {whose}, {UNITS[row.model.link]}"
     lines = f"\nlines: {style.bag_text(row.model.n_bags)}" if row.model.n_bags > 1 else ""
     _name_axis(ax, f"contribution to the {what}{lines}", max(map(len, names)))
     _write_prediction(ax, row)
