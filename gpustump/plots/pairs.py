@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,32 +212,35 @@ class _CellAxis:
     name : str
         With the unit that its values are drawn in.
     limits : tuple of str
-        Where one bin ends and the next one begins, as text; empty for categories.
-    bins : tuple of str
-        What each bin holds, as text.
+        Where one bin of numbers ends and the next one begins, as text.
+    categories : tuple of str
+        What each bin of categories holds, as text.
     has_missing : bool
         Whether the last bin is that of missing values.
     """
 
     name: str
     limits: tuple[str, ...]
-    bins: tuple[str, ...]
+    categories: tuple[str, ...]
     has_missing: bool
+
+    @property
+    def n_values(self) -> int:
+        """How many bins there are beside that of missing values."""
+        return len(self.categories) or len(self.limits) + 1
+
+    @property
+    def bins(self) -> tuple[str, ...]:
+        """What each bin holds, as text."""
+        held = self.categories or tuple(self.name_of(k, k) for k in range(self.n_values))
+        return held + ("missing",) * self.has_missing
 
     @property
     def edges(self) -> np.ndarray:
         """The left edges of all bins and the right edge of the last one, with a gap before the bin
         of missing values, which is an own cell: (n_bins + 1,), or (n_bins + 2,) with a gap."""
-        n_bins = len(self.bins)
-        if not self.has_missing:
-            return np.arange(n_bins + 1.0)
-        end = n_bins - 1 + _GAP
-        return np.append(np.arange(float(n_bins)), [end, end + 1.0])
-
-    @property
-    def n_values(self) -> int:
-        """How many bins there are beside that of missing values."""
-        return len(self.bins) - self.has_missing
+        end = self.n_values + _GAP
+        return np.append(np.arange(self.n_values + 1.0), [end, end + 1.0] * self.has_missing)
 
     def middle(self, number: int) -> float:
         """Where the middle of a bin is drawn."""
@@ -387,24 +390,20 @@ def _shares(pair: PairTable, samples: Samples) -> np.ndarray:
 
 def _cell_axis(model: StumpEnsemble, axis: PairAxis, *, has_missing: bool) -> _CellAxis:
     name = terms.feature_name(model, axis.feature)
-    missing = ("missing",) * has_missing
     if axis.groups:
         names = categories_of(model, axis.feature) or {}
         texts = [[names.get(number, str(number)) for number in own] for own in axis.groups]
         short = style.different_words([_some(own) for own in texts], _VALUE)
-        return _CellAxis(name, (), (*short, *missing), has_missing)
+        return _CellAxis(name, (), tuple(short), has_missing)
     origin = model.encoding.origin(axis.feature)
     thresholds, kind = axis.thresholds[:-1], origin.column.kind
     is_flag = len(thresholds) == 1 and 0.0 <= thresholds[0] < 1.0
     if is_flag and kind == "boolean":
-        return _CellAxis(name, (), ("false", "true", *missing), has_missing)
+        return _CellAxis(name, (), ("false", "true"), has_missing)
     if is_flag and kind == "category":
-        return _CellAxis(name, (), ("no", "yes", *missing), has_missing)
+        return _CellAxis(name, (), ("no", "yes"), has_missing)
     unit, note = unit_of(thresholds, kind)
-    ends = tuple(_texts(thresholds / unit, kind))
-    bare = _CellAxis(name + note, ends, (), has_missing)
-    bins = (bare.name_of(k, k) for k in range(len(ends) + 1))
-    return replace(bare, bins=(*bins, *missing))
+    return _CellAxis(name + note, tuple(_texts(thresholds / unit, kind)), (), has_missing)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -443,46 +442,23 @@ def _draw_cells(ax: Axes, cells: _Cells, largest: float) -> Any:
     colours = np.asarray([to_rgb(one) for one in (style.VERMILION, _MIDDLE, style.BLUE)])
     pale = _PALE * colours + (1 - _PALE) * colours[1]
     strong, weak = (LinearSegmentedColormap.from_list("pairs", [*own]) for own in (colours, pale))
-    look: Any = {"norm": Normalize(-(largest or 1.0), largest or 1.0)}
-    not_learnt = np.where(cells.is_learnt, np.nan, cells.values)
-    _mesh(ax, cells, not_learnt, look | {"cmap": weak})
-    _hatch(ax, cells)
-    seen = np.where(cells.is_learnt, cells.values, np.nan)
-    return _mesh(ax, cells, seen, look | {"cmap": strong, "gid": "cells"})
+    norm, is_learnt = Normalize(-(largest or 1.0), largest or 1.0), cells.is_learnt
+    not_learnt = np.where(is_learnt, np.nan, cells.values)
+    _mesh(ax.pcolormesh, cells, not_learnt, norm=norm, cmap=weak)
+    lines: Any = {"edgecolors": _HATCH, "linewidth": 0.0, "hatch": "/////", "hatch_linewidth": 0.6}
+    _mesh(ax.pcolor, cells, not_learnt, facecolor="none", gid="not learnt", **lines)
+    seen = np.where(is_learnt, cells.values, np.nan)
+    return _mesh(ax.pcolormesh, cells, seen, norm=norm, cmap=strong, gid="cells")
 
 
-def _mesh(ax: Axes, cells: _Cells, values: np.ndarray, look: dict[str, Any]) -> Any:
-    """Values (k, m) in the places of the cells, with gaps before the missing ones."""
+def _mesh(draw: Callable[..., Any], cells: _Cells, values: np.ndarray, **look: Any) -> Any:
+    """Draw values (k, m) in the places of the cells, with gaps before the missing ones."""
     x, y = cells.axes
     for at, axis in enumerate(cells.axes):
         if axis.has_missing:
             values = np.insert(values, axis.n_values, np.nan, axis=at)
-    look = {"edgecolors": "face", "linewidth": 0.3, **look}
-    mesh = ax.pcolormesh(x.edges, y.edges, np.ma.masked_invalid(values.T), **look)
-    ax.set(xlim=(0, x.edges[-1]), ylim=(0, y.edges[-1]))
-    ax.spines[:].set_visible(False)
-    return mesh
-
-
-def _hatch(ax: Axes, cells: _Cells) -> None:
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
-
-    x, y = cells.axes
-    empty = [
-        Rectangle((x.middle(a) - 0.5, y.middle(b) - 0.5), 1.0, 1.0)
-        for a, b in np.argwhere(~cells.is_learnt).tolist()
-    ]
-    if empty:
-        look: Any = {
-            "facecolor": "none",
-            "edgecolor": _HATCH,
-            "linewidth": 0.0,
-            "gid": "not learnt",
-        }
-        hatched = PatchCollection(empty, hatch="/////", **look)
-        hatched.set_hatch_linewidth(0.6)
-        ax.add_collection(hatched)
+    look = {"edgecolors": "face", "linewidth": 0.3} | look
+    return draw(x.edges, y.edges, np.ma.masked_invalid(values.T), **look)
 
 
 def _name_axes(ax: Axes, cells: _Cells) -> None:
@@ -502,6 +478,8 @@ def _name_axes(ax: Axes, cells: _Cells) -> None:
     ax.set_xlabel(x.name)
     ax.set_yticks(*y.ticks(_KEPT * height / y.edges[-1], _LINE))
     ax.set_ylabel(textwrap.fill(y.name, max(12, int(_KEPT * height / style.CHARACTER))))
+    ax.set(xlim=(0, x.edges[-1]), ylim=(0, y.edges[-1]))
+    ax.spines[:].set_visible(False)
 
 
 def _name_bar(bar: Any, text: str) -> None:
@@ -518,13 +496,12 @@ def _draw_lines(ax: Axes, cells: _Cells) -> None:
     """What the first feature adds beside low, middle and high values of the second one."""
     x, y = cells.axes
     ax.axhline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
-    edges = np.asarray([[x.middle(k) - 0.5, x.middle(k) + 0.5] for k in range(len(x.bins))])
     handles, parts = [], _parts(cells)
     for (name, bins), look in zip(parts.items(), style.line_looks(len(parts)), strict=True):
         values, deviations = cells.mean_over(bins)
-        places, heights = _steps(x, edges, values)
+        places, heights = _steps(x, values)
         if deviations is not None:
-            low, high = (_steps(x, edges, values + off)[1] for off in (-deviations, deviations))
+            low, high = (_steps(x, values + off)[1] for off in (-deviations, deviations))
             style.fill_band(ax, places, low, high, look["color"])
         (line,) = ax.plot(places, heights, gid=f"line of {name}", **look)
         handles.append(line)
@@ -550,12 +527,13 @@ def _parts(cells: _Cells) -> dict[str, list[int]]:
     return {y.name_of(bins[0], bins[-1]): bins for bins in found if bins} | missing
 
 
-def _steps(x: _CellAxis, edges: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _steps(x: _CellAxis, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The corners of a line over bins; categories and missing values are apart from the others."""
     places, heights = [], []
-    for k, (own, value) in enumerate(zip(edges.tolist(), values.tolist(), strict=True)):
+    for k, value in enumerate(values.tolist()):
+        left = x.middle(k) - 0.5
         is_apart = k > 0 and (not x.limits or (x.has_missing and k == x.n_values))
-        places += [own[0]] * is_apart + own
+        places += [left] * is_apart + [left, left + 1.0]
         heights += [np.nan] * is_apart + [value, value]
     return np.asarray(places), np.asarray(heights)
 
@@ -564,7 +542,7 @@ def _draw_density(ax: Axes, cells: _Cells, whose: str) -> None:
     """The shares of the samples in the cells, in greys."""
     most = float(cells.shares.max())
     look: Any = {"cmap": "Greys", "vmin": 0.0, "vmax": most or 1.0, "gid": "samples"}
-    _mesh(ax, cells, cells.shares, look)
+    _mesh(ax.pcolormesh, cells, cells.shares, **look)
     _name_axes(ax, cells)
     ax.yaxis.label.set_fontsize("small")
     ax.set_title(f"{whose}, up to {style.percent(most)} in a cell", fontsize="small", loc="left")
