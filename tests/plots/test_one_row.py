@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse
-from drawn import bars, overlaps, saved, texts, title
+from drawn import bars, labels, overlaps, saved, texts, title
 from made_up_models import member as made_up
 from made_up_models import region_model, rows
 
@@ -30,10 +30,6 @@ LETTERS = np.asarray(list("abc"))[np.searchsorted([-0.5, 0.5], TABLE[:, 2])]
 
 def widths(ax) -> list[float]:
     return [bar.get_width() for bar in bars(ax, "contribution")]
-
-
-def names(ax) -> list[str]:
-    return [label.get_text() for label in ax.get_yticklabels()]
 
 
 @pytest.mark.parametrize("n_features", [1, 30])
@@ -66,9 +62,9 @@ def test_the_largest_contributions_stand_first_and_the_intercept_and_the_score_l
     rest = sum(parts[j] for j in order[4:])
     assert widths(ax) == [*(parts[j] for j in order[:4]), rest, intercept]
     shown = [f"feature {j} = {row[j]:.4g}".replace("-", "−") for j in order[:4]]
-    assert names(ax) == [*shown, "8 other features", "intercept", "score"]
+    assert labels(ax.yaxis) == [*shown, "8 other features", "intercept", "score"]
     # A sum of one feature is no shorter than the feature itself.
-    assert "other" not in "".join(names(plots.explanation(model, row, n_features=11)))
+    assert "other" not in "".join(labels(plots.explanation(model, row, n_features=11).yaxis))
     (score,) = model.decision_function(row[None])
     assert texts(ax).split("\n")[-1] == f"{score:+.3g}".replace("-", "−")
 
@@ -82,7 +78,7 @@ def test_values_stand_beside_names_as_people_write_them():
     )
     ax = plots.explanation(model, [1998.0, math.nan, -0.123456, 1.5e9, 7.0])
     shown = ["year = 1998", "gap = missing", "share = −0.1235", "total = 1.5e+09"]
-    assert names(ax)[:-2] == shown
+    assert labels(ax.yaxis)[:-2] == shown
     assert widths(ax) == [-4.0, -3.0, 2.0, -1.0, 0.0]
     assert texts(ax).split("\n") == ["−4", "−3", "+2", "−1", "0", "−6"]
     for seconds, text in ((2185.602797, "0:36:26"), (0.25, "0.25 s"), (2e5, "2 days, 7:33:20")):
@@ -92,7 +88,7 @@ def test_values_stand_beside_names_as_people_write_them():
         one = StumpEnsemble(
             (Member(stumps[:1], (1.0,)),), 1, feature_names=("when",), details=details
         )
-        assert f"when = {text}" in names(plots.explanation(one, [seconds]))
+        assert f"when = {text}" in labels(plots.explanation(one, [seconds]).yaxis)
 
 
 def test_rows_of_every_kind_are_drawn_alike(binary, cancer):
@@ -123,7 +119,7 @@ def test_a_column_of_text_has_one_bar_with_its_value():
     for red, blue, text in cases:
         row = np.asarray([[0.0, red, blue]])
         ax = plots.explanation(model, row)
-        by_name = dict(zip(names(ax), widths(ax), strict=False))
+        by_name = dict(zip(labels(ax.yaxis), widths(ax), strict=False))
         assert by_name.get(f"colour = {text}", 0.0) == model.explain(row)[0, 1:3].sum()
 
 
@@ -165,7 +161,7 @@ def test_what_is_known_of_a_row_has_a_bar_and_the_prediction_is_that_of_predict(
     model = estimator.fit(TABLE, y)
     ax = plots.explanation(model, TABLE[4], **what)
     known = {name: np.reshape(own, (1, -1) if np.ndim(own) else -1) for name, own in what.items()}
-    drawn = dict(zip(names(ax), widths(ax), strict=False))
+    drawn = dict(zip(labels(ax.yaxis), widths(ax), strict=False))
     if hasattr(model, "classes_"):
         scores = model.decision_function(TABLE[4:5], **known).ravel()
         label = model.predict(TABLE[4:5], **known)[0]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn import drawn, legend, overlaps, saved, texts
+from drawn import drawn, labels, legend, overlaps, saved, texts
 from matplotlib import pyplot
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -87,10 +87,6 @@ def without_gaps(values: np.ndarray) -> np.ndarray:
 
 def hatched(ax) -> int:
     return sum(len(one.get_paths()) for one in ax.collections if one.get_gid() == "not learnt")
-
-
-def labels(axis) -> list[str]:
-    return [label.get_text() for label in axis.get_ticklabels()]
 
 
 def test_each_cell_has_the_value_of_the_table_and_those_without_samples_are_hatched():

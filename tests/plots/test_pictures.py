@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 from backends import Backend
-from drawn import drawn, has, legend, overlaps, saved, texts
+from drawn import drawn, has, labels, legend, line_called, overlaps, saved, texts
 from made_up_models import member as made_up
 from made_up_models import region_model
 from matplotlib import pyplot
@@ -31,11 +31,6 @@ from gpustump import (
 )
 
 EMPTY = StumpEnsemble((Member((), ()),), 3)
-
-
-def line_called(ax, start: str):
-    (line,) = [line for line in ax.get_lines() if str(line.get_label()).startswith(start)]
-    return line
 
 
 def height_at(corners: np.ndarray, x: float) -> float:
@@ -73,7 +68,7 @@ def test_importances_are_bars_of_both_kinds(binary, cancer, is_weighted):
     assert_array_equal([bar.get_width() for bar in first], shares[order[:4]])
     assert_array_equal([bar.get_width() for bar in second], votes[order[:4]])
     names = [X.columns[j] for j in order]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == names[:4]
+    assert labels(ax.yaxis) == names[:4]
     assert legend(ax) == ["contributions", "votes"]
     assert f"{int((shares > 0).sum()) - 4} more features have" in ax.get_xlabel()
     (only,) = plots.importances(binary, n_features=10).containers

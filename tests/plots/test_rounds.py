@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from drawn import legend, overlaps, saved
+from drawn import legend, line_called, overlaps, saved
 from made_up_models import region_model
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -66,9 +66,8 @@ def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def line_called(ax, start: str):
-    (line,) = [line for line in ax.get_lines() if str(line.get_label()).startswith(start)]
-    return line.get_ydata()
+def heights(ax, start: str) -> np.ndarray:
+    return line_called(ax, start).get_ydata()
 
 
 def test_training_errors_and_bounds_by_round_are_those_of_the_model_so_far(fitted, kind):
@@ -78,7 +77,7 @@ def test_training_errors_and_bounds_by_round_are_those_of_the_model_so_far(fitte
     label = clf.classes_[1] if kind in REST else None
     ax = plots.error_curve(clf, label=label)
     expected = theory.losses_by_round(clf, train_X, train_y, label=label)
-    assert_array_equal(line_called(ax, "training error"), expected.errors)
+    assert_array_equal(heights(ax, "training error"), expected.errors)
     named = [text for text in legend(ax) if "product of the normalisers" in text]
     strip = ax.figure.axes[-1]
     rounds = clf.rounds_[1 if kind in REST else 0]
@@ -89,12 +88,12 @@ def test_training_errors_and_bounds_by_round_are_those_of_the_model_so_far(fitte
     else:
         (text,) = named
         assert text.startswith("1.5 times the" if kind in SHARED else "product of")
-        bounds = line_called(ax, text)
+        bounds = heights(ax, text)
         assert_allclose(bounds, expected.bounds, rtol=1e-10)
         assert any("weaker" in text for text in legend(ax)) is (kind == "discrete")
     if kind == "discrete":
         assert_array_equal(below, [one.edge for one in rounds])
-        weaker = line_called(ax, "from the edges only")
+        weaker = heights(ax, "from the edges only")
         assert_allclose(weaker, theory.edge_bounds([one.error for one in rounds]), rtol=1e-12)
     elif named:
         factors = bounds / np.append(1.5 if kind in SHARED else 1.0, bounds[:-1])
@@ -110,14 +109,14 @@ def test_held_out_losses_by_round_are_those_of_staged_predictions(fitted, kind, 
     weights[: len(y) // 3] *= not is_weighted
     ax = plots.error_curve(clf, X, y, sample_weight=weights if is_weighted else None)
     wrong = [np.average(own != y, weights=weights) for own in clf.staged_predict(X)]
-    found = line_called(ax, "held-out error")
+    found = heights(ax, "held-out error")
     assert_allclose(found, wrong, atol=1e-12)
     strip, texts = ax.figure.axes[-1], legend(ax)
     losses = {"error": found}
     if "logistic" in kind or "softmax" in kind:
         how = {"labels": clf.classes_, "sample_weight": weights}
         expected = [log_loss(y, p, **how) for p in clf.staged_predict_proba(X)]
-        losses["log-loss"] = line_called(strip, "held-out log-loss")
+        losses["log-loss"] = heights(strip, "held-out log-loss")
         assert_allclose(losses["log-loss"], expected)
         assert strip.get_ylabel() == "log-loss"
         assert strip.get_xlim() == ax.get_xlim()
@@ -139,9 +138,9 @@ def test_the_log_loss_that_early_stopping_watched_is_drawn_without_samples():
         how = {"n_iter_no_change": 4, "random_state": 0}
         clf = logitboost(**how).fit(X, y)
         ax = plots.error_curve(clf)
-        validation = line_called(ax.figure.axes[-1], "held-out log-loss")
+        validation = heights(ax.figure.axes[-1], "held-out log-loss")
         assert_array_equal(validation, -np.asarray(clf.held_out_scores_[0]))
-        assert_array_equal(line_called(ax, "held-out error"), clf.held_out_errors_[0])
+        assert_array_equal(heights(ax, "held-out error"), clf.held_out_errors_[0])
         other = logitboost(**how, scoring="accuracy").fit(X, y)
         assert not any("log-loss" in text for text in legend(plots.error_curve(other)))
 
@@ -150,7 +149,7 @@ def test_the_curves_of_a_class_are_those_against_the_rest(fitted):
     clf, X, y = fitted["real against the rest"]
     ax = plots.error_curve(clf, X, y, label=1)
     wrong = [((one[:, 1] > 0) != (y == 1)).mean() for one in clf.staged_decision_function(X)]
-    assert_allclose(line_called(ax, "held-out error"), wrong)
+    assert_allclose(heights(ax, "held-out error"), wrong)
     assert "class 1 against the rest" in ax.get_ylabel()
     whole = plots.error_curve(clf, X, y)
     assert len(legend(whole)) == len(whole.figure.axes) == 1  # no bound, and nothing below
@@ -177,7 +176,7 @@ def test_no_bound_is_drawn_that_does_not_hold():
     clf = AdaBoostClassifier(n_estimators=8, device="cpu", learning_rate=1.9).fit(X, y)
     ax = plots.error_curve(clf)
     bounds = [r.training_bound for r in clf.rounds_[0]]
-    assert_array_equal(line_called(ax, "product"), bounds)
+    assert_array_equal(heights(ax, "product"), bounds)
     assert (theory.edge_bounds([r.error for r in clf.rounds_[0]]) < bounds).any()
     assert not any("weaker" in text for text in legend(ax))
 
@@ -190,10 +189,10 @@ def test_the_errors_of_a_quantity_by_round_are_scikit_learns():
         reg = StumpBoostingRegressor(loss=loss, n_estimators=9).fit(X, y)
         ax = plots.error_curve(reg, X[:99], y[:99], sample_weight=weights[:99])
         wanted = [of(y, own) for own in reg.staged_predict(X)]
-        assert line_called(ax, "training error") == pytest.approx(wanted, rel=1e-6)
+        assert heights(ax, "training error") == pytest.approx(wanted, rel=1e-6)
         own = reg.staged_predict(X[:99])
         wanted = [of(y[:99], one, sample_weight=weights[:99]) for one in own]
-        assert line_called(ax, "held-out error") == pytest.approx(wanted, rel=1e-6)
+        assert heights(ax, "held-out error") == pytest.approx(wanted, rel=1e-6)
     with pytest.raises(ValueError, match="label must be left out"):
         plots.error_curve(reg, label=1)
 
@@ -208,8 +207,8 @@ def test_an_overview_has_the_records_rounds_or_the_sizes_of_votes(fitted, name):
     if name in REST:
         for k, (run, member) in enumerate(zip(records, members, strict=True)):
             values = [one.training_error if is_newton else one.training_bound for one in run]
-            assert_array_equal(line_called(ax, f"class {k}"), values)
-            assert_array_equal(line_called(alone, f"class {k}"), member.term_importances)
+            assert_array_equal(heights(ax, f"class {k}"), values)
+            assert_array_equal(heights(alone, f"class {k}"), member.term_importances)
     else:
         values = [one.training_error if is_newton else one.training_bound for one in records[0]]
         sizes = values if name == "discrete" else members[0].term_importances
@@ -256,7 +255,7 @@ def test_error_curves_of_a_bagged_model_are_those_of_the_average_on_samples():
         plots.error_curve(clf)
     ax = plots.error_curve(clf, X, y)
     errors = [float(np.mean(labels != y)) for labels in clf.model_.staged_predict(X)]
-    assert_allclose(line_called(ax, "held-out error"), errors, atol=1e-12)
+    assert_allclose(heights(ax, "held-out error"), errors, atol=1e-12)
     assert ax.figure.axes[-1].get_xlabel() == "round, 4 bags in turns"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn import bars, drawn, has, legend, overlaps, saved, texts
+from drawn import bars, drawn, has, labels, legend, overlaps, saved, texts
 from made_up_models import member as made_up
 from made_up_models import region_model
 from matplotlib.collections import LineCollection
@@ -89,7 +89,7 @@ def test_a_strip_has_a_bar_for_each_of_few_values():
     strip = ax.figure.axes[-1]
     bars = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in strip.patches]
     assert_allclose(bars, [(0, 1 / 3), (1, 2 / 3)])
-    assert [tick.get_text() for tick in strip.get_xticklabels()] == ["false", "true"]
+    assert labels(strip.xaxis) == ["false", "true"]
     ax = plots.shape_function(model, 1, X=X, sample_weight=[1, 0, 1])
     assert_allclose([bar.get_height() for bar in ax.figure.axes[-1].patches], [0.5, 0.5])
     assert "not used" in texts(ax)
@@ -205,7 +205,7 @@ def coloured(random: np.random.Generator, n_members: int = 1, values=VALUES) -> 
 def by_value(ax, gid: str = "bars") -> dict[str, float]:
     """The heights of a category's bars; the names are those of the axis below."""
     below = [other for other in ax.figure.axes if other.get_xlim() == ax.get_xlim()][-1]
-    names = [label.get_text() for label in below.get_xticklabels()]
+    names = labels(below.xaxis)
     return dict(zip(names, (bar.get_height() for bar in bars(ax, gid)), strict=True))
 
 
@@ -241,7 +241,7 @@ def test_a_column_of_text_is_one_panel_and_one_bar_with_the_sum_of_the_shares():
         shares = model.feature_importances() if given is None else model.contribution_importances(X)
         expected = {"colour": shares[1:5].sum(), "feature 0": shares[0], "feature 5": shares[5]}
         ax = plots.importances(model, given)
-        names = [label.get_text() for label in ax.get_yticklabels()]
+        names = labels(ax.yaxis)
         assert names == sorted(expected, key=lambda name: -expected[name])
         widths = [bar.get_width() for bar in ax.containers[0]]
         assert dict(zip(names, widths, strict=True)) == pytest.approx(expected)
@@ -416,7 +416,7 @@ def test_a_band_reaches_one_standard_deviation_of_the_bags_to_both_sides(
 def test_importances_have_the_spread_of_the_bags_shares(bags_of_colours):
     model, X = bags_of_colours
     ax = plots.importances(model, X)
-    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    names = labels(ax.yaxis)
     for number, (shares, of_bag) in enumerate(
         [
             (model.contribution_importances(X), lambda bag: bag.contribution_importances(X)),

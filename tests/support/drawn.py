@@ -8,7 +8,9 @@ from itertools import combinations
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 
@@ -20,6 +22,17 @@ def drawn(ax: Axes, gid: str) -> np.ndarray:
 
 def has(ax: Axes, gid: str) -> bool:
     return any(line.get_gid() == gid for line in ax.get_lines())
+
+
+def line_called(ax: Axes, start: str) -> Line2D:
+    """The only line whose label begins so."""
+    (line,) = [line for line in ax.get_lines() if str(line.get_label()).startswith(start)]
+    return line
+
+
+def labels(axis: Axis) -> list[str]:
+    """The labels of the ticks."""
+    return [label.get_text() for label in axis.get_ticklabels()]
 
 
 def bars(ax: Axes, gid: str) -> list:
