@@ -45,6 +45,13 @@ class Bags:
     constants: tuple[tuple[tuple[float, ...], ...], ...]
 
     def __post_init__(self) -> None:
+        sizes = tuple(tuple(map(int, own)) for own in self.sizes)
+        constants = (
+            tuple(tuple(float(value) + 0.0 for value in bag) for bag in own)
+            for own in self.constants
+        )
+        object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "constants", tuple(constants))
         counts = {len(own) for own in (*self.sizes, *self.constants)}
         if len(counts) != 1 or min(counts) < 2 or len(self.sizes) != len(self.constants):
             raise ValueError(

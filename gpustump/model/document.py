@@ -194,7 +194,7 @@ def _fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
             found["missing_learnt"] = tuple(document["missing_learnt"])
     if "bags" in document:
         with _naming("bags"):
-            found["bags"] = _bags_of(document["bags"])
+            found["bags"] = Bags(document["bags"]["sizes"], document["bags"]["constants"])
     if "pairs" in model:
         with _naming("pairs"):
             n_bags = found["bags"].n_bags if "bags" in found else 1
@@ -213,15 +213,6 @@ def _members_of(name: str, rows: Any, constants: Any, fields: Any) -> tuple[Any,
         with _naming(f"{name}[{place}]"):
             found.append(member_of_rows(own, constant, fields))
     return tuple(found)
-
-
-def _bags_of(part: Any) -> Bags:
-    sizes = tuple(tuple(map(int, own)) for own in part["sizes"])
-    constants = (
-        tuple(tuple(float(value) + 0.0 for value in bag) for bag in own)
-        for own in part["constants"]
-    )
-    return Bags(sizes, tuple(constants))
 
 
 def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None:

@@ -74,12 +74,12 @@ class Edit:
 
     def as_part(self, names: Sequence[str]) -> dict[str, Any]:
         """The edit in JSON's types; `names` are those of all features, for readers."""
-        found: dict[str, Any] = {"term": list(self.features)}
+        found: dict[str, Any] = {"term": list(map(int, self.features))}
         found["name"] = " x ".join(names[feature] for feature in self.features)
         if self.like is None:
             return found | {"edit": WITHOUT}
-        ends = {"above": as_text(self.above), "upto": as_text(self.upto)}
-        return found | {"edit": FLATTEN, **ends, "like": self.like}
+        ends = {"above": as_text(float(self.above)), "upto": as_text(float(self.upto))}
+        return found | {"edit": FLATTEN, **ends, "like": float(self.like)}
 
     def in_words(self, names: Sequence[str]) -> str:
         """The edit as a person reads it."""

@@ -76,7 +76,7 @@ def parts_of(pairs: Sequence[PairTable]) -> list[dict[str, Any]]:
     """The pairs as the file's part "model" holds them."""
     return [
         {
-            "features": list(pair.features),
+            "features": list(map(int, pair.features)),
             "bins": [_bins(axis) for axis in pair.axes],
             "values": (pair.values + 0.0).tolist(),
         }

@@ -18,7 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import Member, ModelFileError, RegionMember, Split, Stump, StumpEnsemble
+from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.learners.step_table import VOTE_UNIT
+from gpustump.model.bags import Bags
+from gpustump.model.edits import Edit
 from gpustump.model.whole_file import whole_file
 
 STUMPS = FILED["stumps"]
@@ -152,6 +155,15 @@ def test_a_model_built_of_other_numbers_is_saved_as_plain_ones(path):
     stump = Stump(np.int64(0), 1, np.int8(1), -1.0, np.float32(0.25))
     comes_back(StumpEnsemble((Member([stump], [np.float64(0.5)]),), 1), path)
     assert (stump.feature, stump.threshold, stump.missing) == (0, 1.0, -1)
+    axes = PairAxis(np.int64(0), np.asarray([1, 2, np.inf])), PairAxis(1, groups=((2,),))
+    pair = PairTable(
+        axes, np.ones((4, 2, 1), dtype=np.int64), np.ones((4, 2)) / 8, np.ones((2, 4, 2, 1))
+    )
+    member = RegionMember((Split(0, 1), Split(1, 2)), np.zeros((2, 3, 1)), [0])
+    empty = RegionMember((), np.zeros((0, 3, 1)), [0])
+    bags = Bags([[np.int64(1), 1.0]], [[[np.float32(0.5)], [-0.0]]])
+    model = StumpEnsemble((member,), 3, pairs=(pair,), moved=(empty,), bags=bags)
+    comes_back(model.edited([Edit((np.int64(0),), like=5, above=1, upto=9)]), path)
 
 
 NOT_SAVED = {
