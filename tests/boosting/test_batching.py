@@ -218,6 +218,21 @@ def test_sets_of_categories_are_learnt_in_the_same_rounds(told, case, n_classes,
         assert fitted(of_sets, y, **how) == by_the_reference(lambda: fitted(of_sets, y, **how))
 
 
+@pytest.mark.filterwarnings("ignore:votes became too large")
+def test_votes_of_sets_count_towards_the_limit_as_in_the_reference(monkeypatch):
+    """Missing values lie between categories, so their votes count as far as they are apart."""
+    for module in ("batching", "boosting"):
+        monkeypatch.setattr(f"gpustump.boosting.rounds.{module}.VOTES_LIMIT", 2.0)
+    random = np.random.default_rng(0)
+    X = random.integers(0, 6, size=(400, 2)).astype(float)
+    X[random.random(X.shape) < 0.3] = np.nan
+    y = np.nan_to_num(X[:, 0], nan=9) % 4 + 2 * random.normal(size=400) > 1.5
+    how = {"categorical_features": [0, 1], "learning_rate": 0.05, "n_estimators": 400}
+    found = fitted(X, y, **how)
+    assert found == by_the_reference(lambda: fitted(X, y, **how))
+    assert "large votes" in repr(found)
+
+
 @pytest.mark.parametrize("weight", [1e-300, 1e9])
 def test_weights_may_be_far_apart(weight):
     X, y = table(3)

@@ -114,7 +114,11 @@ class Columns:
         votes = self.made.votes
         own: np.ndarray = np.abs(votes).max(axis=1)
         if not self._are_stumps:
-            own = np.maximum(own, np.abs(votes[:, FIRST] - votes[:, SECOND]))
+            sides, missing = votes[:, [FIRST, SECOND]], votes[:, [MISSING]]
+            own = np.maximum(own, np.abs(sides[:, 0] - sides[:, 1]))
+            of_sets = np.isnan(self.made.thresholds)
+            apart = np.abs(sides - missing).max(axis=1)
+            own[of_sets] = np.maximum(own, apart)[of_sets]
         sizes: np.ndarray = np.cumsum(own, axis=0)  # exact
         return sizes
 
