@@ -162,9 +162,10 @@ def _model_text(model: Mapping[str, Any]) -> ModelText:
 
 def _other_parts(model: StumpEnsemble) -> dict[str, Any]:
     """What a document holds beside the part "model"."""
-    parts: dict[str, Any] = {"feature_names": model.feature_names, "details": dict(model.details)}
+    parts: dict[str, Any] = {"feature_names": model.feature_names}
     if model.missing_learnt is not None:
         parts["missing_learnt"] = model.missing_learnt
+    parts["details"] = dict(model.details)
     if model.bags is not None:
         parts["bags"] = {"sizes": model.bags.sizes, "constants": model.bags.constants}
     if model.pairs or model.moved:
