@@ -117,6 +117,7 @@ def resources(arguments: argparse.Namespace) -> dict[str, Any]:
     """Parameters that do not decide a model, as the options of `train` and `audit` give them."""
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
     return {
+        "device": arguments.device,
         "n_jobs": arguments.jobs,
         "max_memory": arguments.max_memory,
         "verbose": int(has_bar),

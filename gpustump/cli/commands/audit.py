@@ -62,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     kept = None if choice is None else _kept(data, *choice)
     with as_input_error():
         given = Data(data.X, data.y, data.weights, offset=Offset(*data.offsets))
-        means = {"device": arguments.device, **resources(arguments)}
-        found = audit_with(model, known, given, kept=kept, means=means)
+        found = audit_with(model, known, given, kept=kept, means=resources(arguments))
     check_unchanged(before, if_mapped=True)
     if not arguments.quiet:
         n_held_out = 0 if kept is None else int(np.count_nonzero(~kept))

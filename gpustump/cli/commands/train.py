@@ -128,7 +128,6 @@ def _fitted(
         loss,
         categorical_features=data.encoding.categorical_features or None,
         random_state=arguments.seed,
-        device=arguments.device,
         monotonic_cst=by_feature(data.encoding, constraints),
         checkpoint=checkpoint.checkpoint_of(arguments),
         **resources(arguments),
