@@ -97,20 +97,19 @@ class Watched:
                 self.estimates = were_estimates
 
             def search_estimates(self, edges: Edges, renewed: Any, learn: Any) -> None:
-                edge = np.full(edges.slices.sums.shape[1], self._evaluator.nothing)
-                edge = edge.astype(self._evaluator.dtype)
+                most = np.empty((2, len(edges.slices.first)), dtype=self._evaluator.dtype)
                 about = (edges.slices, edges.outside, self._team)
-                _, bounds = self._evaluator.evaluate(*about, edge=edge)
+                _, bounds = self._evaluator.evaluate(*about, most)
                 sums, error = edges.slices.sums.copy(), edges.slices.error.copy()
                 slices = edges.slices._replace(sums=sums, error=error)  # as they are now
-                watched._bounds.append((edges._replace(slices=slices), bounds, edge))
+                watched._bounds.append((edges._replace(slices=slices), bounds, most))
                 self.estimates = True
                 super().search_estimates(edges, renewed, learn)
 
             def _evaluated(self, slices: Slices, ground: Outside) -> np.ndarray:
                 bounds = super()._evaluated(slices, ground)
                 if slices is self.edges.slices:
-                    watched._bounds.append((self.edges, bounds, bounds[:0]))
+                    watched._bounds.append((self.edges, bounds, np.empty((2, 0))))
                 return bounds
 
             def _bounds(self, slices: Slices, ground: Outside) -> np.ndarray:
@@ -174,7 +173,7 @@ class Watched:
         in_order: tuple[np.ndarray, ...],
         edges: Edges,
         bounds: np.ndarray,
-        edge: np.ndarray,
+        most: np.ndarray,
     ) -> None:
         layout = edges.layout
         own, scores, is_cut, missing = in_order
@@ -190,7 +189,8 @@ class Watched:
                 in_bin = as_in_bins(own[:, start:end], self.objective)
                 check_sums(in_bin.sum(axis=1), edges, slot, self.objective)
                 if end < own.shape[1]:
-                    assert scores[end - 1] <= edge[slot] <= bounds[slot]
+                    assert scores[end - 1] <= min(most[0, feature], bounds[slot])
+                assert bounds[slot] <= most[1, feature]
             if len(cuts):
                 self.n_compared += 1
                 assert scores[start:end][cuts].max() <= bounds[slot]
@@ -365,19 +365,19 @@ class Cell(NamedTuple):
         last = np.asarray([self.planes.shape[1] - 1])
         return Slices(one, one, one + 1, inside, error, skew, last, np.ones(1, np.uint8))
 
-    def check(self, slices: Slices, outside: Outside, edge: np.ndarray | None = None) -> None:
-        """No cut inside is better than the bound; with `edge`, nor the one behind."""
+    def check(self, slices: Slices, outside: Outside, most: np.ndarray | None = None) -> None:
+        """No cut inside is better than the bound; with `most`, nor the one behind."""
         weight = int(self.planes.sum() + self.outside.sum())
         n_samples = int(self.random.integers(1, 20))
         evaluator = Evaluator.of(self.objective).smoothed(smoothing_of(weight, n_samples))
         limit = limit_of_round(self.objective, Totals(0, weight, 0, weight, n_samples))
-        edge = None if edge is None else edge.astype(evaluator.dtype)
-        _, bounds = evaluator.evaluate(slices, outside, Team(1), edge=edge)
+        most = None if most is None else most.astype(evaluator.dtype)
+        _, bounds = evaluator.evaluate(slices, outside, Team(1), most)
         assert scores_of_cuts(self.planes, self.outside, self.objective, limit).max() <= bounds[0]
-        if edge is not None:
+        if most is not None:
             whole = np.concatenate([self.total, np.zeros_like(self.total)], axis=1)
             score = scores_of_cuts(whole, self.outside, self.objective, limit)[0]
-            assert score <= edge[0] <= bounds[0]
+            assert score <= most[0, 0] <= most[1, 0] == bounds[0]
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -418,7 +418,7 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     )
     around = (before, before + inside + behind, missing, before_error, behind_error, missing_error)
     slices = cell.slices(inside.copy(), inside_error.copy(), UNKNOWN)
-    cell.check(slices, Outside(*map(np.ascontiguousarray, around)), edge=np.zeros(1))
+    cell.check(slices, Outside(*map(np.ascontiguousarray, around)), most=np.zeros((2, 1)))
 
 
 @pytest.mark.parametrize("name", ["discrete", "real", "newton", "newton without l2"])
@@ -449,10 +449,10 @@ def test_no_cut_between_cells_is_better_than_its_bound_if_sums_are_estimates(nam
     sums = (before, present, missing, before_error, behind_error, missing_error)
     ground = Outside(*map(np.ascontiguousarray, sums))
     evaluator = Evaluator.of(objective)
-    edge = np.zeros(n_cells, dtype=evaluator.dtype)
-    _, bounds = evaluator.evaluate(slices, ground, Team(1), edge=edge)
-    assert (scores_of_cuts(planes, outside, objective, None) <= edge[:-1]).all()
-    assert (edge <= bounds).all()
+    most = np.zeros((2, 1), dtype=evaluator.dtype)
+    _, bounds = evaluator.evaluate(slices, ground, Team(1), most)
+    assert (scores_of_cuts(planes, outside, objective, None) <= bounds[:-1]).all()
+    assert (most == bounds.max()).all()
 
 
 def drawn_planes(random: np.random.Generator, objective: Objective) -> np.ndarray:

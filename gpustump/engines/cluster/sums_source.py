@@ -80,10 +80,11 @@ class ClusterSums:
         self._seen.clear()
         self._likely, self._foreseen = _NO_SLOTS, None
 
-    def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+    def prefetch(self, bounds: np.ndarray, least: float) -> None:
         """These bins are asked about with the sums that are added up anew, in one message."""
+        slots = (bounds >= least).nonzero()[0]
         if len(slots) <= _MOST_LIKELY:  # else too little is known
-            highest_first = np.argsort(-bounds, kind="stable")[: self.bins_at_once]
+            highest_first = np.argsort(-bounds[slots], kind="stable")[: self.bins_at_once]
             self._likely = np.sort(slots[highest_first])
 
     def sums_of(self, features: np.ndarray) -> np.ndarray:

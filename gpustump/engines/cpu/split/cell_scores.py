@@ -15,8 +15,8 @@ Where sums are estimates, the scores at edges are replaced by the most that they
 cell's bound holds for the cut at its right edge, too. The errors of bins add up, so the error of a
 left sum grows from the left edge of a cell to its right edge: inside the cell it is no larger than
 at the right edge. Likewise the error of a right sum is no larger than at the left edge. If the
-array `edge` is not empty, the most that the score at each cell's right edge may be is written to
-it.
+array `most` (2, n_segments) is not empty, the most that a score may be at the edges of a segment's
+cells is written to its first row, and the largest bound of these cells to its second one.
 
 A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a cell,
 only the allowed part of the band counts (`monotone_bounds`).
@@ -55,32 +55,24 @@ _MOST_REACH = float(TOP // 2)
 """A bin's sums are below this, and sums of it and of others do not overflow."""
 
 _EVALUATED = (
-    "void(int64, Slices, Outside, Rules, int64, int64, SCORE[::1], SCORE[::1], SCORE[::1],"
+    "void(int64, Slices, Outside, Rules, int64, int64, SCORE[::1], SCORE[:, ::1], SCORE[::1],"
     " int64[:, ::1])"
 )
 """Types of the arguments of `evaluate_...`. For each piece it evaluates `size` of the
-segments from `start` on, and writes the fields of `Agreed` or `Scored`."""
-
-
-@group
-class Agreed(NamedTuple):
-    """The best cut between cells, by agreement; `cell` is -1 if there is none.
-
-    Attributes
-    ----------
-    score : int
-    segment, cell : int
-        The cut is at the right edge of this cell.
-    """
-
-    score: int
-    segment: int
-    cell: int
+segments from `start` on, and writes the fields of `Scored`."""
 
 
 @group
 class Scored(NamedTuple):
-    """The same for real and Newton votes."""
+    """The best cut between cells; `cell` is -1 if there is none.
+
+    Attributes
+    ----------
+    score : float
+        For discrete votes an int.
+    segment, cell : int
+        The cut is at the right edge of this cell.
+    """
 
     score: float
     segment: int
@@ -145,7 +137,7 @@ def _missing_error(outside, plane, t):  # type: ignore[no-untyped-def]
 
 
 @parallel(_EVALUATED.replace("SCORE", "int64"))
-def evaluate_discrete(piece, slices, outside, rules, start, size, bound, edge, scores, places):  # type: ignore[no-untyped-def]
+def evaluate_discrete(piece, slices, outside, rules, start, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """Discrete votes.
 
     The left side has the sign -1 where a constraint is 1, and the other way round.
@@ -181,23 +173,24 @@ def evaluate_discrete(piece, slices, outside, rules, start, size, bound, edge, s
                         by_positive[i], by_negative[i], max(positive[u], 0), max(negative[u], 0)
                     )
                     highest, lowest = 2 * (left + up) - present, present - 2 * (left - down)
-                    most = max(highest, lowest)
+                    inside = max(highest, lowest)
                     if direction != 0:
-                        most = lowest if direction > 0 else highest
-                    bound[u] += most + extra
+                        inside = lowest if direction > 0 else highest
+                    bound[u] += inside + extra
                 left += positive[u] - negative[u]
                 fall = 2 * left - present
                 score[i] += abs(fall) + extra
                 if direction * fall > 0:
                     score[i] = NO_AGREEMENT
+        at_edge, anywhere = NO_AGREEMENT, NO_AGREEMENT
         for i in range(count):
             u = start + i
             if not is_exact:
                 at_most = max(score[i], bound[u])
                 error = left_error[i + 1] + right_error[i] + missing_error
                 bound[u] = min(float(TOP), (float(at_most) + error) * (1.0 + OUTWARDS))
-                if len(edge) > 0:
-                    edge[u] = min(float(TOP), (float(score[i]) + error) * (1.0 + OUTWARDS))
+                own = min(float(TOP), (float(score[i]) + error) * (1.0 + OUTWARDS))
+                at_edge, anywhere = max(at_edge, np.int64(own)), max(anywhere, bound[u])
             elif not slices.is_open[u]:
                 bound[u] = NO_AGREEMENT
             if score[i] < best or i + 1 == count or score[i] == NO_AGREEMENT:
@@ -205,6 +198,8 @@ def evaluate_discrete(piece, slices, outside, rules, start, size, bound, edge, s
             if score[i] == best and not _is_earlier(slices, t, u, best_segment, best_cell):
                 continue
             best, best_segment, best_cell = score[i], t, u
+        if most.shape[1] > 0:
+            most[0, t], most[1, t] = at_edge, anywhere
     scores[piece], places[piece, 0], places[piece, 1] = best, best_segment, best_cell
 
 
@@ -212,6 +207,14 @@ def evaluate_discrete(piece, slices, outside, rules, start, size, bound, edge, s
 def _outwards(score):  # type: ignore[no-untyped-def]
     """A bound computed in floating point, rounded outwards."""
     return score + abs(score) * OUTWARDS if score > NO_SCORE else NO_SCORE
+
+
+@inner("float64(float64[::1])")
+def _largest(numbers):  # type: ignore[no-untyped-def]
+    found = NO_SCORE
+    for i in range(len(numbers)):
+        found = max(found, numbers[i])
+    return found
 
 
 @inner("Scored(Slices, boolean, float64[::1], int64, float64[::1], Scored)")
@@ -239,7 +242,7 @@ def _add_output(score, at_edge, is_first):  # type: ignore[no-untyped-def]
 
 
 @parallel(_EVALUATED.replace("SCORE", "float64"))
-def evaluate_real(piece, slices, outside, rules, start, size, bound, edge, scores, places):  # type: ignore[no-untyped-def]
+def evaluate_real(piece, slices, outside, rules, start, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """Real votes."""
     low = start + piece * size
     high = min(low + size, len(slices.first))
@@ -297,10 +300,9 @@ def evaluate_real(piece, slices, outside, rules, start, size, bound, edge, score
                 )  # fmt: skip
                 limit_real(limited, rules.smoothing, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
-        if len(edge) > 0:
-            for i in range(count):
-                edge[start + i] = _outwards(score[i])
         best = _best_of_segment(slices, is_exact, score, t, bound, best)
+        if most.shape[1] > 0:
+            most[0, t], most[1, t] = _outwards(_largest(score[:count])), _largest(own)
     scores[piece], places[piece, 0], places[piece, 1] = best.score, best.segment, best.cell
 
 
@@ -559,7 +561,7 @@ def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, 
 
 
 @parallel(_EVALUATED.replace("SCORE", "float64"))
-def evaluate_newton(piece, slices, outside, rules, start, size, bound, edge, scores, places):  # type: ignore[no-untyped-def]
+def evaluate_newton(piece, slices, outside, rules, start, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """Newton votes."""
     low = start + piece * size
     high = min(low + size, len(slices.first))
@@ -629,8 +631,7 @@ def evaluate_newton(piece, slices, outside, rules, start, size, bound, edge, sco
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
                 limit_newton(limited, GradientSums(up, down, sizes), rules, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
-        if len(edge) > 0:
-            for i in range(count):
-                edge[start + i] = _outwards(score[i])
         best = _best_of_segment(slices, is_exact, score, t, bound, best)
+        if most.shape[1] > 0:
+            most[0, t], most[1, t] = _outwards(_largest(score[:count])), _largest(own)
     scores[piece], places[piece, 0], places[piece, 1] = best.score, best.segment, best.cell

@@ -27,7 +27,6 @@ from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.cell_scores import (
     NO_AGREEMENT,
-    Agreed,
     Scored,
     evaluate_discrete,
     evaluate_newton,
@@ -69,9 +68,9 @@ class SumsSource(Protocol):
     @property
     def bins_at_once(self) -> int: ...
 
-    def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
-        """Some bins are likely to be asked about in this round, those of the highest bounds first;
-        a source may get ready for that."""
+    def prefetch(self, bounds: np.ndarray, least: float) -> None:
+        """Of the bins with these bounds, those are likely to be asked about in this round whose
+        bounds are at least `least`, the highest first; a source may get ready for that."""
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
         """The sums over the parts of some bins, in order of their slots; each bin is a segment."""
@@ -131,18 +130,13 @@ class Evaluator:
         """Less than every score."""
         return NO_AGREEMENT if self.dtype == np.int64 else NO_SCORE
 
-    @functools.cached_property
-    def of_edges(self) -> type[Agreed] | type[Scored]:
-        """What the kernel's answer holds."""
-        return Agreed if self.dtype == np.int64 else Scored
-
     def evaluate(
         self,
         slices: Slices,
         outside: Outside,
         team: Team,
-        edge: np.ndarray | None = None,
-    ) -> tuple[list[Any], np.ndarray]:
+        most: np.ndarray | None = None,
+    ) -> tuple[list[Scored], np.ndarray]:
         """The best cut of each piece of the segments, and a bound for each cell.
 
         Parameters
@@ -150,40 +144,41 @@ class Evaluator:
         slices : Slices
         outside : Outside
         team : Team
-        edge : ndarray (n_cells,), optional
-            Set to the most that the score may be at each cell's right edge, where sums are
-            estimates.
+        most : ndarray (2, n_segments), optional
+            Set, where sums are estimates, to the most that a score may be at the edges of each
+            segment's cells, and to their largest bound.
 
         Returns
         -------
-        found : list of Agreed or Scored
+        found : list of Scored
         bounds : ndarray (n_cells,)
         """
         n_segments, n_cells = len(slices.first), slices.sums.shape[1]
         bounds = np.empty(n_cells, dtype=self.dtype)
         bounds.fill(self.nothing)
-        edge = bounds[:0] if edge is None else edge
+        most = np.empty((2, 0), dtype=self.dtype) if most is None else most
         n_pieces, size = 1, n_segments
         if n_cells > _CELLS_AT_ONCE:
             n_pieces, size = team.pieces(n_segments, _CELLS_AT_ONCE * n_segments // n_cells + 1)
-        found = self._run(team, n_pieces, slices, outside, 0, size, bounds, edge)
+        found = self._run(team, n_pieces, slices, outside, 0, size, bounds, most)
         return found, bounds
 
     def best_score(self, slices: Slices, outside: Outside, segment: int, team: Team) -> float:
         """The best score between the cells of a segment; `nothing` if there is no cut."""
         bounds = np.empty(slices.sums.shape[1], dtype=self.dtype)
-        found = self._run(team, 1, slices, outside, segment, 1, bounds, bounds[:0])
+        most = np.empty((2, 0), dtype=self.dtype)
+        found = self._run(team, 1, slices, outside, segment, 1, bounds, most)
         return found[0].score if found else self.nothing
 
     def _run(
         self, team: Team, n_pieces: int, slices: Slices, outside: Outside, *rest: object
-    ) -> list[Any]:
+    ) -> list[Scored]:
         """The best cuts that the kernel finds."""
         scores, places = np.empty(n_pieces, dtype=self.dtype), np.empty((n_pieces, 2), np.int64)
         about = (slices, outside, self.rules, *rest)
         team.run(self.kernel, n_pieces, *about, scores, places)
         of_pieces = zip(scores.tolist(), places.tolist(), strict=True)
-        return [self.of_edges(score, *place) for score, place in of_pieces if place[1] >= 0]
+        return [Scored(score, *place) for score, place in of_pieces if place[1] >= 0]
 
 
 class Edges(NamedTuple):
@@ -300,21 +295,16 @@ class BestSplit:
         learn : callable
             As in `search`.
         """
-        n_slots = edges.slices.sums.shape[1]
-        edge = np.full(n_slots, self._evaluator.nothing, dtype=self._evaluator.dtype)
-        seen, bounds = self._evaluator.evaluate(edges.slices, edges.outside, self._team, edge=edge)
-        most = np.maximum.reduceat(edge, edges.layout.first)
+        limits = np.empty((2, len(edges.slices.first)), dtype=self._evaluator.dtype)
+        seen, bounds = self._evaluator.evaluate(edges.slices, edges.outside, self._team, limits)
         # Where constraints forbid most cuts, there may be none at all that beats the constant.
         about = max(self._about(edges, seen), self.best.cut.score)
-        if len(first := (most >= about).nonzero()[0]):
-            likely = (bounds >= about).nonzero()[0]
-            self._source.prefetch(likely, bounds[likely])
+        if len(first := (limits[0] >= about).nonzero()[0]):
+            self._source.prefetch(bounds, about)
             exact = renewed(first)
             self.search(exact, learn)
-            for feature in exact.slices.feature.tolist():
-                own = edges.layout.slots(feature)
-                bounds[own], edge[own] = self._evaluator.nothing, self._evaluator.nothing
-        most, is_first = self._contending(edges, bounds, edge, learn), True
+            limits[:, exact.slices.feature] = self._evaluator.nothing
+        most, is_first = self._contending(edges, bounds, limits, learn), True
         while len(contending := self._may_win(most).nonzero()[0]):
             highest = contending[[np.argmax(most[contending])]] if is_first else contending
             exact = renewed(highest)
@@ -322,7 +312,7 @@ class BestSplit:
             most[exact.slices.feature] = self._evaluator.nothing
             is_first = False
 
-    def _about(self, edges: Edges, seen: list[Any]) -> float:
+    def _about(self, edges: Edges, seen: list[Scored]) -> float:
         """About the best score at an edge, from the estimates of the feature that looks best.
 
         Estimates are usually off by much less than their bounds say.
@@ -335,16 +325,22 @@ class BestSplit:
         self,
         edges: Edges,
         bounds: np.ndarray,
-        edge: np.ndarray,
+        limits: np.ndarray,
         learn: Callable[[np.ndarray, Slices], None],
     ) -> np.ndarray:
-        """For each feature the most that a cut may be worth, by estimates and parts of bins."""
-        feature_of, first = edges.layout.feature_of, edges.layout.first
-        most = np.maximum.reduceat(edge, first)
-        is_certain = self._may_win(most)  # the parts of its bins cannot rule such a feature out
-        most = np.where(is_certain, np.maximum.reduceat(bounds, first), most)
+        """For each feature the most that a cut may be worth, by estimates and parts of bins.
+
+        `limits` (2, n_features) are those of `Evaluator.evaluate`, below all scores for features
+        that were searched.
+        """
+        at_edges, anywhere = limits
+        is_certain = self._may_win(at_edges)  # the parts of its bins cannot rule this feature out
+        most: np.ndarray = np.where(is_certain, anywhere, at_edges)
+        is_open = self._may_win(anywhere) & ~is_certain
+        if not is_open.any():
+            return most
         waiting = self._may_win(bounds).nonzero()[0]
-        waiting = waiting[~is_certain[feature_of(waiting)]]
+        waiting = waiting[is_open[edges.layout.feature_of(waiting)]]
         for answer, outside in self._parts(edges, waiting):
             own = self._bounds(answer.slices, outside)
             learn(answer.slots, answer.slices)

@@ -113,7 +113,7 @@ class CodedSums:
         """From the probabilities of several classes, which determine these integers."""
         return cls(table, _add_up_softmax, (rows,), 4 * rows.n_outputs)
 
-    def prefetch(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+    def prefetch(self, bounds: np.ndarray, least: float) -> None:
         """Nothing takes less time if it is known before."""
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
