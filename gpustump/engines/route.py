@@ -40,6 +40,7 @@ from gpustump.engines.contract import Engine, Resources, Task, Trainer
 from gpustump.engines.cpu.engine import (
     CODED,
     KERNELS,
+    MOST_CODED,
     SCANNED,
     SORTED,
     SPARSE,
@@ -57,9 +58,6 @@ CHOICES = ("auto", "reference", "sorted", "coded", "cuda")
 SORTED_SAMPLES, SORTED_ELEMENTS, SORTED_ADDITIONS = 4096, 2**21, 2**24
 """Tables of up to this many samples are sorted; others if they have at most so many elements, and
 elements times outputs."""
-
-SCANNED_ELEMENTS = 2**20
-"""The same for intervals, whose pairs of cuts are scanned."""
 
 USUAL_ROUNDS = 100
 """Taken where the number of rounds is not known."""
@@ -439,11 +437,14 @@ def _of_kernels(task: Task) -> tuple[Engine, str]:
     """The engine whose kernels are the fastest, and why."""
     if is_sparse(task.X):
         return SPARSE, "the table is sparse"
+    if task.objective.learner == "interval":
+        return SORTED, "intervals are found by a scan"
     n_additions = task.n_elements * task.objective.n_outputs
-    most = SCANNED_ELEMENTS if task.objective.learner == "interval" else SORTED_ELEMENTS
-    is_small = task.n_elements <= most and n_additions <= SORTED_ADDITIONS
+    is_small = task.n_elements <= SORTED_ELEMENTS and n_additions <= SORTED_ADDITIONS
     if is_small or task.n_samples <= SORTED_SAMPLES:
         return SORTED, "the table is small"
+    if task.n_samples >= MOST_CODED:
+        return SORTED, "the table is too long for codes"
     return CODED, "the table is large"
 
 

@@ -16,9 +16,7 @@ pytest.importorskip("numba")
 
 from gpustump.engines import announcements
 from gpustump.engines.cpu.runtime import compiling
-from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel, record
-
-_PLACE = record("_Place", "row", "column")
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 
 
 @group
@@ -28,21 +26,19 @@ class _Line(NamedTuple):
     scale: float
 
 
-@kernel("float64(_Line, int64, _Place[::1])", KEY=("int32", "float64"))
-def _at(line, x, places):  # type: ignore[no-untyped-def]
-    places[0].row = x
+@kernel("float64(_Line, int64)", KEY=("int32", "float64"))
+def _at(line, x):  # type: ignore[no-untyped-def]
     return (line.starts[0] + line.slopes[0] * x) * line.scale
 
 
-def test_a_kernel_takes_groups_in_each_of_its_versions_and_records():
-    starts, places = np.asarray([1]), np.zeros(1, dtype=_PLACE)
+def test_a_kernel_takes_groups_in_each_of_its_versions():
+    starts = np.asarray([1])
     for dtype in ("int32", "float64"):
         line = _Line(np.asarray([3], dtype=dtype), starts, 0.5)
-        assert _at(line, 5, places) == 8.0
-        assert places["row"].tolist() == [5]
+        assert _at(line, 5) == 8.0
     for bad in (np.zeros(1, dtype=np.int16), np.zeros(4)[::2], [1.0]):
         with pytest.raises(TypeError):
-            _at(_Line(bad, starts, 0.5), 5, places)
+            _at(_Line(bad, starts, 0.5), 5)
 
 
 @inner("float64(float64)")

@@ -72,18 +72,22 @@ def test_small_tables_are_sorted_and_others_go_through_histograms():
     def engine(n_samples: int, objective: Objective) -> str:
         return route.choose(Task(table(n_samples, 64), n_samples, objective)).route.engine
 
-    # More outputs, and pairs of cuts, make a table large earlier.
+    # More outputs make a table large earlier, and intervals are always found by a scan.
     shared = Objective.of(votes="newton", n_outputs=16)
     most = route.SORTED_ADDITIONS // 64 // 16
     assert (engine(most, shared), engine(most + 1, shared)) == ("sorted", "coded")
-    pairs, most = Objective(learner="interval"), route.SCANNED_ELEMENTS // 64
-    assert (engine(most, pairs), engine(most + 1, pairs)) == ("sorted", "coded")
+    assert engine(most + 1, Objective(learner="interval")) == "sorted"
 
 
 @needs_numba
-def test_more_samples_than_positions_are_not_sorted_even_if_that_is_asked_for(monkeypatch):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", "sorted")
-    for n_samples, engine in ((2**31 - 1, "sorted"), (2**31, "coded")):
+def test_kernels_train_on_as_many_samples_as_they_can_number(monkeypatch):
+    for asked, n_samples, engine in (
+        ("coded", 2**30 - 1, "coded"),
+        ("coded", 2**30, "sorted"),
+        ("sorted", 2**31 - 1, "sorted"),
+        ("sorted", 2**31, "reference"),
+    ):
+        monkeypatch.setenv("GPUSTUMP_KERNELS", asked)
         X = np.broadcast_to(np.float32(0), (n_samples, 1))
         assert route.choose(Task(X, n_samples, Objective())).route.engine == engine
 

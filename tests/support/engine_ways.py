@@ -7,7 +7,6 @@ one that the route takes. With GPUSTUMP_TESTED_WAYS=first, it is the only one th
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import os
@@ -220,7 +219,6 @@ def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Itera
     yield "3 cuts", prepare(Team(2), max_cuts=3)
     yield "one cut, coarsely", prepare(Team(1), room=coarsely, max_cuts=1)
     yield "nothing kept", prepare(ManyPieces(2), room=sparingly, max_cuts=16)
-    yield "wide positions", with_wide_positions(prepare(Team(1), max_cuts=64))
 
 
 def sparse(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
@@ -239,18 +237,6 @@ def sparse(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iter
         patch.setattr(sparse_splits, "_FEW", 1)
         yield "sparse, 3 threads", as_routed(SPARSE, table, rows, 3)
     yield "sparse by the reference", as_routed(REFERENCE, table, rows)
-
-
-def with_wide_positions(made: Any) -> PreparedTable:
-    """A coded table whose positions are those of 2**31 samples and more."""
-    from gpustump.engines.cpu.table.rows_by_code import PartedSamples
-    from gpustump.engines.cpu.table.sorted_rows import SortedRows
-
-    bins = SortedRows(made.source, made.layout, made.columns, made.bundles, None, "int64")
-    parted = PartedSamples(
-        made.columns.wide, made.bundles, made.layout, made.team, dtype="int64", patience=0
-    )
-    return dataclasses.replace(made, bins=bins, parted=parted)
 
 
 def cuda_budget(n_samples: int, n_features: int, n_orders: int) -> int:
@@ -373,7 +359,7 @@ def kernels_on(backend: Backend) -> EngineUnderTest:
 ENGINES = (
     *(on_library(backend) for backend in TESTED if backend.kernels == "reference"),
     EngineUnderTest("sorted", sorted_whole, no_numba),
-    EngineUnderTest("coded", coded, no_numba),
+    EngineUnderTest("coded", coded, no_numba, tuple(KINDS)),
     EngineUnderTest("sparse", sparse, no_numba, tuple(KINDS)),
     EngineUnderTest("cluster", spread_out, no_numba, tuple(KINDS)),
     EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, n_ways_of_intervals=5),

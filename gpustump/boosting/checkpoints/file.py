@@ -357,7 +357,7 @@ def _run_of(run: Any, outline: Outline) -> RunLog:
         raise ValueError(f"{' and '.join(_JUDGED_FIELDS)} must be {wanted} in every round")
     rounds = tuple(map(LoggedRound, member.hypotheses, _votes_of(member), judged))
     if rounds:
-        refuse_others("rounds", rows, _rows_of(rounds, constant, outline.objective))
+        refuse_others("rounds", rows, _rows_of(rounds, constant, outline))
     return RunLog(rounds, tuple(constant), reason)
 
 

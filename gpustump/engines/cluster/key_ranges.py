@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cluster.known_bins import Members
+from gpustump.engines.cluster.known_bins import KEYS, Members
 from gpustump.engines.cluster.questions import NO_KEYS, Cells
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
-from gpustump.engines.cpu.table.rows_by_code import POSITIONS
 
 _AT_ONCE = 1024
 """How many samples are put into cells before their integers are added up."""
@@ -148,7 +147,7 @@ def _merge(one, other, found):  # type: ignore[no-untyped-def]
     return n
 
 
-@inner("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=POSITIONS)
+@inner("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=KEYS)
 def _place(keys, about, bin_, places, found):  # type: ignore[no-untyped-def]
     """Put samples of a bin into cells, and note each sample's place; -1 if it is in no range."""
     lows, highs, shifts, nexts = about.low, about.high, about.shift, places.next
@@ -177,11 +176,7 @@ def _place(keys, about, bin_, places, found):  # type: ignore[no-untyped-def]
         highest[place] = max(highest[place], key)
 
 
-@kernel(
-    "void(Members, KeyRanges, int64[::1])",
-    POSITION=POSITIONS * 2,
-    KEY=("int32", "int32", "int64", "int64"),
-)
+@kernel("void(Members, KeyRanges, int64[::1])", KEY=KEYS)
 def _count(members, about, inside):  # type: ignore[no-untyped-def]
     """Add the number of samples in each range whose samples are cells."""
     for t in range(len(members.begin)):
@@ -194,10 +189,7 @@ def _count(members, about, inside):  # type: ignore[no-untyped-def]
                     inside[r] += np.int64(low <= keys[k] and keys[k] <= high)
 
 
-@inner(
-    "void(int64[:, ::1], int64[:, ::1], POSITION[::1], int64[::1], int64[:, ::1])",
-    POSITION=POSITIONS,
-)
+@inner("void(int64[:, ::1], int64[:, ::1], int32[::1], int64[::1], int64[:, ::1])")
 def _add_here(gradient, hessian, samples, place, sums):  # type: ignore[no-untyped-def]
     """Add the sizes of positive integers to one plane, those of negative ones to the next.
 
@@ -218,11 +210,7 @@ def _add_here(gradient, hessian, samples, place, sums):  # type: ignore[no-untyp
                     into[place[i]] += own[samples[i]]
 
 
-@kernel(
-    "void(Terms, Members, KeyRanges, _Places, int64[:, ::1])",
-    POSITION=POSITIONS * 2,
-    KEY=("int32", "int32", "int64", "int64"),
-)
+@kernel("void(Terms, Members, KeyRanges, _Places, int64[:, ::1])", KEY=KEYS)
 def _add_terms(terms, members, about, places, sums):  # type: ignore[no-untyped-def]
     """Put samples into cells, and add up their integers."""
     found = np.empty(_AT_ONCE, dtype=np.int64)

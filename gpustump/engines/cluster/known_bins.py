@@ -14,7 +14,10 @@ import numpy as np
 from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
-from gpustump.engines.cpu.table.rows_by_code import POSITIONS, positions_of, without_marks
+from gpustump.engines.cpu.table.rows_by_code import SAMPLE
+
+KEYS = ("int32", "int64")
+"""The types of keys of values."""
 
 _KEPT = 8
 """How many samples of bins are kept, as a multiple of the table's samples. On noise, 500 000 x 50,
@@ -27,13 +30,13 @@ class Members(NamedTuple):
 
     Attributes
     ----------
-    samples : ndarray (n,) of int32 or int64
+    samples : ndarray (n,) of int32
     keys : ndarray (n,) of int32 or int64
         Of their values; see `arrays.order_keys`.
     begin, size : ndarray (n_bins,) of int64
     """
 
-    samples: Annotated[np.ndarray, "POSITION[::1]"]
+    samples: Annotated[np.ndarray, "int32[::1]"]
     keys: Annotated[np.ndarray, "KEY[::1]"]
     begin: Integers
     size: Integers
@@ -78,9 +81,8 @@ class KnownBins:
 
     def _empty(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Room for samples, and for their keys."""
-        table = self._table
-        keys = np.empty(n, dtype=table.source.bits[0].dtype)
-        return np.empty(n, dtype=positions_of(table.n_samples)), keys
+        keys = np.empty(n, dtype=self._table.source.bits[0].dtype)
+        return np.empty(n, dtype=np.int32), keys
 
     def _look_up(self, feature: np.ndarray, bins: np.ndarray, members: Members) -> None:
         """Write the samples of some bins, once each, and their keys, into `members`."""
@@ -105,22 +107,15 @@ class KnownBins:
         _look_up(*table.source.bits, feature, members)
 
 
-@kernel(
-    "void(POSITION[::1], int64[::1], int64[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS
-)
+@kernel("void(int32[::1], int64[::1], int64[::1], int64[::1], int32[::1])")
 def _pick(order, start, count, to, found):  # type: ignore[no-untyped-def]
     """Copy stretches of an order of samples, without their marks."""
-    low = without_marks(order)
     for t in range(len(start)):
         for k in range(count[t]):
-            found[to[t] + k] = order[start[t] + k] & low
+            found[to[t] + k] = order[start[t] + k] & SAMPLE
 
 
-@kernel(
-    "void(CODE[::1], int64, int64[::1], int64[::1], POSITION[::1])",
-    CODE=("uint8", "uint8", "uint16", "uint16"),
-    POSITION=POSITIONS * 2,
-)
+@kernel("void(CODE[::1], int64, int64[::1], int64[::1], int32[::1])", CODE=("uint8", "uint16"))
 def _find(codes, shift, by_code, begin, found):  # type: ignore[no-untyped-def]
     """List the samples of the bins to which `by_code` gives an index, from `begin[index]` on."""
     cursor = begin.copy()
@@ -133,8 +128,7 @@ def _find(codes, shift, by_code, begin, found):  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64, int64[::1], Members)",
-    KEY=("int32", "int32", "int64", "int64"),
-    POSITION=POSITIONS * 2,
+    KEY=KEYS,
 )
 def _look_up(bits, rows, lowest, features, members):  # type: ignore[no-untyped-def]
     """The keys of samples by their bit patterns; see `arrays.order_keys`."""

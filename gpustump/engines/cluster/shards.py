@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.cpu.engine import CODED, KERNELS
+from gpustump.engines.cpu.engine import CODED, KERNELS, MOST_CODED
 from gpustump.engines.cpu.loss import STAGE_OF
 
 
@@ -36,13 +36,14 @@ def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
     samples : Samples
         At least one.
     kind : str
-        "kernels" for the CPU's kernels, or for NumPy if these cannot be loaded here; or the array
-        library: "numpy", "cupy", "torch" and so on.
+        "kernels" for the CPU's kernels, or for NumPy if these cannot be loaded here or samples are
+        too many for them; or the array library: "numpy", "cupy", "torch" and so on.
     n_threads : int
         Threads of the kernels.
     """
     stages = CODED.name, *dict.fromkeys(STAGE_OF.values())
-    if kind == "kernels" and KERNELS.load(*stages):
+    has_few = len(samples.weights) < MOST_CODED
+    if kind == "kernels" and has_few and KERNELS.load(*stages):
         from gpustump.engines.cluster.kernel_shard import KernelShard
 
         return KernelShard(samples, n_threads)

@@ -1,8 +1,7 @@
 """A boosting run on a coded table.
 
 It implements `gpustump.engines.contract.State`. In every round the integers of samples change, and
-the sums over bins with them (`bin_sums`); a search of these finds the best stump (`split_search`),
-and one that goes on from there the best interval (`intervals`).
+the sums over bins with them (`bin_sums`); a search of these finds the best split (`split_search`).
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
-from gpustump.engines.cpu.split.intervals import IntervalSearch
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table.codes import CodedTable
@@ -94,9 +92,6 @@ class CodedState:
         has_amounts = isinstance(self._bins, AmountSums)
         counts = Counts(table.n_samples, table.n_missing, least, are_amounts=has_amounts)
         self._finder = SplitSearch(table.layout, counts, objective, table.team)
-        self._pairs: IntervalSearch | None = None
-        if objective.learner == "interval":
-            self._pairs = IntervalSearch(table, self._source, self._loss.terms)
         self._found: tuple[Partition, Cut] | None = None
         self._is_behind = False  # whether the sums over bins wait for the next search
         self._total(self._loss.begin(table.team))
@@ -117,8 +112,6 @@ class CodedState:
             self._bins.add_up()
             self._is_behind = False
         cut = self._finder.best(self._source, self._bins, self._sums.by_output)
-        if self._pairs is not None:
-            return self._pairs.best(self._bins.sums, cut)
         self._found = (split_at(self._table, cut), cut)
         return cut
 
@@ -146,8 +139,6 @@ class CodedState:
         else:
             self._regions.mark_cut(step.cut)
         regions, known = self._regions.found, self._finder.follow(step)
-        if self._pairs is not None:
-            self._pairs.follow(step)
         was_behind, self._is_behind = self._is_behind, step.is_known
 
         def advance_samples() -> None:

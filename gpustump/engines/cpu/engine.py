@@ -41,6 +41,9 @@ BINNED_ADDITIONS, BINNED_SAMPLES, BINNED_SAMPLES_WITH_SIGNS = 2**17, 2**9, 2**13
 """Sorted tables of at least this many elements, times outputs, and samples are divided into bins.
 The last number is for discrete votes of one output, which take less time to scan."""
 
+MOST_CODED = 2**30
+"""How many samples are too many for a coded table, whose numbers have two bits to spare."""
+
 START_SECONDS = 0.5
 """About how many seconds it takes to load Numba and the compiled kernels."""
 
@@ -321,6 +324,10 @@ class CodedEngine:
 
     def refusal(self, task: Task) -> str | None:
         """Why it cannot train this; None if it can."""
+        if task.objective.learner == "interval":
+            return "it finds no intervals"
+        if task.n_samples >= MOST_CODED:
+            return f"{task.n_samples} samples are too many for numbers of 30 bits"
         return "the table is sparse" if arrays.is_sparse(task.X) else KERNELS.refusal(task.X)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:

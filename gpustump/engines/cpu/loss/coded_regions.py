@@ -2,8 +2,8 @@
 
 A cut, or a threshold, lies between two bins or inside one, so the codes tell the regions of all
 samples but those of one bin. That saves time, because the values of a feature are far apart in
-memory: they lie in as many lines of the cache as there are samples. The regions of intervals and of
-sets of categories that no search has just found follow from the values (`regions`).
+memory: they lie in as many lines of the cache as there are samples. The regions of sets of
+categories, and those of intervals, follow from the values (`regions`).
 """
 
 from __future__ import annotations
@@ -60,20 +60,12 @@ class CodedRegions:
         by_bin = np.full(n_bins + 1, SECOND, dtype=np.uint8)
         if table.n_missing[feature]:
             by_bin[n_bins] = MISSING
-        parted: list[tuple[np.ndarray, int]] = []  # samples left of a cut inside a bin
-        if cut.position is None:
-            by_bin[:n_bins] = FIRST
-        else:
-            last, left = _upto(table, feature, cut.position)
-            by_bin[:last] = FIRST
-            parted.append((left, FIRST))
-        if cut.after is not None:
-            last, left = _upto(table, feature, cut.after)
-            by_bin[:last] = SECOND
-            parted.append((left, SECOND))
+        n_left, others = n_bins, np.empty(0, dtype=np.int64)
+        if cut.position is not None:
+            n_left, others = _left_of(table, feature, cut.position)
+        by_bin[:n_left] = FIRST
         self._mark_codes(feature, table.bundles.by_code(feature, by_bin))
-        for samples, region in parted:
-            self.found[samples] = region
+        self.found[others] = FIRST
 
     def _mark_threshold(self, split: Partition) -> None:
         """Find the regions of a hypothesis with one threshold, mostly from codes."""
@@ -120,7 +112,7 @@ def regions_by_code(table: CodedTable, split: Partition) -> np.ndarray:
     return table.bundles.by_code(feature, by_slot)
 
 
-def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarray]:
+def _left_of(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarray]:
     """What lies left of a cut: the number of whole bins, and the samples of the next bin."""
     layout = table.layout
     bin_ = layout.bin_at(feature, position)

@@ -60,7 +60,6 @@ Bytes = Annotated[np.ndarray, "uint8[::1]"]
 Group = TypeVar("Group", bound=type)
 
 _groups: dict[str, type] = {}
-_records: dict[str, np.dtype] = {}
 
 _has_compiled = False
 
@@ -72,12 +71,6 @@ def group(cls: Group) -> Group:
     """Allow this NamedTuple in signatures; its annotations give the types of its fields."""
     assert _groups.setdefault(cls.__name__, cls) is cls, f"two groups are named {cls.__name__}"
     return cls
-
-
-def record(name: str, *fields: str) -> np.dtype:
-    """A record of int64 fields, which signatures may name."""
-    _records[name] = np.dtype([(field, np.int64) for field in fields])
-    return _records[name]
 
 
 def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[..., Any]], Any]:
@@ -230,7 +223,7 @@ def _notice(dispatcher: Any) -> None:
 
 
 class _Names(dict[str, Any]):
-    """The types of the names in a signature: Numba's types, groups, records, and a version's names.
+    """The types of the names in a signature: Numba's types, groups, and a version's names.
 
     A group's type is computed each time, because it may depend on the version.
     """
@@ -238,8 +231,6 @@ class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name in _groups:
             return self._type_of_group(_groups[name])
-        if name in _records:
-            return numba.from_dtype(_records[name])
         return getattr(numba.types, name)
 
     def type_of(self, text: str) -> Any:

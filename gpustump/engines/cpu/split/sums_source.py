@@ -29,8 +29,7 @@ from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Planes, Slices
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
-from gpustump.engines.cpu.table.rows_by_code import POSITIONS, without_marks
-from gpustump.engines.cpu.table.sorted_rows import SortedSamples
+from gpustump.engines.cpu.table.rows_by_code import SAMPLE
 
 _SAMPLES_AT_ONCE = 2**14
 """Fewer samples than this are not worth another thread."""
@@ -66,7 +65,7 @@ class Located(NamedTuple):
 
     Attributes
     ----------
-    order : ndarray of int32 or int64
+    order : ndarray of int32
         An order of samples. The sign bit of a sample is set if the next one is of the same cell;
         for the bit below it see `rows_by_code`.
     begin : ndarray (n_cells,) of int64
@@ -136,7 +135,7 @@ class CodedSums:
             return
         others = np.unique(features[~has_parts]).tolist()
         slots_of = {feature: slots[features == feature] for feature in others}
-        in_order: dict[int, SortedSamples] = {}
+        in_order: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
         def sort(feature: int) -> None:
             bins = slots_of[feature] - layout.first[feature]
@@ -144,8 +143,7 @@ class CodedSums:
 
         table.team.each(sort, others)
         for feature, own in slots_of.items():
-            order, starts, _ = in_order[feature]
-            yield self._bins(own, np.full(len(own), feature), order, starts)
+            yield self._bins(own, np.full(len(own), feature), *in_order[feature])
 
     def samples(self, answer: Answer, segments: np.ndarray, cells: np.ndarray) -> Answer:
         """The sums over the distinct values in some open cells; each cell becomes a segment."""
@@ -171,7 +169,7 @@ class CodedSums:
         if _pick_keys(*source.bits, feature, order, segments, samples, keys):
             if not source.is_plain:
                 of = np.repeat(feature, segments.n_samples)
-                keys[:] = arrays.order_keys(source.picked(samples & without_marks(order), of))
+                keys[:] = arrays.order_keys(source.picked(samples & SAMPLE, of))
             _sort_parts(keys, segments, order, samples)
         return samples
 
@@ -257,10 +255,9 @@ def _lay_out_cells(slices, begin, offset, segments, cells, found):  # type: igno
 
 
 @kernel(
-    "int64(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], POSITION[::1],"
-    " Segments, POSITION[::1], int64[::1])",
-    BITS=("int32", "int32", "int64", "int64"),
-    POSITION=2 * POSITIONS,
+    "int64(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], int32[::1],"
+    " Segments, int32[::1], int64[::1])",
+    BITS=("int32", "int64"),
 )
 def _pick_keys(bits, rows, lowest, features, order, segments, samples, keys):  # type: ignore[no-untyped-def]
     """Write the samples of some parts; returns how many parts are not sorted.
@@ -269,20 +266,19 @@ def _pick_keys(bits, rows, lowest, features, order, segments, samples, keys):  #
     other parts, the samples' keys are written (`arrays.order_keys`), if there are bits: those of
     the table's values; see `Source.bits`.
     """
-    low = without_marks(order)
     n_unsorted = 0
     for t in range(len(features)):
         feature, first, start = features[t], segments.first[t], segments.start[t]
         n = segments.n_samples[t]
-        if order[start + n - 1] & (low + 1):
+        if order[start + n - 1] & (SAMPLE + 1):
             for k in range(n):
                 marked = order[start + k]
-                mark = 0 if marked & (low + 1) else -2 * (low + 1)
-                samples[first + k] = (marked & low) | mark
+                mark = 0 if marked & (SAMPLE + 1) else -2 * (SAMPLE + 1)
+                samples[first + k] = (marked & SAMPLE) | mark
             continue
         n_unsorted += 1
         for k in range(n):
-            sample = np.int64(order[start + k] & low)
+            sample = np.int64(order[start + k] & SAMPLE)
             samples[first + k] = sample
             if len(bits) > 0:
                 bit = np.int64(bits[rows[sample] if len(rows) > 0 else sample, feature])
@@ -290,18 +286,17 @@ def _pick_keys(bits, rows, lowest, features, order, segments, samples, keys):  #
     return n_unsorted
 
 
-@kernel("void(int64[::1], Segments, POSITION[::1], POSITION[::1])", POSITION=POSITIONS)
+@kernel("void(int64[::1], Segments, int32[::1], int32[::1])")
 def _sort_parts(keys, segments, order, samples):  # type: ignore[no-untyped-def]
     """Sort the samples of each part by their keys, unless they are sorted in the order already.
 
     Those whose next one has the same key are marked, and the order is sorted alike. Parts are
     small, so Shell's sort is fast enough.
     """
-    low = without_marks(order)
     for t in range(len(segments.first)):
         start, n = segments.first[t], segments.n_samples[t]
         end, ahead = start + n, segments.start[t] - start
-        if order[ahead + end - 1] & (low + 1):
+        if order[ahead + end - 1] & (SAMPLE + 1):
             continue
         gap = 1
         while gap < n // 3:
@@ -317,9 +312,9 @@ def _sort_parts(keys, segments, order, samples):  # type: ignore[no-untyped-def]
         for k in range(start, end):
             is_end, sample = k + 1 == end, samples[k]
             is_last = is_end or keys[k] != keys[k + 1]
-            of_part = 0 if is_end else -2 * (low + 1)
-            order[ahead + k] = sample | of_part | (low + 1 if is_last else 0)
-            samples[k] = sample | (0 if is_last else -2 * (low + 1))
+            of_part = 0 if is_end else -2 * (SAMPLE + 1)
+            order[ahead + k] = sample | of_part | (SAMPLE + 1 if is_last else 0)
+            samples[k] = sample | (0 if is_last else -2 * (SAMPLE + 1))
 
 
 # The kernels below write a cell's numbers after each of its samples. The next sample writes to the
@@ -327,7 +322,7 @@ def _sort_parts(keys, segments, order, samples):  # type: ignore[no-untyped-def]
 # processor could not predict. With unsigned indices Numba needs no check for negative ones.
 
 
-@inner("void(POSITION[::1], Segments, int64, _Cells)", POSITION=POSITIONS)
+@inner("void(int32[::1], Segments, int64, _Cells)")
 def _find_cells(order, segments, t, cells):  # type: ignore[no-untyped-def]
     """Find where the cells of a segment begin and end."""
     start, count, position = segments.start[t], segments.n_samples[t], segments.position[t]
@@ -342,16 +337,16 @@ def _find_cells(order, segments, t, cells):  # type: ignore[no-untyped-def]
     cells.n_cells[t] = np.int64(u) - segments.first[t]
 
 
-@inner("void(POSITION[::1], int64[::1], int64[::1], int64[:, ::1], int64)", POSITION=POSITIONS)
+@inner("void(int32[::1], int64[::1], int64[::1], int64[:, ::1], int64)")
 def _add_up(order, gradient, hessian, sums, first):  # type: ignore[no-untyped-def]
     """Add up the integers of an output over the cells of an order, `first` and those after it.
 
     Both integers at once, if there are two: a sample's are far from those of the next one.
     """
-    low, u, has_hessians = without_marks(order), np.uint64(first), len(hessian) > 0
+    u, has_hessians = np.uint64(first), len(hessian) > 0
     p, n, p_curve, n_curve = 0, 0, 0, 0
     for k in range(len(order)):
-        i = np.uint64(order[k] & low)
+        i = np.uint64(order[k] & SAMPLE)
         own, goes_on = gradient[i], np.int64(order[k] < 0)
         p += max(own, 0)
         n += max(-own, 0)
@@ -368,7 +363,7 @@ def _add_up(order, gradient, hessian, sums, first):  # type: ignore[no-untyped-d
         u += np.uint64(1 - goes_on)
 
 
-@parallel("void(int64, Terms, POSITION[::1], Segments, int64, _Cells)", POSITION=POSITIONS)
+@parallel("void(int64, Terms, int32[::1], Segments, int64, _Cells)")
 def _add_up_terms(piece, terms, order, segments, size, cells):  # type: ignore[no-untyped-def]
     """Add up all terms over the cells of a piece of the segments."""
     low, high = piece * size, min((piece + 1) * size, len(segments.start))
@@ -382,23 +377,16 @@ def _add_up_terms(piece, terms, order, segments, size, cells):  # type: ignore[n
             _add_up(own, terms.gradient[k], hessian, sums, segments.first[t])
 
 
-@parallel(
-    "void(int64, int64[::1], int64, POSITION[::1], Segments, int64, _Cells)", POSITION=POSITIONS
-)
+@parallel("void(int64, int64[::1], int64, int32[::1], Segments, int64, _Cells)")
 def _add_up_residuals(piece, gradient, unit, order, segments, size, cells):  # type: ignore[no-untyped-def]
     """The same for one output whose Hessians are all `unit`."""
-    mask, low, high = (
-        without_marks(order),
-        piece * size,
-        min((piece + 1) * size, len(segments.start)),
-    )
-    for t in range(low, high):
+    for t in range(piece * size, min((piece + 1) * size, len(segments.start))):
         start, count = segments.start[t], segments.n_samples[t]
         own, position = order[start : start + count], segments.position[t]
         u, begin, p, n = np.uint64(segments.first[t]), 0, 0, 0
         for k in range(count):
             marked = own[k]
-            amount = gradient[np.uint64(marked & mask)]
+            amount = gradient[np.uint64(marked & SAMPLE)]
             p += max(amount, 0)
             n += max(-amount, 0)
             is_last = marked >= 0
@@ -415,20 +403,19 @@ def _add_up_residuals(piece, gradient, unit, order, segments, size, cells):  # t
         cells.n_cells[t] = np.int64(u) - segments.first[t]
 
 
-@inner("void(POSITION[::1], SoftmaxRows, float64[::1], Tile)", POSITION=POSITIONS)
+@inner("void(int32[::1], SoftmaxRows, float64[::1], Tile)")
 def _gather(order, rows, probabilities, tile):  # type: ignore[no-untyped-def]
     """Compute the integers of at most `TILE` samples of an order."""
-    mask, width = without_marks(order), rows.width
-    differ = len(rows.units) > 1
+    width, differ = rows.width, len(rows.units) > 1
     for t in range(len(order)):
-        i = np.int64(order[t] & mask)
+        i = np.int64(order[t] & SAMPLE)
         copy_row(probabilities, t * width, rows.probabilities, i * width, width)
         if differ:
             tile.units[t * width : (t + 1) * width] = rows.units[i]
     size = len(order) * width
     round_up(probabilities[:size], tile.units[:size], tile.gradient[:size], tile.hessian[:size])
     for t in range(len(order)):
-        set_integer(probabilities, rows, np.int64(order[t] & mask), t, tile)
+        set_integer(probabilities, rows, np.int64(order[t] & SAMPLE), t, tile)
 
 
 @group
@@ -463,12 +450,10 @@ def _write_cells(own, rows, sums, u, count):  # type: ignore[no-untyped-def]
             n[i] = hessian[width * np.uint64(i)] - p[i]
 
 
-@inner(
-    "void(POSITION[::1], SoftmaxRows, Tile, _CellRows, int64[:, ::1], int64)", POSITION=POSITIONS
-)
+@inner("void(int32[::1], SoftmaxRows, Tile, _CellRows, int64[:, ::1], int64)")
 def _add_up_rows(order, rows, tile, own, sums, first_cell):  # type: ignore[no-untyped-def]
     """Add up the integers of the samples of a segment over its cells."""
-    mask, width, beside = without_marks(order), rows.width, 2 * rows.n_outputs
+    width, beside = rows.width, 2 * rows.n_outputs
     probabilities = np.empty(TILE * width)
     u, written = 0, first_cell
     own.gradient[:], own.hessian[:], own.positive[:] = 0, 0, 0
@@ -478,7 +463,7 @@ def _add_up_rows(order, rows, tile, own, sums, first_cell):  # type: ignore[no-u
         for t in range(len(here)):
             add_row(own.gradient, u * width, tile.gradient, t * width, width)
             add_row(own.hessian, u * width, tile.hessian, t * width, width)
-            of_class = np.int64(rows.classes[np.uint64(here[t] & mask)])
+            of_class = np.int64(rows.classes[np.uint64(here[t] & SAMPLE)])
             at, place = np.uint64(u * beside + 2 * of_class), np.uint64(t * width + of_class)
             own.positive[at] += tile.gradient[place]
             own.positive[at + np.uint64(1)] += tile.hessian[place]
@@ -491,7 +476,7 @@ def _add_up_rows(order, rows, tile, own, sums, first_cell):  # type: ignore[no-u
     _write_cells(own, rows, sums, written, u)
 
 
-@parallel("void(int64, SoftmaxRows, POSITION[::1], Segments, int64, _Cells)", POSITION=POSITIONS)
+@parallel("void(int64, SoftmaxRows, int32[::1], Segments, int64, _Cells)")
 def _add_up_softmax(piece, rows, order, segments, size, cells):  # type: ignore[no-untyped-def]
     """The same as `_add_up_terms`, with all outputs of a sample at once."""
     tile, n_rows = new_tile(rows), TILE + 1

@@ -1,8 +1,8 @@
 """The samples of each feature in the order of its codes, so that a bin's samples are together.
 
 A feature's samples are sorted by code (a counting sort) after its bins have been searched several
-times. The order takes four bytes for each sample (eight for 2**30 samples and more); the system
-provides memory only for the features that are sorted. The sign bit of a sample is set if the next
+times. The order takes four bytes for each sample; the system provides memory only for the features
+that are sorted. The sign bit of a sample is set if the next
 one is in the same part of the bin. In shards, which ask for whole bins, samples are sorted by bins
 alone, which takes half the time.
 
@@ -17,7 +17,6 @@ import threading
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
@@ -32,13 +31,8 @@ _PARTS = 1 << PART_BITS
 _SAMPLES_AT_ONCE, _BINS_AT_ONCE = 2**14, 2**7
 """Sorting fewer samples, or those of fewer bins, is not worth another thread."""
 
-POSITIONS = ("int32", "int64")
-"""The types of the sample numbers in an order."""
-
-
-def positions_of(n_samples: int) -> np.dtype:
-    """The smaller type of `POSITIONS` that is large enough, with two bits to spare."""
-    return np.dtype("int32" if n_samples < 2**30 else "int64")
+SAMPLE = 2**30 - 1
+"""Masks both marks of a sample in an order out; plus 1, it is the lower mark."""
 
 
 class PartedSamples:
@@ -50,8 +44,6 @@ class PartedSamples:
     bundles : Bundles
     layout : BinLayout
     team : Team
-    dtype : str, optional
-        The type of sample numbers; by default int32 if that is enough for their number.
     patience : int
         After how many requests a feature's samples are sorted. Before, it takes less time to find
         the samples of a few bins among all codes.
@@ -66,12 +58,10 @@ class PartedSamples:
         layout: BinLayout,
         team: Team,
         *,
-        dtype: str | None = None,
         patience: int = PATIENCE,
         by_parts: bool = True,
     ) -> None:
         self._codes, self._bundles, self._layout, self._team = codes, bundles, layout, team
-        self._dtype = np.dtype(dtype or positions_of(codes.shape[1]))
         self._order: np.ndarray | None = None
         self._is_ready = np.zeros(len(codes), dtype=bool)
         self._n_asked = np.zeros(len(codes), dtype=np.int64)
@@ -88,7 +78,7 @@ class PartedSamples:
         """
         with self._guard:
             if self._order is None:
-                self._order = np.empty(self._codes.size, dtype=self._dtype)
+                self._order = np.empty(self._codes.size, dtype=np.int32)
             return self._order
 
     def prepare(self, features: np.ndarray) -> np.ndarray:
@@ -144,14 +134,8 @@ class PartedSamples:
         slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
         self._put_in_order(column)
         own = self.order[column * self._codes.shape[1] :]
-        found: np.ndarray = own[layout.offset[slot] : layout.offset[slot + 1]] & without_marks(own)
+        found: np.ndarray = own[layout.offset[slot] : layout.offset[slot + 1]] & SAMPLE
         return found
-
-
-@kernel("int64(POSITION[::1])", POSITION=POSITIONS)
-def without_marks(order):  # type: ignore[no-untyped-def]
-    """What masks both marks of the samples of an order out; plus 1, it is the lower mark."""
-    return 0x3FFFFFFF if order.itemsize == 4 else 0x3FFFFFFFFFFFFFFF
 
 
 @parallel("void(int64, uint16[::1], int64[:, ::1], int64)")
@@ -177,7 +161,7 @@ def _put_in_bins(piece, codes, begin, by_bin, size):  # type: ignore[no-untyped-
         next_[b] += 1
 
 
-@parallel("void(int64, int64[::1], int64[::1], POSITION[::1], int64)", POSITION=POSITIONS)
+@parallel("void(int64, int64[::1], int64[::1], int32[::1], int64)")
 def _put_in_parts(piece, by_bin, ends, order, size):  # type: ignore[no-untyped-def]
     """Sort the samples of a piece of the bins by parts, in each bin, which fits into the nearest
     cache; set the sign bit if the next one is of the same part."""
@@ -197,5 +181,5 @@ def _put_in_parts(piece, by_bin, ends, order, size):  # type: ignore[no-untyped-
         first = 0  # `place` now tells where each part ends
         for part in range(_PARTS):
             for k in range(first, place[part] - 1):
-                found[k] |= -(1 << 31) if order.itemsize == 4 else -(1 << 63)
+                found[k] |= -2 * (SAMPLE + 1)
             first = place[part]

@@ -1,8 +1,7 @@
 """The samples of bins in sorted order, sorted when they are first needed.
 
-Most bins are never searched, so nothing is sorted in advance. A sample takes four bytes (eight for
-2**30 samples and more). Its sign bit is set if the next sample has the same value, so that there is
-no cut between them.
+Most bins are never searched, so nothing is sorted in advance. A sample takes four bytes. Its sign
+bit is set if the next sample has the same value, so that there is no cut between them.
 
 If memory is limited, the features that have not been used for longest are dropped first; bins that
 are needed again are sorted again.
@@ -12,36 +11,18 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
+from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import PART_BITS, WIDE_BINS, Columns
-from gpustump.engines.cpu.table.rows_by_code import POSITIONS, positions_of
 from gpustump.engines.cpu.table.source_table import Source
 
-
-@group
-class SortedSamples(NamedTuple):
-    """The samples of some bins of a feature, by increasing value.
-
-    Attributes
-    ----------
-    order : ndarray of int32 or int64
-        Samples of these bins, and of others. If the sign bit is set, the next sample of the bin
-        has the same value.
-    starts : ndarray (n,) of int64
-        Where in `order` each bin begins.
-    bins : ndarray (n,) of int64
-    """
-
-    order: Annotated[np.ndarray, "POSITION[::1]"]
-    starts: Integers
-    bins: Integers
+_MARK = np.int32(-(2**31))
+"""The sign bit."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +45,6 @@ class SortedRows:
         They tell the column of a feature. Features of a bundle have no bins of several values.
     budget : int or None
         The most bytes that sorted bins may take; those of a feature in use are always kept.
-    dtype : str, optional
-        The type of sample numbers; by default int32 if that is enough for their number.
     """
 
     def __init__(
@@ -75,31 +54,38 @@ class SortedRows:
         columns: Columns,
         bundles: Bundles,
         budget: int | None,
-        dtype: str | None = None,
     ) -> None:
         self._source, self._layout = source, layout
         self._columns, self._bundles = columns, bundles
-        self._dtype = np.dtype(dtype or positions_of(source.n_samples))
-        self._mark = self._dtype.type(np.iinfo(self._dtype).min)  # the sign bit
         self._budget = budget
         self._by_feature: dict[int, _Held] = {}  # what was used last comes last
         self._n_bytes = 0
         self._lock = threading.Lock()
 
-    def sorted_bins(self, feature: int, wanted: np.ndarray) -> SortedSamples:
-        """The samples of the wanted bins, sorted now unless they have been before."""
+    def sorted_bins(self, feature: int, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The samples of the wanted bins, sorted now unless they have been before.
+
+        Returns
+        -------
+        ndarray of int32
+            Samples of these bins by increasing value, and of others. If the sign bit is set, the
+            next sample of the bin has the same value.
+        ndarray (n,) of int64
+            Where each bin begins among them.
+        """
         held = self._of(feature)
         new = np.unique(wanted[held.starts[wanted] < 0])
         if len(new):
             held = self._with(feature, held, new)
         self._keep(feature, held)
-        return SortedSamples(held.order, held.starts[wanted], wanted)
+        return held.order, held.starts[wanted]
 
     def sorted_bin(self, feature: int, bin_: int) -> np.ndarray:
         """The samples of one bin by increasing value."""
-        order, (start,), bins = self.sorted_bins(feature, np.asarray([bin_]))
+        bins = np.asarray([bin_])
+        order, (start,) = self.sorted_bins(feature, bins)
         (n_inside,) = self._layout.n_inside(self._layout.first[feature] + bins)
-        found: np.ndarray = order[start : start + n_inside] & ~self._mark
+        found: np.ndarray = order[start : start + n_inside] & ~_MARK
         return found
 
     def _of(self, feature: int) -> _Held:
@@ -107,7 +93,7 @@ class SortedRows:
             held = self._by_feature.get(feature)
         if held is not None:
             return held
-        return _Held(np.empty(0, dtype=self._dtype), np.full(self._layout.n_bins[feature], -1))
+        return _Held(np.empty(0, dtype=np.int32), np.full(self._layout.n_bins[feature], -1))
 
     def _keep(self, feature: int, held: _Held) -> None:
         """Note a feature as used last; drop others while they take too much memory."""
@@ -126,7 +112,7 @@ class SortedRows:
         lengths = self._layout.n_inside(self._layout.first[feature] + new)
         ends = np.cumsum(lengths) + len(held.order)
         starts = ends - lengths
-        order = np.empty(ends[-1], dtype=self._dtype)
+        order = np.empty(ends[-1], dtype=np.int32)
         order[: len(held.order)] = held.order
         place = np.full(WIDE_BINS, -1)
         place[new] = starts
@@ -147,7 +133,7 @@ class SortedRows:
         keys = arrays.order_keys(self._source.picked(samples, feature))
         at = np.argsort(keys)
         samples[:], keys = samples[at], keys[at]
-        samples[:-1][keys[1:] == keys[:-1]] |= self._mark
+        samples[:-1][keys[1:] == keys[:-1]] |= _MARK
 
     def _sort_float32(
         self, feature: int, starts: np.ndarray, ends: np.ndarray, order: np.ndarray
@@ -165,11 +151,7 @@ class SortedRows:
         _put_in_order(both, starts, ends, order)
 
 
-@kernel(
-    "void(CODE[::1], int64, int64[::1], POSITION[::1])",
-    CODE=("uint8", "uint8", "uint16", "uint16"),
-    POSITION=2 * POSITIONS,
-)
+@kernel("void(CODE[::1], int64, int64[::1], int32[::1])", CODE=("uint8", "uint16"))
 def _members(codes, shift, place, order):  # type: ignore[no-untyped-def]
     """Write the samples of some bins, in their own order, to where `place` says (-1: not wanted).
 
@@ -199,8 +181,7 @@ def _members(codes, shift, place, order):  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(Array(int32, 2, 'A', readonly=True), int64, int64[::1], int64[::1], int64[::1],"
-    " POSITION[::1], int64[::1])",
-    POSITION=POSITIONS,
+    " int32[::1], int64[::1])"
 )
 def _keys_and_places(bits, feature, rows, starts, ends, order, both):  # type: ignore[no-untyped-def]
     """Pack the keys of some bins' samples (upper half) with their places in the bin (lower half).
@@ -219,7 +200,7 @@ def _keys_and_places(bits, feature, rows, starts, ends, order, both):  # type: i
         done += end - start
 
 
-@kernel("void(int64[::1], int64[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
+@kernel("void(int64[::1], int64[::1], int64[::1], int32[::1])")
 def _put_in_order(both, starts, ends, order):  # type: ignore[no-untyped-def]
     """Write the samples of some bins in the order of their keys; mark those with an equal next."""
     done = 0
@@ -230,6 +211,6 @@ def _put_in_order(both, starts, ends, order):  # type: ignore[no-untyped-def]
             key = both[done + k]
             sample = np.int64(unsorted[np.uint64(key & 0xFFFFFFFF)])
             if k < last and key >> 32 == both[done + k + 1] >> 32:
-                sample |= -(1 << 31) if order.itemsize == 4 else -(1 << 63)
+                sample |= -(1 << 31)
             order[start + k] = sample
         done += end - start
