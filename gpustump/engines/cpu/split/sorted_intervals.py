@@ -8,6 +8,7 @@ from gpustump.engines.contract import Cut, constant_cut
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.cpu.runtime.crew import parallel
+from gpustump.engines.cpu.split.cut_sums import left_of_cuts, missing_sums, position_of
 from gpustump.engines.cpu.split.found_split import (
     NOTHING,
     STUMP,
@@ -17,7 +18,10 @@ from gpustump.engines.cpu.split.found_split import (
     fields_of,
     sign_for_missing,
 )
-from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SAMPLE, SortedTable
+from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SortedTable
+
+_TOP = 1 << 62
+"""Above all sums."""
 
 
 class SortedIntervals:
@@ -43,51 +47,46 @@ class SortedIntervals:
         return max(constant_cut(signed), *(as_cut(Found(*one)) for one in found.tolist()))
 
 
+@inner("UniTuple(int64, 4)(int64[::1])")
+def _extremes(left):  # type: ignore[no-untyped-def]
+    """The lowest and highest sum left of some cuts; the steepest rise from a cut to a later one,
+    and the steepest fall."""
+    lowest, highest, rise, fall = left[0], left[0], -_TOP, -_TOP
+    for i in range(1, len(left)):
+        own = left[i]
+        rise, fall = max(rise, own - lowest), max(fall, highest - own)
+        lowest, highest = min(lowest, own), max(highest, own)
+    return lowest, highest, rise, fall
+
+
 @inner("Found(int32[::1], int64[::1], int64, int64, int64, int64)")
-def _first_stump(order, units, present, missing, agreement, feature):  # type: ignore[no-untyped-def]
-    """The first stump with an agreement, from the samples of a feature that have a value."""
+def _first_stump(order, left, present, missing, agreement, feature):  # type: ignore[no-untyped-def]
+    """The first stump with an agreement, from the sums left of a feature's cuts."""
     extra, vote = abs(missing), sign_for_missing(missing, present)
-    reached = 0
-    for k in range(len(order) - 1):
-        marked = order[k]
-        reached += units[marked & SAMPLE]
-        score = 2 * reached - present
-        if marked >= 0 and abs(score) + extra == agreement:
-            return Found(agreement, feature, STUMP, k, 1 if score >= 0 else -1, vote)
+    for i in range(len(left)):
+        fall = 2 * left[i] - present
+        if abs(fall) + extra == agreement:
+            at = position_of(order, i)
+            return Found(agreement, feature, STUMP, at, 1 if fall >= 0 else -1, vote)
     return Found(agreement, feature, STUMP, len(order) - 1, 1 if present > 0 else -1, vote)
 
 
-@inner("UniTuple(int64, 5)(int32[::1], int64[::1])")
-def _extremes(order, units):  # type: ignore[no-untyped-def]
-    """The lowest and the highest sum left of a cut, the largest rise and fall from a cut to a later
-    one, and how many cuts there are, at most 2.
+@inner("Found(int32[::1], int64[::1], int64, int64, int64, int64, int64, Found)")
+def _better_pair(order, left, steep, polarity, agreement, feature, vote, best):  # type: ignore[no-untyped-def]
+    """The better of the best split and the first pair of cuts between which sums rise so steeply.
 
-    No branch depends on where cuts are, which a processor could not predict.
+    With the polarity -1, they fall. The pair with the first upper cut has the first lower cut; see
+    `interval_scan`.
     """
-    n = len(order) - 1
-    reached, k, is_cut = 0, 0, False
-    while k < n and not is_cut:
-        reached += units[np.uint64(order[k] & SAMPLE)]
-        is_cut = order[k] >= 0
-        k += 1
-    if not is_cut:
-        return 0, 0, 0, 0, 0
-    last, lowest, highest, rise, fall, n_cuts = reached, reached, reached, 0, 0, 1
-    while k < n and n_cuts == 1:  # to the second one, which makes the first rise and fall
-        reached += units[np.uint64(order[k] & SAMPLE)]
-        if order[k] >= 0:
-            rise, fall, last, n_cuts = reached - last, last - reached, reached, 2
-        k += 1
-    for marked in order[k:n]:
-        reached += units[np.uint64(marked & SAMPLE)]
-        is_cut = marked >= 0
-        low, high = min(lowest, last), max(highest, last)
-        lowest, highest = low if is_cut else lowest, high if is_cut else highest
-        up, down = reached - lowest, highest - reached
-        rise = up if is_cut and up > rise else rise
-        fall = down if is_cut and down > fall else fall
-        last = reached if is_cut else last
-    return min(lowest, last), max(highest, last), rise, fall, n_cuts
+    lowest, lowest_at = polarity * left[0], 0
+    for i in range(1, len(left)):
+        own = polarity * left[i]
+        if own - lowest == steep:
+            after, at = position_of(order, lowest_at), position_of(order, i)
+            return better(Found(agreement, feature, after, at, polarity, vote), best)
+        if own < lowest:
+            lowest, lowest_at = own, i
+    return best
 
 
 @inner("UniTuple(int64, 6)(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
@@ -96,42 +95,28 @@ def _best_interval(order, n_present, units, total, low, high):  # type: ignore[n
 
     `units` are signed weights, `total` their sum.
     """
-    top = 1 << 62
-    best = NOTHING
+    best, room = NOTHING, np.empty(order.shape[1], dtype=np.int64)
     for j in range(low, high):
-        own, missing = order[j, : n_present[j]], 0
-        for marked in order[j, n_present[j] :]:
-            missing += units[np.uint64(marked & SAMPLE)]
+        own = order[j, : n_present[j]]
+        missing, _ = missing_sums(order[j], n_present[j], units)
         present = total - missing
         extra, vote = abs(missing), sign_for_missing(missing, present)
-        lowest, highest, rise, fall, n_cuts = _extremes(own, units)
-        by_stump = -1
+        left = room[: left_of_cuts(own, n_present[j] - 1, units, 0, room)]
+        by_stump, rise, fall = -1, -_TOP, -_TOP
         if (present > 0 and missing < 0) or (present < 0 and missing > 0):
             by_stump = abs(present) + extra
-        if n_cuts > 0:
+        if len(left) > 0:
+            lowest, highest, rise, fall = _extremes(left)
             by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
         if by_stump > best.agreement:
-            best = _first_stump(own, units, present, missing, by_stump, j)
-        agreement = max(2 * rise - present, 2 * fall + present) + extra
-        if n_cuts < 2 or agreement <= best.agreement:
+            best = _first_stump(own, left, present, missing, by_stump, j)
+        if len(left) < 2:
             continue
         for polarity in (1, -1):
             steep = rise if polarity > 0 else fall
-            if 2 * steep - polarity * present + extra < agreement:
-                continue
-            # The pair with the first upper cut has the first lower cut; see `interval_scan`.
-            lowest, lowest_at = top, -1
-            reached = 0
-            for k in range(n_present[j] - 1):
-                marked = own[k]
-                reached += polarity * units[marked & SAMPLE]
-                if marked < 0:
-                    continue
-                if lowest < top and reached - lowest == steep:
-                    best = better(Found(agreement, j, lowest_at, k, polarity, vote), best)
-                    break
-                if reached < lowest:
-                    lowest, lowest_at = reached, k
+            agreement = 2 * steep - polarity * present + extra
+            if agreement > best.agreement or (agreement == best.agreement and j == best.feature):
+                best = _better_pair(own, left, steep, polarity, agreement, j, vote, best)
     return fields_of(best)
 
 
