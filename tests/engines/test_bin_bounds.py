@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from rounds import KINDS, Case, start
 from spread_tables import InOrder, Spread, SpreadTable
 
+from gpustump.boosting.rounds.known_scores import in_vote_units
+from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.cluster import state
 from gpustump.engines.cluster.questions import Changes, narrowed
 from gpustump.engines.contract import Step, Totals
@@ -303,8 +305,9 @@ def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, is_constrain
         assert n_estimated > 3
 
 
-def boosted(watched: Watched, n_rounds: int) -> None:
-    """Boost."""
+def boosted(watched: Watched, n_rounds: int, random: np.random.Generator | None = None) -> None:
+    """Boost; with `random`, steps that no search has found come between the rounds, some of which
+    no search sees alone."""
     run, votes = watched.run, watched.case.votes_of_run()
     for number in range(n_rounds):
         watched.best_cut()
@@ -314,6 +317,29 @@ def boosted(watched: Watched, n_rounds: int) -> None:
         if isinstance(taken, str) or votes.is_perfect(taken):
             break
         run.advance(votes.change(taken).step)
+        if random is not None and number % 3:
+            if number % 3 == 1:
+                watched.best_cut()
+            run.advance(votes.change(drawn_elsewhere(watched, random)).step)
+
+
+def drawn_elsewhere(watched: Watched, random: np.random.Generator) -> Taken:
+    """A split with votes, which are often so large that many weights become single units."""
+    case = watched.case
+    feature = int(random.integers(case.X.shape[1]))
+    split = Split(feature, float(np.nanquantile(case.X[:, feature], random.random())))
+    size = 0.1 if case.quantity is not None else random.choice([0.1, 10.0])
+    numbers = in_vote_units(size * random.normal(size=(3, case.n_outputs)))
+    return case.votes_of_run().known(split, tuple(map(tuple, numbers.tolist())), watched.run)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "discrete"])
+def test_bounds_hold_after_steps_that_no_search_has_found(kind):
+    for seed in range(3):
+        case, max_cuts = hard_case(seed, "equal weights")
+        watched = Watched(case.voting(kind, l2=1.0), max_cuts, seed)
+        boosted(watched, n_rounds=16, random=np.random.default_rng(seed))
+        assert watched.n_compared > 50
 
 
 @pytest.mark.parametrize("kind", ["real", "newton", "poisson", "shared discrete", "shared real"])
