@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("numba")
 
 from gpustump.engines import announcements
+from gpustump.engines.cpu.pairs import amounts, odds, probabilities, residuals
 from gpustump.engines.cpu.runtime import compiling
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 
@@ -57,6 +58,19 @@ def test_kernels_call_inner_functions_and_python_cannot():
         _doubled(1.5)
     with pytest.raises(AttributeError, match="Unheard"):
         kernel("void(Unheard)")(lambda unheard: None)
+
+
+def test_what_one_function_makes_for_several_losses_has_names_of_its_own():
+    """Machine code is found by its name. Two processes may compile for one loss each, and a third
+    one load both."""
+    compiling.load()
+    losses = (amounts, odds, probabilities, residuals)
+    made = [own for loss in losses for own in loss.KERNELS]
+    names = [own.py_func.__qualname__ for own in made]
+    assert len(set(names)) == len(names) > len(losses)
+    for name, own in zip(names, made, strict=True):
+        (version,) = own.overloads.values()
+        assert name in version.fndesc.unique_name
 
 
 def test_the_stages_import_every_file_that_holds_kernels():

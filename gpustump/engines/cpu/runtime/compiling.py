@@ -117,6 +117,10 @@ def load(*stages: str) -> None:
 def _compiled(
     function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, bool]
 ) -> Any:
+    if made_for := _made_for(function):
+        # Machine code is found by its name, and two processes may give one name to two functions.
+        name = hashlib.sha256(repr(made_for).encode()).hexdigest()[:8]
+        function.__qualname__ = f"{function.__qualname__}_{name}"
     njit: Any = numba.njit
     dispatcher = njit(nogil=True, boundscheck=False, error_model="numpy", **options)(function)
     if not hasattr(dispatcher, "compile"):  # a plain function: Numba is switched off
