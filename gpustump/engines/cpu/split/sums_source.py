@@ -317,9 +317,8 @@ def _sort_parts(keys, segments, order, samples):  # type: ignore[no-untyped-def]
             samples[k] = sample | (0 if is_last else -2 * (SAMPLE + 1))
 
 
-# The kernels below write a cell's numbers after each of its samples. The next sample writes to the
-# same place, unless it begins another cell. So no branch depends on where cells end, which a
-# processor could not predict. With unsigned indices Numba needs no check for negative ones.
+# The kernels below write a cell's numbers after its last sample. With unsigned indices Numba needs no
+# check for negative ones.
 
 
 @inner("void(int32[::1], Segments, int64, _Cells)")
@@ -328,12 +327,12 @@ def _find_cells(order, segments, t, cells):  # type: ignore[no-untyped-def]
     start, count, position = segments.start[t], segments.n_samples[t], segments.position[t]
     u, begin = np.uint64(segments.first[t]), 0
     for k in range(count):
-        is_last = order[np.uint64(start + k)] >= 0
-        cells.begin[u] = start + begin
-        cells.last[u] = position + k
-        cells.is_open[u] = np.uint8(cells.are_parts) & np.uint8(k > begin)
-        u += np.uint64(is_last)
-        begin = k + 1 if is_last else begin
+        if order[np.uint64(start + k)] >= 0:
+            cells.begin[u] = start + begin
+            cells.last[u] = position + k
+            cells.is_open[u] = np.uint8(cells.are_parts) & np.uint8(k > begin)
+            u += np.uint64(1)
+            begin = k + 1
     cells.n_cells[t] = np.int64(u) - segments.first[t]
 
 
@@ -344,23 +343,22 @@ def _add_up(order, gradient, hessian, sums, first):  # type: ignore[no-untyped-d
     Both integers at once, if there are two: a sample's are far from those of the next one.
     """
     u, has_hessians = np.uint64(first), len(hessian) > 0
-    p, n, p_curve, n_curve = 0, 0, 0, 0
+    total, positive, curves, of_positive = 0, 0, 0, 0
     for k in range(len(order)):
         i = np.uint64(order[k] & SAMPLE)
-        own, goes_on = gradient[i], np.int64(order[k] < 0)
-        p += max(own, 0)
-        n += max(-own, 0)
-        sums[0, u], sums[1, u] = p, n
-        p &= -goes_on
-        n &= -goes_on
+        own = gradient[i]
+        total += own
+        positive += max(own, 0)
         if has_hessians:
             curve = hessian[i]
-            p_curve += curve if own > 0 else 0
-            n_curve += 0 if own > 0 else curve
-            sums[2, u], sums[3, u] = p_curve, n_curve
-            p_curve &= -goes_on
-            n_curve &= -goes_on
-        u += np.uint64(1 - goes_on)
+            curves += curve
+            of_positive += curve & -np.int64(own > 0)
+        if order[k] >= 0:
+            sums[0, u], sums[1, u] = positive, positive - total
+            if has_hessians:
+                sums[2, u], sums[3, u] = of_positive, curves - of_positive
+            total, positive, curves, of_positive = 0, 0, 0, 0
+            u += np.uint64(1)
 
 
 @parallel("void(int64, Terms, int32[::1], Segments, int64, _Cells)")
@@ -383,23 +381,20 @@ def _add_up_residuals(piece, gradient, unit, order, segments, size, cells):  # t
     for t in range(piece * size, min((piece + 1) * size, len(segments.start))):
         start, count = segments.start[t], segments.n_samples[t]
         own, position = order[start : start + count], segments.position[t]
-        u, begin, p, n = np.uint64(segments.first[t]), 0, 0, 0
+        u, begin, total, positive = np.uint64(segments.first[t]), 0, 0, 0
         for k in range(count):
-            marked = own[k]
-            amount = gradient[np.uint64(marked & SAMPLE)]
-            p += max(amount, 0)
-            n += max(-amount, 0)
-            is_last = marked >= 0
-            cells.begin[u] = start + begin
-            cells.last[u] = position + k
-            cells.is_open[u] = np.uint8(cells.are_parts) & np.uint8(k > begin)
-            cells.sums[0, u], cells.sums[1, u] = p, n
-            cells.sums[2, u] = unit * (k + 1 - begin)
-            goes_on = np.int64(marked < 0)
-            p &= -goes_on
-            n &= -goes_on
-            u += np.uint64(is_last)
-            begin = k + 1 if is_last else begin
+            amount = gradient[np.uint64(own[k] & SAMPLE)]
+            total += amount
+            positive += max(amount, 0)
+            if own[k] >= 0:
+                cells.begin[u] = start + begin
+                cells.last[u] = position + k
+                cells.is_open[u] = np.uint8(cells.are_parts) & np.uint8(k > begin)
+                cells.sums[0, u], cells.sums[1, u] = positive, positive - total
+                cells.sums[2, u] = unit * (k + 1 - begin)
+                total, positive = 0, 0
+                u += np.uint64(1)
+                begin = k + 1
         cells.n_cells[t] = np.int64(u) - segments.first[t]
 
 
