@@ -101,7 +101,7 @@ def is_text(value: object) -> bool:
 _START = datetime.datetime(1970, 1, 1)
 
 
-def temporal_text(number: float, kind: str) -> str | None:
+def temporal_text(number: float, kind: str, until: str = "seconds") -> str | None:
     """A date, time or duration as text, such as "2024-12-31".
 
     Parameters
@@ -110,6 +110,8 @@ def temporal_text(number: float, kind: str) -> str | None:
         Days or seconds, in the unit of the kind; see `columns.UNITS`.
     kind : str
         Of the column, such as "date".
+    until : str
+        The last part of a time that is shown, as `isoformat` takes it.
 
     Returns
     -------
@@ -122,9 +124,9 @@ def temporal_text(number: float, kind: str) -> str | None:
             return (_START + datetime.timedelta(days=math.floor(number))).date().isoformat()
         if kind == "datetime":
             moment = _START + datetime.timedelta(seconds=number)
-            return moment.isoformat(" ", "seconds").removesuffix(" 00:00:00")
+            return moment.isoformat(" ", until).removesuffix(" 00:00:00")
         if kind == "time":
-            return (_START + datetime.timedelta(seconds=number)).time().isoformat("seconds")
+            return (_START + datetime.timedelta(seconds=number)).time().isoformat(until)
         if kind == "duration":
             return str(datetime.timedelta(seconds=number))
     except (OverflowError, ValueError):

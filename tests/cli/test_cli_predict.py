@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -227,3 +228,26 @@ def test_rows_are_numbered_or_carry_the_id_that_is_named(command):
             assert list(map(str, found)) == list(map(str, wanted))
     asked = ("predict", "model.json", "table.csv", "--id", "idd")
     assert "--id: table.csv has no column 'idd'" in command.refuses(*asked)
+
+
+def test_an_id_of_any_type_is_carried_whole(command):
+    polars = pytest.importorskip("polars")
+    n = 30
+    start = datetime.datetime(2024, 2, 29, 12, 0, 0, 123456)
+    moments = [start + datetime.timedelta(microseconds=k) for k in range(n)]
+    numbers = [2**53 + k for k in range(n)]  # float64 holds every second one
+    y = [k % 2 for k in range(n)]
+    frame = polars.DataFrame({"x": range(n), "number": numbers, "moment": moments, "y": y})
+    frame.write_parquet("t.parquet")
+    command.succeeds("train", "t.parquet", "--target", "y", "--drop", "number,moment", "--quiet")
+    for name, wanted in (("number", numbers), ("moment", moments)):
+        out = command.succeeds("predict", "model.json", "t.parquet", "--id", name).out
+        assert [row[0] for row in read_csv(out)[1]] == list(map(str, wanted))
+
+
+def test_an_id_with_a_text_too_long_for_an_array_is_one_line(command):
+    rows = "".join(f"{k},a,{k % 2}\n" for k in range(20_000))
+    Path("t.csv").write_text(f"x,id,y\n{rows}1,{'b' * 20_000},1\n")
+    command.succeeds("train", "t.csv", "--target", "y", "--drop", "id", "--rounds", 1, "--quiet")
+    message = command.refuses("predict", "model.json", "t.csv", "--id", "id")
+    assert message.startswith("t.csv: the column 'id' holds a text of 20 000 characters")

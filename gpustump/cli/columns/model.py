@@ -111,7 +111,9 @@ def read_table_to_predict(
     offsets = found[0].offsets(table) if found else Offsets()
     ids = np.arange(1, table.n_rows + 1)
     if id_name is not None:
-        ids = _texts(table.column_or_vector(id_name, "--id")[0])
+        column, _ = table.column_or_vector(id_name, "--id")
+        with as_input_error(f"{table.source}: "):
+            ids = _texts(column)
     return TableToPredict(_features(table, encoding), offsets, ids)
 
 
@@ -119,11 +121,15 @@ def _texts(column: Column) -> np.ndarray:
     """The values of a column as text; empty where there is none."""
     if column.kind in TEMPORAL:
         numbers = np.asarray(column.numbers()).tolist()
-        return np.asarray([temporal_text(own, column.kind) or "" for own in numbers], dtype=str)
+        found = [temporal_text(own, column.kind, "auto") or "" for own in numbers]
+        return np.asarray(found, dtype=str)
     missing = column.missing()
     texts = np.full(len(missing), "", dtype=object)
     kept = column.with_rows(~missing)
-    texts[~missing] = (AsText(kept) if column.kind in NUMERIC else kept).labels().tolist()
+    labels = kept.labels()
+    if column.kind in NUMERIC and labels.dtype.kind not in "iu":  # a float may not hold an integer
+        labels = AsText(kept).labels()
+    texts[~missing] = labels.tolist()
     return texts.astype(str)
 
 
