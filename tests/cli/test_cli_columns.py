@@ -224,6 +224,24 @@ def test_a_shuffled_index_is_used_with_a_warning_and_can_be_dropped(command):
     assert dropped.row("features") == "2"
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "npz"])
+def test_nothing_is_told_of_columns_that_are_not_used(command, ending):
+    table = indexed().sample(frac=1, random_state=0).reset_index(names="id")
+    options = ("--target", "label", "--rounds", 3, "--drop")
+    if ending == "npz":
+        named = {"X": table[["id", "x", "z"]].to_numpy(), "names": ["id", "x", "z"]}
+        np.savez("table.npz", label=table["label"], **named)
+        command.succeeds("train", "table.npz", *options, "id")
+        return
+    table["day"] = "01/02/2019"  # the first of February, or the second of January
+    if ending == "csv":
+        table.to_csv("table.csv", index=False)
+    else:
+        table.to_json("table.jsonl", orient="records", lines=True)
+    command.succeeds("train", f"table.{ending}", *options, "id,day")
+    command.succeeds("predict", "model.json", f"table.{ending}")
+
+
 def test_an_index_that_pandas_keeps_in_parquet_is_left_out(command):
     table = indexed()
     table["__index_level_0__"] = np.arange(len(table))

@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +143,7 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     """
     table, target = _table_and_target(arguments)
     choice = choice_of(table, target, arguments)
-    index = find_index(without_columns(table, {*choice.others}))
+    index = find_index(without_columns(table, choice.others | choice.dropped))
     known, missing = with_target(table, target_of(table, choice))
     column = target_of(known, choice)
     values, of_quantity = _target_values(column, table.source, arguments)
@@ -350,7 +350,7 @@ def target_of(table: InputTable, choice: Choice) -> Column:
     return as_read(column, at, choice.missing, is_text=at in choice.forced.text)
 
 
-def without_columns(table: InputTable, positions: set[int]) -> InputTable:
+def without_columns(table: InputTable, positions: Collection[int]) -> InputTable:
     """The table with the columns at some positions as if they had not been read."""
     columns = tuple(
         UnreadColumn(column.name) if j in positions else column

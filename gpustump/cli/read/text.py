@@ -103,7 +103,8 @@ def read_json_lines(path: str, request: Request) -> InputTable:
     found: list[Any] = []
     orders: dict[int, DateOrder] = {}
     for place, series in enumerate(frame):
-        if series.dtype != pl.String or wanted.kinds.get(place) == TEXT:
+        is_text = series.dtype == pl.String and wanted.kinds.get(place) != TEXT
+        if not is_text or place in wanted.skipped:
             continue
         with as_input_error(f"{path}: "):
             times = times_in(series, wanted.date_orders.get(place))
