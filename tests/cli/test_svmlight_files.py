@@ -86,8 +86,9 @@ def test_standard_input_may_be_a_sparse_table(command, models, monkeypatch):
     Path("more.svm").write_bytes(content)
     wanted = [written(command, what, "svm.json", "more.svm") for what in ("predict", "explain")]
     for what, result in zip(("predict", "explain"), wanted, strict=True):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
-        assert written(command, what, "svm.json", "-") == result
+        for model in ("svm.json", "csv.json"):
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+            assert written(command, what, model, "-") == result
     for data, model in ("more.svm", "one.json"), ("-", "other.json"):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
         command.succeeds("train", data, "--feature-names", "names.txt", *TRAIN, "-o", model)

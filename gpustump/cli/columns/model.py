@@ -53,6 +53,7 @@ def contributions_of(model: StumpEnsemble, X: Array, terms: Sequence[int] | None
     """
     parts = model.explain(X)
     if arrays.is_sparse(X):
+        terms = [*range(len(model.term_names) + 1)] if terms is None else terms
         by_class = [parts] if model.has_one_score else parts
         of_zeros = np.asarray(model.explain(np.zeros((1, model.n_features))))[..., terms]
         found = np.stack([own[:, terms].toarray() for own in by_class], axis=1)
