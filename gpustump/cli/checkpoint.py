@@ -37,7 +37,7 @@ def check_checkpoint_option(arguments: argparse.Namespace, model: OutputFile) ->
     own = OutputFile("--checkpoint", path)
     if own.is_stream:
         raise InputError(f"--checkpoint: {path} cannot be read again later; name a plain file.")
-    own.check(arguments.data)
+    own.check(arguments.data, arguments.feature_names)
     own.check_differs(model)
     from gpustump.boosting.checkpoints.file import is_there
 

@@ -138,6 +138,7 @@ OPTION_REFUSALS = {
     ("--lerning-rate", "1"): "'--lerning-rate'. Did you mean '--learning-rate'?",
     ("--target", "y"): "--target needs DATA",
     ("--weight", "w"): "--weight needs DATA",
+    ("--feature-names", "names.txt"): "--feature-names needs DATA",
     ("--drop", "mean radus"): "no column 'mean radus'",
     ("-o", ""): "--output needs the name of a file",
     ("-o", "."): ". is a folder",

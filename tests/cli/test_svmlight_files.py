@@ -166,6 +166,9 @@ def test_names_are_for_sparse_files_and_may_be_more_than_the_file_has(command, t
     outcome = command.succeeds("train", "rows.svm", *given)
     assert "no row has one of the last 1 named feature" in outcome.out
     assert StumpEnsemble.load("model.json").feature_names == (*NAMES, "pink")
+    for option in ("--output", "--checkpoint"):
+        message = command.refuses("train", "rows.svm", *given, option, "names.txt", "--force")
+        assert message == f"{option}: names.txt would replace the file that is read."
 
 
 @pytest.mark.parametrize(

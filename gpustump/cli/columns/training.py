@@ -260,7 +260,7 @@ def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
 def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
     """The table, in which the user's words for missing values are missing, and its target."""
     if arguments.data is None:
-        for option in ("target", "weight", "exposure", "init_score"):
+        for option in ("target", "weight", "exposure", "init_score", "feature_names"):
             if getattr(arguments, option) is not None:
                 raise InputError(
                     f"--{option.replace('_', '-')} needs DATA, the name of a file. (Without DATA "

@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> None:
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse files that cannot be written, or should not be replaced, before the table is read."""
     model = OutputFile("--output", arguments.output)
-    model.check(arguments.data)
+    model.check(arguments.data, arguments.feature_names)
     check_model_output(model, force=arguments.force)
     checkpoint.check_checkpoint_option(arguments, model)
 
