@@ -91,7 +91,7 @@ def test_every_format_of_the_same_numbers_gives_the_librarys_model(command):
 def test_weights_are_used_and_are_no_feature(command):
     X, y = samples()
     weights = np.random.default_rng(2).integers(0, 4, size=len(y)).astype(float)
-    np.savez("table.npz", X=X, y=y, w=weights)
+    np.savez("table.npz", X=X.astype(">f8"), y=y.astype(">i4"), w=weights)
     np.save("table.npy", np.column_stack([weights, X, y]))
     expected = library_model(X, y, weights=weights).digest()
     assert expected != library_model(X, y).digest()

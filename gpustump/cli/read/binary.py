@@ -1,7 +1,8 @@
 """Read binary files: Parquet, Feather and Arrow IPC with polars, NPY and NPZ with NumPy.
 
-Nothing is unpickled. A .npy file is memory-mapped, so it may be larger than the memory. NumPy
-cannot map a .npz file: its table and the vectors beside it are loaded.
+Nothing is unpickled. A .npy file is memory-mapped, so it may be larger than the memory, unless its
+bytes are in the order of another machine. NumPy cannot map a .npz file: its table and the vectors
+beside it are loaded.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
+from gpustump.arrays import plain
 from gpustump.cli.errors import InputError, MissingLibraryError
 from gpustump.cli.read.table import InputTable, Request, UnreadColumn, check_column_names, table_of
 from gpustump.cli.wording import one_line
@@ -121,7 +123,7 @@ def _read_npy(path: str) -> InputTable:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     if isinstance(array, NpzFile):
         raise InputError(f"{path} is a .npz archive; give it that ending.")
-    return table_of(path, np.asarray(array), None)
+    return table_of(path, plain(np.asarray(array)), None)
 
 
 def _read_npz(path: str) -> InputTable:
@@ -137,7 +139,7 @@ def _read_npz(path: str) -> InputTable:
                     found = archive[name]
                 if not isinstance(found, np.ndarray):  # bytes
                     raise InputError(f"{path}: {quoted(name)} is not an intact NumPy file.")
-                arrays[name] = found
+                arrays[name] = plain(found)
             except InputError as error:
                 unread[name] = error
     if "X" in unread or (unread and not arrays):
