@@ -282,6 +282,20 @@ def test_rows_of_one_heavy_class_have_figures(command):
     assert "ROC" not in outcome.out
 
 
+def test_a_class_without_weight_is_as_if_it_were_not_there(command):
+    X, y = samples(n_classes=3)
+    for loss, share in (("exponential", 0.2), ("logistic", 0.2), ("logistic", 0)):
+        np.savez("t.npz", X=X, y=y, w=(y != 2).astype(float))
+        options = ("--target", "y", "--weight", "w", "--rounds", 3, "--loss", loss)
+        outcome = command.succeeds("train", "t.npz", *options, "--test-size", share)
+        assert StumpEnsemble.load("model.json").classes == (0, 1)
+        assert outcome.out.count("recall") == (2 if share else 0)
+    rows, _ = parts(len(y), y)
+    np.savez("t.npz", X=X, y=y, w=(y != 2) | ~np.isin(np.arange(len(y)), rows))
+    message = command.refuses("train", "t.npz", *options, "-o", "new.json")
+    assert message.startswith("the rows of the class 2 that have a weight are all held out; choose")
+
+
 def test_rounds_of_several_classes_are_counted_before_it_is_said_why_some_ended(command):
     X = np.repeat(np.arange(4.0), 20)[:, None]  # the outer classes have stumps without error
     y = np.repeat(["a", "b", "c", "d"], 20)

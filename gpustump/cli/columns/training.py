@@ -119,6 +119,12 @@ class Part:
     weights: np.ndarray | None
     offsets: Offsets = NO_OFFSETS
 
+    def in_rows(self, places: np.ndarray) -> Part:
+        """Some of these rows, by their places among them."""
+        weights = None if self.weights is None else self.weights[places]
+        offsets = self.offsets.in_rows(places)
+        return Part(self.X, self.rows[places], self.y[places], weights, offsets)
+
     def scores(self, model: StumpEnsemble) -> np.ndarray:
         """The model's decision values for these rows, with what is known of them."""
         starts = range(0, len(self.rows), _BLOCK_ROWS)
@@ -403,7 +409,18 @@ def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | Non
         If one of the parts would lack a class, or have no row.
     """
     rows, held_out = split_rows(data, share, seed)
-    return _part(data, rows), None if held_out is None else _part(data, held_out)
+    whole = Part(data.X, np.arange(len(data.y)), data.y, data.weights, data.offsets)
+    if held_out is None:
+        return whole.in_rows(rows), None
+    if data.weights is not None and not data.is_quantity:
+        counts = data.weights > 0.0
+        lost = np.setdiff1d(data.y[held_out][counts[held_out]], data.y[rows][counts[rows]])
+        if len(lost):
+            raise InputError(
+                f"the rows of the class {listed(lost.tolist())} that have a weight are all held "
+                "out; choose another --seed, or --test-size 0."
+            )
+    return whole.in_rows(rows), whole.in_rows(held_out)
 
 
 def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -479,11 +496,6 @@ def weights_of(data: TrainingData, part: Part) -> np.ndarray | None:
     weights = np.zeros(len(data.y))
     weights[part.rows] = 1.0 if part.weights is None else part.weights
     return weights
-
-
-def _part(data: TrainingData, rows: np.ndarray) -> Part:
-    weights = None if data.weights is None else data.weights[rows]
-    return Part(data.X, rows, data.y[rows], weights, data.offsets.in_rows(rows))
 
 
 _CONSTRAINTS = {"1": 1, "+1": 1, "-1": -1, "0": 0}

@@ -44,7 +44,7 @@ def doubts(
     model: StumpEnsemble,
     data: TrainingData,
     held_out: ScoredPart | None,
-    trained: Part,
+    trained: ScoredPart,
     *,
     is_balanced: bool,
 ) -> Iterator[tuple[str, str]]:
@@ -56,14 +56,14 @@ def doubts(
     data : TrainingData
     held_out : ScoredPart or None
         The rows held out, if there are any.
-    trained : Part
+    trained : ScoredPart
         The rows trained on.
     is_balanced : bool
         Whether all classes had the same weight in training.
     """
     columns = _voting(model, data)
     yield from _about_numbers_of_rows(data, columns)
-    yield from _about_one_column(model, trained if held_out is None else held_out.part, columns)
+    yield from _about_one_column(model, (held_out or trained).part, columns)
     if held_out is not None and not model.is_regression:
         if not is_balanced:  # weighted classes have other probabilities on purpose
             yield from _about_probabilities(held_out)

@@ -14,6 +14,7 @@ from gpustump.cli.method import Loss
 from gpustump.cli.wording import aligned_lines, label_text, number_text
 from gpustump.data.labels import class_numbers
 from gpustump.data.readable import counted
+from gpustump.data.weights import SMALLEST
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.theory.bounds import effective_size, wilson_interval
@@ -30,7 +31,7 @@ class ScoredPart:
     ----------
     model : StumpEnsemble
     part : Part
-        Its weights are at most 1, so that sums stay finite, and not all zero.
+        Its weights are at most 1, so that sums stay finite.
     """
 
     model: StumpEnsemble
@@ -38,11 +39,13 @@ class ScoredPart:
 
     @classmethod
     def of(cls, model: StumpEnsemble, part: Part) -> ScoredPart | None:
-        """Some rows; None if all of their weights are zero."""
+        """Those rows that training would count, of some; None if all of their weights are zero."""
         if part.weights is not None:
-            if not part.weights.any():
+            counts = np.flatnonzero(part.weights >= SMALLEST["float64"])
+            if not len(counts):
                 return None
-            part = replace(part, weights=part.weights / part.weights.max())
+            weights = part.weights[counts]
+            part = replace(part.in_rows(counts), weights=weights / weights.max())
         return cls(model, part)
 
     @cached_property

@@ -88,14 +88,16 @@ def summary(training: FinishedTraining) -> list[tuple[str, str]]:
     """Names and values; an empty name continues the value above."""
     model, part = training.model, training.held_out
     scored = None if part is None else ScoredPart.of(model, part)
+    trained = ScoredPart.of(model, training.trained)
+    assert trained is not None  # no weights that are all zero are trained on
     return [
         *_about_data(training),
         *_about_method(training),
-        *_about_rounds(training),
+        *_about_rounds(training, trained),
         *([] if part is None else about_held_out(scored, training.loss)),
         *_about_features(training),
         *_about_pairs(training),
-        *doubts(model, training.data, scored, training.trained, is_balanced=training.is_balanced),
+        *doubts(model, training.data, scored, trained, is_balanced=training.is_balanced),
         ("time", f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"),
         ("digest", training.model.digest()),
     ]
@@ -239,11 +241,9 @@ def _about_rows_set_aside(training: FinishedTraining) -> list[tuple[str, str]]:
     return [("bags", f"{text},"), ("", f"and stopped {waits} those")]
 
 
-def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
+def _about_rounds(training: FinishedTraining, scored: ScoredPart) -> list[tuple[str, str]]:
     """The number of rounds, why it is not larger, the training error and its bound."""
     rows = [("rounds", _rounds(training))]
-    scored = ScoredPart.of(training.model, training.trained)
-    assert scored is not None  # no weights that are all zero are trained on
     if training.model.is_regression:
         return [*rows, *about_errors(scored, training.loss, "training")]
     error, bound = _training_error(training, scored)
