@@ -143,6 +143,7 @@ OPTION_REFUSALS = {
     ("-o", ""): "--output needs the name of a file",
     ("-o", "."): ". is a folder",
     ("-o", "absent/model.json"): "does not exist; make it first",
+    ("-o", "absent/../model.json"): "--output: the folder absent/.. does not exist; make it first",
     ("-o", "notes.json"): "not a gpustump model; give another name, or --force",
     ("-o", "model.pkl"): "'model.pkl' must end in .json, as the model is JSON text; --force",
 }

@@ -75,8 +75,9 @@ class OutputFile(NamedTuple):
         if os.path.isdir(path):
             raise InputError(f"{option}: {path} is a folder; give the name of a file in it.")
         folder = os.path.dirname(os.path.realpath(path))
-        if not os.path.isdir(folder):
-            raise InputError(f"{option}: the folder {folder} does not exist; make it first.")
+        for place in (folder, os.path.dirname(path) or "."):  # the path may be absent/../out.csv
+            if not os.path.isdir(place):
+                raise InputError(f"{option}: the folder {place} does not exist; make it first.")
         for source in inputs:
             if source is None or source == STANDARD_INPUT:
                 continue
@@ -158,6 +159,4 @@ def write_model(model: StumpEnsemble, output: OutputFile) -> str:
             return output.write(copy.read_bytes())
     with system_errors_at(f"{output.option} {output.path}"):
         model.save(output.path)
-    path = output.path
-    existing = path if os.path.exists(path) else os.path.realpath(path)  # absent/../model.json
-    return f"{path}, {readable_bytes(os.path.getsize(existing))}"
+    return f"{output.path}, {readable_bytes(os.path.getsize(output.path))}"
