@@ -176,6 +176,10 @@ def test_blank_lines_are_no_rows_unless_there_is_one_column():
 def test_a_lone_quote_within_a_field_is_a_part_of_it():
     for other in ("x", '6" x'):
         assert read(f'a,b\n1,5" pipe\n2,{other}\n').columns[1].distinct() == ['5" pipe', other]
+    for more in ("", '7",x\n'):
+        table = read(f'size ("),b\n5",x\n6,y\n{more}')
+        assert table.names == ['size (")', "b"]
+        assert table.columns[0].distinct()[:2] == ['5"', "6"]
 
 
 def test_a_quote_that_is_never_closed_is_named_by_its_line():

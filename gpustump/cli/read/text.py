@@ -211,11 +211,14 @@ def _refuse_title(path: str, name: str, rest: str) -> None:
 
 def _end_of_first_line(text: bytes) -> int:
     """Where the first line ends that is not in quotes; if a quote is never closed, none counts."""
+    first = text.find(b"\n") + 1 or len(text)
+    if not re.search(rb'(?:^|[,;\t|])"', text[:first]):  # quotes within fields are parts of them
+        return first
     at, quotes = -1, 0
     while True:
         start, at = at + 1, text.find(b"\n", at + 1)
         if at < 0:
-            return text.find(b"\n") + 1 or len(text)
+            return first
         quotes += text.count(b'"', start, at)
         if quotes % 2 == 0:
             return at + 1
