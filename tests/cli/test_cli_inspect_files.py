@@ -6,8 +6,10 @@ import importlib.util
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import command_fixture, run_process  # noqa: F401
+from sklearn.datasets import load_breast_cancer
 
 from gpustump import StumpEnsemble
 from gpustump.arrays.devices import how_to_install
@@ -117,3 +119,11 @@ def test_inspect_draws_a_model_in_the_format_of_the_name_and_without_the_date(co
         assert content.startswith((start, b"<?xml"))
         assert start in content
         assert date not in content
+
+
+def test_the_shares_of_contributions_are_those_of_all_rows_with_a_page_too(command):
+    X, y = load_breast_cancer(return_X_y=True)
+    np.savez("table.npz", X=X, y=y)
+    command.succeeds("train", "table.npz", "--target", "y", "--rounds", 20, "--quiet")
+    shown = ("inspect", "model.json", "--data", "table.npz")
+    assert command.succeeds(*shown, "--page", "page.html").out == command.succeeds(*shown).out

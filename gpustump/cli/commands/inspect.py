@@ -40,8 +40,8 @@ def run(arguments: argparse.Namespace) -> None:
     if page is not None:
         from gpustump.cli.commands.page_rows import page_rows  # it needs scikit-learn
 
-        rows = page_rows(arguments.data, model)
-        X = rows.X if arguments.data is not None else None
+        rows, found = page_rows(arguments.data, model)
+        X = None if arguments.data is None else found
         with as_input_error(f"{shown_name(arguments.data or 'the rows')}: "):
             text = make_page(model, **rows._asdict()).html
         page.write(text.encode())

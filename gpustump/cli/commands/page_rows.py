@@ -33,8 +33,9 @@ class PageRows(NamedTuple):
     source: str | None = None
 
 
-def page_rows(path: str | None, model: StumpEnsemble) -> PageRows:
-    """The rows in a file that a model can be shown on; none without a file.
+def page_rows(path: str | None, model: StumpEnsemble) -> tuple[PageRows, np.ndarray | None]:
+    """The rows in a file that a model can be shown on, none without a file; and the features of all
+    rows of the table.
 
     If the file is the table that the model was trained on, these are the rows that training held
     out. The model that `gpustump train` makes without a table has scikit-learn's.
@@ -46,7 +47,7 @@ def page_rows(path: str | None, model: StumpEnsemble) -> PageRows:
     """
     details = model.details
     if path is None and details.get("target") != BREAST_CANCER_TARGET:
-        return PageRows(None)
+        return PageRows(None), None
     nothing = argparse.Namespace(target=None, weight=None, exposure=None, init_score=None)
     try:
         data = read_audit_data(path, model, columns_of(model, nothing))
@@ -54,13 +55,15 @@ def page_rows(path: str | None, model: StumpEnsemble) -> PageRows:
     except InputError as error:
         if path == STANDARD_INPUT:  # it cannot be read again
             raise
-        return PageRows(None) if path is None else _without_targets(path, model, error)
+        rows = PageRows(None) if path is None else _without_targets(path, model, error)
+        return rows, rows.X
     held_out = _held_out(model, data)
     if held_out is None:
-        return PageRows(None) if path is None else PageRows(data.X, data.y, known, data.source)
+        rows = PageRows(None) if path is None else PageRows(data.X, data.y, known, data.source)
+        return rows, data.X
     source = f"those of {data.source} that training held out"
     known = None if known is None else known[held_out]
-    return PageRows(data.X[held_out], data.y[held_out], known, source)
+    return PageRows(data.X[held_out], data.y[held_out], known, source), data.X
 
 
 def _without_targets(path: str, model: StumpEnsemble, error: InputError) -> PageRows:
