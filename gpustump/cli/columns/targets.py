@@ -28,7 +28,7 @@ _OF_QUANTITY = ("number", "boolean", "duration")
 def is_quantity(column: Column, source: str) -> bool:
     """Whether a target without missing values is a quantity, if no option says what it is.
 
-    Numbers are, unless there are two values only. Text and booleans are labels.
+    Numbers are, unless they are two whole ones. Text and booleans are labels.
 
     Raises
     ------
