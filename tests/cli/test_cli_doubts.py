@@ -56,6 +56,9 @@ def test_a_column_of_ids_is_told_of_if_it_has_votes(command):
     found = warnings(train(command, "--rounds", 300))
     assert "'account' holds another whole number in each row, as an ID does" in found
     assert "leave it out with --drop 'account'" in found
+    name = "account-number-of-the-customer"  # to be copied in one piece
+    write(f"{name},a,y", IDS, X[:, 0].round(4), Y)
+    assert f"'{name}'." in train(command, "--rounds", 300).out
     write("visits,a,y", IDS % 500, X[:, 0].round(4), Y)  # some are equal
     assert "as an ID does" not in warnings(train(command, "--rounds", 300))
 

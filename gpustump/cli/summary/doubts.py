@@ -174,5 +174,5 @@ def _about_classes(held_out: ScoredPart, *, is_balanced: bool) -> Iterator[tuple
 
 def _warning(text: str) -> Iterator[tuple[str, str]]:
     """A warning as rows of the summary."""
-    for k, line in enumerate(textwrap.wrap(text, _WIDTH)):
+    for k, line in enumerate(textwrap.wrap(text, _WIDTH, break_on_hyphens=False)):
         yield "" if k else "warning", line
