@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -104,12 +103,11 @@ def about_held_out(held_out: ScoredPart | None, loss: Loss) -> list[tuple[str, s
     if model.is_regression:
         return about_errors(held_out, loss, "held-out")
     rows = _about_accuracy(held_out) + _about_recall(held_out) + _about_probabilities(held_out)
-    (roc, precision), n_classes = _mean_areas(held_out)
-    if n_classes:
-        among = "" if n_classes == len(model.classes) else f" of {len(model.classes)}"
-        mean = f", one class against the rest, mean over {n_classes}{among}"
-        over = "" if model.is_binary else mean
-        of = f" of {label_text(model.classes[1])}" if model.is_binary else over
+    if areas := _areas(held_out):
+        roc, precision = np.mean(areas, axis=0).tolist()
+        among = "" if len(areas) == len(model.classes) else f" of {len(model.classes)}"
+        mean = f", one class against the rest, mean over {len(areas)}{among}"
+        over, of = ("", f" of {label_text(model.classes[1])}") if model.is_binary else (mean, mean)
         rows.append(("held-out ROC AUC", f"{roc:.4f}{over}{held_out.weighted}"))
         rows.append(("average precision", f"{precision:.4f}{of}{held_out.weighted}"))
     return rows
@@ -202,9 +200,9 @@ def class_shares(model: StumpEnsemble, true: np.ndarray, weights: np.ndarray | N
     return shares
 
 
-def _mean_areas(held_out: ScoredPart) -> tuple[tuple[float, float], int]:
-    """The area under the ROC curve and the average precision, means over the classes in the rows,
-    and the number of these classes."""
+def _areas(held_out: ScoredPart) -> list[list[float]]:
+    """The area under the ROC curve and the average precision for each class that some rows, but not
+    all, have; of two classes for the second."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     model, part = held_out.model, held_out.part
@@ -223,10 +221,7 @@ def _mean_areas(held_out: ScoredPart) -> tuple[tuple[float, float], int]:
                     for area in (roc_auc_score, average_precision_score)
                 ]
             )
-    if not areas:
-        return (math.nan, math.nan), 0
-    roc, precision = np.mean(areas, axis=0).tolist()
-    return (roc, precision), len(areas)
+    return areas
 
 
 class _Rows(NamedTuple):
