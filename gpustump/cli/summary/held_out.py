@@ -171,25 +171,21 @@ def _about_probabilities(held_out: ScoredPart) -> list[tuple[str, str]]:
 
     model, shares = held_out.model, held_out.shares
     probabilities = model.probabilities_of(held_out.scores)
-    counted = range(1, 2) if model.is_binary else range(len(shares))
-    brier, chance_brier = (
-        sum(
-            float(
-                brier_score_loss(
-                    held_out.true == k, columns[:, k], sample_weight=held_out.part.weights
-                )
-            )
-            for k in counted
-        )
-        for columns in (probabilities, np.broadcast_to(shares, probabilities.shape))
-    )
+    counts = range(1, 2) if model.is_binary else range(len(shares))
+    true, weights = held_out.true, held_out.part.weights
+
+    def brier(given: np.ndarray) -> float:
+        own = (brier_score_loss(true == k, given[:, k], sample_weight=weights) for k in counts)
+        return float(sum(own))
+
+    of_shares = brier(np.broadcast_to(shares, probabilities.shape))
     weighted, without = held_out.weighted, "the classes' shares alone give"
     return [
         (
             "held-out log-loss",
             f"{held_out.log_loss:.4f}{weighted}; {without} {held_out.log_loss_of_shares:.4f}",
         ),
-        ("held-out Brier", f"{brier:.4f}{weighted}; {without} {chance_brier:.4f}"),
+        ("held-out Brier", f"{brier(probabilities):.4f}{weighted}; {without} {of_shares:.4f}"),
     ]
 
 
