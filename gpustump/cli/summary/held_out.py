@@ -259,9 +259,13 @@ def _rows(scored: ScoredPart) -> _Rows:
     if exposure is not None:
         predicted, true = predicted / exposure, true / exposure
         weights = exposure if weights is None else weights * exposure
-    scale = float(np.abs(true).max()) or 1.0  # sums of large numbers stay finite
-    mean = float(np.average(true / scale, weights=weights)) * scale
-    return _Rows(true, predicted, np.full(len(true), mean), weights)
+    return _Rows(true, predicted, np.full(len(true), mean_of(true, weights)), weights)
+
+
+def mean_of(values: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """The mean, also of numbers whose sum would overflow."""
+    scale = float(np.abs(values).max()) or 1.0
+    return float(np.average(values / scale, weights=weights)) * scale
 
 
 def _of_squares(rows: _Rows) -> dict[str, str]:

@@ -18,6 +18,7 @@ from gpustump.cli.summary.held_out import (
     ScoredPart,
     about_errors,
     about_held_out,
+    mean_of,
 )
 from gpustump.cli.wording import aligned_lines, label_text, number_text, percent
 from gpustump.data.columns import UNITS
@@ -132,17 +133,11 @@ def _classes(data: TrainingData) -> tuple[str, str]:
 
 
 def _quantity(data: TrainingData) -> tuple[str, str]:
-    low, mean, high = (number_text(own) for own in (data.y.min(), _mean(data.y), data.y.max()))
+    low, mean, high = (number_text(own) for own in (data.y.min(), mean_of(data.y), data.y.max()))
     exposure, over = data.offsets.exposure, ""
     if exposure is not None:
         over = f"; exposure {number_text(exposure.min())} to {number_text(exposure.max())}"
     return "target", f"a quantity, from {low} to {high}, mean {mean}{over}"
-
-
-def _mean(values: np.ndarray) -> float:
-    """The mean, also of numbers whose sum would overflow."""
-    scale = float(np.abs(values).max()) or 1.0
-    return float(np.mean(values / scale)) * scale
 
 
 def _split_of_rows(training: FinishedTraining) -> str:
