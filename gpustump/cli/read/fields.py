@@ -323,9 +323,8 @@ def times_in(words: Any, date_order: str | None) -> Typed | None:
     if not len(first) or not first.str.contains(_DATE_OR_TIME).all():
         return None
     words = _null_where(words, _is_marker(words))
-    if _are_such_dates(words, date_order):
-        dates = _dates_in(words, date_order)
-        return None if dates is None else Typed(*dates)
+    if words.drop_nulls().str.contains(_BY_ORDER[date_order]).all():
+        return _dates_in(words, date_order)
     for method in ("to_date", "to_time", "to_datetime"):
         try:
             found = getattr(words.str, method)(strict=False)
@@ -336,8 +335,9 @@ def times_in(words: Any, date_order: str | None) -> Typed | None:
     return None
 
 
-def _are_such_dates(words: Any, order: str | None) -> bool:
-    """Whether all fields of a series of text, at least one, look like such dates.
+def _dates_in(words: Any, order: str | None) -> Typed | None:
+    """Text that looks like dates of an order as dates, with or without times, and how they begin;
+    None if some of it is no date in any order.
 
     Parameters
     ----------
@@ -345,14 +345,6 @@ def _are_such_dates(words: Any, order: str | None) -> bool:
         Null where there is no value.
     order : str or None
         How the dates begin, where that is known.
-    """
-    return bool(words.drop_nulls().str.contains(_BY_ORDER[order]).all())
-
-
-def _dates_in(words: Any, order: str | None) -> tuple[Any, DateOrder] | None:
-    """Dates, or dates with times, and how they begin; None if some text is no date in any order.
-
-    Parameters are those of `_are_such_dates`, which is true.
 
     Raises
     ------
@@ -371,7 +363,7 @@ def _dates_in(words: Any, order: str | None) -> tuple[Any, DateOrder] | None:
         found = DateOrder("dmy" if first > 12 else "mdy", True, example)
     values = _parsed(fields, found.order)
     if values.null_count() == words.null_count():
-        return values.alias(words.name), found
+        return Typed(values.alias(words.name), found)
     if order is not None:
         odd = str(words.filter(values.is_null() & words.is_not_null())[0])
         raise InputError(
