@@ -34,7 +34,7 @@ from gpustump.data.parameters import (
     check_bytes,
     check_form,
 )
-from gpustump.data.readable import is_text, quoted, suggestion
+from gpustump.data.readable import either, is_text, quoted, suggestion
 
 TOP = 20
 """How many features of a row are shown one by one, unless --top gives another number."""
@@ -509,7 +509,7 @@ def _one_of(choices: Sequence[str], hints: Mapping[str, str] = {}) -> Callable[[
     def parsed(text: str) -> str:
         if text not in choices:
             hint = f"; {hints[text]}" if text in hints else ""
-            _wrong(f"{', '.join(choices[:-1])} or {choices[-1]}", text, hint)
+            _wrong(either(choices), text, hint)
         return text
 
     return parsed

@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from gpustump.data.readable import shown, suggestion
+from gpustump.data.readable import either, shown, suggestion
 
 
 def check_real(
@@ -168,9 +168,9 @@ def check_scoring(scoring: Any) -> ClassScoring:
     """What early stopping watches, by its name."""
     if callable(scoring):
         raise TypeError(
-            f"scoring must be one of {_listed(SCORINGS)}, and not a callable; got {scoring!r}. "
-            "Early stopping computes these scores itself while rounds are made, so that they are "
-            "the same on every device; a callable would need a finished classifier."
+            f"scoring must be one of {either(map(repr, SCORINGS))}, and not a callable; got "
+            f"{scoring!r}. Early stopping computes these scores itself while rounds are made, so "
+            "that they are the same on every device; a callable would need a finished classifier."
         )
     return _one_of(SCORINGS, scoring, "scoring")
 
@@ -179,15 +179,7 @@ def _one_of(choices: tuple[_Choice, ...], value: Any, name: str) -> _Choice:
     for choice in choices:
         if isinstance(value, str) and value == choice:
             return choice
-    raise ValueError(f"{name} must be {_listed(choices)}; got {value!r}.")
-
-
-def _listed(choices: tuple[str, ...]) -> str:
-    """The choices in words: 'a', 'b' or 'c'."""
-    *others, last = map(repr, choices)
-    if not others:
-        return last
-    return f"{', '.join(others)} or {last}"
+    raise ValueError(f"{name} must be {either(map(repr, choices))}; got {value!r}.")
 
 
 def check_jobs(n_jobs: Any) -> int | None:

@@ -47,6 +47,12 @@ def listed(names: Iterable[object], limit: int = MOST_LISTED) -> str:
     return ", ".join(_cut(quoted(name)) for name in names[:limit]) + more
 
 
+def either(texts: Iterable[str]) -> str:
+    """ "a, b or c"."""
+    *others, last = texts
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def suggestion(name: str, candidates: Sequence[str]) -> str:
     """ " Did you mean 'x'?" if a candidate is similar, else nothing."""
     by_lower = {candidate.lower(): candidate for candidate in reversed(candidates)}

@@ -17,7 +17,7 @@ from importlib import resources
 from os import PathLike
 from typing import Any, NamedTuple
 
-from gpustump.data.readable import counted, printable, shortened
+from gpustump.data.readable import counted, either, printable, shortened
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.model.whole_file import whole_file
 from gpustump.page.payload import as_text, payload
@@ -173,8 +173,7 @@ def _title(model: StumpEnsemble, target: str | None) -> str:
     if model.is_regression:
         return "A model of a quantity"
     names = [shortened(printable(str(label)), 30) for label in model.classes]
-    few = f"{', '.join(names[:-1])} or {names[-1]}?"
-    return few if 1 < len(names) <= 3 else f"One of {len(names)} classes"
+    return f"{either(names)}?" if 1 < len(names) <= 3 else f"One of {len(names)} classes"
 
 
 def _about(model: StumpEnsemble) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
-from gpustump.data.readable import quoted, readable_bytes
+from gpustump.data.readable import either, quoted, readable_bytes
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.model_file import FORMAT
 from gpustump.model.whole_file import whole_file
@@ -101,9 +101,8 @@ class OutputFile(NamedTuple):
     def check_ending(self, endings: tuple[str, ...], hint: str = "") -> None:
         """Refuse a name with none of these endings, which tell the format; `hint` is advice."""
         if not self.path.lower().endswith(endings):
-            *others, last = endings
-            wanted = f"{', '.join(others)} or {last}" if others else last
-            raise InputError(f"{self.option}: {quoted(self.path)} must end in {wanted}{hint}.")
+            name, wanted = quoted(self.path), either(endings)
+            raise InputError(f"{self.option}: {name} must end in {wanted}{hint}.")
 
     def check_replaced(self, kind: FileKind, *, force: bool) -> None:
         """Refuse to replace a file of another kind, unless --force is given."""
