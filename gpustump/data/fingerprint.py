@@ -113,8 +113,8 @@ class Fingerprint:
         if self.n_rows != other.n_rows:
             return [f"the table has {other.n_rows} rows instead of {self.n_rows}"]
         if len(self.columns) != len(other.columns):
-            counts = len(other.columns), len(self.columns)
-            return ["the table has {} features instead of {}".format(*counts)]
+            n_other, n_own = len(other.columns), len(self.columns)
+            return [f"the table has {n_other} features instead of {n_own}"]
         pairs = zip(self.columns, other.columns, strict=True)
         changed = [number for number, (own, its) in enumerate(pairs) if own != its]
         found = []
@@ -188,8 +188,7 @@ def _sparse_leaves(
     n_features, lengths = X.shape[1], [LEAF_ROWS] * (len(X) // LEAF_ROWS)
     if len(X) % LEAF_ROWS:
         lengths.append(len(X) % LEAF_ROWS)
-    digests = [_digests(np.zeros((1, n))) * n_features for n in lengths]
-    changed: list[list[tuple[int, bytes]]] = [[] for _ in lengths]
+    digests = [bytearray(_digests(np.zeros((1, n))) * n_features) for n in lengths]
     for feature in range(n_features):
         rows, values = X.listed(feature)
         leaves, starts = np.unique(rows // LEAF_ROWS, return_index=True)
@@ -198,13 +197,12 @@ def _sparse_leaves(
             own, here = rows[start:end], values[start:end]
             column = np.zeros((1, lengths[leaf]))
             column[0, own - leaf * LEAF_ROWS] = here
-            changed[leaf].append((feature, _digests(_canonical(column))))
+            at = feature * _DIGEST_BYTES
+            digests[leaf][at : at + _DIGEST_BYTES] = _digests(_canonical(column))
     for leaf, n in enumerate(lengths):
-        found, rest = bytearray(digests[leaf]), slice(leaf * LEAF_ROWS, leaf * LEAF_ROWS + n)
-        for feature, digest in changed[leaf]:
-            found[feature * _DIGEST_BYTES : (feature + 1) * _DIGEST_BYTES] = digest
+        rest = slice(leaf * LEAF_ROWS, leaf * LEAF_ROWS + n)
         last = np.stack([numbers[rest], weights[rest]]).astype("<f8")
-        yield bytes(found) + _digests(_canonical(last)), n
+        yield bytes(digests[leaf]) + _digests(_canonical(last)), n
 
 
 def all_weights(sample_weight: Any, X: Array) -> np.ndarray:
