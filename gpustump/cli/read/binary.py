@@ -21,7 +21,7 @@ from gpustump.cli.errors import InputError, MissingLibraryError
 from gpustump.cli.read.table import InputTable, Request, UnreadColumn, check_column_names, table_of
 from gpustump.cli.wording import one_line
 from gpustump.data.columns import ArrayColumn
-from gpustump.data.frames import columns_of
+from gpustump.data.frames import FrameColumns
 from gpustump.data.readable import listed, quoted
 
 
@@ -63,16 +63,9 @@ def _read_binary(
     wanted = [name for j, name in enumerate(names) if j not in skipped]
     with explained(path, format_name):
         frame = read(path, columns=wanted)
-    found = {column.name: column for column in table_of_frame(path, frame).columns}
+    found = dict(zip(frame.columns, FrameColumns(frame, frame.columns), strict=True))
     columns = tuple(found.get(column.name, column) for column in header.columns)
     return InputTable(path, columns, len(frame))
-
-
-def table_of_frame(path: str, frame: Any) -> InputTable:
-    """A frame of polars as a table."""
-    table = columns_of(frame, path)
-    assert table is not None
-    return InputTable(table.source, table.columns, table.n_rows)
 
 
 def import_polars(path: str) -> Any:

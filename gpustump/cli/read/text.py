@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.read.binary import explained, import_polars, table_of_frame
+from gpustump.cli.read.binary import explained, import_polars
 from gpustump.cli.read.fields import (
     MISSING_WORDS,
     DateOrder,
@@ -39,7 +39,7 @@ from gpustump.cli.read.table import (
 )
 from gpustump.cli.wording import told_apart
 from gpustump.data.columns import LARGEST_WHOLE, ArrayColumn, Column
-from gpustump.data.frames import FrameColumn
+from gpustump.data.frames import FrameColumn, FrameColumns
 from gpustump.data.readable import counted, listed, quoted, shortened
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -112,7 +112,9 @@ def read_json_lines(path: str, request: Request) -> InputTable:
             found.append(times.values)
             if times.date_order is not None:
                 orders[place] = times.date_order
-    return replace(table_of_frame(path, frame.with_columns(found)), date_orders=orders)
+    frame = frame.with_columns(found)
+    columns = FrameColumns(frame, frame.columns)
+    return InputTable(path, columns, len(frame), date_orders=orders)
 
 
 def text_of(path: str, encoding: str | None = None, fallback: str | None = None) -> bytes:
