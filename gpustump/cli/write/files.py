@@ -85,11 +85,8 @@ class OutputFile(NamedTuple):
                 raise InputError(f"{option}: {path} would replace the file that is read.")
         if self.is_stream:
             return
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                os.stat(path)  # fails for a name that is too long, for example
-        except OSError as error:
-            raise InputError(f"{option}: {path}: {error.strerror}.") from error
+        with system_errors_at(f"{option} {path}"), contextlib.suppress(FileNotFoundError):
+            os.stat(path)  # fails for a name that is too long, for example
         try:
             with tempfile.TemporaryFile(dir=folder):
                 pass
