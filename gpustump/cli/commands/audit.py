@@ -35,7 +35,7 @@ from gpustump.cli.read.files import (
 )
 from gpustump.cli.read.table import TEXT, InputTable, Request, Wanted
 from gpustump.cli.wording import name_value_lines, tell
-from gpustump.data.columns import Column
+from gpustump.data.columns import Column, picked_columns
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.estimators.audit import audit_with
 from gpustump.estimators.base import Data
@@ -199,8 +199,7 @@ def _of_features(
     places = [place for place in places if place not in others]
     matrix = table.matrix
     if matrix is not None and others:
-        is_slice = places == list(range(min(places, default=0), max(places, default=-1) + 1))
-        matrix = matrix[:, places[0] : places[-1] + 1] if places and is_slice else matrix[:, places]
+        matrix = picked_columns(matrix, places) if places else matrix[:, :0]
     return replace(table, columns=tuple(table.columns[j] for j in places), matrix=matrix), places
 
 
