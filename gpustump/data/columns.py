@@ -6,6 +6,7 @@ possible. `model.encoding` turns columns into features; this file does not know 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -266,17 +267,20 @@ class WithoutWords:
             for word in self.words:
                 missing = missing | self.column.equals(word)
         elif self.column.kind == "number":
-            missing = missing | np.isin(self.column.numbers(), numbers_of(self.words))
+            missing = missing | are_among(self.column.numbers(), numbers_of(self.words))
         return missing
 
     def equals(self, value: str) -> np.ndarray:
         return self.column.equals(value) & (value not in self.words)
 
     def distinct(self) -> list[Any]:
+        values = self.column.distinct()
         if self.column.kind == "text":
-            return [value for value in self.column.distinct() if value not in self.words]
-        gone = numbers_of(self.words)
-        return [value for value in self.column.distinct() if value not in gone]
+            return [value for value in values if value not in self.words]
+        if self.column.kind != "number":
+            return values
+        gone = are_among(np.asarray(values, dtype=self.dtype), numbers_of(self.words))
+        return list(itertools.compress(values, ~gone))
 
     def labels(self) -> np.ndarray:
         return self.column.labels()
@@ -371,9 +375,19 @@ def numbers_of(words: Iterable[str]) -> tuple[float, ...]:
     return tuple(float(word) for word in words if is_number(word))
 
 
+def are_among(values: np.ndarray, numbers: Sequence[float]) -> np.ndarray:
+    """Where values are some numbers, rounded as the dtype of the values does; booleans are none."""
+    wanted = np.asarray(numbers, dtype=np.float64)
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            rounded = wanted.astype(values.dtype)
+        wanted = rounded[np.isfinite(rounded) == np.isfinite(wanted)]
+    return np.isin(values, wanted) & (values.dtype.kind != "b")
+
+
 def without_numbers(values: np.ndarray, gone: Sequence[float]) -> np.ndarray:
     """The numbers with NaN in place of some of them; the array itself if it holds none of them."""
-    hits = np.isin(values, gone) if gone else np.zeros(1, dtype=bool)
+    hits = are_among(values, gone) if gone else np.zeros(1, dtype=bool)
     if not hits.any():
         return values
     values = np.array(values, dtype=np.result_type(values, np.float32), order="K")

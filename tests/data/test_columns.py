@@ -9,6 +9,7 @@ import pytest
 from gpustump.data.columns import (
     ArrayColumn,
     AsText,
+    ColumnTable,
     WithoutWords,
     side_by_side,
     without_words,
@@ -51,6 +52,23 @@ def test_words_are_missing_in_a_tables_array_too():
     found = without_words(table_of("X", X, None), ("-9",)).matrix
     assert np.array_equal(found, [[1, np.nan], [3, 4]], equal_nan=True)
     assert without_words(table_of("X", X, None), ("7",)).matrix is X
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_number_for_missing_values_is_rounded_as_the_table_is(dtype):
+    X = np.asarray([[-99.9, 2], [np.inf, 3]], dtype=dtype)
+    table = ColumnTable("X", [ArrayColumn("a", X[:, 0]), ArrayColumn("b", X[:, 1])], 2, matrix=X)
+    found = without_words(table, ("-99.9", "1e300"))
+    assert np.isnan(found.matrix).tolist() == [[True, False], [False, False]]
+    assert found.columns[0].missing().tolist() == [True, False]
+    assert found.columns[0].distinct() == [np.inf]
+
+
+def test_booleans_are_no_numbers_for_missing_values():
+    X = np.asarray([[True], [False]])
+    found = without_words(ColumnTable("X", [ArrayColumn("a", X[:, 0])], 2, matrix=X), ("1",))
+    assert found.matrix is X
+    assert found.columns[0].distinct() == [False, True]
 
 
 @pytest.mark.parametrize(
