@@ -414,12 +414,12 @@ def _add_kernels(parser: Parser) -> None:
     minute or two. GPUSTUMP_CACHE_DIR names another folder, for instance to copy it
     into an image. It serves machines with the same CPU, Python, Numba and gpustump.
     """
-    parser.add_argument("--build", action="store_true", help="compile those that are missing")
+    parser.flag("--build", "compile those that are missing")
 
 
 def _add_help(parser: Parser) -> None:
     """Explain a topic: tables, text, columns or boosting."""
-    parser.add_argument("topic", metavar="TOPIC", type=_one_of(TOPICS), help="what about")
+    parser.add("topic", "TOPIC", _one_of(TOPICS), "what about")
 
 
 _OPTIONS = {

@@ -109,7 +109,7 @@ def read_table_to_predict(
         return kinds if at is None else {at: TEXT} | kinds
 
     table = read_table(arguments.data, _request(encoding, more), may_be_empty=True)
-    offsets = found[0].offsets(table) if found else Offsets()
+    offsets = found[0].offsets(table)
     ids = np.arange(1, table.n_rows + 1)
     if id_name is not None:
         column, _ = table.column_or_vector(id_name, "--id")
