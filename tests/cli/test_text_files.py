@@ -295,6 +295,24 @@ def test_what_could_be_two_numbers_or_none_stays_text():
         assert column(fields, decimals=decimals).kind == "text"
 
 
+def test_commas_that_may_stand_between_thousands_are_told_of(command):
+    options = ("train", "t.csv", "--target", "y", "--rounds", 1)
+    for given, is_doubtful in (
+        (["1,234", "1,5"], False),
+        (["0,123", "1,234"], False),
+        (["1.234", "5"], False),
+        (["$1,234", "$5"], True),
+        (["999", "1,234", "12,345"], True),
+    ):
+        rows = "".join(f"{text};{int(text == given[0])}\n" for text in given * 9)
+        Path("t.csv").write_text(f"x;y\n{rows}")
+        outcome = command(*options)
+        assert outcome.code == 0
+        assert ("the commas of 'x', such as '1,234', may be" in outcome.err) is is_doubtful
+    for mark in (".", ","):
+        command.succeeds(*options, "--decimal", mark)
+
+
 FORMATS = {"dmy": "%d/%m/%Y", "mdy": "%m/%d/%Y", "ymd": "%Y/%m/%d"}
 
 

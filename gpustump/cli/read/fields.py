@@ -29,6 +29,7 @@ MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
 """Missing values in columns whose other fields are numbers, dates, ...; in lower case."""
 
 _DECIMAL_COMMA = r"^[-+]?((\d+,?\d*|,\d+)([eE][-+]?\d+)?|inf|Infinity)$"
+_THOUSANDS = r"^[-+]?[1-9]\d{0,2},\d{3}$"
 _SIGN = "[$€£¥%]"
 _WRITTEN = r"^[-+]?\s*(?:[$€£¥]\s*)?[-+]?\d[\d.,'’\s]*[$€£¥%]?$"
 _BLANKS = r"\d{1,3}(?:['’\s]\d{3})+"
@@ -81,10 +82,13 @@ class Numbers(NamedTuple):
     style : str
         "integers", "floats", "commas", "codes", "nothing" if none has a value, or "written" if
         numbers have signs, or marks between thousands.
+    doubt : str or None
+        One of the values, if all commas were read as decimal ones, but may be between thousands.
     """
 
     values: Any
     style: str
+    doubt: str | None = None
 
 
 def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
@@ -247,7 +251,13 @@ def _with_commas(words: Any) -> Numbers | None:
     if marked.str.contains(".", literal=True).any():
         return None
     values = marked.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return Numbers(values, "commas")
+    return Numbers(values, "commas", _doubt(marked))
+
+
+def _doubt(texts: Any) -> str | None:
+    """One of the texts that have a comma, if it may be between thousands in all of them."""
+    given = texts.filter(texts.str.contains(",", literal=True))
+    return given[0] if len(given) and given.str.contains(_THOUSANDS).all() else None
 
 
 def _written(words: Any, rules: Rules) -> Numbers | None:
@@ -269,7 +279,7 @@ def _written(words: Any, rules: Rules) -> Numbers | None:
             integers = plain.cast(pl.Int64, strict=False)
             is_whole = integers.null_count() == marked.null_count()
             found = integers if is_whole else plain.cast(pl.Float64)
-            return Numbers(found, "written")
+            return Numbers(found, "written", _doubt(bare) if mark == "," else None)
     return None
 
 

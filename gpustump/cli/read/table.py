@@ -67,6 +67,8 @@ class InputTable(ColumnTable):
         How the dates of columns begin, by the columns' positions, where that is a question.
     decimals : str or None
         The decimal mark, where the other one is between thousands.
+    doubtful_commas : mapping of str to str
+        Columns whose commas were read as decimal ones, but may be between thousands; and a value.
     repeated : mapping of str to str
         Names that several columns had, and what the last of them is called now.
     first_index : int or None
@@ -80,6 +82,7 @@ class InputTable(ColumnTable):
     notes: tuple[str, ...] = ()
     date_orders: Mapping[int, DateOrder] = field(default_factory=dict)
     decimals: str | None = None
+    doubtful_commas: Mapping[str, str] = field(default_factory=dict)
     repeated: Mapping[str, str] = field(default_factory=dict)
     first_index: int | None = None
     n_above: int = 0
@@ -87,14 +90,21 @@ class InputTable(ColumnTable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may have been misread, or was left out."""
-        above = f"{self.source}: the last {counted(self.n_above, 'feature')} were not in training"
-        return (f"{above} and are left out.",) * bool(self.n_above) + tuple(
-            f"{self.source}: the dates of {quoted(self.names[j])}, such as {quoted(own.example)}, "
-            f"may begin with the day or the month; they were read with the {FIRST[own.order]} "
-            "first. Train with --date-order to say which it is."
+        last = f"the last {counted(self.n_above, 'feature')} were not in training and are left out."
+        told = [last] if self.n_above else []
+        told += [
+            f"the commas of {quoted(name)}, such as {quoted(example)}, may be decimal ones, or "
+            "between thousands; they were read as decimal ones. Say which with --decimal."
+            for name, example in self.doubtful_commas.items()
+        ]
+        told += [
+            f"the dates of {quoted(self.names[j])}, such as {quoted(own.example)}, may begin with "
+            f"the day or the month; they were read with the {FIRST[own.order]} first. Train with "
+            "--date-order to say which it is."
             for j, own in self.date_orders.items()
             if not own.is_sure
-        )
+        ]
+        return tuple(f"{self.source}: {text}" for text in told)
 
     def position(self, name: str, option: str) -> int:
         """The index of the column that an option names, by its name or, in arrays, its index.

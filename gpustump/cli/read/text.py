@@ -81,6 +81,8 @@ def read_csv(path: str, request: Request) -> InputTable:
     del text
     numbers, texts = _fields(frame, form, wanted)
     notes, decimals = _notes(form, numbers), _decimals_of(form, numbers)
+    has_mark = request.decimals is not None
+    doubts = {form.names[j]: own.doubt for j, own in numbers.items() if own.doubt and not has_mark}
     found, orders = _columns(form, len(frame), numbers, texts, wanted)
     return replace(
         header,
@@ -89,6 +91,7 @@ def read_csv(path: str, request: Request) -> InputTable:
         notes=notes,
         date_orders=orders,
         decimals=decimals,
+        doubtful_commas=doubts,
     )
 
 
