@@ -251,3 +251,17 @@ def test_an_id_with_a_text_too_long_for_an_array_is_one_line(command):
     command.succeeds("train", "t.csv", "--target", "y", "--drop", "id", "--rounds", 1, "--quiet")
     message = command.refuses("predict", "model.json", "t.csv", "--id", "id")
     assert message.startswith("t.csv: the column 'id' holds a text of 20 000 characters")
+
+
+def test_an_id_is_no_list(command):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": range(30), "y": [k % 2 for k in range(30)]})
+    frame = frame.with_columns(several=polars.concat_list("x", "y"), both=polars.struct("x", "y"))
+    frame.write_parquet("t.parquet")
+    options = ("--target", "y", "--drop", "several,both", "--quiet")
+    command.succeeds("train", "t.parquet", *options)
+    for name, kind in (("several", "list"), ("both", "struct")):
+        message = command.refuses("predict", "model.json", "t.parquet", "--id", name)
+        assert message.startswith(
+            f"--id: the column '{name}' of t.parquet is of type {kind}; an ID"
+        )

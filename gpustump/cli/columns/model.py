@@ -12,12 +12,12 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.cli.columns.targets import Offsets, OtherColumns
-from gpustump.cli.errors import as_input_error
+from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import model_file, read_table
 from gpustump.cli.read.table import NUMBER, TEXT, InputTable, Request, Wanted
 from gpustump.cli.wording import tell
 from gpustump.data.columns import NUMERIC, TEMPORAL, AsText, Column
-from gpustump.data.readable import temporal_text
+from gpustump.data.readable import quoted, temporal_text
 from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -113,6 +113,11 @@ def read_table_to_predict(
     ids = np.arange(1, table.n_rows + 1)
     if id_name is not None:
         column, _ = table.column_or_vector(id_name, "--id")
+        if column.kind in ("list", "array", "struct"):
+            raise InputError(
+                f"--id: the column {quoted(id_name)} of {table.source} is of type {column.kind}; "
+                "an ID is text, a number or a time."
+            )
         with as_input_error(f"{table.source}: "):
             ids = _texts(column)
     return TableToPredict(_features(table, encoding), offsets, ids)
