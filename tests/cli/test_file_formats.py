@@ -117,3 +117,8 @@ def test_an_encoding_can_be_named_and_predicting_knows_it(command, frame, encodi
     assert predictions(command, "plain.csv") == texts
     details = json.loads(Path("model.json").read_text())["details"]
     assert details["encoding"]["text_encoding"]
+
+
+def test_objects_without_names_are_no_table(command):
+    Path("t.jsonl").write_text("{}\n{}\n")
+    assert command.refuses("train", "t.jsonl", "--target", "y") == "t.jsonl has no columns."

@@ -102,7 +102,10 @@ def read_json_lines(path: str, request: Request) -> InputTable:
     with explained(path, "JSON lines"):
         frame = pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
     check_column_names(path, frame.columns)
-    wanted = request.choose(InputTable(path, tuple(map(UnreadColumn, frame.columns)), 0))
+    header = InputTable(path, tuple(map(UnreadColumn, frame.columns)), 0)
+    if not frame.columns:
+        return header
+    wanted = request.choose(header)
     found: list[Any] = []
     orders: dict[int, DateOrder] = {}
     for place, series in enumerate(frame):
