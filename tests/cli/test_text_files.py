@@ -170,7 +170,8 @@ def test_blank_lines_are_no_rows_unless_there_is_one_column():
     assert read("a,b\n\n1,2\n\n\n3,4\n\n\n").n_rows == 2
     quoted = 'a;b\r\n\r\n"x ""1""; \n\ny";2\r\n\r\n3;4\r\n\r\n'
     assert read(quoted).columns[0].distinct() == ["3", 'x "1"; \n\ny']
-    assert read("a\n1\n\n2\n").columns[0].missing().tolist() == [False, True, False]
+    for text in ("a\n1\n\n2\n\n", 'a\n1\n\n2"\n\n'):
+        assert read(text).columns[0].missing().tolist() == [False, True, False]
 
 
 def test_a_lone_quote_within_a_field_is_a_part_of_it():

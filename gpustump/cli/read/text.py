@@ -72,7 +72,7 @@ class _Format(NamedTuple):
 def read_csv(path: str, request: Request) -> InputTable:
     """Read a CSV file, separated by commas, semicolons, bars or tabs; see `files.read_table`."""
     import_polars(path)
-    text = text_of(path, request.encoding, request.fallback).lstrip(b"\r\n")
+    text = text_of(path, request.encoding, request.fallback).strip(b"\r\n")
     end = _end_of_first_line(text)
     form = _format(path, text[:end].decode(), text[end : end + 2**16], request)
     header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0, repeated=form.repeated)
@@ -237,7 +237,7 @@ def _frame(form: _Format, given: bytes) -> Any:
     import polars as pl
 
     text = given if len(form.names) == 1 else _without_blank_lines(given)
-    text = text.rstrip(b"\r\n") + b"\n"  # else polars takes a separator at its end for nothing
+    text += b"\n"  # else polars takes a separator at its end for nothing
     for is_rewritten in (False, True):  # polars refuses quotes that are not around whole fields
         if is_rewritten or text.count(b'"') % 2:
             text = _rewritten(form, given)
