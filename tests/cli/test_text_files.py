@@ -292,6 +292,9 @@ def test_what_could_be_two_numbers_or_none_stays_text():
         (["1$2", "3"], None),
         (["$", "3"], None),
         (["$$5", "3"], None),
+        (["１２", "3"], None),  # digits of other scripts
+        (["٣٫٥", "$٣"], "."),
+        (["３１.１２.２０２４", "01.02.2024"], None),
     ):
         assert column(fields, decimals=decimals).kind == "text"
 

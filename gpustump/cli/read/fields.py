@@ -28,24 +28,24 @@ _MARKERS = (
 MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
 """Missing values in columns whose other fields are numbers, dates, ...; in lower case."""
 
-_DECIMAL_COMMA = r"^[-+]?((\d+,?\d*|,\d+)([eE][-+]?\d+)?|inf|Infinity)$"
-_THOUSANDS = r"^[-+]?[1-9]\d{0,2},\d{3}$"
+_DECIMAL_COMMA = r"^[-+]?(([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?|inf|Infinity)$"
+_THOUSANDS = r"^[-+]?[1-9][0-9]{0,2},[0-9]{3}$"
 _SIGN = "[$€£¥%]"
-_WRITTEN = r"^[-+]?\s*(?:[$€£¥]\s*)?[-+]?\d[\d.,'’\s]*[$€£¥%]?$"
-_BLANKS = r"\d{1,3}(?:['’\s]\d{3})+"
+_WRITTEN = r"^[-+]?\s*(?:[$€£¥]\s*)?[-+]?[0-9][0-9.,'’\s]*[$€£¥%]?$"
+_BLANKS = r"[0-9]{1,3}(?:['’\s][0-9]{3})+"
 _BY_MARK = {
-    mark: rf"^[-+]?(?:\d+|{_BLANKS}|\d{{1,3}}(?:{other}\d{{3}})+)(?:{mark}\d+)?$"
+    mark: rf"^[-+]?(?:[0-9]+|{_BLANKS}|[0-9]{{1,3}}(?:{other}[0-9]{{3}})+)(?:{mark}[0-9]+)?$"
     for mark, other in ((r"\.", ","), (",", r"\."))
 }
 _BY_DECIMALS = {
     ".": {".": _BY_MARK[r"\."]},
     ",": {",": _BY_MARK[","]},
-    ".,": {mark: rf"^[-+]?(?:\d+|{_BLANKS})(?:\{mark}\d+)?$" for mark in ".,"},
+    ".,": {mark: rf"^[-+]?(?:[0-9]+|{_BLANKS})(?:\{mark}[0-9]+)?$" for mark in ".,"},
 }
 """Numbers with marks between thousands, by the decimal mark. If both may be decimal marks, none of
 them is between thousands: 1,234 could be either."""
 
-_DATE_OR_TIME = r"^\d{1,4}[-/.:]\d{1,2}"
+_DATE_OR_TIME = r"^[0-9]{1,4}[-/.:][0-9]{1,2}"
 _LOOKED_AT = 100
 
 
@@ -136,10 +136,10 @@ def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers
 
 FIRST = {"dmy": "day", "mdy": "month", "ymd": "year"}
 
-_TIME = r"(?:[ T]+(\d{1,2}:\d{2}.*))?$"
+_TIME = r"(?:[ T]+([0-9]{1,2}:[0-9]{2}.*))?$"
 _BY_ORDER: dict[str | None, str] = {
-    "dmy": r"^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})" + _TIME,
-    "ymd": r"^(\d{4}|\d{2})[-/.](\d{1,2})[-/.](\d{1,2})" + _TIME,
+    "dmy": r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9]{2})" + _TIME,
+    "ymd": r"^([0-9]{4}|[0-9]{2})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})" + _TIME,
 }
 _BY_ORDER["mdy"] = _BY_ORDER[None] = _BY_ORDER["dmy"]
 
@@ -275,7 +275,9 @@ def _written(words: Any, rules: Rules) -> Numbers | None:
     bare = marked.str.replace(rf"\s*{_SIGN}\s*", "")
     for mark, number in _BY_DECIMALS[rules.decimals].items():
         if bare.drop_nulls().str.contains(number).all():
-            plain = bare.str.replace_all(rf"[^-+\d{mark}]", "").str.replace(mark, ".", literal=True)
+            plain = bare.str.replace_all(rf"[^-+0-9{mark}]", "").str.replace(
+                mark, ".", literal=True
+            )
             integers = plain.cast(pl.Int64, strict=False)
             is_whole = integers.null_count() == marked.null_count()
             found = integers if is_whole else plain.cast(pl.Float64)
@@ -302,7 +304,7 @@ def _are_codes(text: Any) -> bool:
     if width is None or width < CODE_WIDTH or widths.min() != width:
         return False
     begins_with_0 = bool(text.str.starts_with("0").any())
-    return begins_with_0 and bool(text.drop_nulls().str.contains(r"^\d+$").all())
+    return begins_with_0 and bool(text.drop_nulls().str.contains(r"^[0-9]+$").all())
 
 
 def _booleans(words: Any) -> Any | None:
@@ -364,7 +366,7 @@ def _dates_in(words: Any, order: str | None) -> Typed | None:
     fields = words.str.extract_groups(_BY_ORDER[order]).struct.unnest()
     first, second = (fields[name].cast(int).max() for name in ("1", "2"))
     example = str(words.drop_nulls()[0])
-    has_points = bool(words.drop_nulls().str.contains(r"^\d+\.").all())
+    has_points = bool(words.drop_nulls().str.contains(r"^[0-9]+\.").all())
     if order is not None:
         found = DateOrder(order, True, example)
     elif max(first, second) <= 12:
