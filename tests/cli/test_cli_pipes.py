@@ -207,6 +207,8 @@ def test_a_device_is_no_input_and_a_full_one_is_told_in_one_line(command, table)
             ("inspect", device),
             ("predict", "model.json", device),
             ("train", device, "--target", "y"),
+            ("train", "t.npz", "--target", "y", "--feature-names", device),
+            ("inspect", "model.json", "--edits", device),
         ):
             said = command.refuses(*arguments)
             assert said.startswith(f"{device} is a device; give the name of")

@@ -27,7 +27,7 @@ from gpustump.cli.columns.targets import (
 )
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.method import asks_for_quantity
-from gpustump.cli.read.files import read_table, shown_name
+from gpustump.cli.read.files import read_table, shown_name, text_file
 from gpustump.cli.read.svmlight import TARGET, read_names
 from gpustump.cli.read.table import (
     NUMBER,
@@ -313,7 +313,10 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
         return Wanted(choice.dropped - choice.others, kinds, orders if arguments.date_order else {})
 
     words = _missing_words(arguments)
-    names = arguments.feature_names and read_names(arguments.feature_names)
+    names = None
+    if arguments.feature_names is not None:
+        with text_file(arguments.feature_names) as file:
+            names = read_names(file)
     request = Request(
         choose, arguments.encoding, None, arguments.decimal, words, feature_names=names
     )

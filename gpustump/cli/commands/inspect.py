@@ -11,7 +11,7 @@ import numpy as np
 
 from gpustump.cli.columns.model import load_model, read_features, with_shown_names
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.read.files import check_one_standard_input, shown_name
+from gpustump.cli.read.files import check_one_standard_input, shown_name, text_file
 from gpustump.cli.summary.rules import decimals_for, rules, signed
 from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, percent
 from gpustump.cli.write.files import OutputFile, check_model_output, kind_with_mark, write_model
@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> None:
     plot, page, output = picture_file(arguments), _page_file(arguments), _model_file(arguments)
     model = load_model(arguments.model)
     if arguments.edits is not None:
-        with as_input_error("--edits: "):
-            model = model.edited(arguments.edits)
+        with text_file(arguments.edits) as edits, as_input_error("--edits: "):
+            model = model.edited(edits)
     X = None
     if page is not None:
         from gpustump.cli.commands.page_rows import page_rows  # it needs scikit-learn

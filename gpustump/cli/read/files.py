@@ -135,6 +135,11 @@ def model_file(path: str) -> contextlib.AbstractContextManager[str]:
     return _plain_file(path, _ending_of_model)
 
 
+def text_file(path: str) -> contextlib.AbstractContextManager[str]:
+    """A text file beside the table and the model, or the copy of a stream; see `model_file`."""
+    return _plain_file(path, lambda name, head: ".txt")
+
+
 def shown_name(path: str) -> str:
     """What messages call an input."""
     return "standard input" if path == STANDARD_INPUT else path
