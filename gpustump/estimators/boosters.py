@@ -33,6 +33,7 @@ from gpustump.data.parameters import (
     check_scoring,
 )
 from gpustump.data.readable import caller_level
+from gpustump.engines.objective import Objective
 from gpustump.estimators.base import Data, DeviceName, Learnt, StumpEstimator
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.checkpointing import CheckpointName
@@ -117,13 +118,11 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         return len(self._splits) if self._goes_on else MANY_BAGS
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
-        """Refuse a warm start with another kind of votes, or for other outputs."""
-        n_outputs = settings.n_outputs(earlier.target.n_classes)
-        asked, before = (settings.votes.kind, n_outputs), earlier.objective
-        if asked != (before.gain, before.n_outputs):
-            n_classes = earlier.target.n_classes
-            found = _described(before.gain, before.n_outputs, n_classes)
-            wanted = _described(*asked, n_classes)
+        """Refuse a warm start with another loss or kind of votes, or for other outputs."""
+        n_classes = earlier.target.n_classes
+        objectives = earlier.objective, settings.objective(n_classes)
+        found, wanted = (_described(own, n_classes) for own in objectives)
+        if found != wanted:
             raise ValueError(
                 f"warm_start=True goes on from rounds of {found}, but now the parameters ask for "
                 f"{wanted}. Keep them as they were, or fit anew with warm_start=False."
@@ -435,9 +434,11 @@ def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:
             )
 
 
-def _described(votes: str, n_outputs: int, n_classes: int) -> str:
-    name = "Newton" if votes == "newton" else votes
+def _described(objective: Objective, n_classes: int) -> str:
+    if objective.is_of_quantity:
+        return f"loss={objective.loss!r}"
+    name = "Newton" if objective.gain == "newton" else objective.gain
     if n_classes <= 2:
         return f"{name} votes"
-    how = "shared" if n_outputs > 1 else "one_vs_rest"
+    how = "shared" if objective.n_outputs > 1 else "one_vs_rest"
     return f"{name} votes with multi_class={how!r}"

@@ -98,8 +98,8 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         A held-out score counts as better if it is higher by more than this share of the error, or
         deviance, that the mean of the training targets has; not negative.
     warm_start : bool
-        Let the next `fit` go on from the rounds already made. The targets must then lie in the
-        range of the first fit.
+        Let the next `fit` go on from the rounds already made. `loss` may not change then, and the
+        targets must lie in the range of the first fit.
     verbose : int
         1 shows a progress bar; 2 also says where the model is trained, and why.
     callback : callable or None

@@ -116,6 +116,8 @@ REFUSED: list[tuple[Any, dict[str, Any], tuple[Any, ...], str]] = [
     (CONSTRAINED, {"monotonic_cst": [1, -1, 1, 1]}, DATA, "be dropped, but not added"),
     (CONSTRAINED, {"monotonic_cst": [-1, -1, 0, 1]}, DATA, "be dropped, but not added"),
     (StumpBoostingRegressor(), {}, (X, 3.0 * NOISE), "in the range of the first fit"),
+    (StumpBoostingRegressor(), {"loss": "poisson"}, DATA, "='squared_error'.*='poisson'"),
+    (COUNTS, {"loss": "gamma"}, DATA, "='poisson'.*='gamma'"),
     (COUNTS, {}, (X, 1e9 * NOISE), "y, with these weights or exposures, cannot be learnt"),
 ]
 
