@@ -90,8 +90,8 @@ class Offset(NamedTuple):
     def of_classes(self, X: Array, n_classes: int) -> Array | None:
         """The known scores of the rows of X, in whole `VOTE_UNIT`; None if there are none.
 
-        They are half of `init_score`, as scores are half the log-odds: (n_samples,) of float64, or
-        (n_samples, n_classes) if there are more than two classes.
+        They are half of `init_score`, as scores are half the log-odds: (n_samples,) of float64 for
+        two classes, otherwise (n_samples, n_classes).
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Offset(NamedTuple):
         for own in columns:
             refuse_values(xp.abs(own) > limit, own, f"{name} must be from {-limit:g} to {limit:g}")
         halves = [in_vote_units(own * 0.5) for own in columns]
-        return halves[0] if n_classes <= 2 else xp.stack(halves, axis=1)
+        return halves[0] if n_classes == 2 else xp.stack(halves, axis=1)
 
     def of_model(self, X: Array, model: StumpEnsemble) -> Array | None:
         """The offset of the rows of X for a model; see `of_quantity` and `of_classes`."""

@@ -159,3 +159,11 @@ def test_predictions_refuse_known_scores_as_fits_do():
     ):
         with pytest.raises(ValueError, match=message):
             clf.predict(X, init_score=given)
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class only")
+def test_one_class_is_predicted_with_certainty_whatever_is_known():
+    X, _, known = drawn(2)
+    clf = LogitBoostClassifier(n_estimators=2).fit(X, np.full(len(X), 7), init_score=known)
+    assert clf.predict_proba(X, init_score=known).tolist() == [[1.0]] * len(X)
+    assert clf.predict(X, init_score=known).tolist() == [7] * len(X)
