@@ -257,7 +257,7 @@ class _Graph:
             given.append(value("X", self.dtype, len(self.numbers)))
         if self.text:
             given.append(value("text", object, len(self.text)))
-        made = [value("scores", np.int64, *([tables.n_outputs] if tables.n_outputs > 1 else []))]
+        made = [value("scores", np.int64, *([] if tables.has_one_score else [tables.n_outputs]))]
         if tables.is_regression:
             made.insert(0, value("prediction", np.float64))
         else:

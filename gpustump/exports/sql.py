@@ -327,7 +327,7 @@ class _Query:
     @property
     def scores(self) -> list[str]:
         """The names of the scores."""
-        if self.tables.n_outputs == 1:
+        if self.tables.has_one_score:
             return [self.output("score")]
         return [self.output("score", place) for place in range(self.tables.n_outputs)]
 

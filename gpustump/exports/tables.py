@@ -163,6 +163,11 @@ class ExportTables:
         return not self.classes
 
     @property
+    def has_one_score(self) -> bool:
+        """Whether a row has one score, and not one for each class."""
+        return self.is_binary or self.is_regression
+
+    @property
     def used(self) -> tuple[Column, ...]:
         """The columns of the steps and of the pairs, in their order."""
         places = {own.column for own in (*self.steps, *self.axes)}

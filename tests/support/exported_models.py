@@ -182,6 +182,7 @@ CASES = {
     "float labels": functools.partial(_labelled, 0.1, -1.5, 1e300),
     "wide integer labels": functools.partial(_labelled, 2**63 - 1, -(2**63), 2**53 + 1),
     "labels that are whole and not": functools.partial(_labelled, 1, 2.5, -7),
+    "one label": functools.partial(_labelled, "only"),
     "text labels": functools.partial(_labelled, "b", "a", "é'", '"', "1"),
     "no stump": _constant_only,
     "equal scores": _tie_of_scores,
