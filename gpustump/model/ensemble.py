@@ -350,7 +350,8 @@ class StumpEnsemble:
             yield self._read(scores)
         if self.pairs or self.moved:
             with arrays.computing_on(X):
-                yield self._scores(X, n_jobs)
+                scores = self._scores(X, n_jobs)
+            yield scores  # not inside, as a caller may stop here
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
         """`predict` after 1, 2, ... rounds.

@@ -58,6 +58,15 @@ def test_every_library_predicts_the_same_scores_and_explains_them(kind: str, bac
     assert_array_equal(backend.to_numpy(last), by_hand)
 
 
+def test_numpy_s_settings_are_the_caller_s_after_each_step():
+    own = model("two")
+    with np.errstate(all="raise"):
+        settings, stages = np.geterr(), own.staged_decision_function(table()[0])
+        for _ in range(own.n_rounds + 1):
+            next(stages)
+            assert np.geterr() == settings
+
+
 @pytest.mark.parametrize("kind", ["two", "shared", "rest", "quantity"])
 def test_tables_are_pure_named_and_come_back_from_a_file(kind: str, tmp_path):
     own = model(kind)
