@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_array
 from sklearn.base import clone
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.sparse import from_scipy
 from gpustump.boosting.rounds.training import Settings
 from gpustump.data.fingerprint import Fingerprint
 from gpustump.data.frames import with_columns
@@ -381,16 +383,19 @@ def _in_dtype(ready: Prepared, dtype: str | None) -> tuple[Prepared, bool]:
     hold the same values in another one. A text file may hold float32 values with the digits that
     tell them apart from other float32 values; rounding brings them back.
     """
-    X = ready.X
+    X, is_sparse = ready.X, arrays.is_sparse(ready.X)
     if dtype in (None, arrays.working_dtype(arrays.dtype_name(X))):
         return ready, False
     with arrays.computing_on(X):
-        xp, own = arrays.namespace_of(X), arrays.as_working(X)
+        own = X.values if is_sparse else arrays.as_working(X)
+        xp = arrays.namespace_of(own)
         wanted = getattr(xp, str(dtype), None)
-        if wanted is None:  # float16 of a library that has none
+        if wanted is None or (is_sparse and dtype == "float16"):  # where there is no float16
             return ready, False
         found = xp.astype(own, wanted)
         is_same = (xp.astype(found, own.dtype) == own) | xp.isnan(own)
+        if is_sparse:
+            found = from_scipy(csc_array((found, X.rows, X.starts), shape=X.shape))
         return ready._replace(X=found), not bool(xp.all(is_same))
 
 

@@ -16,6 +16,7 @@ from audited_fits import FITS, Fit
 from backends import Backend
 from classifiers import drawn
 from forged_files import forged
+from scipy.sparse import csr_matrix
 
 from gpustump import (
     AdaBoostClassifier,
@@ -411,6 +412,15 @@ def test_the_dtype_of_the_fit_decides_the_thresholds():
     found = audit(model, X, y)
     assert found.same
     assert "rounded to float32" in str(found)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_sparse_table_is_audited_in_the_dtype_of_the_fit(dtype):
+    X, y = drawn(2)
+    X = csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0).astype(np.float32))
+    model = AdaBoostClassifier(n_estimators=8).fit(X.astype(dtype), y).model_
+    for given in (X, X.astype(np.float64)):
+        assert audit(model, given, y).same
 
 
 def test_what_was_known_beforehand_decides_the_model():
