@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from gpustump import arrays
 from gpustump.data.readable import listed, shown
 from gpustump.data.weights import check_class_weight
 from gpustump.estimators.held_out import Split
@@ -51,7 +50,8 @@ def deciding_parameters(estimator: Any) -> dict[str, Any]:
     -------
     dict of str
         In the order of their names. A mapping becomes a list of pairs, sorted by type and value of
-        the keys, since labels may be numbers; arrays become lists; NumPy's numbers become Python's.
+        the keys, since labels may be numbers; arrays of any library become lists, and NumPy's
+        numbers Python's.
     """
     given = estimator.get_params(deep=False)
     return {name: plain(given[name]) for name in sorted(given) if name not in _NOT_DECIDING}
@@ -59,8 +59,8 @@ def deciding_parameters(estimator: Any) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A parameter's value as JSON has it."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
+    if arrays.is_array(value):  # of any library, and NumPy's numbers
+        return arrays.to_host(value).tolist()
     if isinstance(value, Mapping):
         pairs = [[plain(key), plain(own)] for key, own in value.items()]
         return sorted(pairs, key=lambda pair: (type(pair[0]).__name__, pair[0]))

@@ -402,6 +402,13 @@ def test_parameters_are_recorded_as_json_has_them(tmp_path):
     assert audit(named.fit(X, y).model_, X, y).same
 
 
+def test_a_parameter_may_be_an_array_of_any_library(backend: Backend):
+    X, y = drawn(2)
+    rising = backend.asarray(np.ones(X.shape[1], dtype=np.int64))
+    classifier = AdaBoostClassifier(n_estimators=3, monotonic_cst=rising).fit(X, y)
+    assert audit(classifier.model_, X, y).same
+
+
 def test_the_dtype_of_the_fit_decides_the_thresholds():
     X, y = drawn(2)
     model = AdaBoostClassifier(n_estimators=8).fit(X.astype(np.float32), y).model_
