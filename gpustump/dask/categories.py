@@ -227,11 +227,15 @@ def plain_numbers(categories: Categories, names: Sequence[str] | None) -> list[P
     return [(feature, None if names is None else names[feature]) for feature in others]
 
 
-def warn_of_unseen(categories: Categories, found: Iterable[Mapping[int, Unseen]]) -> None:
+def warn_of_unseen(
+    name: str, categories: Categories, found: Iterable[Mapping[int, Unseen]]
+) -> None:
     """Warn of categories that were not in training, as on one machine.
 
     Parameters
     ----------
+    name : str
+        What the table is called.
     categories : Categories
         Of the training table.
     found : iterable of mapping from features to Unseen
@@ -246,7 +250,7 @@ def warn_of_unseen(categories: Categories, found: Iterable[Mapping[int, Unseen]]
     for feature, unseen in sorted(total.items()):
         assert encoding is not None  # without one no category is unknown
         text = unseen_text(encoding.origin(feature).column.name, unseen)
-        warnings.warn(f"X: {text}", stacklevel=caller_level())
+        warnings.warn(f"{name}: {text}", stacklevel=caller_level())
 
 
 def _is_numbered(column: Column, place: int, asked: Asked) -> bool:

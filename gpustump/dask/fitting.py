@@ -383,8 +383,8 @@ class _Fit:
             return categories
         plain = ByPart(dict.fromkeys(trained, plain_numbers(categories, self.names)))
         unseen = self.shards.ask_by_part("number_categories", numbers_by_feature(categories), plain)
-        for _, summaries in tables:
-            warn_of_unseen(categories, [unseen.get(part, {}) for part in sorted(summaries)])
+        for name, summaries in tables:
+            warn_of_unseen(name, categories, [unseen.get(part, {}) for part in sorted(summaries)])
         return categories
 
     def _refuse_other_widths(self, name: str, summaries: dict[int, Summary]) -> None:

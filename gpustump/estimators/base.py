@@ -7,6 +7,7 @@ switched on for that.
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 import warnings
 from collections.abc import Mapping, Sequence
@@ -279,9 +280,9 @@ class StumpEstimator(BaseEstimator):
         check_is_fitted(self)
         return self.model_.contribution_importances(self._table(X), sample_weight)
 
-    def _table(self, X: Any, *, reset: bool = False) -> Array:
+    def _table(self, X: Any, *, reset: bool = False, name: str = "X") -> Array:
         """X as an array with the features that were learnt, which it is given (`reset`) or has to
-        match.
+        match. `name` is what warnings call it.
 
         Frames with names are matched by name. scikit-learn compares all else: the number of
         features, and whether both sides have names.
@@ -292,7 +293,7 @@ class StumpEstimator(BaseEstimator):
             are_named = frame.named and "feature_names_in_" in vars(self)
             if reset or not are_named:
                 validate_data(self, X, reset=reset, skip_check_array=True)
-            found = self._numbered(frame) if reset else self._features_of(frame)
+            found = self._numbered(frame) if reset else self._features_of(frame, name)
         elif is_plain:
             found = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -303,14 +304,14 @@ class StumpEstimator(BaseEstimator):
             self._learn_categories(found, frame)
         return found
 
-    def _features_of(self, frame: ColumnTable) -> Array:
+    def _features_of(self, frame: ColumnTable, name: str) -> Array:
         """A frame as an array with the features of the training table."""
         encoding = self._categories.encoding
         if encoding is None:
             names = vars(self).get("feature_names_in_")
             own = None if names is None else tuple(names.tolist())
             encoding = plain_encoding(self.n_features_in_, own)
-        return check_table(told_features_of(encoding, frame))
+        return check_table(told_features_of(encoding, frame, name))
 
     def _numbered(self, frame: ColumnTable) -> Array:
         """A training frame as an array, its categories as their numbers."""
@@ -395,19 +396,21 @@ class StumpEstimator(BaseEstimator):
         samples, target = self._samples_of(X, data)
         settings = self._of_target(settings, samples, target)
         asked = data.asked
-        if kept is not None:
-            dtype, monotone = arrays.dtype_name(X), settings.votes.monotone
-            deciding = settings_of(self, learner._categories, dtype, monotone)
-            of_data = fingerprints_of(X, data, learner._table, target)
-            kept = kept.checked(deciding, of_data, names)
-            asked = kept.asked(asked, self.random_state)
 
-        def checked(given: Any) -> Array:
-            rows = learner._table(given)
+        @functools.cache  # a checkpoint compares it, and then it is watched
+        def watched() -> Array:
+            assert asked.validation is not None
+            rows = learner._table(asked.validation.X, name="X_val")
             warn_of_unseen_numbers(rows, numbers, names)
             return rows
 
-        shares, splits = shares_of(X, target, samples, checked, asked, data.earlier)
+        if kept is not None:
+            dtype, monotone = arrays.dtype_name(X), settings.votes.monotone
+            deciding = settings_of(self, learner._categories, dtype, monotone)
+            of_data = fingerprints_of(X, data, watched, target)
+            kept = kept.checked(deciding, of_data, names)
+            asked = kept.asked(asked, self.random_state)
+        shares, splits = shares_of(X, target, samples, watched, asked, data.earlier)
         interactions = check_interactions(self.interactions, int(X.shape[1]), names)
         return Prepared(learner, X, target, settings, shares, splits, interactions, kept)
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, TypeVar
 
 from gpustump import __version__, arrays
+from gpustump.arrays import Array
 from gpustump.boosting.checkpoints.file import (
     BagLogs,
     CheckpointError,
@@ -216,7 +217,7 @@ def settings_of(
 
 
 def fingerprints_of(
-    X: Any, data: Any, checked: Any, target: TargetDomain
+    X: Any, data: Any, watched: Callable[[], Array], target: TargetDomain
 ) -> dict[str, Fingerprint]:
     """The fingerprints of the rows that a fit is given.
 
@@ -226,16 +227,16 @@ def fingerprints_of(
         The table, checked.
     data : Data
         What `fit` is given.
-    checked : callable
-        From a table as the caller passes it to an array with the features of X.
+    watched : callable
+        Returns the table to watch, if there is one, as an array with the features of X.
     target : TargetDomain
     """
     found = {TRAINED: fingerprint_with(X, data.y, data.sample_weight, data.offset, target)}
     own = data.asked.validation
     if own is not None:
         with naming("X_val and y_val"):
-            table, rest = checked(own.X), (own.sample_weight, own.offset, target)
-            found[WATCHED] = fingerprint_with(table, own.y, *rest)
+            rest = own.sample_weight, own.offset, target
+            found[WATCHED] = fingerprint_with(watched(), own.y, *rest)
     return found
 
 

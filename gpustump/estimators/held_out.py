@@ -375,7 +375,7 @@ def shares_of(
     X: Array,
     target: TargetDomain,
     samples: Samples,
-    checked: Callable[[Any], Array],
+    watched: Callable[[], Array],
     asked: Asked,
     earlier: Sequence[Earlier] | None,
 ) -> tuple[list[Share[Samples]], tuple[Split | None, ...]]:
@@ -386,8 +386,9 @@ def shares_of(
     X : array (n_samples, n_features)
     target : TargetDomain
     samples : Samples
-    checked : callable
-        From a table as the caller passes it to an array with the features of X.
+    watched : callable
+        Returns the table that the caller passes, if there is one, as an array with the features of
+        X.
     asked : Asked
     earlier : sequence of Earlier, or None
 
@@ -398,7 +399,7 @@ def shares_of(
         them. The message names the argument.
     """
     asked = asked.suiting(int(samples.classes.shape[0]), target.n_classes)
-    rows = _held_out_rows(X, target, checked, asked)
+    rows = _held_out_rows(X, target, watched, asked)
     population = None
     if asked.fraction is not None:
         places = None if samples.rows is None else arrays.to_host(samples.rows)
@@ -498,14 +499,14 @@ def refuse_absent_classes(
 
 
 def _held_out_rows(
-    X: Array, target: TargetDomain, checked: Callable[[Any], Array], asked: Asked
+    X: Array, target: TargetDomain, watched: Callable[[], Array], asked: Asked
 ) -> HeldOutRows | None:
     """Rows that the caller passes, checked; None if there are none."""
     validation = asked.validation
     if validation is None:
         return None
     with naming("X_val"):
-        X_val = checked(validation.X)
+        X_val = watched()
     if arrays.is_array(validation.X):
         check_same_device(X_val, "X_val", X)
     with arrays.computing_on(X_val):

@@ -400,11 +400,12 @@ def features_of(model: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[s
     return encode(model, table)
 
 
-def told_features_of(model: Encoding, table: ColumnTable) -> np.ndarray:
-    """The same, with a warning of values that were not in training."""
+def told_features_of(model: Encoding, table: ColumnTable, name: str = "X") -> np.ndarray:
+    """The same, with a warning of values that were not in training; `name` is what it calls the
+    table."""
     X, unseen = features_of(model, table)
-    for name, values in unseen.items():
-        warnings.warn(f"{table.source}: {unseen_text(name, values)}", stacklevel=caller_level())
+    for column, values in unseen.items():
+        warnings.warn(f"{name}: {unseen_text(column, values)}", stacklevel=caller_level())
     return X
 
 

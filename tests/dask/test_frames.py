@@ -164,7 +164,7 @@ def test_unknown_categories_count_as_missing_in_rows_to_watch_and_lazily_predict
     other = frame_of(120, seed=6)
     other["town"] = other["town"].replace("Ulm", "Jena")
     estimator = clone(ADA).set_params(n_iter_no_change=20)
-    unseen = r"X: 'town' has values that were not in training in \d+ rows, such as 'Jena'"
+    unseen = r"X_val: 'town' has values that were not in training in \d+ rows, such as 'Jena'"
     X_val, y_val = parted(other, Y[:120], seed=4)
     with pytest.warns(UserWarning, match=unseen) as told:
         there = dask.fit(clone(estimator), *parted(FRAME, Y), X_val=X_val, y_val=y_val)

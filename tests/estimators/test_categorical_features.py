@@ -166,6 +166,18 @@ def test_missing_and_unknown_categories_have_the_score_of_missing_values(kind):
     assert_array_equal(found, classifier.decision_function(values[:2]))  # no warning of -1
 
 
+def test_unknown_categories_of_rows_to_watch_are_told_once_and_by_the_name_of_these(tmp_path):
+    X, y = drawn()
+    frame, other = frame_of(X), frame_of(X).assign(colour="violet")
+    own = LogitBoostClassifier(n_estimators=2, categorical_features="from_dtype")
+    own.set_params(checkpoint=tmp_path / "run.json")  # for which the rows are compared, too
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        own.fit(frame, y, X_val=other, y_val=y)
+    (one,) = told
+    assert str(one.message).startswith("X_val: 'colour' has values that were not in training")
+
+
 def test_a_category_of_samples_without_weight_is_unknown():
     X, y = drawn()
     weights = (X[:, 1] != 2).astype(float)
