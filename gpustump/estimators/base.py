@@ -507,7 +507,8 @@ def _attributes(learner: StumpEstimator, learnt: Learnt, settings: Settings) -> 
     table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
     reasons = [run.stop_reason for bag in trained for run in bag.runs]
     record = record_of(learner, splits, reasons)
-    model = model_of(trained, target, table, pairs)
+    before = learner.model_ if learner._goes_on else None
+    model = model_of(trained, target, table, pairs, before)
     if record is not None:
         known = {} if fingerprint is None else {recorded.FINGERPRINT: fingerprint}
         model = replace(model, details={**model.details, recorded.KEY: record, **known})
@@ -538,9 +539,13 @@ def model_of(
     trained: Sequence[Trained],
     target: TargetDomain,
     table: Mapping[str, Any],
-    pairs: LearntPairs | None = None,
+    pairs: LearntPairs | None,
+    before: StumpEnsemble | None,
 ) -> StumpEnsemble:
-    """The model of a training, or the average of several, for what was learnt from the table."""
+    """The model of a training, or the average of several, for what was learnt from the table.
+
+    `before` is the model that a warm start goes on from.
+    """
     names = table.get("feature_names_in_")
     encoding = table.get("_categories", Categories()).encoding
     found = [bag.members for bag in trained]
@@ -549,13 +554,15 @@ def model_of(
     if target.scale is not None:
         members, bags = in_unit_of_target(members, bags, target.scale)
         pairs = None if pairs is None else pairs.in_unit_of_target(target.scale)
-    n_missing = np.max([bag.n_missing for bag in trained], axis=0)
+    missing_learnt = np.any([bag.n_missing for bag in trained], axis=0)
+    if before is not None and before.missing_learnt is not None:
+        missing_learnt |= np.asarray(before.missing_learnt)
     return StumpEnsemble(
         members=members,
         n_features=table["n_features_in_"],
         classes=plain_labels(target.classes),
         feature_names=None if names is None else tuple(map(str, names)),
-        missing_learnt=tuple((n_missing > 0).tolist()),
+        missing_learnt=tuple(missing_learnt.tolist()),
         link=trained[0].objective.link,
         bags=bags,
         pairs=() if pairs is None else pairs.tables,

@@ -91,6 +91,14 @@ def test_a_warm_start_on_other_data_keeps_the_constant_and_the_rounds(kind, n_cl
     assert [member.constant.tolist() for member in anew.model_.members] != constants
 
 
+def test_votes_for_missing_values_that_earlier_rounds_learnt_stay_learnt():
+    lacking = X.copy()
+    lacking[:50, 0] = np.nan
+    classifier = AdaBoostClassifier(n_estimators=4, warm_start=True).fit(lacking, NOISE)
+    classifier.set_params(n_estimators=8).fit(X, NOISE)
+    assert classifier.model_.missing_learnt == (True, False, False, False)
+
+
 PLAIN = AdaBoostClassifier()
 BAGS = AdaBoostClassifier(n_bags=3, random_state=0)
 WATCHING = AdaBoostClassifier(n_iter_no_change=5, random_state=0)
