@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -173,7 +174,7 @@ def edit_of(given: Any, features: tuple[int, ...]) -> Edit:
 def _number(value: Any, name: str) -> float:
     if value in ("inf", "-inf"):
         return float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
         raise ValueError(
             f"an edit's {name} must be a number, and it may be inf; got {shown(value)}."
         )

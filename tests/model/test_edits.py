@@ -171,3 +171,10 @@ def test_ranges_of_categories_and_edits_of_other_models_are_refused():
         model.edited({"format": "gpustump edits", "model": "other", "edits": []})
     with pytest.raises(TypeError, match="mapping with a term"):
         model.edited([3])
+
+
+def test_a_range_may_be_given_in_numbers_of_numpy():
+    model, flat = loaded("pairs")[0], {"term": 0, "edit": "flatten"}
+    given = flat | {"above": np.int64(-1), "like": np.float32(0.5), "upto": np.uint8(1)}
+    wanted = flat | {"above": -1, "like": 0.5, "upto": 1}
+    assert model.edited([given]).edits == model.edited([wanted]).edits
