@@ -55,7 +55,7 @@ from gpustump.dask.shards import ClusterLostError, DaskShards
 from gpustump.dask.sparse import fit_on_one_worker, holds_sparse
 from gpustump.data.fingerprint import Fingerprint, Leaves, joined
 from gpustump.data.labels import plain_labels
-from gpustump.data.parameters import Interactions, check_interactions, check_quantity_loss
+from gpustump.data.parameters import Interactions, check_interactions
 from gpustump.data.readable import readable_bytes
 from gpustump.data.weights import PRODUCT, check_class_weight, class_factors
 from gpustump.engines.announcements import announce
@@ -596,12 +596,11 @@ def _collected(
             X = X[list(learner.feature_names_in_)]
     found = Collection.of(X, y, sample_weight, offset, may_be_text=is_text)
     learner._table(found.example, reset=reset)
-    is_quantity = isinstance(learner, StumpBoostingRegressor)
     categorical: Asked | None = None
     if is_text:
         by_type = is_by_type(learner.categorical_features)
         categorical = "from_dtype" if by_type else learner._categories.features
-    loss = check_quantity_loss(learner.loss) if is_quantity else None
+    loss = learner.loss if isinstance(learner, StumpBoostingRegressor) else None
     return replace(found, reading=Reading(categorical, loss))
 
 

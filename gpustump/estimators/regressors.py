@@ -366,10 +366,9 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         return tuple(tuple(own * scale.of_errors for own in run) for run in learnt)
 
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:
-        loss = check_quantity_loss(self.loss)
         with arrays.computing_on(X):
             given = check_weights(data.sample_weight, X)
-            quantity = Quantity.of(data.y, given, X, loss, data.offset)
+            quantity = Quantity.of(data.y, given, X, self.loss, data.offset)
             samples, target = self._learnt(quantity, X, data.earlier)
         return replace(samples, rows=given.rows), target
 
@@ -378,7 +377,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     ) -> tuple[Samples, TargetDomain]:
         """What boosting learns of targets, beside a table, and their scale."""
         if earlier is None:
-            target = TargetDomain.of_quantity(quantity, check_quantity_loss(self.loss))
+            target = TargetDomain.of_quantity(quantity, self.loss)
         else:
             target = earlier[0].target
         learnt, weights = target.learnt(quantity, X)
@@ -414,7 +413,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         return settings
 
     def _scoring(self) -> Scoring:
-        return _SCORING[check_quantity_loss(self.loss)]
+        return _SCORING[self.loss]
 
     def _votes(self, learning_rate: float) -> VoteSettings:
         quantity = check_quantity_loss(self.loss)
