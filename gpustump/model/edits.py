@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -214,7 +214,7 @@ def edited_parts(
     ValueError
         If the model has no such term, or it has categories and shall be flattened.
     """
-    check_term(edit.features, list(all_terms([*members, *moved], pairs)))
+    _refuse_other_term(edit.features, [*members, *moved], pairs)
     if len(edit.features) == 2:
         return {"pairs": tuple(own for own in pairs if own.features != edit.features)}
     found: dict[str, Any] = {"moved": tuple(_edited(own, edit) for own in moved)}
@@ -299,26 +299,18 @@ def _stump(one: Any, threshold: float, polarity: int, edit: Edit) -> Stump:
     return Stump(one.feature, threshold, polarity, one.missing, one.error)
 
 
-def check_term(features: tuple[int, ...], terms: Sequence[tuple[int, ...]]) -> None:
-    """Refuse a term that the model does not have.
-
-    Raises
-    ------
-    ValueError
-    """
+def _refuse_other_term(
+    features: tuple[int, ...], members: Sequence[AnyMember], pairs: Sequence[PairTable]
+) -> None:
+    """Refuse a pair that the model does not have, or a single feature that it does not use."""
+    terms: list[tuple[int, ...]] = [pair.features for pair in pairs]
+    if len(features) == 1:
+        used = frozenset[int]().union(*(own.used_features for own in members))
+        terms = [(feature,) for feature in sorted(used)]
     if features not in terms:
         kind = "pair" if len(features) == 2 else "term"
-        has = (own if len(own) == 2 else own[0] for own in terms if len(own) == len(features))
+        has = listed(own if kind == "pair" else own[0] for own in terms)
         raise ValueError(
             f"the model has no {kind} of {' and '.join(map(str, features))}; its {kind}s are of "
-            f"the features {listed(has)}."
+            f"the features {has}."
         )
-
-
-def all_terms(
-    members: Sequence[AnyMember], pairs: Sequence[PairTable]
-) -> Iterator[tuple[int, ...]]:
-    """The features of all terms: single ones in use, then pairs."""
-    used = frozenset[int]().union(*(own.used_features for own in members))
-    yield from ((feature,) for feature in sorted(used))
-    yield from (pair.features for pair in pairs)
