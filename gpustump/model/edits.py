@@ -309,8 +309,8 @@ def _refuse_other_term(
         terms = [(feature,) for feature in sorted(used)]
     if features not in terms:
         kind = "pair" if len(features) == 2 else "term"
-        has = listed(own if kind == "pair" else own[0] for own in terms)
+        known = listed(own if kind == "pair" else own[0] for own in terms)
         raise ValueError(
-            f"the model has no {kind} of {' and '.join(map(str, features))}; its {kind}s are of "
-            f"the features {has}."
+            f"the model has no {kind} of {' and '.join(map(str, features))}; "
+            + (f"its {kind}s are of the features {known}." if terms else "it has none.")
         )

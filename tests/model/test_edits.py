@@ -178,3 +178,8 @@ def test_a_range_may_be_given_in_numbers_of_numpy():
     given = flat | {"above": np.int64(-1), "like": np.float32(0.5), "upto": np.uint8(1)}
     wanted = flat | {"above": -1, "like": 0.5, "upto": 1}
     assert model.edited([given]).edits == model.edited([wanted]).edits
+
+
+def test_a_model_without_pairs_says_so_when_one_is_to_be_edited():
+    with pytest.raises(ValueError, match="the model has no pair of 0 and 1; it has none"):
+        loaded("newton")[0].without((0, 1))
