@@ -152,8 +152,9 @@ def recorded(details: Mapping[str, Any]) -> Recorded | None:
         if type(value) is not bool:
             raise _wrong(f"{name} must be true or false; got {shown(value)}")
     estimator = _named(record.get("name"), record.get("parameters"))
-    dtype = checked_dtype(record.get("dtype"))
-    seeds = record.get("seeds")
+    dtype, seeds = record.get("dtype"), record.get("seeds")
+    if dtype not in (None, "float16", "float32", "float64"):
+        raise _wrong(f"its dtype must be float16, float32 or float64; got {shown(dtype)}")
     if seeds is not None:
         is_list = type(seeds) is list
         if not is_list or not all(type(own) is int and 0 <= own <= _MOST_SEED for own in seeds):
@@ -180,18 +181,6 @@ def of_estimator(estimator: Any) -> Any:
             f"can hold; got {estimator!r}."
         )
     return _named(record["name"], record["parameters"])
-
-
-def checked_dtype(found: Any) -> str | None:
-    """The dtype in a record; None if it has none.
-
-    Raises
-    ------
-    ValueError
-    """
-    if found is not None and found not in ("float16", "float32", "float64"):
-        raise _wrong(f"its dtype must be float16, float32 or float64; got {shown(found)}")
-    return None if found is None else str(found)
 
 
 def _named(name: Any, parameters: Any) -> Any:
