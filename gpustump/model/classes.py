@@ -10,8 +10,7 @@ for each of more. Results are in the library and on the device of the scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -137,24 +136,15 @@ def probabilities(scores: Array, link: Link = "logistic") -> Array:
     -------
     array (n_samples, n_classes) of float64
     """
-    return _computed(partial(_probabilities, link=link), scores)
+    quick = quick_to_compute_in(scores)
+    with arrays.computing_on(quick):
+        found = arrays.namespace_of(quick).exp(_log_probabilities(quick, link))
+    return moved_to_device_of(found, scores)
 
 
 def log_probabilities(scores: Array, link: Link = "logistic") -> Array:
     """Logarithms of `probabilities`, also finite where a probability underflows to 0."""
-    return _computed(partial(_log_probabilities, link=link), scores)
-
-
-def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
-    """The result of a computation on scores, made where nothing must be compiled first."""
-    quick = quick_to_compute_in(scores)
-    found = compute(quick)
-    return found if quick is scores else moved_to_device_of(found, scores)
-
-
-def _probabilities(scores: Array, link: Link) -> Array:
-    with arrays.computing_on(scores):
-        return arrays.namespace_of(scores).exp(_log_probabilities(scores, link))
+    return moved_to_device_of(_log_probabilities(quick_to_compute_in(scores), link), scores)
 
 
 def _log_probabilities(scores: Array, link: Link) -> Array:
