@@ -246,19 +246,14 @@ def _spread_of_pair(pair: PairTable, X: np.ndarray, weights: np.ndarray | None) 
     return sum(spreads, Fraction(0))
 
 
-def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
-    """The table of a feature; one step of height 0 if there is none."""
-    for table in tables:
-        if table.feature == feature:
-            return table
-    return StepTable(feature, np.asarray([np.inf]), np.zeros(1), 0.0)
-
-
 def step_table_of(model: StumpEnsemble, feature: int, label: Label | None) -> StepTable:
     """The step function of a feature, also of a categorical one; errors as for `shape_function`."""
     number = model.output_index(label)
-    every = (model, *model.bag_models)
-    table, *bags = (_table_of(feature, one._step_tables[number][1]) for one in every)
+    nothing = StepTable(feature, np.asarray([np.inf]), np.zeros(1), 0.0)
+    every = (one._step_tables[number][1] for one in (model, *model.bag_models))
+    table, *bags = (
+        next((own for own in tables if own.feature == feature), nothing) for tables in every
+    )
     if not bags:
         return table
     # The thresholds of the average are those of all bags.
