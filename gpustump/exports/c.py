@@ -321,19 +321,6 @@ def to_c(model: Any, name: str = "gpustump") -> str:
             f"C; got {shown(name)}."
         )
     tables = export_tables(model)
-    refuse_nul(tables)
-    lines = header_lines(tables, "C", comment)
-    top = "".join(f"// {line}".rstrip() + "\n" for line in [*lines, "", *_usage(name, tables)])
-    return top + "\n" + _code(tables, name)
-
-
-def refuse_nul(tables: ExportTables) -> None:
-    """Refuse text with the character NUL, at which text in C ends.
-
-    Raises
-    ------
-    ValueError
-    """
     texts = [str(label) for label in tables.classes]
     texts += [text for own in tables.columns for text in (*own.values, *own.words)]
     for text in texts:
@@ -342,6 +329,9 @@ def refuse_nul(tables: ExportTables) -> None:
                 f"text in C ends at the character NUL, which {quoted(text)} holds; export the "
                 "model to another language."
             )
+    lines = header_lines(tables, "C", comment)
+    top = "".join(f"// {line}".rstrip() + "\n" for line in [*lines, "", *_usage(name, tables)])
+    return top + "\n" + _code(tables, name)
 
 
 def _usage(name: str, tables: ExportTables) -> list[str]:
