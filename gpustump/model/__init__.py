@@ -4,6 +4,7 @@
     members        where the terms come from: stumps with discrete votes, splits with any
     bags           the average of several models, and which of them each term is from
     pairs          what pairs of features add
+    edits          terms that were switched off after training, or made flat over a range
     classes        labels of classes; classes, labels and probabilities from scores
     encoding       how a table's columns become the model's features
     explanation    each feature's part in a score, and in all scores of a table
