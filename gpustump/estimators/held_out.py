@@ -225,6 +225,11 @@ class Population:
             _refuse_to_watch(split, earlier.split)
             assert earlier.split is not None
             seed = earlier.split.seed
+        if not len(self.names) and math.ceil(fraction * n_samples) >= n_samples:
+            raise ValueError(
+                f"validation_fraction={fraction!r} of {counted(n_samples, 'sample')} leaves none "
+                "to train on. Hold out less, or nothing: n_iter_no_change=None and n_bags=1."
+            )
         if seed is None:
             seed = int(check_random_state(asked.random_state).randint(2**31 - 1))
         split = split._replace(seed=seed)

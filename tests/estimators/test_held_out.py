@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gpustump import AdaBoostClassifier
+from gpustump import AdaBoostClassifier, GlassBoxRegressor
 from gpustump.data.parameters import SCORINGS
 from gpustump.estimators.held_out import Strata
 
@@ -297,6 +297,13 @@ def test_too_few_samples_are_refused_with_their_numbers():
 
 
 ROWS, _ = drawn(2, n_samples=150, seed=3)
+
+
+def test_a_quantity_of_too_few_samples_is_refused_without_a_word_of_classes():
+    for n_samples, share in ((1, 0.2), (2, 0.9)):
+        regressor = GlassBoxRegressor(validation_fraction=share, random_state=0)
+        with pytest.raises(ValueError, match=f"={share} of {n_samples} samples? leaves none to tr"):
+            regressor.fit(ROWS[:n_samples], np.arange(n_samples))
 
 
 def test_only_what_was_watched_has_a_curve_by_the_score_of_the_fit():
