@@ -407,9 +407,8 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
             tol = stopping.tol * error  # a share of the error if the mean is predicted
             settings = replace(settings, stopping=replace(stopping, tol=tol))
         if target.loss == "poisson":
-            votes = settings.votes
-            l2 = votes.l2_of(1) / scale.of_errors
-            settings = replace(settings, votes=replace(votes, l2_regularization=l2))
+            votes = replace(settings.votes, unit_of_counts=scale.of_errors)
+            settings = replace(settings, votes=votes)
         return settings
 
     def _scoring(self) -> Scoring:

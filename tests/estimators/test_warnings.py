@@ -15,7 +15,12 @@ from classifiers import CASES, KINDS, drawn
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 
-from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
+from gpustump import (
+    AdaBoostClassifier,
+    GlassBoxClassifier,
+    LogitBoostClassifier,
+    StumpBoostingRegressor,
+)
 
 EVERY_CASE = pytest.mark.parametrize(("kind", "n_classes"), CASES)
 
@@ -112,6 +117,13 @@ def test_the_preset_and_class_weights_count_too():
         GlassBoxClassifier(n_bags=1, interactions=0, random_state=0, **how).fit(X, y, small)
     with pytest.warns(UserWarning, match="small against l2_regularization=3"):
         LogitBoostClassifier(class_weight=dict.fromkeys(range(3), 0.001), **how).fit(X, y)
+
+
+def test_the_lambda_of_counts_is_told_as_it_was_given():
+    X, y = drawn(2)
+    counts = StumpBoostingRegressor(loss="poisson", l2_regularization=100.0, n_estimators=2)
+    with pytest.warns(UserWarning, match="small against l2_regularization=100, which"):
+        counts.fit(X, y, exposure=np.full(len(y), 0.02))
 
 
 def test_usual_weights_and_small_tables_do_not_warn():

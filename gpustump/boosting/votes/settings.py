@@ -47,6 +47,8 @@ class VoteSettings:
         Each feature's constraint; see `Objective`.
     quantity : str or None
         The loss of a target that is a quantity, with Newton votes; None for classes.
+    unit_of_counts : float
+        The unit in which counts are learnt: lambda is divided by it. 1 for other targets.
     """
 
     kind: VoteKind = "discrete"
@@ -54,6 +56,7 @@ class VoteSettings:
     l2_regularization: float | None = 0.0
     monotone: tuple[int, ...] | None = None
     quantity: QuantityLoss | None = None
+    unit_of_counts: float = 1.0
 
     @classmethod
     def checked(
@@ -98,11 +101,13 @@ class VoteSettings:
         n_samples, n_outputs : int
         """
         l2, most = self.l2_of(n_outputs), mean * n_samples * (0.25 if self.quantity is None else 1)
-        if mean >= 0.1 or l2 <= most / 10:
+        own = l2 / self.unit_of_counts
+        if mean >= 0.1 or own <= most / 10:
             return
+        share = most / (most + own)
         warn(
             f"the sample weights are small against l2_regularization={l2:g}, which is on their "
-            f"scale: their mean is {mean:.3g}, so each vote is at most {most / (most + l2):.2g} of "
+            f"scale: their mean is {mean:.3g}, so each vote is at most {share:.2g} of "
             "what it would be without it. Divide the weights by their mean, or take "
             f"l2_regularization={l2 * mean:.3g}.",
             stacklevel=caller_level(),
@@ -129,7 +134,7 @@ class VoteSettings:
                 return SharedDiscreteVotes(rate, n_outputs, monotone=monotone)
             return DiscreteVotes(rate, monotone)
         unit = exponent()
-        l2 = l2_in_units(self.l2_of(n_outputs), unit)
+        l2 = l2_in_units(self.l2_of(n_outputs) / self.unit_of_counts, unit)
         if self.quantity is None:
             return NewtonVotes(rate, n_outputs, l2, unit, monotone=monotone)
         kind = SquaredVotes if self.quantity == "squared_error" else RatioVotes
