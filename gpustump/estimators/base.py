@@ -259,8 +259,12 @@ class StumpEstimator(BaseEstimator):
         '<!doctype html>'
         """
         check_is_fitted(self)
+        offset = Offset(init_score, exposure)
+        if X is None and offset.given:
+            (name, *_) = offset.given
+            raise ValueError(f"{name} is given without X; give both, or X alone.")
         table = None if X is None else self._table(X)
-        known = None if X is None else Offset(init_score, exposure).of_scores(table, self.model_)
+        known = None if X is None else offset.of_scores(table, self.model_)
         return self.model_.to_html(path, table, y, known_scores=known)
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:

@@ -69,6 +69,8 @@ def test_what_is_no_rows_or_targets_is_refused(model, tmp_path):
     reg = StumpBoostingRegressor(n_estimators=2, device="cpu").fit(np.eye(3), [1.5, 2.5, 3.5])
     with pytest.raises(ValueError, match="NaN"):
         plots.page(reg, X, [1.0, np.nan])
+    with pytest.raises(ValueError, match="init_score is given without X"):
+        reg.to_html(init_score=[0.5])
     with pytest.raises(OSError, match="missing"):
         model.to_html(tmp_path / "missing" / "page.html")
     with pytest.raises(TypeError, match="StumpEnsemble"):
