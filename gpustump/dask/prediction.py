@@ -190,10 +190,11 @@ def _applied(estimator: Any, method: str, X: Any, like: np.ndarray, offset: Offs
 
 
 def _delayed(estimator: Any) -> Any:
-    """The estimator for workers, which need the model only: no callback, no checkpoint."""
+    """The estimator for workers, which need the model only: no rounds, callbacks or checkpoint."""
     light = copy.copy(estimator)
     light.callback = light.checkpoint = None
-    vars(light).pop("_skl_callbacks", None)
+    for name in ("_runs", "_skl_callbacks"):
+        vars(light).pop(name, None)
     return delayed(light, name=f"gpustump-model-{light.model_.digest()[:16]}")
 
 
