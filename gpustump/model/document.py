@@ -129,16 +129,12 @@ def _version(model: StumpEnsemble) -> int:
     return 2 if Interval in kinds else 1
 
 
-def _fields(version: int, n_outputs: int | None) -> list[str]:
-    """The columns of a row: of stumps with signs, or of splits that vote for so many outputs."""
-    return fields_of(n_outputs, low=n_outputs is None and version > 1, sets=version >= 4)
-
-
 def _model(model: StumpEnsemble) -> dict[str, Any]:
     """The part that the digest covers."""
     version, first = _version(model), model.members[0]
     is_of_regions = isinstance(first, RegionMember)
-    fields = _fields(version, first.n_outputs if is_of_regions else None)
+    n_outputs = first.n_outputs if is_of_regions else None
+    fields = fields_of(n_outputs, low=version > 1 and not is_of_regions, sets=version >= 4)
     found: dict[str, Any] = {
         "n_features": model.n_features,
         "classes": list(model.classes),
