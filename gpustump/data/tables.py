@@ -82,8 +82,9 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
 
 def is_sparse_matrix(X: Any) -> bool:
     """Whether X is sparse as SciPy, CuPy or PyTorch has it, or a frame of sparse columns."""
-    of_frame = getattr(X, "sparse", None)  # pandas has it where all columns are sparse
-    return _is_sparse_tensor(X) or hasattr(X, "tocsc") or hasattr(of_frame, "to_coo")
+    of_frame = getattr(X, "sparse", None)  # pandas has it where no column is dense
+    is_frame = hasattr(of_frame, "to_coo") and X.shape[-1] > 0
+    return _is_sparse_tensor(X) or hasattr(X, "tocsc") or is_frame
 
 
 def _is_sparse_tensor(X: Any) -> bool:

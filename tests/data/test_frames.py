@@ -309,3 +309,8 @@ def test_jax_is_told_of_narrow_floats_and_to_predict_outside_of_its_functions():
     for transform in ("jit", "vmap", "grad"):
         with pytest.raises(TypeError, match="X is traced by JAX"):
             getattr(jax, transform)(model.decision_function)(jax.numpy.ones((2, 1)))
+
+
+def test_a_frame_without_columns_is_refused_as_such():
+    with pytest.raises(ValueError, match=r"X has 0 feature\(s\) \(shape=\(5, 0\)\)"):
+        AdaBoostClassifier().fit(pd.DataFrame(index=range(5)), [0, 1, 0, 1, 0])
