@@ -67,6 +67,9 @@ from gpustump.model.bags import averaged
 from gpustump.model.encoding import features_of, plain_encoding, told_features_of
 from gpustump.model.ensemble import StumpEnsemble
 
+_OF_CLUSTER = "cluster_"
+"""The attribute that a fit on a cluster adds (`gpustump.dask.fit`), untrue of any later fit."""
+
 _LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_", "is_categorical_", "_categories")
 """What scikit-learn's validation learns from a table, and what is learnt of categorical
 features."""
@@ -446,7 +449,8 @@ class StumpEstimator(BaseEstimator):
     def _take_over(self, learner: StumpEstimator, learnt: Learnt, settings: Settings) -> None:
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
         found = _attributes(learner, learnt, settings)
-        kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
+        gone = (*_LEARNT_FROM_TABLE, _OF_CLUSTER)
+        kept = {n: v for n, v in vars(self).items() if n not in gone}
         self.__dict__ = kept | found  # in one step, which no interruption can leave half done
 
     def _observed(

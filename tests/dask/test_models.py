@@ -447,3 +447,10 @@ def test_a_fitted_estimator_is_the_one_that_was_given(threads):
     assert facts_of(estimator.fit(*TABLES["two"])) == facts_of(
         pickle.loads(pickle.dumps(estimator))
     )
+
+
+def test_a_later_fit_on_one_machine_says_nothing_of_a_cluster(threads):
+    X, y = drawn(2)
+    own = dask.fit(clone(ADA()), cut(X, len(X)), cut(y, len(y)), client=threads)
+    assert own.cluster_.n_workers == 1
+    assert not hasattr(own.fit(X, y), "cluster_")
