@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -44,9 +45,10 @@ def check_vector(values: Any, name: str, X: Array) -> Array:
     if arrays.working_dtype(dtype) is None:
         raise TypeError(f"{name} has dtype {dtype}, but must hold real numbers.")
     if values.ndim != 1:
+        hint = f" Try {name}.reshape(-1)." if math.prod(values.shape) == X.shape[0] else ""
         raise ValueError(
             f"{name} must have one dimension, (n_samples,), but its shape is "
-            f"{tuple(values.shape)}. Try {name}.reshape(-1)."
+            f"{tuple(values.shape)}.{hint}"
         )
     if values.shape[0] != X.shape[0]:
         raise ValueError(

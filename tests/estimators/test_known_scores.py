@@ -167,3 +167,9 @@ def test_one_class_is_predicted_with_certainty_whatever_is_known():
     clf = LogitBoostClassifier(n_estimators=2).fit(X, np.full(len(X), 7), init_score=known)
     assert clf.predict_proba(X, init_score=known).tolist() == [[1.0]] * len(X)
     assert clf.predict(X, init_score=known).tolist() == [7] * len(X)
+
+
+def test_two_columns_of_known_scores_for_two_classes_are_refused_without_a_hint_to_flatten_them():
+    X, y, known = drawn(2)
+    with pytest.raises(ValueError, match=r"must have one dimension.* its shape is \(500, 2\)\.$"):
+        LogitBoostClassifier().fit(X, y, init_score=np.stack([-known, known], axis=1))
