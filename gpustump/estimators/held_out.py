@@ -248,7 +248,7 @@ class Population:
 
 
 def _refuse_to_watch(split: Split, earlier: Split | None) -> None:
-    """Refuse a warm start that would watch what the earlier fit was trained on."""
+    """Refuse a warm start that would hold out what the earlier fit was trained on."""
     if earlier is None:
         found = "the earlier fit held nothing out: n_iter_no_change was None"
     elif earlier.fraction is None:
@@ -264,8 +264,8 @@ def _refuse_to_watch(split: Split, earlier: Split | None) -> None:
     else:
         found = "the samples of positive weight, or their labels, are not those of the earlier fit"
     raise ValueError(
-        f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
-        "Keep both as they were, or fit anew with warm_start=False."
+        f"warm_start=True would hold out samples that were trained on: {found}. Keep that as it "
+        "was, or fit anew with warm_start=False."
     )
 
 

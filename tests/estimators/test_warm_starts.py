@@ -119,6 +119,7 @@ REFUSED: list[tuple[Any, dict[str, Any], tuple[Any, ...], str]] = [
     (WATCHING, {}, (X, 1 - NOISE), "of positive weight, or their labels, are not"),
     (WATCHING, {}, (X, NOISE, NO_EARLY), "of positive weight, or their labels, are not"),
     (PLAIN, {"n_iter_no_change": 5}, DATA, "trained on: the earlier fit held nothing out"),
+    (BAGS, {}, (X, 1 - NOISE), "warm_start=True would hold out samples that were trained on"),
     (BAGS, {"n_bags": 2}, DATA, "n_bags is 2, but with warm_start=True it must be 3"),
     (PLAIN, {"categorical_features": [0]}, DATA, r"categorical_features=None; got \[0\]"),
     (CONSTRAINED, {"monotonic_cst": [1, -1, 1, 1]}, DATA, "be dropped, but not added"),
