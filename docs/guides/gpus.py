@@ -227,7 +227,7 @@ found
 #   scan in CuPy trains instead.
 # * Monotone constraints: their GPU kernels have been tested on CPUs only. Those for intervals have
 #   run on a GPU, but the models were compared on CPUs only.
-# * Several GPUs: the Dask estimators can use one for each worker, but not with the CUDA kernels,
-#   and this has not been run on several GPUs yet (:doc:`/cluster`).
+# * Several GPUs: on a Dask cluster each worker can use one, but not with the CUDA kernels, and this
+#   has not been run on several GPUs yet (:doc:`/cluster`).
 #
 # :doc:`/benchmarks` has all timings, :doc:`/notes` what limits them.

@@ -56,10 +56,8 @@ for where, digest in digests.items():
 assert len(set(digests.values())) == 1
 
 # %%
-# `fit` takes any classifier that is boosted, and returns it. It also takes `client`, by default the
-# current one. Votes, weights, missing values, categories, bags,
-# monotone constraints, early stopping, checkpoints and callbacks work as on one machine. Intervals
-# do not work on a cluster.
+# `fit` takes any boosted classifier or regressor, and returns it. It also takes `client`, by default
+# the current one. What works as on one machine, and what does not, is in :doc:`/cluster`.
 #
 # Predictions are lazy
 # --------------------
