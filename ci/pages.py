@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "start.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "start.md"]
 OPENING = r"(?P<opening><!-- output of: (?P<command>[^\n]+?) -->\n%s\n)"
 TEXT = re.compile(OPENING % "```text" + r"(?P<output>.*?)(?P<closing>```\n)", re.S)
 MARKDOWN = re.compile(
