@@ -1,17 +1,16 @@
 """
-From XGBoost with depth 1
-=========================
+From XGBoost or LightGBM
+========================
 
-XGBoost with `max_depth=1` boosts decision stumps on the logistic loss, and so does
-:class:`gpustump.LogitBoostClassifier`. This guide is for you if you use XGBoost, or a library like
-it, for models that can be read. At the end you will know which parameter is which, and will have
-compared both on the same data: log-loss, time, thresholds, early stopping, monotone constraints
-and categories.
+XGBoost with `max_depth=1` and LightGBM with `num_leaves=2` boost decision stumps on the logistic
+loss, and so does :class:`gpustump.LogitBoostClassifier`. This guide is for you if you use one of
+them for models that can be read. At the end you will know which parameter is which, and will have
+compared gpustump with XGBoost on the same data: log-loss, time, thresholds, early stopping,
+monotone constraints and categories.
 
-For `XGBRegressor` there is :class:`gpustump.StumpBoostingRegressor`, with a guide of its own
-(:doc:`/auto/guides/quantities`). What is `base_margin` there is `init_score` here. XGBoost does
-much that gpustump does not: deeper trees, ranking, losses of your own. If stumps are
-not what you want, stay with it.
+For their regressors there is :class:`gpustump.StumpBoostingRegressor`, with a guide of its own
+(:doc:`/auto/guides/quantities`). Both libraries do much that gpustump does not: deeper trees,
+ranking, losses of your own. If stumps are not what you want, stay with them.
 """
 
 # %%
@@ -45,36 +44,37 @@ print(f"{len(X_train)} rows to train on, {len(X_test)} to test on")
 # The parameters
 # --------------
 #
-# ============================= ===========================================
-# XGBClassifier                 LogitBoostClassifier
-# ============================= ===========================================
-# `max_depth=1`                 always
-# `n_estimators`                `n_estimators`
-# `learning_rate` (0.3)         `learning_rate` (0.2)
-# `reg_lambda` (1)              `l2_regularization` (3)
-# `tree_method`, `max_bin`      none: all thresholds are searched
-# `base_score`                  none: starts at the classes' shares
-# `early_stopping_rounds`       `n_iter_no_change`
-# `fit(eval_set=...)`           `fit(X_val=..., y_val=...)`
-# `eval_metric`                 `scoring`
-# `evals_result()`              `evals_result_`
-# `monotone_constraints`        `monotonic_cst`
-# `enable_categorical`          `categorical_features`
-# `scale_pos_weight`            `class_weight`
-# `device`, `n_jobs`            `device`, `n_jobs`
-# `predict(output_margin=True)` `2 * decision_function(X)`
-# `pred_contribs=True`          `explain(X)`
-# ============================= ===========================================
+# ============================= ============================== ===================================
+# XGBClassifier                 LGBMClassifier                 LogitBoostClassifier
+# ============================= ============================== ===================================
+# `max_depth=1`                 `num_leaves=2`                 always
+# `n_estimators`                `n_estimators`                 `n_estimators`
+# `learning_rate` (0.3)         `learning_rate` (0.1)          `learning_rate` (0.2)
+# `reg_lambda` (1)              `reg_lambda` (0)               `l2_regularization` (3)
+# `tree_method`, `max_bin`      `max_bin`                      none: all thresholds are searched
+# `base_score`                  `boost_from_average`           none: starts at the classes' shares
+# `fit(base_margin=...)`        `fit(init_score=...)`          `fit(init_score=...)`
+# `early_stopping_rounds`       `early_stopping`, a callback   `n_iter_no_change`
+# `fit(eval_set=...)`           `fit(eval_set=...)`            `fit(X_val=..., y_val=...)`
+# `eval_metric`                 `fit(eval_metric=...)`         `scoring`
+# `evals_result()`              `evals_result_`                `evals_result_`
+# `monotone_constraints`        `monotone_constraints`         `monotonic_cst`
+# `enable_categorical`          `fit(categorical_feature=...)` `categorical_features`
+# `scale_pos_weight`            `scale_pos_weight`             `class_weight`
+# `device`, `n_jobs`            `device_type`, `n_jobs`        `device`, `n_jobs`
+# `predict(output_margin=True)` `predict(raw_score=True)`      `2 * decision_function(X)`
+# `pred_contribs=True`          `predict(pred_contrib=True)`   `explain(X)`
+# ============================= ============================== ===================================
 #
-# gpustump's score is half the log-odds. XGBoost's contributions are log-odds, measured from an
-# average; those of `explain` are half log-odds, measured from 0.
+# gpustump's score is half the log-odds. Contributions of the other two are log-odds, measured from
+# an average; those of `explain` are half log-odds, measured from 0.
 #
-# `learning_rate` and `reg_lambda` are on the same scales in both, so equal numbers mean equal
+# `learning_rate` and `reg_lambda` are on the same scale everywhere, so equal numbers mean equal
 # steps. Here a fit warns where the sample weights are so small that `l2_regularization` all but
 # stops learning, as with weights that sum to 1. `min_child_weight`, `subsample`, the `colsample`
-# family, `gamma` and `reg_alpha` have no counterpart. With more than two classes, XGBoost makes a
-# tree for each class in each round. In gpustump one stump votes for all classes, so take more
-# rounds (the default is 200 for each class).
+# family, `gamma` (`min_split_gain`) and `reg_alpha` have no counterpart. With more than two
+# classes, the others make a tree for each class in each round. In gpustump one stump votes for all
+# classes, so take more rounds (the default is 200 for each class).
 #
 # Log-loss and time
 # -----------------

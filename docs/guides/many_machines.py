@@ -56,8 +56,8 @@ for where, digest in digests.items():
 assert len(set(digests.values())) == 1
 
 # %%
-# `fit` takes any boosted classifier or regressor, and returns it. It also takes `client`, by default
-# the current one. What works as on one machine, and what does not, is in :doc:`/cluster`.
+# `fit` takes any boosted classifier or regressor, and returns it. It also takes `client`, by
+# default the current one. :doc:`/cluster` says what works as on one machine, and what does not.
 #
 # Predictions are lazy
 # --------------------
