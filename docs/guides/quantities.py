@@ -7,15 +7,16 @@ predict a quantity. The model is a sum of one step function for each feature, an
 in a glass box also of tables for pairs of features, in the unit of the target.
 This guide is for you if you use scikit-learn's `HistGradientBoostingRegressor` or
 an EBM's regressor. At the end you will have fitted prices of diamonds, drawn the
-model, and checked that it is the same on every machine.
+model, and checked that the number of threads does not change it.
 """
 
 # %%
 # The data
 # --------
 #
-# 53 940 diamonds, their prices in dollars, and what is known of each: the
-# weight in carats, three measures, and three grades (R's package ggplot2).
+# 6000 diamonds, their prices in dollars, and what is known of each: the weight
+# in carats, three measures of length, its proportions, and three grades (R's
+# package ggplot2).
 
 import tempfile
 
@@ -65,7 +66,7 @@ plots.overview(glass, X_train)
 # -------------------
 #
 # A tree with two leaves is a stump. Both make 500 rounds here at the same rate.
-# The peer puts each feature into 255 bins and cuts at their edges only;
+# scikit-learn's puts each feature into 255 bins and cuts at their edges only;
 # gpustump looks at every threshold, and finds the best one exactly.
 
 peer = HistGradientBoostingRegressor(
