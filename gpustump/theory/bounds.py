@@ -462,9 +462,9 @@ def weak_learning_samples(gamma: float, *, n_features: int = 1, delta: float = 0
     return _first(is_enough)
 
 
-def _first(is_reached: Callable[[int], bool], least: int = 1) -> int:
-    """The first integer from `least` on with a property that all later integers have as well."""
-    below, above = least - 1, least
+def _first(is_reached: Callable[[int], bool]) -> int:
+    """The first integer from 1 on with a property that all later integers have as well."""
+    below, above = 0, 1
     while not is_reached(above):
         below, above = above, 2 * above
     while above - below > 1:
