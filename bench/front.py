@@ -32,7 +32,7 @@ class Row(NamedTuple):
     whose: str
 
 
-def page(folder: Path = RESULTS) -> str:
+def page() -> str:
     """The table, as Markdown.
 
     Raises
@@ -40,20 +40,20 @@ def page(folder: Path = RESULTS) -> str:
     FormatError
         If one of the files is not that of its benchmark.
     """
-    rows = [*_losses(folder)]
+    rows = [*_losses()]
     for title, pairs, ebm in (
         ("glass box", "", f"{EBM}, no pairs"),  # measured when neither had pairs by default
         ("glass box with pairs", "-pairs", EBM),
     ):
-        rows += _glass_boxes(title, kinds(read(folder / f"glassbox{pairs}.json")), ebm)
-        rows += _glass_boxes(title, kinds(read(folder / f"quantities{pairs}.json")), ebm)
-    return markdown(["what", "gpustump", "best other", ""], [*rows, *_fits(folder)])
+        rows += _glass_boxes(title, kinds(read(RESULTS / f"glassbox{pairs}.json")), ebm)
+        rows += _glass_boxes(title, kinds(read(RESULTS / f"quantities{pairs}.json")), ebm)
+    return markdown(["what", "gpustump", "best other", ""], [*rows, *_fits()])
 
 
-def _losses(folder: Path) -> Iterator[Row]:
+def _losses() -> Iterator[Row]:
     """Log-losses of as many stumps as the others make."""
     for name in ("accuracy", "accuracy-classes"):
-        for kind in kinds(read(folder / f"{name}.json")):
+        for kind in kinds(read(RESULTS / f"{name}.json")):
             means = kind.means("log_loss")
             best = min((who for who in means if not is_ours(who)), key=means.__getitem__)
             ours, theirs = (LOG_LOSS.shown(means[who]) for who in ("gpustump LogitBoost", best))
@@ -88,16 +88,16 @@ def _tables(kind: Kind) -> str:
     return f"{kind.n_common} tables of {kind.title}"
 
 
-def _fits(folder: Path) -> Iterator[Row]:
+def _fits() -> Iterator[Row]:
     """Whole fits of 100 rounds, with discrete votes and with LogitBoost's."""
-    panel = read(folder / "panel.json").cases
+    panel = read(RESULTS / "panel.json").cases
     for contender, votes in (("gpustump", "discrete votes"), ("gpustump LogitBoost", "LogitBoost")):
         for case in ("large noise", "small heavy", "small mixed"):
             yield _fit(panel[case], contender, f"{case.partition(' ')[2]}, {votes}")
     adaboost = ("gpustump", "scikit-learn AdaBoost")
-    peers = next(iter(read(folder / "peers.json").cases.values()))
+    peers = next(iter(read(RESULTS / "peers.json").cases.values()))
     yield _fit([own for own in peers if own.contender in adaboost], "gpustump", "AdaBoost")
-    large = next(iter(read(folder / "gpu-large.json").cases.values()))
+    large = next(iter(read(RESULTS / "gpu-large.json").cases.values()))
     yield _fit(large, "gpustump cuda, CuPy arrays", "on a GPU (H100), its arrays")
 
 

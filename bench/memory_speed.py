@@ -89,13 +89,13 @@ def _seconds(work: Callable[[], Any]) -> float:
     return timed(to_its_end)[0]
 
 
-def probes(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> list[Probe]:
+def probes(n_samples: int, threads: int, copy_bytes: int) -> list[Probe]:
     """The host's memory, and the GPU's if there is one."""
     gpu = gpu_probe(n_samples, copy_bytes)
     return [host_probe(n_samples, threads, copy_bytes), *([gpu] if gpu else [])]
 
 
-def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Probe:
+def host_probe(n_samples: int, threads: int, copy_bytes: int) -> Probe:
     """NumPy in several threads; it releases the interpreter's lock while it copies and gathers.
 
     Parameters
@@ -117,7 +117,7 @@ def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Pr
     )  # fmt: skip
 
 
-def gpu_probe(n_samples: int, copy_bytes: int = COPY_BYTES) -> Probe | None:
+def gpu_probe(n_samples: int, copy_bytes: int) -> Probe | None:
     """The first GPU, through CuPy; None where there is none or CuPy does not work."""
     if not gpus() or importlib.util.find_spec("cupy") is None:
         return None

@@ -172,7 +172,7 @@ class Entry(NamedTuple):
 class Worker:
     """The near end of a contender that takes turns."""
 
-    def __init__(self, case: str, entry: Entry, data: Stored, limit: float = 600.0) -> None:
+    def __init__(self, case: str, entry: Entry, data: Stored, limit: float) -> None:
         self.name = entry.contender.name
         self.process = Process(data.folder / f"{id(self)}.log", limit)
         self.facts: dict[str, Any] = {"exact": entry.contender.exact}
