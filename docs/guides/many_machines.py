@@ -108,16 +108,7 @@ pd.DataFrame(
 client.close()
 
 # %%
-# When to use a cluster
-# ---------------------
-#
-# * The table does not fit on one machine, or it lies on a cluster already. One machine is faster as
-#   long as it can hold the table, also in a file
-#   (:doc:`/auto/guides/larger_than_memory`).
-# * Every round waits for messages to all workers and back. Few large workers near the process that
-#   calls `fit` are better than many small ones far away.
-# * A worker may be lost. Its rows are prepared again elsewhere, the rounds made so far are repeated
-#   on them, and training goes on to the same digest. `cluster_.n_lost` counts such events.
-#
-# :doc:`/cluster` says how much memory workers need, how large partitions should be, and what is
-# different with several GPUs.
+# One machine is faster as long as it can hold the table, also in a file
+# (:doc:`/auto/guides/larger_than_memory`). :doc:`/cluster` says when a cluster is worth it, how
+# much memory workers need, how large partitions should be, what happens when a worker is lost, and
+# what is different with several GPUs.
