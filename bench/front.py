@@ -61,13 +61,13 @@ def _losses() -> Iterator[Row]:
 
 
 def _glass_boxes(title: str, found: Sequence[Kind], ebm: str) -> Iterator[Row]:
-    """Our glass box beside the Explainable Boosting Machine, or the best of the others."""
+    """Our glass box beside the best of the others; times are shares of the EBM's."""
     found = [kind for kind in found if kind.n_common]
     for kind in found:
         for score in (LOG_LOSS, ERROR) if LOG_LOSS in kind.scores else (NUMBER_ERROR,):
             means = kind.means(score.name)
             others = [who for who in means if not is_ours(who) and _WITH_TREES not in who]
-            best = EBM if score != NUMBER_ERROR else min(others, key=means.__getitem__)
+            best = min(others, key=means.__getitem__)
             ours, theirs = (score.shown(means[who]) for who in (GLASS, best))
             about = f"{title}: {score.title.lower()}, {_tables(kind)}"
             yield Row(about, ours, theirs, ebm if best == EBM else best)

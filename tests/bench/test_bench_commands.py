@@ -121,6 +121,12 @@ def test_the_front_table_has_the_best_of_the_others():
     for what in ("log-loss", "error, %"):
         row = rows[f"glass box: {what}, 42 tables of {kind}"]
         assert row == [ours[what], ebm[what], "interpret EBM, no pairs"]
+    means = page(records.read(RESULTS / "glassbox-pairs.json"), only_means=True)
+    titles, *lines = cells(means, "Two classes**")
+    at = titles.index("log-loss")
+    best = min((line for line in lines if "EBM" in line[0]), key=lambda line: float(line[at]))
+    row = rows["glass box with pairs: log-loss, 14 tables of two classes"]
+    assert row[1:] == [best[at], best[0]]
 
 
 def test_the_hash_of_the_sources_covers_every_kind_of_source(tmp_path, monkeypatch):
