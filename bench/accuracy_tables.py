@@ -103,6 +103,8 @@ def kinds(report: Report) -> list[Kind]:
         for own in report.results
         if own.reason is None
     ]
+    if not rows:
+        return []
     frame = pl.DataFrame(rows, infer_schema_length=None)
     found = [
         Kind(title, frame.filter(pl.col("kind") == title))

@@ -233,7 +233,7 @@ def _memory_share(report: Report, result: Result) -> tuple[str, str, str]:
     sample, its weight. The second gathers once for each element. Neither is a lower bound.
     """
     n_bytes = result.samples * result.features + 2 * 8 * result.samples
-    for speed in report.cases.get(MEMORY, ()):
+    for speed in measured(report.cases.get(MEMORY, ())):
         if speed.contender == result.facts.get("device", "cpu"):
             shares = []
             for what, amount in (("copy", n_bytes), ("gather", result.samples * result.features)):
@@ -248,7 +248,7 @@ def _memory_share(report: Report, result: Result) -> tuple[str, str, str]:
 def _speeds(results: Sequence[Result]) -> str:
     """The memory's speed, as `limit` measures it."""
     rows = []
-    for own in results:
+    for own in measured(results):
         copied = [own.facts["copied"] / seconds for seconds in own.values["copy"]]
         gathered = [own.facts["gathered"] / seconds for seconds in own.values["gather"]]
         speeds = [ranged(copied, 1e-9), ranged(gathered, 1e-6)]

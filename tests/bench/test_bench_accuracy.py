@@ -203,6 +203,11 @@ def test_means_ranks_and_ratios_are_over_the_tables_that_all_did():
     assert rows[1] == ["a", "8.50", "0.3000", "1.25", "1.00", "0.500", "1.00"]
 
 
+def test_a_run_in_which_nobody_was_measured_says_so():
+    text = page(report("accuracy", scored("lost", "first", reason="TypeError: no such thing")))
+    assert "Not measured: lost on first (TypeError: no such thing)." in text
+
+
 def test_a_table_has_a_row_for_each_set_a_column_for_each_contender_and_the_best_in_bold():
     text = page(example())
     assert cells(text, "Error, %, two classes") == [

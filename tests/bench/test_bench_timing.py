@@ -27,7 +27,7 @@ from bench.tables import (
     whole_fit,
 )
 from bench.timing import planned, take_turns
-from bench.worker import Entry, WithdrawnError, Worker
+from bench.worker import NOT_YET, Entry, WithdrawnError, Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,6 +111,10 @@ def test_limit_compares_rounds_with_the_memory_s_speed():
     # 1000 x 8 codes and 16 000 bytes of weights: as many as the copy moved; a round takes 0.1 s.
     assert found["MB to move"] == "0.0240"
     assert (found["of the bandwidth"], found["of the gather rate"]) == ("15.0%", "100%")
+    ended = Result(case="memory", contender="cuda:0", data="a vector", samples=9, features=1,
+                   facts=speed.facts, reason=NOT_YET)  # fmt: skip
+    text = page(report("limit", speed, ended, run((0.0, 1.0), case="limit")))
+    assert f"Not measured: cuda:0 ({NOT_YET})." in text
 
 
 def test_different_models_of_the_same_job_are_a_failure():
