@@ -129,8 +129,9 @@ def page(
     '<!-- a page of gpustump -->'
     """
     ensemble = model_of(model)
-    if X is None and y is not None:
-        raise ValueError("y is given without X; give both, or X alone.")
+    for name, given in (("y", y), ("known_scores", known_scores)):
+        if X is None and given is not None:
+            raise ValueError(f"{name} is given without X; give both, or X alone.")
     if X is not None:
         X = ensemble.checked(X) if model is ensemble else model._table(X)
     data = payload(ensemble, X, y, known_scores, source)

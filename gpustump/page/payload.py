@@ -117,7 +117,7 @@ def payload(
     Raises
     ------
     ValueError, TypeError
-        If y is not as described.
+        If y or known_scores is not as described.
     """
     columns = list(_columns(model))
     places = {feature: place for place, own in enumerate(columns) for feature in own.features}
@@ -371,7 +371,13 @@ class _Rows(NamedTuple):
         known = None
         if known_scores is not None:
             known = np.asarray(arrays.to_host(as_array(known_scores, "known_scores")))
-            known = known.astype(np.float64).reshape(len(self.fits), model.n_outputs)[taken]
+            shape = len(self.fits), model.n_outputs
+            if known.shape != shape and (known.shape != shape[:1] or model.n_outputs > 1):
+                raise ValueError(f"known_scores must have shape {shape}; got {known.shape}.")
+            known = known.astype(np.float64).reshape(shape)
+            if not np.isfinite(known).all():
+                raise ValueError("known_scores must be finite numbers.")
+            known = known[taken]
         return {
             "source": source,
             "given": len(self.fits),

@@ -62,6 +62,11 @@ def test_what_is_no_rows_or_targets_is_refused(model, tmp_path):
     X = np.zeros((2, 3))
     with pytest.raises(ValueError, match="y is given without X"):
         plots.page(model, y=[True, False])
+    with pytest.raises(ValueError, match="known_scores is given without X"):
+        plots.page(model, known_scores=[0.0, 0.0])
+    for known, message in (([0.0], r"shape \(2, 1\); got \(1,\)"), ([0.0, np.nan], "finite")):
+        with pytest.raises(ValueError, match=f"known_scores must .*{message}"):
+            plots.page(model, X, known_scores=known)
     with pytest.raises(ValueError, match="3 features"):
         plots.page(model, X[:, :2])
     with pytest.raises(ValueError, match="y"):
