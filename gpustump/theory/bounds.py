@@ -23,7 +23,7 @@ import numpy as np
 from gpustump.arrays import Array
 from gpustump.boosting.votes.discrete import odds_and_normaliser
 from gpustump.boosting.votes.votes import AnyRound, RegionRound
-from gpustump.data.parameters import check_count, check_learner
+from gpustump.data.parameters import check_count
 from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.theory.arguments import host_vector, within
 from gpustump.theory.losses import bound_of
@@ -222,10 +222,13 @@ def product_growth(n_samples: int, n_features: int) -> int:
 
 def growth_of(weak_learner: str) -> Callable[[int, int], int]:
     """The growth function of a weak learner: "stump", "interval" or "product"."""
-    if weak_learner == "product":
-        return product_growth
-    known = {"stump": stump_growth, "interval": interval_growth}
-    return known[check_learner(weak_learner)]
+    known = {"stump": stump_growth, "interval": interval_growth, "product": product_growth}
+    for name, growth in known.items():
+        if weak_learner == name:
+            return growth
+    raise ValueError(
+        f"weak_learner must be 'stump', 'interval' or 'product'; got {weak_learner!r}."
+    )
 
 
 def log_growth_of_votes(n_rounds: int, n_samples: int, n_features: int, weak_learner: str) -> float:

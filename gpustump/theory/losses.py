@@ -486,6 +486,7 @@ def losses_by_round(
     [0.6466, 0.7923]
     """
     ensemble = model_of(model)
+    ensemble.refuse_quantity()
     number = run_number(ensemble, label)
     X = ensemble.checked(X)
     run = run_of(ensemble, number, X, y)

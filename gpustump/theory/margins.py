@@ -173,6 +173,7 @@ def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None 
 
 def _scored(model: StumpEnsemble, X: Array, y: Array) -> tuple[Array, Array]:
     """The scores of the samples and the numbers of their classes, (n_samples,), beside them."""
+    model.refuse_quantity()
     X = model.checked(X)
     numbers = class_numbers(model.classes, y, X)
     scores = model.decision_function(X)

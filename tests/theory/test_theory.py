@@ -20,10 +20,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble, boost
+from gpustump import (
+    AdaBoostClassifier,
+    Member,
+    Stump,
+    StumpBoostingRegressor,
+    StumpEnsemble,
+    boost,
+)
 from gpustump.theory import (
+    class_margins,
     edge_bounds,
     interval_growth,
+    losses_by_round,
     margin_bound,
     normalised_margins,
     product_growth,
@@ -365,7 +374,7 @@ def test_the_samples_for_weak_learning_are_the_least_that_are_enough(gamma, n_fe
         (lambda: margin_bound(0.1, 0.5, 9, n_hypotheses=2, n_features=1), "exactly one of"),
         (lambda: margin_bound(0.1, 0.5, 9, n_hypotheses=1), "n_hypotheses must be at least 2"),
         (lambda: margin_bound(0, 1, 9, n_features=1, delta=1), r"delta must be in \(0, 1\)"),
-        (lambda: margin_bound(0, 1, 9, n_features=1, weak_learner="tree"), "weak_learner must be"),
+        (lambda: margin_bound(0, 1, 9, n_features=1, weak_learner="tree"), "'product'; got"),
         (lambda: vc_bound(-0.1, 1, 1, 1), "training_error must be in"),
         (lambda: vc_bound(0.1, 0, 1, 1), "n_rounds must be at least 1"),
         (lambda: vc_bound_if_consistent(1, 1, 1, delta=0), "delta must be in"),
@@ -387,6 +396,14 @@ def test_margins_are_those_of_estimators_too_and_of_nothing_else():
         normalised_margins(AdaBoostClassifier(), X, y)
     with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted estimator"):
         normalised_margins("model", X, y)
+
+
+def test_a_quantity_has_neither_margins_nor_losses_of_classes():
+    X, y = [[1.0], [2.0]], [0.5, 1.5]
+    fitted = StumpBoostingRegressor(n_estimators=1, device="cpu").fit(X, y)
+    for call in (normalised_margins, class_margins, losses_by_round):
+        with pytest.raises(TypeError, match="this model predicts a quantity"):
+            call(fitted, X, y)
 
 
 def test_a_label_that_the_model_does_not_know_is_named():
