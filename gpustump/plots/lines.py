@@ -336,8 +336,11 @@ def _of_votes(found: SplitScores) -> _Drawn:
     heights, level = factor * found.scores, factor * found.constant
     left, right, missing = best.votes
     text = f"{'minimum' if is_real else 'maximum'}: {factor * best.score:.4g}, "
-    text += f"{_place(best.threshold)};\nvotes {left:+.3g} at b or below, {right:+.3g} above"
-    text += f", {missing:+.3g} missing" if missing else ""
+    if np.isfinite(best.threshold):
+        text += f"{_place(best.threshold)};\nvotes {left:+.3g} at b or below, {right:+.3g} above"
+        text += f", {missing:+.3g} missing" if missing else ""
+    else:
+        text += f"missing values apart;\nvotes {left:+.3g}, {missing:+.3g} missing"
     if best.is_constant:
         text = f"best without a split; vote {left:+.3g}"
     name = "normaliser $Z$ of real votes" if is_real else "gain of Newton votes"

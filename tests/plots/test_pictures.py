@@ -285,6 +285,9 @@ def test_the_curve_of_a_column_without_a_cut_says_so():
         assert says in legend(ax)[-1]
         assert drawn(ax, "best")[0, 0] == ax.get_xlim()[1]
         saved(ax.figure)
+    X, y = [[0.0]] * 3 + [[math.nan]] * 3, [1, 1, -1, -1, -1, 1]
+    text = legend(plots.weighted_loss(X, y, 0, votes="newton"))[-1]
+    assert text == "maximum: 0.6667, missing values apart;\nvotes +0.333, −0.333 missing"
     with pytest.raises(ValueError, match="votes must be 'discrete', 'real' or 'newton'"):
         plots.weighted_loss([[0.0], [1.0]], [1, -1], 0, votes="logistic")
 
