@@ -9,7 +9,7 @@ here as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,12 +24,16 @@ from gpustump.plots.axis import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 _LIGHTNESS = (0.72, 0.93, 0.58, 0.84, 0.66, 0.78, 0.5, 0.88)
 """One for each marker, so 8; with 7 colours, no two of 56 classes look the same."""
 
 _CELLS = 2000
 """The most cells along an axis; no screen shows more."""
+
+_NAMED, _NAME = 12, 12
+"""The most categories that have ticks, and the most characters of their names."""
 
 
 def decision_regions(
@@ -54,8 +58,8 @@ def decision_regions(
     features : two of int or str
         On the x axis and on the y axis; names if the model has names.
     at : array (n_features,), optional
-        The values of the other features, NaN for missing; by default their medians over X. Not
-        needed if the model uses no other features.
+        The values of the other features, NaN for missing; by default their medians over X, of
+        categories the most frequent one. Not needed if the model uses no other features.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -106,6 +110,8 @@ def decision_regions(
     for drawn, of_axis in ((first, ax.xaxis), (second, ax.yaxis)):
         note = axis.set_ticks(of_axis, drawn.kind, 6, is_whole=drawn.is_whole)
         of_axis.set_label_text(drawn.name + note)
+        if drawn.categories:
+            _name_categories(of_axis, drawn.categories)
     if points is not None:
         _draw_points(ax, points[0] / first.unit, points[1] / second.unit, numbers)
     _label(ax, ensemble, numbers)
@@ -129,6 +135,8 @@ class _Axis(NamedTuple):
         The upper ends of the cells, in the model's own unit.
     is_whole : bool
         Whether the values are whole numbers.
+    categories : mapping of int to str
+        The names of the categories by their numbers; empty if there are none.
     """
 
     name: str
@@ -137,6 +145,7 @@ class _Axis(NamedTuple):
     edges: np.ndarray
     ends: np.ndarray
     is_whole: bool
+    categories: Mapping[int, str]
 
 
 def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.ndarray:
@@ -158,7 +167,13 @@ def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.nd
     for feature in others:
         values = terms.column_of(X, feature)
         present = values[~np.isnan(values)]
-        row[feature] = np.median(present) if present.size else np.nan
+        if not present.size:
+            row[feature] = np.nan
+        elif categories_of(model, feature) is None:
+            row[feature] = 2 * np.median(present / 2)  # a sum of two values may overflow
+        else:  # the median of their numbers may be no category
+            distinct, counts = np.unique(present, return_counts=True)
+            row[feature] = distinct[counts.argmax()]
     return row
 
 
@@ -195,7 +210,21 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
         np.concatenate([[view.low], cuts[inside][kept], [view.high]]),
         ends,
         is_whole(shown, View(view.low, view.high)),
+        categories or {},
     )
+
+
+def _name_categories(of_axis: Axis, categories: Mapping[int, str]) -> None:
+    """Ticks at the categories in view, evenly spaced if they are many, with their names."""
+    low, high = of_axis.get_view_interval()
+    shown = [number for number in categories if low <= number <= high]
+    names = style.different_words([categories[number] for number in shown], _NAME)
+    step = max(1, -(-len(shown) // _NAMED))
+    of_axis.set_ticks(shown[::step], names[::step])
+    width = style.CHARACTER * sum(len(name) + 2 for name in names[::step])
+    if of_axis is of_axis.axes.xaxis and width > style.width_of(of_axis.axes):
+        for text in of_axis.get_ticklabels():
+            text.set(rotation=45, ha="right", rotation_mode="anchor")
 
 
 def _response(

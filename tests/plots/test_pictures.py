@@ -8,6 +8,7 @@ import sys
 
 import matplotlib
 import numpy as np
+import polars
 import pytest
 from backends import Backend
 from drawn import drawn, has, labels, legend, line_called, overlaps, saved, texts
@@ -187,6 +188,22 @@ def test_regions_of_categories_are_the_predictions_at_their_numbers():
         rows = np.stack([np.full(len(middles), value), middles], axis=1)
         scores = classifier.explain(rows).sum(axis=1)
         assert_array_equal(response[:, column], scores > 0)
+
+
+def test_regions_name_categories_and_hold_others_at_the_most_frequent_one():
+    random = np.random.default_rng(3)
+    homes = random.permutation(["flat"] * 195 + ["house"] * 15 + ["tent"] * 190)
+    jobs, age = random.choice(["clerk", "nurse", "pilot"], 400), random.normal(size=400)
+    frame = polars.DataFrame({"job": jobs, "age": age, "home": homes})
+    y = (homes == "house") | ((age > 0) ^ (jobs == "pilot"))
+    classifier = LogitBoostClassifier(n_estimators=60, categorical_features="from_dtype")
+    ax = plots.decision_regions(classifier.fit(frame, y), frame, y, features=("age", "job"))
+    assert ax.get_yticks().tolist() == [0, 1, 2]
+    assert labels(ax.yaxis) == ["clerk", "nurse", "pilot"]
+    xx0, _, response = cells(ax)
+    for row, job in zip(response, ("clerk", "nurse", "pilot"), strict=True):
+        table = polars.DataFrame({"job": job, "age": (xx0[:-1] + xx0[1:]) / 2, "home": "flat"})
+        assert_array_equal(row, classifier.predict(table))
 
 
 def test_stumps_are_lines_with_arrows_to_the_side_of_plus_one():
