@@ -130,7 +130,7 @@ def _draw_steps(panel: Panel) -> bool:
     if panel.samples is not None and panel.strip is not None and values is not None:
         weights = panel.samples.weights
         missing = weights.share(np.isnan(values))
-        is_boolean = arrays.dtype_name(panel.samples.X) == "bool"
+        is_boolean = kind == "boolean" or arrays.dtype_name(panel.samples.X) == "bool"
         shares = weights.values[has_value] / weights.total
         _draw_samples(panel.strip, values[has_value] / unit, shares, view, kind)
         if _is_flag(values[has_value]):

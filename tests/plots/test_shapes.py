@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import polars
 import pytest
 from drawn import bars, drawn, has, labels, legend, overlaps, saved, texts
 from made_up_models import member as made_up
@@ -90,6 +91,10 @@ def test_a_strip_has_a_bar_for_each_of_few_values():
     bars = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in strip.patches]
     assert_allclose(bars, [(0, 1 / 3), (1, 2 / 3)])
     assert labels(strip.xaxis) == ["false", "true"]
+    frame = polars.DataFrame({"flag": [False, True, True], "colour": ["red", "blue", "red"]})
+    fitted = LogitBoostClassifier(n_estimators=2, categorical_features="from_dtype")
+    ax = plots.shape_function(fitted.fit(frame, [0, 1, 0]), "flag", X=frame)
+    assert labels(ax.figure.axes[-1].xaxis) == ["false", "true"]
     ax = plots.shape_function(model, 1, X=X, sample_weight=[1, 0, 1])
     assert_allclose([bar.get_height() for bar in ax.figure.axes[-1].patches], [0.5, 0.5])
     assert "not used" in texts(ax)
