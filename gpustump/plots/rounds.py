@@ -100,6 +100,8 @@ def error_curve(
     of `gpustump.theory.losses_by_round`, the score of a split `RegionRound.score`.
 
     Pairs of features are learnt after the last round, so the curves do not show what they change.
+    Nor do losses on X count what is known of its samples beforehand; of counts with exposures give
+    the rates as y, and the exposures as sample_weight.
 
     The bags of a bagged model have rounds of their own. So only the losses on X are drawn: those of
     the average of the first rounds, which the bags add in turns.
