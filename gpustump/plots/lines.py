@@ -140,7 +140,7 @@ def _rule(stump: Stump | Interval) -> str:
         return f"always {stump.polarity:+d}".replace("-", "−")
     name = f"$x_{{{stump.feature}}}$"
     where = condition(stump, name, number="{:.6g}".format, at_most="≤")
-    return f"{stump.polarity:+d} where ".replace("-", "−") + where
+    return f"{stump.polarity:+d} where {where}".replace("-", "−")
 
 
 def _draw_samples(
@@ -179,7 +179,7 @@ def _draw_stump(
     sides = pairwise(signs(stump)[region] for region in stump.slices)
     paper = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     for cut, (below, above) in zip(stump.thresholds, sides, strict=True):
-        if not np.isfinite(cut):
+        if not low <= cut <= high:  # infinite, or so large that it is out of view
             continue
         (ax.axhline if is_level else ax.axvline)(cut, zorder=5, gid="stump", **look)
         start, way = (cut - low) / (high - low), 1 if below < above else -1

@@ -241,6 +241,13 @@ def test_stumps_are_lines_with_arrows_to_the_side_of_plus_one():
     ]
 
 
+def test_a_stump_beyond_all_views_has_no_line():
+    ax = plots.stump_lines(Stump(0, -1e300, 1, 1, 0.2), [[0.0, 0.0], [1.0, 1.0]], [1, -1])
+    assert not has(ax, "stump")
+    assert legend(ax)[0] == "+1 where $x_{0}$ ≤ −1e+300"
+    saved(ax.figure)
+
+
 def test_the_weighted_loss_is_drawn_with_its_least_point():
     random = np.random.default_rng(3)
     X = np.round(random.normal(size=(40, 2)), 1)
