@@ -334,7 +334,7 @@ def draw_rounds(
     of_bags = f",\nmedian and range of {len(bags)} bags" if len(bags) > 1 else ""
     ax.set_ylabel(f"{what}{whose}{of_bags}", fontsize="small" if whose and of_bags else None)
     if len(drawn) > 1:
-        style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=3)
+        style.legend_above(ax, *ax.get_legend_handles_labels())
     style.rounds_axis(ax, n_rounds)
 
 

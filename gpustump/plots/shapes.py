@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 _COLUMNS = 3
+_ENTRIES = 6
+"""The most entries of a line of the legend."""
+
 _STRIP = 0.2
 """The height of the strip below, as a share of the panel's."""
 
@@ -191,7 +194,8 @@ def draw_panels(
 ) -> np.ndarray:
     """The shape functions of some columns; of the first feature if there are none."""
     columns = columns or [0]
-    grid, strips = _grid(figure, len(columns), has_strip=samples is not None)
+    handles, names = _entries(model, columns, scores)
+    grid, strips = _grid(figure, len(columns), names, has_strip=samples is not None)
     panels = zip(grid, strips, columns, strict=True)
     missing = [Panel(ax, strip, model, one, scores, samples).draw() for ax, strip, one in panels]
     if any(missing):
@@ -203,10 +207,10 @@ def draw_panels(
     line = "\n" if len(columns) <= _COLUMNS else " "  # one row has little height for the label
     whole = grid[0].figure
     whole.supylabel(f"contribution to{line}the {score_text(scores)}", fontsize="medium")
-    handles, names = _entries(model, columns, scores)
     if handles:
         look: Any = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
-        look |= {"ncols": 6 if sum(map(len, names)) < 80 else 3, "alignment": "left"}
+        n_columns = style.columns_that_fit(names, whole.bbox.width / whole.dpi, _ENTRIES)
+        look |= {"ncols": n_columns, "alignment": "left"}
         title = _classes_shown(model, scores)
         whole.legend(handles, names, loc="outside upper left", title=title, **look)
     style.make_current(grid[0])
@@ -329,16 +333,19 @@ def _classes_shown(model: StumpEnsemble, scores: Sequence[DrawnScore]) -> str | 
 
 
 def _grid(
-    figure: Figure | SubFigure | None, n_panels: int, *, has_strip: bool
+    figure: Figure | SubFigure | None, n_panels: int, names: list[str], *, has_strip: bool
 ) -> tuple[list[Axes], list[Axes | None]]:
-    """Axes for the panels, three in a row, and the strips below them.
+    """Axes for the panels, three in a row, and the strips below them; `names` are in the legend.
 
     The panels of a row share a grid, so that their edges are aligned.
     """
     columns = 2 if n_panels == 4 else min(n_panels, _COLUMNS)
     rows = -(-n_panels // columns)
     if figure is None:
-        figure = style.new_figure(0.5 + 2.9 * columns, (2.5 if has_strip else 2.1) * rows)
+        width = 0.5 + 2.9 * columns
+        lines = -(-len(names) // style.columns_that_fit(names, width, _ENTRIES))
+        height = (2.5 if has_strip else 2.1) * rows + 0.2 * max(0, lines - 1)
+        figure = style.new_figure(width, height)
     gap = None if figure.get_layout_engine() else 0.35  # without a layout, room for the names
     outer = figure.add_gridspec(rows, 1, hspace=gap)
     ratios = [1 - _STRIP, _STRIP] if has_strip else [1]

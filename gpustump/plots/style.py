@@ -36,6 +36,9 @@ CLASSES = 6
 CHARACTER = 0.075
 """The mean width of a character in labels, in inches."""
 
+_ENTRY = 0.65
+"""The width of an entry of a legend besides its text, in inches."""
+
 LONG = 50
 """With this many rounds or more, their axis is logarithmic, and curves have no points."""
 
@@ -230,9 +233,16 @@ def leave_empty(ax: Axes, text: str) -> None:
 
 def legend_above(ax: Axes, handles: list[Any], labels: list[str], **how: Any) -> None:
     """A legend above the axes, where it hides no data."""
-    look: dict[str, Any] = {"ncols": 4, "fontsize": "small", "title_fontsize": "small"}
+    n_columns = columns_that_fit(labels, 1.2 * width_of(ax), 4)
+    look: dict[str, Any] = {"ncols": n_columns, "fontsize": "small", "title_fontsize": "small"}
     look |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     ax.legend(handles, labels, frameon=False, alignment="left", **look | how)
+
+
+def columns_that_fit(labels: list[str], width: float, most: int) -> int:
+    """How many columns of a legend fit into a width in inches; too wide ones squeeze the axes."""
+    longest = max(map(len, labels), default=0)
+    return max(1, min(most, int(width / (_ENTRY + 0.85 * CHARACTER * longest))))
 
 
 def number_text(value: float, digits: int = 4) -> str:

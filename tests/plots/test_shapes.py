@@ -167,6 +167,22 @@ def test_all_classes_are_drawn_if_none_is_named(three, wine):
         assert [ax.get_xlabel() for ax in found] == [f"feature {j}" for j in best]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_panels", [1, 2])
+def test_legends_of_long_names_leave_room_for_what_they_explain(n_panels):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.asarray([f"a long name of class {k}" for k in range(6)])[np.arange(60) % 6]
+    fitted = AdaBoostClassifier(n_estimators=5, device="cpu").fit(X, y)
+    for ax in (
+        plots.shape_function(fitted, 0, X=X),
+        plots.shape_functions(fitted, X=X, n_features=n_panels)[0],
+    ):
+        saved(ax.figure)
+        assert ax.get_position().height > 0.3
+        found = ax.get_legend() or ax.figure.legends[0]
+        assert found.get_window_extent().x1 <= ax.figure.bbox.x1
+
+
 def test_of_many_classes_those_that_differ_most_are_drawn():
     model = coloured(np.random.default_rng(0), 10)
     ranges = [np.ptp(model.shape_function(0, label=one).values) for one in model.classes]
