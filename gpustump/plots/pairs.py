@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -341,7 +341,7 @@ def _pair_index(model: StumpEnsemble, pair: Any) -> tuple[int, bool]:
             name = " x ".join(model.term_names[feature] for feature in features)
             known[features] = known[name] = k, is_turned
             known.setdefault(k, (k, False))
-    is_two = isinstance(pair, Sequence) and not isinstance(pair, str)
+    is_two = isinstance(pair, Iterable) and not isinstance(pair, str)
     key = tuple(map(model.feature_index, pair)) if is_two else pair
     if not isinstance(key, bool) and key in known:
         return known[key]

@@ -166,7 +166,7 @@ def test_a_pair_is_named_by_its_number_its_name_or_its_features():
     first = meshes(plots.pair(model, 0).axes[0])
     for name in ("age x income", ("age", "income"), (0, 1), (0, "income"), np.int64(0)):
         assert_array_equal(meshes(plots.pair(model, name).axes[0]), first)
-    for name in ("income x age", ("income", "age"), [1, 0]):
+    for name in ("income x age", ("income", "age"), [1, 0], np.asarray([1, 0])):
         ax = plots.pair(model, name).axes[0]
         assert_array_equal(meshes(ax), first.T)
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("income", "age")
