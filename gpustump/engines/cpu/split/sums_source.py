@@ -317,8 +317,8 @@ def _sort_parts(keys, segments, order, samples):  # type: ignore[no-untyped-def]
             samples[k] = sample | (0 if is_last else -2 * (SAMPLE + 1))
 
 
-# The kernels below write a cell's numbers after its last sample. With unsigned indices Numba needs no
-# check for negative ones.
+# The kernels below write a cell's numbers after its last sample. With unsigned indices Numba needs
+# no check for negative ones.
 
 
 @inner("void(int32[::1], Segments, int64, _Cells)")
