@@ -61,9 +61,9 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         check_is_fitted(self)
         table = self._table(X)
         scores = self.model_.decision_function(table, n_jobs=self.n_jobs)
+        known = self._known(table, init_score)
         with arrays.computing_on(table):
-            known = Offset(init_score).of_classes(table, len(self.classes_))
-            return scores if known is None else scores + moved_to_device_of(known, scores)
+            return scores if known is None else scores + known
 
     def predict(self, X: Array, *, init_score: Array | None = None) -> Array:
         """The label of each sample, (n_samples,), in X's library; text labels in NumPy.
@@ -200,11 +200,13 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         for predicted in self.staged_predict(X):
             yield self._accuracy(predicted, y, sample_weight)
 
-    def predict_proba_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
+    def predict_proba_interval(
+        self, X: Array, coverage: float = 0.9, *, init_score: Array | None = None
+    ) -> tuple[Array, Array]:
         """For each class probability a range that holds the probabilities of most bags.
 
         Parameters, result and errors are those of `StumpEnsemble.predict_proba_interval`; X may be
-        a frame.
+        a frame, and `init_score` is that of `decision_function`.
 
         Examples
         --------
@@ -217,7 +219,15 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         ((2, 2), True)
         """
         check_is_fitted(self)
-        return self.model_.predict_proba_interval(self._table(X), coverage)
+        table = self._table(X)
+        known = self._known(table, init_score)
+        return self.model_.predict_proba_interval(table, coverage, known_scores=known)
+
+    def _known(self, table: Array, init_score: Array | None) -> Array | None:
+        """What is added to the scores of the rows of a checked table; None if that is nothing."""
+        with arrays.computing_on(table):
+            known = Offset(init_score).of_classes(table, len(self.classes_))
+            return None if known is None else moved_to_device_of(known, table)
 
     def _labels(self, scores: Array) -> Array:
         return labels_at(self.classes_, self.model_.class_indices(scores))

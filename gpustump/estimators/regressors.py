@@ -255,12 +255,8 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         check_is_fitted(self)
         table = self._table(X)
         predicted = self.model_.predict(table, n_jobs=self.n_jobs)
-        with arrays.computing_on(table):
-            known = Offset(init_score, exposure).of_quantity(table, self._target.loss)
-            if known is None:
-                return predicted
-            known = moved_to_device_of(known, predicted)
-            return predicted * known if self.model_.link == "log" else predicted + known
+        (found,) = self._with_known(table, Offset(init_score, exposure), predicted)
+        return found
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
         """`predict` after 1, 2, ... rounds, without offsets.
@@ -277,11 +273,18 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         for scores in self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs):
             yield self.model_.quantities_of(scores)
 
-    def predict_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
+    def predict_interval(
+        self,
+        X: Array,
+        coverage: float = 0.9,
+        *,
+        init_score: Array | None = None,
+        exposure: Array | None = None,
+    ) -> tuple[Array, Array]:
         """For each prediction a range that holds the predictions of most bags.
 
         Parameters, result and errors are those of `StumpEnsemble.predict_interval`; X may be a
-        frame.
+        frame, and `init_score` and `exposure` are those of `predict`.
 
         Examples
         --------
@@ -294,7 +297,20 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         True
         """
         check_is_fitted(self)
-        return self.model_.predict_interval(self._table(X), coverage)
+        table = self._table(X)
+        ends = self.model_.predict_interval(table, coverage)
+        low, high = self._with_known(table, Offset(init_score, exposure), *ends)
+        return low, high
+
+    def _with_known(self, table: Array, offset: Offset, *predicted: Array) -> list[Array]:
+        """Predictions for the rows of a checked table, with what is known of the rows."""
+        with arrays.computing_on(table):
+            known = offset.of_quantity(table, self._target.loss)
+            if known is None:
+                return [*predicted]
+            known = moved_to_device_of(known, predicted[0])
+            is_factor = self.model_.link == "log"
+            return [own * known if is_factor else own + known for own in predicted]
 
     def score(
         self,

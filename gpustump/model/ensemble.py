@@ -881,7 +881,9 @@ class StumpEnsemble:
         vars(model)["_numbers"] = self._numbers  # what any bag was trained on is no unknown value
         return model
 
-    def predict_proba_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
+    def predict_proba_interval(
+        self, X: Array, coverage: float = 0.9, *, known_scores: Array | None = None
+    ) -> tuple[Array, Array]:
         """For each class probability a range that holds the probabilities of most bags.
 
         Its width shows how much the probability depends on which samples were drawn for training,
@@ -895,6 +897,8 @@ class StumpEnsemble:
             Above 0 and at most 1; 1 for the smallest and the largest probability of any bag. The
             ends are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2 over the bags,
             interpolated between two bags.
+        known_scores : array (n_samples,) or (n_samples, n_outputs), optional
+            What is added to the scores of the rows, in the library and on the device of X.
 
         Returns
         -------
@@ -920,7 +924,9 @@ class StumpEnsemble:
         ((2, 2), True)
         """
         self.refuse_quantity()
-        return self._ends(X, coverage, self.probabilities_of)
+        if known_scores is None:
+            return self._ends(X, coverage, self.probabilities_of)
+        return self._ends(X, coverage, lambda own: self.probabilities_of(own + known_scores))
 
     def predict_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
         """For each prediction of a quantity a range that holds the predictions of most bags.

@@ -119,6 +119,16 @@ def test_an_exposure_is_a_rate_that_weighs_as_much():
     assert reg.score(X, y, exposure=exposure) > reg.score(X, y)
 
 
+def test_the_range_of_counts_is_that_of_rates_times_the_exposure():
+    X, y = drawn("poisson")
+    exposure = np.random.default_rng(1).uniform(0.1, 5.0, size=400)
+    reg = StumpBoostingRegressor(loss="poisson", n_estimators=5, n_bags=3, random_state=0)
+    reg.fit(X, y, exposure=exposure)
+    ends = zip(reg.predict_interval(X, exposure=exposure), reg.predict_interval(X), strict=True)
+    for of_count, of_rate in ends:
+        assert_array_equal(of_count, of_rate * exposure)
+
+
 def test_an_initial_score_of_the_squared_error_is_taken_off_the_targets():
     X, y = drawn("gamma")
     known = np.random.default_rng(1).normal(size=400)

@@ -104,6 +104,20 @@ def test_known_scores_are_half_of_init_score_and_count_in_every_prediction(n_cla
     assert log_loss(y, expected) < log_loss(y, plain.predict_proba(X)) - 0.1
 
 
+@each_number_of_classes
+def test_the_range_of_probabilities_counts_known_scores(n_classes):
+    X, y, known = drawn(n_classes)
+    clf = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0)
+    clf.fit(X, y, init_score=known)
+    low, high = clf.predict_proba_interval(X, 1.0, init_score=known)
+    of_bags = [
+        bag.probabilities_of(bag.decision_function(X) + in_vote_units(known / 2.0))
+        for bag in clf.model_.bag_models
+    ]
+    assert_array_equal(low, np.min(of_bags, axis=0))
+    assert_array_equal(high, np.max(of_bags, axis=0))
+
+
 @pytest.mark.parametrize("votes", ["discrete", "real"])
 def test_adaboost_with_known_scores_makes_the_rounds_of_reweighted_samples(votes):
     X, y, known = drawn(2)
