@@ -37,6 +37,10 @@ from gpustump.data.weights import check_weights
 from gpustump.engines.objective import Objective
 from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
 
+_FAR = 1000.0
+"""Errors of held-out targets this far from the others, as a multiple of half the range of the
+training targets, are counted as about as large; see `engines.batched_rounds.LARGEST_SQUARE`."""
+
 
 class Strata(NamedTuple):
     """Samples by class.
@@ -518,9 +522,15 @@ def _held_out_rows(
         given = check_weights(validation.sample_weight, X_val, "sample_weight_val")
         with naming("y_val"):
             samples = target.samples_of(validation.y, given, X_val, validation.offset)
+    numbers = arrays.to_host(samples.classes)
     if target.n_classes:
-        numbers = arrays.to_host(samples.classes)
         refuse_absent_classes(asked.scoring, target.classes, numbers)
+    elif target.loss == "squared_error" and np.abs(numbers).max() > _FAR:
+        warnings.warn(
+            f"y_val has targets more than {_FAR:g} times as far from the middle of y as y itself. "
+            "Their errors are counted as if they were about as far. Are both in the same unit?",
+            stacklevel=caller_level(),
+        )
     return HeldOutRows(samples, X_val)
 
 

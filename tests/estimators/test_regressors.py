@@ -192,6 +192,19 @@ def test_the_interval_is_that_of_the_bags_predictions():
         StumpBoostingRegressor(n_estimators=2).fit(X, y).predict_interval(X)
 
 
+@pytest.mark.parametrize(("times", "warns"), [(900.0, False), (1100.0, True)])
+def test_targets_to_watch_in_another_unit_are_told(times, warns):
+    X = np.arange(20.0).reshape(-1, 1)
+    y = np.linspace(-1.0, 1.0, 20)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        reg = StumpBoostingRegressor(n_estimators=3, n_iter_no_change=2)
+        reg.fit(X, y, X_val=X, y_val=times * y)
+    assert (
+        any("y_val has targets more than 1000 times" in str(own.message) for own in told) == warns
+    )
+
+
 def test_a_callback_is_told_of_rounds_in_the_unit_of_the_targets():
     X, y = drawn()
     told = []
