@@ -133,7 +133,7 @@ def test_features_that_training_did_not_have_are_left_out_and_told(command, mode
         written(command, "predict", "svm.json", "rows.svm").decode(),
     )
     assert outcome.err == (
-        "gpustump: more.svm: the last 5 features were not in training and are left out.\n"
+        "gpustump: more.svm: 5 features at the end were not in training, and left out.\n"
     )
 
 

@@ -90,8 +90,10 @@ class InputTable(ColumnTable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may have been misread, or was left out."""
-        last = f"the last {counted(self.n_above, 'feature')} were not in training and are left out."
-        told = [last] if self.n_above else []
+        told: list[str] = []
+        if self.n_above:
+            last = counted(self.n_above, "feature at the end was", "features at the end were")
+            told = [f"{last} not in training, and left out."]
         told += [
             f"the commas of {quoted(name)}, such as {quoted(example)}, may be decimal ones, or "
             "between thousands; they were read as decimal ones. Say which with --decimal."
