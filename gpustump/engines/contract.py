@@ -155,11 +155,6 @@ class Totals(NamedTuple):
     first_weight: int
     n_samples: int
 
-    @property
-    def training_error(self) -> float:
-        """Share of the first round's weight that the score gets wrong; mean loss of a quantity."""
-        return self.error / self.first_weight
-
     def wrong(self, agreement: int) -> int:
         """The weight that a hypothesis of this agreement gets wrong."""
         return (self.weight - agreement) // 2

@@ -67,11 +67,6 @@ class TargetScale:
         """What a squared error of 1 is in the targets' unit; 0 or infinite beyond float64."""
         return self.size * self.size
 
-    @staticmethod
-    def relative(targets: Array, weights: Array, offset: Array | None) -> tuple[Array, Array]:
-        """Targets and sample weights, (n_samples,) of float64, without what is known beforehand."""
-        return (targets if offset is None else targets - offset), weights
-
     @property
     def range(self) -> tuple[float, float]:
         """The least and the largest target that can be learnt."""
