@@ -38,8 +38,8 @@ from gpustump.engines.objective import Objective
 from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
 
 _FAR = 1000.0
-"""Errors of held-out targets this far from the others, as a multiple of half the range of the
-training targets, are counted as about as large; see `engines.batched_rounds.LARGEST_SQUARE`."""
+"""Targets as boosting learns them lie between -1 and 1. Errors of held-out ones that are larger
+than this are counted as about so large; see `engines.batched_rounds.LARGEST_SQUARE`."""
 
 
 class Strata(NamedTuple):

@@ -192,7 +192,7 @@ def test_the_interval_is_that_of_the_bags_predictions():
         StumpBoostingRegressor(n_estimators=2).fit(X, y).predict_interval(X)
 
 
-@pytest.mark.parametrize(("times", "warns"), [(900.0, False), (1100.0, True)])
+@pytest.mark.parametrize(("times", "warns"), [(900.0, False), (2100.0, True)])
 def test_targets_to_watch_in_another_unit_are_told(times, warns):
     X = np.arange(20.0).reshape(-1, 1)
     y = np.linspace(-1.0, 1.0, 20)
