@@ -89,11 +89,15 @@ def _tables(kind: Kind) -> str:
 
 
 def _fits() -> Iterator[Row]:
-    """Whole fits of 100 rounds, with discrete votes and with LogitBoost's."""
+    """Whole fits of 100 rounds, with discrete votes and by two losses."""
     panel = read(RESULTS / "panel.json").cases
-    for contender, votes in (("gpustump", "discrete votes"), ("gpustump LogitBoost", "LogitBoost")):
-        for case in ("large noise", "small heavy", "small mixed"):
-            yield _fit(panel[case], contender, f"{case.partition(' ')[2]}, {votes}")
+    for contender, votes, names in (
+        ("gpustump", "discrete votes", "{} {}"),
+        ("gpustump LogitBoost", "LogitBoost", "{} {}"),
+        ("gpustump squared", "squared loss", "squared-{} {}-quantity"),
+    ):
+        for size, data in (("large", "noise"), ("small", "heavy"), ("small", "mixed")):
+            yield _fit(panel[names.format(size, data)], contender, f"{data}, {votes}")
     adaboost = ("gpustump", "scikit-learn AdaBoost")
     peers = next(iter(read(RESULTS / "peers.json").cases.values()))
     yield _fit([own for own in peers if own.contender in adaboost], "gpustump", "AdaBoost")

@@ -125,7 +125,9 @@ def test_the_front_table_has_the_best_of_the_others():
     titles, *lines = cells(means, "Two classes**")
     at = titles.index("log-loss")
     best = min((line for line in lines if "EBM" in line[0]), key=lambda line: float(line[at]))
-    row = rows["glass box with pairs: log-loss, 14 tables of two classes"]
+    (row,) = (
+        row for what, row in rows.items() if what.startswith("glass box with pairs: log-loss")
+    )
     assert row[1:] == [best[at], best[0]]
 
 
