@@ -112,4 +112,5 @@ def _fit(results: Sequence[Result], contender: str, about: str) -> Row:
     assert peer is not None, f"{about} has no peer"
     size = f"{ours.samples} x {ours.features}"
     own, its = (f"{number(median(whole_fit(each)))} s" for each in (ours, peer))
-    return Row(f"{ours.rounds[1]} rounds, {size}: {about}", own, its, peer.contender)
+    name = peer.contender.removesuffix(" squared")
+    return Row(f"{ours.rounds[1]} rounds, {size}: {about}", own, its, name)
