@@ -119,6 +119,18 @@ def test_an_encoding_can_be_named_and_predicting_knows_it(command, frame, encodi
     assert details["encoding"]["text_encoding"]
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("--decimal", ","), ("--date-order", "dmy"), ("--encoding", "latin-1")]
+)
+@pytest.mark.parametrize("name", ["table.parquet", "table.arrow"])
+def test_options_about_text_are_refused_for_files_that_hold_values(
+    command, frame, name, option, value
+):
+    (frame.write_parquet if name.endswith("parquet") else frame.write_ipc)(name)
+    message = command.refuses("train", name, "--target", "label", option, value)
+    assert f"{option} is not for {name}" in message
+
+
 def test_objects_without_names_are_no_table(command):
     Path("t.jsonl").write_text("{}\n{}\n")
     assert command.refuses("train", "t.jsonl", "--target", "y") == "t.jsonl has no columns."

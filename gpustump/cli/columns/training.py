@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import math
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from gpustump.cli.columns.targets import (
 )
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.method import asks_for_quantity
-from gpustump.cli.read.files import read_table, shown_name, text_file
+from gpustump.cli.read.files import holds_values, read_table, shown_name, text_file
 from gpustump.cli.read.svmlight import TARGET, read_names
 from gpustump.cli.read.table import (
     NUMBER,
@@ -277,18 +277,26 @@ def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
     return table, arguments.target if table.first_index is None else TARGET
 
 
-_NOT_FOR_SPARSE = "target weight exposure init_score drop categorical numeric missing decimal"
-_NOT_FOR_SPARSE += " date_order encoding"
+_OF_TEXT = ("decimal", "date_order", "encoding")
+_OF_COLUMNS = [
+    "target",
+    "weight",
+    "exposure",
+    "init_score",
+    "drop",
+    "categorical",
+    "numeric",
+    "missing",
+]
 
 
-def _refuse_for_sparse(arguments: argparse.Namespace) -> None:
-    """Refuse options about columns that a file in svmlight's format does not have."""
-    for name in _NOT_FOR_SPARSE.split():
+def _refuse(arguments: argparse.Namespace, options: Iterable[str], why: str) -> None:
+    """Refuse options that mean nothing for the format of the table."""
+    for name in options:
         if getattr(arguments, name):
             raise InputError(
-                f"--{name.replace('_', '-')} is not for {shown_name(arguments.data)}: in "
-                "svmlight's format the target stands first in each line, and all else are "
-                "features, as numbers. Leave it out."
+                f"--{name.replace('_', '-')} is not for {shown_name(arguments.data)}: {why}. Leave "
+                "it out."
             )
 
 
@@ -297,8 +305,11 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
 
     def choose(header: InputTable) -> Wanted:
         if header.first_index is not None:
-            _refuse_for_sparse(arguments)
+            why = "in svmlight's format the target stands first in each line, and all else are "
+            _refuse(arguments, (*_OF_COLUMNS, *_OF_TEXT), why + "features, as numbers")
             return everything(header)
+        if holds_values(header.source):
+            _refuse(arguments, _OF_TEXT, "its format has numbers, times and text as they are")
         if arguments.feature_names is not None:
             raise InputError(
                 "--feature-names is for files in svmlight's format, .svm; other tables hold the "

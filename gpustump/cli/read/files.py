@@ -166,6 +166,14 @@ def _read(path: str, request: Request) -> InputTable:
     return read(path, request)
 
 
+_PARQUET, _IPC, _ARRAYS = (".parquet", ".pq"), (".feather", ".arrow", ".ipc"), (".npy", ".npz")
+
+
+def holds_values(path: str) -> bool:
+    """Whether a file holds values, and not text from which they are read."""
+    return path.lower().endswith((*_PARQUET, *_IPC, *_ARRAYS))
+
+
 def _reader(path: str) -> Callable[[str, Request], InputTable]:
     name = path.lower()
     if without_compression(name).endswith((".csv", ".tsv")):
@@ -180,11 +188,11 @@ def _reader(path: str) -> Callable[[str, Request], InputTable]:
         return svmlight.read_svmlight
     from gpustump.cli.read import binary
 
-    if name.endswith((".parquet", ".pq")):
+    if name.endswith(_PARQUET):
         return binary.read_parquet
-    if name.endswith((".feather", ".arrow", ".ipc")):
+    if name.endswith(_IPC):
         return binary.read_ipc
-    if name.endswith((".npy", ".npz")):
+    if name.endswith(_ARRAYS):
         return binary.read_arrays
     if os.path.exists(path):
         raise InputError(
