@@ -278,16 +278,9 @@ def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
 
 
 _OF_TEXT = ("decimal", "date_order", "encoding")
-_OF_COLUMNS = [
-    "target",
-    "weight",
-    "exposure",
-    "init_score",
-    "drop",
-    "categorical",
-    "numeric",
-    "missing",
-]
+_OF_COLUMNS = (
+    "target", "weight", "exposure", "init_score", "drop", "categorical", "numeric", "missing",
+)  # fmt: skip
 
 
 def _refuse(arguments: argparse.Namespace, options: Iterable[str], why: str) -> None:
