@@ -166,7 +166,7 @@ def test_counts_costs_and_known_scores_have_pairs():
 
 
 @given(st.integers(2, 6), st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
-@example(2, 3, 3, 96)  # 1250 turns
+@example(2, 3, 3, 96)  # 1250 sweeps
 @settings(max_examples=60, deadline=None)
 def test_purifying_moves_means_and_changes_no_sum(k, m, n_outputs, seed):
     random = np.random.default_rng(seed)

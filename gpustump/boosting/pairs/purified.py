@@ -14,7 +14,7 @@ import numpy as np
 from gpustump.learners.step_table import VOTE_UNIT
 
 _MOST_SWEEPS = 10_000
-"""Where few samples link two parts of a table, a turn moves only a small share of what is left."""
+"""Where few samples link two parts of a table, a sweep moves a small share of what is left."""
 
 
 def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

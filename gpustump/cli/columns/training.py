@@ -298,8 +298,8 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
 
     def choose(header: InputTable) -> Wanted:
         if header.first_index is not None:
-            why = "in svmlight's format the target stands first in each line, and all else are "
-            _refuse(arguments, (*_OF_COLUMNS, *_OF_TEXT), why + "features, as numbers")
+            why = "each line of svmlight's format is a target and features, all of them numbers"
+            _refuse(arguments, (*_OF_COLUMNS, *_OF_TEXT), why)
             return everything(header)
         if holds_values(header.source):
             _refuse(arguments, _OF_TEXT, "its format has numbers, times and text as they are")
