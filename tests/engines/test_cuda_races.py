@@ -42,6 +42,11 @@ NOT_OURS = "race:_dl_deallocate_tls"
 """The C library frees a thread's own memory when it ends, in an order that the sanitizer does not
 see."""
 
+WILD = "SEGV on unknown address"
+MOST_TRIES = 10
+"""A thread that reads too early may take what it finds for an index. In one of thirty runs it ends
+the program so, before the write arrives that would show the race; such a run is repeated."""
+
 
 @functools.cache
 def sanitizer() -> str | None:
@@ -100,7 +105,11 @@ def test_a_missing_barrier_is_found(file, function, number, tmp_path):
         return source.replace(body, without)
 
     assert any(changed(device.source(name)) != device.source(name) for name in device.KERNELS)
-    done = watched(cuda_on_cpu.build(*WATCHED, change=changed), tmp_path)
+    library = cuda_on_cpu.build(*WATCHED, change=changed)
+    for _ in range(MOST_TRIES):
+        done = watched(library, tmp_path)
+        if WILD not in done.stderr:
+            break
     assert done.returncode == 66
     assert "data race" in done.stderr
     assert re.search(rf"#\d+ .*\b{function}\b", done.stderr), done.stderr
