@@ -314,11 +314,14 @@ class AsText:
         return self.column.missing()
 
     def equals(self, value: str) -> np.ndarray:
-        if self.column.kind == "boolean":
-            number = {"true": 1.0, "false": 0.0}.get(value.lower(), np.nan)
-        else:
-            number = float(value) if is_plain_number(value) else np.nan
-        return np.asarray(self.column.numbers() == number)
+        found = ~self.missing()
+        present = self.column.with_rows(found).labels()
+        wanted: bool | int | float = value.lower() == "true"
+        if self.column.kind != "boolean" and is_plain_number(value):
+            wanted = int(value) if present.dtype.kind in "iu" else float(value)
+        is_one = self._text(wanted) == value
+        found[found] = present == wanted if is_one else False
+        return found
 
     def distinct(self) -> list[Any]:
         present = [value for value in self.column.distinct() if value == value]  # no NaN
@@ -335,6 +338,8 @@ class AsText:
 
 
 def _number_text(value: Any) -> str:
+    if isinstance(value, int):
+        return str(value)
     number = float(value)
     return str(int(number)) if number.is_integer() else repr(number)
 
@@ -350,7 +355,8 @@ def is_number(text: str) -> bool:
 
 def is_plain_number(text: str) -> bool:
     """Whether text is a number as `AsText` writes it: 5, but not 05 or 5.0."""
-    return is_number(text) and _number_text(text) == text
+    is_whole = re.fullmatch("-?[0-9]+", text) is not None
+    return is_number(text) and _number_text(int(text) if is_whole else text) == text
 
 
 def times_of_text(column: Column) -> ArrayColumn | None:

@@ -368,8 +368,25 @@ def test_where_no_value_is_above_12_the_day_comes_first_and_only_points_make_it_
         assert found.values.to_list() == [datetime.date(2019, 2, 1), datetime.date(2020, 11, 12)]
 
 
+def test_a_year_of_two_digits_may_come_first_and_only_the_values_say_that_it_does():
+    for texts, order, is_sure in (
+        (["24-03-15", "25-04-16"], "dmy", False),
+        (["24-03-15", "25-04-98"], "dmy", True),
+        (["24-03-15", "99-04-16"], "ymd", True),
+        (["24.03.15", "25.04.16"], "dmy", True),  # points
+        (["03/15/24", "04/16/25"], "mdy", True),
+        (["03/10/24", "04/11/05"], "dmy", False),
+    ):
+        found = dates(texts)
+        assert found.date_order == (order, is_sure, texts[0])
+        forms = [FORMATS[order].replace("/", text[2]).replace("%Y", "%y") for text in texts]
+        wanted = [datetime.datetime.strptime(*own).date() for own in zip(texts, forms, strict=True)]
+        assert found.values.to_list() == wanted
+
+
 def test_what_is_no_date_in_any_order_stays_text():
     for texts in (
+        ["16:9", "4:3"],  # a ratio, and no time of day
         ["13/01/2019", "01/13/2019"],  # no order fits both
         ["31/02/2019", "01/02/2019"],  # no such day
         ["01/02/2019", "soon"],
@@ -422,7 +439,8 @@ def test_dates_that_may_be_read_in_two_ways_are_told_and_the_option_settles_them
     Path("table.csv").write_text("\n".join(["day,label", *rows]))
     options = ("train", "table.csv", "--target", "label", "--force")
     (warning,) = command(*options).err.splitlines()
-    assert "the dates of 'day', such as '01/01/2010', may begin with the day" in warning
+    assert "the dates of 'day', such as '01/01/2010', may be in another order" in warning
+    assert "they were read with the day first" in warning
     assert "--date-order" in warning
     for more, order in (("--quiet", "dmy"), ("--date-order=mdy", "mdy")):
         command.succeeds(*options, more)

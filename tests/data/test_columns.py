@@ -11,6 +11,7 @@ from gpustump.data.columns import (
     AsText,
     ColumnTable,
     WithoutWords,
+    is_plain_number,
     side_by_side,
     without_words,
 )
@@ -102,3 +103,21 @@ def test_neighbouring_columns_of_an_array_are_found_without_a_copy():
     assert side_by_side([ArrayColumn("x", matrix[::2, 0])]) is None
     rows = np.ascontiguousarray(matrix)
     assert side_by_side([ArrayColumn(str(j), rows[:, j]) for j in range(4)]) is None
+
+
+def test_whole_numbers_that_no_float_holds_are_texts_of_their_own():
+    values = [2**53, 2**53 + 1, -(2**62) - 1, 2**53]
+    for column in (
+        ArrayColumn("x", np.asarray(values)),
+        column_of([*values[:3], None, values[3]], dtype="Int64"),
+    ):
+        found = AsText(column)
+        assert found.distinct() == sorted({str(value) for value in values})
+        missing = found.missing().tolist()
+        for value in found.distinct():
+            assert is_plain_number(value)
+            hits = iter([str(own) == value for own in values])
+            assert found.equals(value).tolist() == [not gone and next(hits) for gone in missing]
+    floats = AsText(ArrayColumn("x", np.asarray([2.0**53, 0.5])))
+    assert not floats.equals(str(2**53 + 1)).any()
+    assert floats.equals(str(2**53)).tolist() == [True, False]

@@ -4,9 +4,10 @@ Fields are stripped of blanks. A column is of numbers if all its fields are numb
 that stand for missing values. The same holds for booleans, dates and times. Numbers may have a sign
 of a currency or of percent, the same one throughout, and marks between thousands.
 
-A date such as 03/04/2019 begins with a day or a month. A value above 12 settles which it is. If a
-column has none, the day is taken to come first: with points, as in 31.12.2024, it always does, and
-otherwise the user is warned.
+A date such as 03/04/2019 begins with a day or a month, one such as 03-04-19 perhaps with a year. A
+column is read in the first order in which all its values are dates: day first, month first, year
+first. If they are in another order, too, the user is warned. With points, as in 31.12.2024, the day
+comes first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 from gpustump.cli.errors import InputError
 from gpustump.cli.options import CODE_WIDTH
+from gpustump.data.parameters import DATE_ORDERS
 from gpustump.data.readable import quoted
 
 MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None")
@@ -45,7 +47,7 @@ _BY_DECIMALS = {
 """Numbers with marks between thousands, by the decimal mark. If both may be decimal marks, none of
 them is between thousands: 1,234 could be either."""
 
-_DATE_OR_TIME = r"^[0-9]{1,4}[-/.:][0-9]{1,2}"
+_DATE_OR_TIME = r"^(?:[0-9]{1,4}[-/.][0-9]{1,2}|[0-9]{1,2}:[0-9]{2})"
 _LOOKED_AT = 100
 
 
@@ -137,11 +139,11 @@ def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers
 FIRST = {"dmy": "day", "mdy": "month", "ymd": "year"}
 
 _TIME = r"(?:[ T]+([0-9]{1,2}:[0-9]{2}.*))?$"
-_BY_ORDER: dict[str | None, str] = {
+_BY_ORDER = {
     "dmy": r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4}|[0-9]{2})" + _TIME,
     "ymd": r"^([0-9]{4}|[0-9]{2})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})" + _TIME,
 }
-_BY_ORDER["mdy"] = _BY_ORDER[None] = _BY_ORDER["dmy"]
+_BY_ORDER["mdy"] = _BY_ORDER["dmy"]
 
 _TIMES = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 
@@ -335,7 +337,7 @@ def times_in(words: Any, date_order: str | None) -> Typed | None:
     if not len(first) or not first.str.contains(_DATE_OR_TIME).all():
         return None
     words = _null_where(words, _is_marker(words))
-    if words.drop_nulls().str.contains(_BY_ORDER[date_order]).all():
+    if words.drop_nulls().str.contains(_BY_ORDER[date_order or "dmy"]).all():
         return _dates_in(words, date_order)
     for method in ("to_date", "to_time", "to_datetime"):
         try:
@@ -363,20 +365,21 @@ def _dates_in(words: Any, order: str | None) -> Typed | None:
     InputError
         If a value is no date in the order that is known.
     """
-    fields = words.str.extract_groups(_BY_ORDER[order]).struct.unnest()
-    first, second = (fields[name].cast(int).max() for name in ("1", "2"))
+    found = dict[str, Any]()
+    for own in DATE_ORDERS if order is None else (order,):
+        if not _parsed(words.head(_LOOKED_AT), own)[0]:  # saves reading all of them
+            continue
+        are_all, values = _parsed(words, own)
+        if are_all:
+            found[own] = values
     example = str(words.drop_nulls()[0])
-    has_points = bool(words.drop_nulls().str.contains(r"^[0-9]+\.").all())
+    if found:
+        first = next(iter(found))
+        has_points = bool(words.drop_nulls().str.contains(r"^[0-9]+\.").all())
+        is_sure = order is not None or len(found) == 1 or (first == "dmy" and has_points)
+        return Typed(found[first].alias(words.name), DateOrder(first, is_sure, example))
     if order is not None:
-        found = DateOrder(order, True, example)
-    elif max(first, second) <= 12:
-        found = DateOrder("dmy", has_points, example)
-    else:
-        found = DateOrder("dmy" if first > 12 else "mdy", True, example)
-    values = _parsed(fields, found.order)
-    if values.null_count() == words.null_count():
-        return Typed(values.alias(words.name), found)
-    if order is not None:
+        values = _parsed(words, order)[1]
         odd = str(words.filter(values.is_null() & words.is_not_null())[0])
         raise InputError(
             f"{quoted(odd)} in column {quoted(words.name)} is no date that begins with the "
@@ -385,10 +388,11 @@ def _dates_in(words: Any, order: str | None) -> Typed | None:
     return None
 
 
-def _parsed(fields: Any, order: str) -> Any:
-    """The dates of a frame of three numbers and a time, all text; null where there is none."""
+def _parsed(words: Any, order: str) -> tuple[bool, Any]:
+    """Whether all of a series of text are dates of an order, and they; null where one is none."""
     import polars as pl
 
+    fields = words.str.extract_groups(_BY_ORDER[order]).struct.unnest()
     year, month, day = (fields[str(order.index(part) + 1)] for part in "ymd")
     short = year.str.len_bytes() == 2
     century = pl.select(pl.when(year.cast(int) < 69).then(pl.lit("20")).otherwise(pl.lit("19")))
@@ -396,9 +400,10 @@ def _parsed(fields: Any, order: str) -> Any:
     text = whole + "-" + month.str.zfill(2) + "-" + day.str.zfill(2)
     times = fields["4"]
     if times.null_count() == len(times):
-        return text.str.to_date("%Y-%m-%d", strict=False)
-    text = text + " " + times.fill_null("00:00").str.to_uppercase()
-    found = text.str.to_datetime(f"%Y-%m-%d {_TIMES[0]}", strict=False)
-    for form in _TIMES[1:]:
-        found = found.fill_null(text.str.to_datetime(f"%Y-%m-%d {form}", strict=False))
-    return found
+        found = text.str.to_date("%Y-%m-%d", strict=False)
+    else:
+        text = text + " " + times.fill_null("00:00").str.to_uppercase()
+        found = text.str.to_datetime(f"%Y-%m-%d {_TIMES[0]}", strict=False)
+        for form in _TIMES[1:]:
+            found = found.fill_null(text.str.to_datetime(f"%Y-%m-%d {form}", strict=False))
+    return found.null_count() == words.null_count(), found

@@ -100,8 +100,8 @@ class InputTable(ColumnTable):
             for name, example in self.doubtful_commas.items()
         ]
         told += [
-            f"the dates of {quoted(self.names[j])}, such as {quoted(own.example)}, may begin with "
-            f"the day or the month; they were read with the {FIRST[own.order]} first. Train with "
+            f"the dates of {quoted(self.names[j])}, such as {quoted(own.example)}, may be in "
+            f"another order; they were read with the {FIRST[own.order]} first. Train with "
             "--date-order to say which it is."
             for j, own in self.date_orders.items()
             if not own.is_sure
