@@ -2,9 +2,10 @@
 
 A table over two features may hold a part that depends on one of them only. Then the same model
 could be written in many ways, and no shape function would mean anything by itself. So the weighted
-mean of each row and each column is moved, in turns, until none is left [Lengerich, Tan, Chang,
-Hooker and Caruana 2020]. Means are rounded to whole multiples of the votes' unit, so the sum of
-table and main effects stays the same, exactly. Weights are those of the samples trained on.
+mean of each row and each column is moved, in turns, until none is above the unit of votes
+[Lengerich, Tan, Chang, Hooker and Caruana 2020]. Means are rounded to whole multiples of that unit,
+so the sum of table and main effects stays the same, exactly. Weights are those of the samples
+trained on.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
         rest -= of_columns
         rows += of_rows
         columns += of_columns
-        if not of_rows.any() and not of_columns.any():
+        # Rounded means may go to and fro by a unit for ever.
+        if max(np.abs(of_rows).max(), np.abs(of_columns).max()) <= VOTE_UNIT:
             break
     return rest, rows, columns
 
