@@ -150,7 +150,7 @@ def on_arrays(
 ) -> Iterator[Way]:
     """The reference on one array library, in blocks of several sizes.
 
-    An element takes 48 bytes. Small tables are taken in blocks of ten samples, too, and the
+    An element takes 48 bytes. NumPy takes small tables in blocks of ten samples, too, and the
     smallest sample by sample.
     """
     from gpustump.engines.reference import table as reference
@@ -161,7 +161,7 @@ def on_arrays(
     if X.size > 500:
         sizes = [10 * X.size]
     elif backend.name != "numpy":
-        sizes = [5000]  # slower, and where a block ends is decided on the host
+        sizes = []  # slower, and where a block ends is decided on the host
     with arrays.computing_on(x):
         table = as_routed(REFERENCE, x, index, categorical=categorical)
     yield backend.name, table
