@@ -35,7 +35,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpustump.cli.errors import is_short_of_memory, message_of
+from gpustump.cli.errors import ToldInterrupt, is_short_of_memory, message_of
 from gpustump.cli.options import parse, topic
 from gpustump.cli.wording import tell
 
@@ -119,7 +119,7 @@ def _reported(argv: Sequence[str]) -> int:
 
 
 def _interrupted(error: KeyboardInterrupt) -> int:
-    tell(str(error) or "interrupted")
+    tell(str(error) if isinstance(error, ToldInterrupt) else "interrupted")
     return INTERRUPTED
 
 

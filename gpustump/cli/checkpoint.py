@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpustump.cli.errors import InputError, system_errors_at
+from gpustump.cli.errors import InputError, ToldInterrupt, system_errors_at
 from gpustump.cli.wording import tell
 from gpustump.cli.write.files import OutputFile
 from gpustump.data.readable import counted
@@ -99,7 +99,7 @@ def telling_of_the_rounds(arguments: argparse.Namespace) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt as error:
-            raise KeyboardInterrupt(_kept(arguments, "interrupted")) from error
+            raise ToldInterrupt(_kept(arguments, "interrupted")) from error
 
 
 def _kept(arguments: argparse.Namespace, what: str) -> str:

@@ -23,6 +23,10 @@ class MissingLibraryError(InputError):
         super().__init__(f"{what} needs {library}; {how_to_install(extra)}")
 
 
+class ToldInterrupt(KeyboardInterrupt):
+    """An interruption with a message for the user. (Python puts words of its own into others.)"""
+
+
 @contextlib.contextmanager
 def as_input_error(prefix: str = "") -> Iterator[None]:
     """Turn a ValueError of the library, which is about the user's data, into an InputError."""

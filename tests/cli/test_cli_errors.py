@@ -298,14 +298,16 @@ def test_without_stderr_a_model_is_still_written(command, monkeypatch):
     assert Path("alone.json").exists()
 
 
-def test_ctrl_c_is_one_line_even_where_python_makes_another_error_of_it(command, monkeypatch):
-    """Python 3.11 does so if a class is being made, as in an import."""
-
+@pytest.mark.parametrize(
+    "made",
+    [
+        RuntimeError("Error calling __set_name__"),  # while a class is made, in Python 3.11
+        KeyboardInterrupt("decoding with 'cp437' codec failed (KeyboardInterrupt: )"),
+    ],
+)
+def test_ctrl_c_is_one_line_even_where_python_makes_another_error_of_it(command, monkeypatch, made):
     def interrupted(arguments: object) -> None:
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as error:
-            raise RuntimeError("Error calling __set_name__") from error
+        raise made from KeyboardInterrupt()
 
     monkeypatch.setattr("gpustump.cli.commands.devices.run", interrupted)
     outcome = command("devices")
