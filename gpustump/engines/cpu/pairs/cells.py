@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner
+from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner, kernel
 
 
 @group
@@ -87,7 +87,7 @@ class PairRoom(NamedTuple):
 
 
 @inner("void(int64[:, :, ::1], int64, int64)")
-def run_up(cells, n_rows, n_columns):  # type: ignore[no-untyped-def]
+def _run_up(cells, n_rows, n_columns):  # type: ignore[no-untyped-def]
     """Add up along both axes, so that cell (a, b) has the sums over all cells up to it."""
     for a in range(n_rows):
         for number in range(cells.shape[1]):
@@ -136,9 +136,13 @@ def _score_cuts(below, n_rows, n_columns, a, low, high, l2, scores):  # type: ig
         )  # fmt: skip
 
 
-@inner("Tuple((int64, int64, float64))(PairRoom, int64, int64, float64, int64[:, :])")
+@kernel("Tuple((int64, int64, float64))(PairRoom, int64, int64, float64, int64[:, ::1])")
 def best_cut(room, n_rows, n_columns, l2, candidates):  # type: ignore[no-untyped-def]
-    """The best cut and its score, from running sums; of those offered, if there are any."""
+    """The best cut and its score; of the cuts that are offered, if there are any.
+
+    The sums over the cells become running sums.
+    """
+    _run_up(room.cells, n_rows, n_columns)
     best, best_a, best_b, scores = -1.0, 1, 1, room.scores
     for at in range(len(candidates)):
         a, b = candidates[at, 0], candidates[at, 1]

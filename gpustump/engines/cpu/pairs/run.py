@@ -9,7 +9,7 @@ import numpy as np
 from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.pairs import STAGE_OF
-from gpustump.engines.cpu.pairs.cells import Motion, PairRoom, PairSamples
+from gpustump.engines.cpu.pairs.cells import Motion, PairRoom, PairSamples, best_cut
 from gpustump.engines.cpu.pairs.turns import CHUNK, PairKernels, add_steps
 from gpustump.engines.cpu.rounds.exact_powers import powers
 from gpustump.engines.integer_weights import FLOOR
@@ -82,8 +82,10 @@ class KernelPairRun:
         found = np.empty(len(pairs))
 
         def score(part: tuple[int, int]) -> None:
-            own, given = slice(*part), (self._motion((0, 0), (0, 0)), self._room())
-            self._kernels.set_scores(self._samples, *given, pairs[own], l2, found[own])
+            motion, room = self._motion((0, 0), (0, 0)), self._room()
+            for at in range(*part):
+                self._kernels.pass_over(self._samples, motion, *pairs[at], room)
+                found[at] = best_cut(room, *self._samples.n_bins[pairs[at]], l2, pairs[:0])[2]
 
         team.each(score, ranges(len(pairs), _PAIRS_AT_ONCE))
         return found

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.pairs.cells import best_cut, run_up, sum_quadrants
+from gpustump.engines.cpu.pairs.cells import best_cut, sum_quadrants
 from gpustump.engines.cpu.rounds.certain_factors import are_certain
 from gpustump.engines.cpu.rounds.certain_votes import Whole, vote_of_region
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
@@ -38,11 +38,10 @@ class PairKernels(NamedTuple):
 
     Attributes
     ----------
-    take_turns, set_scores, pass_over : callable
+    take_turns, pass_over : callable
     """
 
     take_turns: Callable[..., int]
-    set_scores: Callable[..., None]
     pass_over: Callable[..., None]
 
 
@@ -70,29 +69,22 @@ def _add(first, second, room):  # type: ignore[no-untyped-def]
             flat[place + below] += hessian[i]
 
 
-@inner("void(float64[::1], uint8[::1], float64, float64, float64, float64)")
-def _add_votes(scores, regions, first, second, third, fourth):  # type: ignore[no-untyped-def]
-    for i in range(len(scores)):
-        region = regions[i]
-        low, high = first if region == 0 else second, third if region == 2 else fourth
-        scores[i] += low if region < 2 else high
-
-
 @kernel("void(uint8[:, ::1], int64[:, ::1], int64[:, ::1], float64[:, :, ::1], float64[:, ::1])")
 def add_steps(bins, pairs, places, votes, scores):  # type: ignore[no-untyped-def]
     """Add what the regions of each pair's step vote to the scores (n_outputs, n_samples)."""
-    regions = np.empty(CHUNK, dtype=np.uint8)
-    for begin in range(0, bins.shape[1], CHUNK):
-        end = min(begin + CHUNK, bins.shape[1])
-        for at in range(len(pairs)):
-            a, b = places[at, 0], places[at, 1]
-            if a > 0:
-                first, second = bins[pairs[at, 0], begin:end], bins[pairs[at, 1], begin:end]
-                _set_regions(first, second, a, b, regions)
-                for output in range(len(scores)):
-                    own = votes[at, :, output]
-                    here = scores[output, begin:end]
-                    _add_votes(here, regions, own[0], own[1], own[2], own[3])
+    for at in range(len(pairs)):
+        a, b = places[at, 0], places[at, 1]
+        if a > 0:
+            first, second = bins[pairs[at, 0]], bins[pairs[at, 1]]
+            for output in range(len(scores)):
+                own = scores[output]
+                low, beside = votes[at, 0, output], votes[at, 1, output]
+                below, high = votes[at, 2, output], votes[at, 3, output]
+                for i in range(len(own)):
+                    if first[i] < a:
+                        own[i] += low if second[i] < b else beside
+                    else:
+                        own[i] += below if second[i] < b else high
 
 
 def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
@@ -151,7 +143,6 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
             n_rows, n_columns = samples.n_bins[j], samples.n_bins[k]
             pass_over(samples, motion, j, k, room)
             motion.cut[0] = 0  # nothing is left to change
-            run_up(room.cells, n_rows, n_columns)
             a, b, _ = best_cut(room, n_rows, n_columns, rule.l2, candidates[at])
             sum_quadrants(room, n_rows, n_columns, a, b)
             found = decide(room, rule, tables, motion)
@@ -168,14 +159,4 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
         pass_over(samples, motion, -1, -1, room)
         return at
 
-    @kernel("void(PairSamples, Motion, PairRoom, int64[:, ::1], float64, float64[::1])")
-    def set_scores(samples, motion, room, pairs, l2, scores):  # type: ignore[no-untyped-def]
-        """Set the score of each pair's best cut."""
-        for at in range(len(pairs)):
-            j, k = pairs[at, 0], pairs[at, 1]
-            n_rows, n_columns = samples.n_bins[j], samples.n_bins[k]
-            pass_over(samples, motion, j, k, room)
-            run_up(room.cells, n_rows, n_columns)
-            _, _, scores[at] = best_cut(room, n_rows, n_columns, l2, pairs[:0])
-
-    return PairKernels(take_turns, set_scores, pass_over)
+    return PairKernels(take_turns, pass_over)
