@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from gpustump.learners.category_split import CategorySplit as CategorySplit
     from gpustump.learners.category_split import CategoryStump as CategoryStump
     from gpustump.learners.interval import Interval as Interval
+    from gpustump.learners.pair_table import PairAxis as PairAxis
+    from gpustump.learners.pair_table import PairTable as PairTable
     from gpustump.learners.split import Split as Split
     from gpustump.learners.step_table import CategoryTable as CategoryTable
     from gpustump.learners.step_table import StepTable as StepTable
@@ -63,6 +65,7 @@ _NAMES = {
     "estimators.audit": ("Audit", "audit"),
     "learners.category_split": ("CategorySplit", "CategoryStump"),
     "learners.interval": ("Interval",),
+    "learners.pair_table": ("PairAxis", "PairTable"),
     "learners.split": ("Split",),
     "learners.step_table": ("CategoryTable", "StepTable"),
     "learners.stump": ("Stump",),

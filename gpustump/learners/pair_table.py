@@ -56,7 +56,7 @@ class PairAxis:
     Examples
     --------
     >>> import numpy as np
-    >>> from gpustump.learners.pair_table import PairAxis
+    >>> from gpustump import PairAxis
     >>> axis = PairAxis(0, np.asarray([2.0, np.inf]))
     >>> axis.bins_of(np.asarray([1.0, 2.0, 3.0, np.nan])).tolist()
     [0, 0, 1, 2]
