@@ -39,6 +39,9 @@ from gpustump.engines.reference.table import ArrayTable
 from gpustump.engines.sparse_order import SparseOrder
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition, regions
 
+_ELEMENTS_AT_ONCE = 2**20
+"""The regions of so many samples are looked at together, or of all for one hypothesis."""
+
 
 class ArrayState:
     """The state of one run; see `engines.contract.State`.
@@ -124,21 +127,23 @@ class ArrayState:
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """See `engines.contract.State`."""
-        xp, region = self._xp, self._regions(hypothesis)
-        outputs, totals = self.integers().outputs, np.asarray(self.integers().totals)
-        sums = [
-            xp.sum(xp.where(region == number, part, 0))
-            for number in (FIRST, MISSING)
-            for part in parts_of(outputs)
-        ]
-        found = np.zeros((N_REGIONS, *totals.shape), dtype=np.int64)
-        found[[FIRST, MISSING]] = np.reshape(arrays.integers(xp.stack(sums)), (2, *totals.shape))
-        found[SECOND] = totals - found[FIRST] - found[MISSING]
+        found: np.ndarray = self.sums_over_each([hypothesis])[0]
         return found
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses."""
-        return np.asarray([self.region_sums(hypothesis) for hypothesis in hypotheses])
+        xp, n_at_once = self._xp, max(1, _ELEMENTS_AT_ONCE // self._table.n_samples)
+        outputs, totals = self.integers().outputs, np.asarray(self.integers().totals)
+        found = np.zeros((len(hypotheses), N_REGIONS, *totals.shape), dtype=np.int64)
+        for begin in range(0, len(hypotheses), n_at_once):
+            own = slice(begin, begin + n_at_once)
+            region = xp.stack([self._regions(hypothesis) for hypothesis in hypotheses[own]])
+            for number in (FIRST, MISSING):
+                parts = [xp.where(region == number, part, 0) for part in parts_of(outputs)]
+                sums = arrays.to_host(xp.stack([xp.sum(part, axis=1) for part in parts], axis=1))
+                found[own, number] = sums.reshape(-1, *totals.shape)
+        found[:, SECOND] = totals - found[:, FIRST] - found[:, MISSING]
+        return found
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
