@@ -178,9 +178,9 @@ def spread(outcomes: Sequence[float], on_steps: Sequence[int]) -> Fraction:
     on_steps : sequence of int
         The weight of the samples there, as `weight_on_steps` returns it.
     """
-    values = [Fraction(value) for value in outcomes]
-    unit = max(value.denominator for value in values)  # all are powers of two
-    heights = [int(value * unit) for value in values]
+    ratios = [value.as_integer_ratio() for value in outcomes]
+    unit = max(divisor for _, divisor in ratios)  # all are powers of two
+    heights = [number * (unit // divisor) for number, divisor in ratios]
     total = sum(on_steps)
     weighted_sum = sum(w * height for w, height in zip(on_steps, heights, strict=True))
     deviation = sum(
