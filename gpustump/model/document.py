@@ -75,7 +75,7 @@ def write(model: StumpEnsemble, path: str | PathLike[str]) -> None:
     own, version = _model(model), _version(model)
     try:
         own |= model_file.as_read({key: part for key, part in own.items() if key != "members"})
-        parts = model_file.as_read(_other_parts(model))
+        parts = model_file.as_read(_other_parts(model, model_pairs.seen_of(model.pairs)))
         _check_parts({**parts, "model": own})
         _check_numbers(model)
     except ValueError as error:
@@ -156,16 +156,16 @@ def _model_text(model: Mapping[str, Any]) -> ModelText:
     return ModelText(head, tuple(map(model_file.rows_text, model["members"])))
 
 
-def _other_parts(model: StumpEnsemble) -> dict[str, Any]:
-    """What a document holds beside the part "model"."""
+def _other_parts(model: StumpEnsemble, seen: Any = None) -> dict[str, Any]:
+    """What a document holds beside the part "model"; without `seen` all but that part."""
     parts: dict[str, Any] = {"feature_names": model.feature_names}
     if model.missing_learnt is not None:
         parts["missing_learnt"] = model.missing_learnt
     parts["details"] = dict(model.details)
     if model.bags is not None:
         parts["bags"] = {"sizes": model.bags.sizes, "constants": model.bags.constants}
-    if model.pairs or model.moved:
-        parts["seen"] = model_pairs.seen_of(model.pairs)
+    if seen is not None and (model.pairs or model.moved):
+        parts["seen"] = seen
     if model.edits is not None:
         made = [edit.as_part(model.term_names) for edit in model.edits.made]
         parts["edits"] = {"of": model.edits.of, "made": made}
@@ -223,8 +223,7 @@ def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None
         refuse_others("model", document["model"], own)
     refuse_others("version", document["version"], _version(model))
     for name, part in model_file.as_read(_other_parts(model)).items():
-        if name != "seen":
-            refuse_others(name, document[name], part)
+        refuse_others(name, document[name], part)
 
 
 def _check_parts(document: Mapping[str, Any]) -> None:
