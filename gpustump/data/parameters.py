@@ -259,9 +259,9 @@ def check_monotone(
         return None
     if isinstance(value, Mapping):
         by_feature = [0] * n_features
-        names = names_of_features(feature_names)
+        places = places_of_names(feature_names)
         for given, own in value.items():
-            feature = feature_index(given, n_features, names, MONOTONE)
+            feature = feature_index(given, n_features, places, MONOTONE)
             by_feature[feature] = _direction(own, f"{MONOTONE}[{given!r}]")
         found = tuple(by_feature)
     else:
@@ -369,12 +369,12 @@ def check_interactions(
         return Interactions(min(number, most, MOST_USUAL if share is None else most))
     if isinstance(value, numbers.Integral):
         return Interactions(min(int(value), most))
-    names = names_of_features(feature_names)
+    places = places_of_names(feature_names)
     found = []
     for pair in value:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise ValueError(f"{_WANTED_PAIRS}; one of them is {shown(pair)}.")
-        first, second = sorted(feature_index(own, n_features, names, _PAIRS) for own in pair)
+        first, second = sorted(feature_index(own, n_features, places, _PAIRS) for own in pair)
         if first == second:
             raise ValueError(f"{_PAIRS} must pair two features; got {shown(pair)}.")
         found.append((first, second))
@@ -395,24 +395,30 @@ def _share_of(value: str) -> float | None:
     return share
 
 
-def names_of_features(feature_names: Sequence[str] | None) -> list[str] | None:
-    """scikit-learn's names of features, an array, as a list."""
-    return None if feature_names is None else list(map(str, feature_names))
+def places_of_names(feature_names: Sequence[str] | None) -> dict[str, int] | None:
+    """The index of each name of a feature."""
+    if feature_names is None:
+        return None
+    return {str(name): place for place, name in enumerate(feature_names)}
 
 
-def feature_index(given: Any, n_features: int, names: list[str] | None, argument: str) -> int:
-    """The index of a feature that an argument gives by its index or its name."""
+def feature_index(
+    given: Any, n_features: int, places: Mapping[str, int] | None, argument: str
+) -> int:
+    """The index of a feature that an argument gives by its index or its name.
+
+    `places` are those of the names; see `places_of_names`.
+    """
     if isinstance(given, str):
-        if names is None:
+        if places is None:
             raise ValueError(
                 f"{argument} names {given!r}, but the features of X have no names. Pass indices, "
                 "or a frame whose column names are text."
             )
-        if given not in names:
-            raise ValueError(
-                f"{argument} names {given!r}, which X does not have.{suggestion(given, names)}"
-            )
-        return names.index(given)
+        if given not in places:
+            hint = suggestion(given, [*places])
+            raise ValueError(f"{argument} names {given!r}, which X does not have.{hint}")
+        return places[given]
     if isinstance(given, bool) or not isinstance(given, numbers.Integral):
         raise TypeError(f"{argument}: a feature must be an index or a name; got {shown(given)}.")
     if not -n_features <= int(given) < n_features:

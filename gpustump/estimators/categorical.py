@@ -16,7 +16,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.rounds.training import Settings
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
 from gpustump.data.frames import refuse_all_but_numbers
-from gpustump.data.parameters import MOST_CATEGORIES, feature_index, names_of_features
+from gpustump.data.parameters import MOST_CATEGORIES, feature_index, places_of_names
 from gpustump.data.readable import caller_level, quoted
 from gpustump.engines.category_columns import NO_CATEGORY, numbers_of
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn, unseen_numbers, unseen_text
@@ -58,10 +58,11 @@ def categories_of_frame(categorical_features: Any, frame: ColumnTable) -> Catego
     else:
         names = frame.names if frame.named else None
         features = chosen(categorical_features, len(frame.columns), names)
-    others = [own for j, own in enumerate(frame.columns) if j not in features]
+    among = {*features}
+    others = [own for j, own in enumerate(frame.columns) if j not in among]
     refuse_all_but_numbers(others, frame.source)
     columns = tuple(
-        _learnt(column, place, is_categorical=place in features)
+        _learnt(column, place, is_categorical=place in among)
         for place, column in enumerate(frame.columns)
     )
     is_numbered = any(column.kind == NUMBERED for column in columns)
@@ -102,8 +103,9 @@ def chosen(
                 f"{given.shape} for {n_features} features."
             )
         return tuple(np.flatnonzero(given).tolist())
-    own = names_of_features(names)
-    found = (feature_index(one, n_features, own, "categorical_features") for one in given.tolist())
+    places = places_of_names(names)
+    asked = given.tolist()
+    found = (feature_index(one, n_features, places, "categorical_features") for one in asked)
     return tuple(sorted({*found}))
 
 

@@ -9,7 +9,7 @@ import pytest
 from backends import Backend
 
 from gpustump import Member, Stump, StumpEnsemble, boost, fit_stump
-from gpustump.data.parameters import check_bytes
+from gpustump.data.parameters import check_bytes, check_monotone
 
 X = np.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
 y = np.asarray([1.0, -1.0, 1.0, -1.0])
@@ -226,3 +226,19 @@ def test_numbers_in_the_other_byte_order_are_numbers():
 def test_masked_arrays_are_refused_with_the_way_to_make_their_values_missing():
     hidden = np.ma.masked_array(X, mask=X == 1.0)
     assert "pass X.filled(numpy.nan)" in refusal(TypeError, fit_stump, hidden, y)
+
+
+def test_names_are_looked_up_not_searched_for():
+    class Counted(str):
+        __slots__ = ()
+        n_compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Counted.n_compared += 1
+            return str.__eq__(self, other)
+
+    names = [f"c{j}" for j in range(500)]
+    wanted = {Counted(name): j % 3 - 1 for j, name in enumerate(names)}
+    assert check_monotone(wanted, 500, names) == tuple(wanted.values())
+    assert Counted.n_compared < 5 * 500
