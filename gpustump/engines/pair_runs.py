@@ -32,7 +32,7 @@ _MANY_ELEMENTS = 2**15
 """On smaller tables the reference learns main effects while the kernels of pairs are compiled."""
 
 _STEP_SECONDS, _SAMPLE_SECONDS = 2e-4, 2e-8
-"""About how long the reference takes for a step of a pair, and for each sample in it."""
+"""About how long the reference takes for an output of a pair's step, and for each sample in it."""
 
 
 def pair_run(
@@ -61,7 +61,8 @@ def pair_run(
         About how many steps of pairs it makes, or how many pairs it scores.
     """
     stage, units = STAGE_OF[objective.loss], in_units(sample_weight, objective.n_copies)
-    seconds = n_steps * (_STEP_SECONDS + len(labels) * _SAMPLE_SECONDS)
+    n_parts = n_steps * objective.n_outputs
+    seconds = n_parts * (_STEP_SECONDS + len(labels) * _SAMPLE_SECONDS)
 
     def by_kernels() -> PairRun:
         from gpustump.engines.cpu.pairs.run import KernelPairRun

@@ -15,6 +15,7 @@ from gpustump import arrays
 from gpustump.boosting.pairs.turns import PairCandidates, Turns
 from gpustump.boosting.rounds.known_scores import beginning_of, exponential_of, in_vote_units
 from gpustump.boosting.votes.settings import VoteSettings
+from gpustump.engines import pair_runs
 from gpustump.engines.contract import Beginning
 from gpustump.engines.cpu.pairs.run import KernelPairRun
 from gpustump.engines.cpu.pairs.turns import CHUNK
@@ -159,6 +160,18 @@ def test_the_best_cut_has_the_largest_exact_gain_of_all(k, m, n_outputs, l2, ran
     candidates = np.asarray([[1, m - 1], [k - 1, 1]])
     scores = [best_quadrants(cells, l2, own[None]).score for own in candidates]
     assert best_quadrants(cells, l2, candidates).score == max(scores) <= found.score
+
+
+def test_the_work_of_all_classes_is_weighed_against_loading_the_kernels(monkeypatch):
+    found = []
+    monkeypatch.setattr(
+        pair_runs, "cpu_kernels_take", lambda X, seconds, stage: found.append(seconds)
+    )
+    for loss in ("logistic", "softmax"):
+        made = Made(loss)
+        given = made.labels, made.weights, made.rule.objective(), made.beginning()
+        pair_runs.pair_run(made.bins, N_BINS, *given, 100)
+    assert found[1] == 3 * found[0]
 
 
 def test_steps_are_added_to_other_samples_alike_by_kernels_and_arrays():
