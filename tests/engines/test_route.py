@@ -169,6 +169,18 @@ def test_kernels_are_loaded_once_the_reference_has_worked_long_enough(fresh, mon
 
 
 @needs_numba
+@needs_numba
+def test_many_features_of_categories_are_worth_loading_kernels(fresh):
+    X = np.zeros((20, 2000), dtype=np.float32)
+    engines = {
+        number: route.choose(
+            Task(X, 20, n_rounds=30, categorical=tuple(range(number)))
+        ).route.engine
+        for number in (0, 10, 2000)
+    }
+    assert engines == {0: "reference", 10: "reference", 2000: "sorted"}
+
+
 def test_a_memory_limit_is_kept_by_whoever_can(fresh, monkeypatch):
     X = np.zeros((1_000_000, 7), dtype=np.float32)
     found = chosen(X, n_rounds=1, max_memory=130_000_000)

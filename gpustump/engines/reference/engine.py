@@ -33,6 +33,9 @@ _PREPARING_NS, _ROUND_NS, _ROUND_SECONDS = 60.0, 9.0, 0.0005
 """About how long NumPy takes: nanoseconds to sort an element, and to scan it in a round, and the
 seconds that a round takes besides."""
 
+_CATEGORIES_SECONDS = 3e-5
+"""About how long a round takes for the sums over a feature's categories, for each output."""
+
 _INTERVAL_FACTOR = 2.5
 """A round that searches intervals takes this many times as long."""
 
@@ -98,7 +101,8 @@ class ReferenceEngine:
         factor = 1.0 if objective.has_signs else _OUTPUT_FACTOR * objective.n_outputs
         round_ns = _ROUND_NS * (_INTERVAL_FACTOR if objective.learner == "interval" else factor)
         nanoseconds = task.n_elements * (_PREPARING_NS + task.n_rounds * round_ns)
-        return nanoseconds * 1e-9 + task.n_rounds * _ROUND_SECONDS
+        of_categories = len(task.categorical) * objective.n_outputs * _CATEGORIES_SECONDS
+        return nanoseconds * 1e-9 + task.n_rounds * (_ROUND_SECONDS + of_categories)
 
 
 REFERENCE = ReferenceEngine()
