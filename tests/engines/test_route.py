@@ -169,7 +169,6 @@ def test_kernels_are_loaded_once_the_reference_has_worked_long_enough(fresh, mon
 
 
 @needs_numba
-@needs_numba
 def test_many_features_of_categories_are_worth_loading_kernels(fresh):
     X = np.zeros((20, 2000), dtype=np.float32)
     engines = {
@@ -181,6 +180,7 @@ def test_many_features_of_categories_are_worth_loading_kernels(fresh):
     assert engines == {0: "reference", 10: "reference", 2000: "sorted"}
 
 
+@needs_numba
 def test_a_memory_limit_is_kept_by_whoever_can(fresh, monkeypatch):
     X = np.zeros((1_000_000, 7), dtype=np.float32)
     found = chosen(X, n_rounds=1, max_memory=130_000_000)
