@@ -167,7 +167,7 @@ def test_counts_costs_and_known_scores_have_pairs():
 
 
 @given(st.integers(2, 6), st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
-@example(2, 3, 3, 96)  # 1250 sweeps
+@example(2, 3, 3, 96)  # sweeps alone would take 1250
 @settings(max_examples=60, deadline=None)
 def test_purifying_moves_means_and_changes_no_sum(k, m, n_outputs, seed):
     random = np.random.default_rng(seed)
@@ -195,6 +195,44 @@ def test_purifying_ends_where_rounded_means_would_go_to_and_fro_for_ever(monkeyp
         weights = random.integers(0, 3, (32, 32)) * np.rint(0.7 * 2.0**52)  # their sums are rounded
         purified(table, weights)
     assert len(calls) < 40 * 2 * 100
+
+
+def of_almost_the_same_features(weak: float) -> tuple[np.ndarray, np.ndarray]:
+    """A table whose samples lie on the diagonal, but for `weak` of them beside it."""
+    random = np.random.default_rng(0)
+    table = np.rint(random.normal(size=(32, 32, 2)) / VOTE_UNIT) * VOTE_UNIT
+    weights = np.eye(32) + weak * (np.eye(32, k=1) + random.random((32, 32)) * np.eye(32, k=-1))
+    return table, np.rint(weights * 2.0**40)
+
+
+@pytest.mark.parametrize("weak", [1e-1, 1e-3, 1e-6])
+def test_purifying_takes_few_sweeps_for_features_that_are_almost_the_same(weak, monkeypatch):
+    means, calls = purifying._means, []
+
+    def counted(*given):
+        calls.append(1)
+        return means(*given)
+
+    monkeypatch.setattr(purifying, "_means", counted)
+    table, weights = of_almost_the_same_features(weak)
+    pure, rows, columns = purified(table, weights)
+    assert_array_equal(pure + rows[:, None] + columns, table)
+    assert len(calls) < 2 * 250
+    for axis in (0, 1):
+        by_sample = (pure * weights[..., None]).sum(axis=axis) / weights.sum(axis=axis)[:, None]
+        assert np.abs(by_sample).max() <= 1.5 * VOTE_UNIT
+
+
+def test_purifying_under_weights_of_any_size_moves_no_more_than_the_table_holds():
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        shape = random.integers(2, 33, size=2)
+        table = np.rint(random.normal(size=(*shape, 1)) / VOTE_UNIT) * VOTE_UNIT
+        weights = np.ceil(10.0 ** random.uniform(0.0, 16.0, size=shape))
+        weights *= random.random(shape) < random.choice([0.05, 0.15, 0.5])
+        pure, rows, columns = purified(table, weights)
+        assert_array_equal(pure + rows[:, None] + columns, table)
+        assert max(np.abs(rows).max(), np.abs(columns).max()) < 8 * np.abs(table).max()
 
 
 def test_bins_hold_about_equal_numbers_of_samples_and_few_values_have_one_each():

@@ -6,6 +6,10 @@ mean of each row and each column is moved, in turns, until none is above the uni
 [Lengerich, Tan, Chang, Hooker and Caruana 2020]. Means are rounded to whole multiples of that unit,
 so the sum of table and main effects stays the same, exactly. Weights are those of the samples
 trained on.
+
+Where few samples link two parts of a table, as those of two features that are almost the same, each
+sweep moves a small share of what is left. Then the equations that say where the sweeps lead are
+solved.
 """
 
 from __future__ import annotations
@@ -14,8 +18,12 @@ import numpy as np
 
 from gpustump.learners.step_table import VOTE_UNIT
 
-_MOST_SWEEPS = 10_000
-"""Where few samples link two parts of a table, a sweep moves a small share of what is left."""
+_MOST_SWEEPS, _SWEEPS_AT_ONCE = 1000, 100
+"""After each `_SWEEPS_AT_ONCE` the equations are solved."""
+
+_WEAKEST_LINK = 2.0**-40
+"""Parts that are linked by a smaller share of their weight count as apart: rounding would decide
+what goes from one to the other."""
 
 
 def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -37,7 +45,7 @@ def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     """
     rest = table.copy()
     rows, columns = np.zeros_like(table[:, 0]), np.zeros_like(table[0])
-    for _ in range(_MOST_SWEEPS):
+    for sweep in range(1, _MOST_SWEEPS + 1):
         of_rows = _means(rest, weights)
         rest -= of_rows[:, np.newaxis]
         of_columns = _means(rest.swapaxes(0, 1), weights.T)
@@ -47,6 +55,10 @@ def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
         # Rounded means may go to and fro by a unit for ever.
         if max(np.abs(of_rows).max(), np.abs(of_columns).max()) <= VOTE_UNIT:
             break
+        if sweep % _SWEEPS_AT_ONCE == 0:
+            of_columns = _limit(rest, weights)
+            rest -= of_columns
+            columns += of_columns
     return rest, rows, columns
 
 
@@ -55,7 +67,49 @@ def _means(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
     Running sums add up in order, so the last digit is the same on every machine.
     """
+    total, means = _totals_and_means(table, weights)
+    return np.where(total > 0, _in_units(means), 0.0)
+
+
+def _totals_and_means(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of each row, (k, 1), and its weighted mean, (k, n_outputs)."""
     total = np.cumsum(weights, axis=1)[:, -1:]
     weighted = np.cumsum(table * weights[..., np.newaxis], axis=1)[:, -1]
-    found: np.ndarray = np.rint(weighted / np.maximum(total, 1.0) / VOTE_UNIT) * VOTE_UNIT
-    return np.where(total > 0, found, 0.0)
+    return total, weighted / np.maximum(total, 1.0)
+
+
+def _in_units(values: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.rint(values / VOTE_UNIT) * VOTE_UNIT
+    return found
+
+
+def _limit(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """What all further sweeps together move out of the columns: (m, n_outputs).
+
+    Without the means of the rows, two columns are linked by the samples of the rows that they
+    share. The columns are eliminated one after the other, by sums and quotients of links alone, so
+    no link loses digits [Grassmann, Taksar and Heyman 1985]. Columns that are hardly linked to
+    those that are left stay as they are, and so does what the others move relative to them.
+    """
+    total, means = _totals_and_means(table, weights)
+    by_row = weights / np.maximum(total, 1.0)
+    links = np.cumsum(weights[:, :, np.newaxis] * by_row[:, np.newaxis], axis=0)[-1]
+    left = (table - means[:, np.newaxis]) * weights[..., np.newaxis]
+    left = np.cumsum(left, axis=0)[-1]
+    weight = np.cumsum(weights, axis=0)[-1]  # of a column, and of what it stands for
+    to_fixed, pivots = np.zeros(len(left)), np.zeros(len(left))
+    for k in range(len(left) - 1, -1, -1):
+        pivot = np.cumsum(np.append(links[k, :k], to_fixed[k]))[-1]
+        if pivot <= _WEAKEST_LINK * weight[k]:
+            to_fixed[:k] += links[:k, k]
+            continue
+        share, pivots[k] = links[:k, k] / pivot, pivot
+        links[:k, :k] += share[:, np.newaxis] * links[k, :k]
+        to_fixed[:k] += share * to_fixed[k]
+        left[:k] += share[:, np.newaxis] * left[k]
+        weight[:k] += share * weight[k]
+    found = np.zeros_like(left)
+    for k in np.flatnonzero(pivots).tolist():
+        terms = np.append(left[k : k + 1], links[k, :k, np.newaxis] * found[:k], axis=0)
+        found[k] = np.cumsum(terms, axis=0)[-1] / pivots[k]
+    return _in_units(found)
