@@ -546,7 +546,7 @@ def losses_of(run: Run, X: Array, weights: IntegerWeights) -> RoundLosses:
         error = weights.share(class_indices(scores) != run.numbers)
         own = scores[counts]
         logs = log_probabilities(own, run.link)[np.arange(len(numbers)), numbers]
-        found.append((error, float(-(logs @ shares)), _exponential_loss(own, numbers, shares)))
+        found.append((error, -_mean(logs, shares), _exponential_loss(own, numbers, shares)))
     errors, log_losses, exponentials = np.asarray(found, dtype=np.float64).reshape(-1, 3).T
     return RoundLosses(errors, log_losses, exponentials, run.scores.n_outputs)
 
@@ -562,4 +562,9 @@ def _exponential_loss(scores: np.ndarray, numbers: np.ndarray, shares: np.ndarra
     is_own = numbers[:, np.newaxis] == np.arange(by_output.shape[1]) + (scores.ndim == 1)
     with np.errstate(over="ignore"):
         exponentials = np.exp(np.where(is_own, -by_output, by_output))
-    return float(np.mean(exponentials, axis=1) @ shares)
+    return _mean(np.mean(exponentials, axis=1), shares)
+
+
+def _mean(values: np.ndarray, shares: np.ndarray) -> float:
+    """The weighted mean. BLAS would take threads, which wait for each other on a busy machine."""
+    return float(np.sum(values * shares))
