@@ -18,7 +18,7 @@ import numpy as np
 
 from gpustump.learners.step_table import VOTE_UNIT
 
-_MOST_SWEEPS, _SWEEPS_AT_ONCE = 1000, 100
+_MOST_SWEEPS, _SWEEPS_AT_ONCE = 1000, 30
 """After each `_SWEEPS_AT_ONCE` the equations are solved."""
 
 _WEAKEST_LINK = 2.0**-40
