@@ -376,6 +376,8 @@ def test_a_year_of_two_digits_may_come_first_and_only_the_values_say_that_it_doe
         (["24.03.15", "25.04.16"], "dmy", True),  # points
         (["03/15/24", "04/16/25"], "mdy", True),
         (["03/10/24", "04/11/05"], "dmy", False),
+        (["65-8-1", "06-5-19"], "ymd", True),  # no year has one digit
+        (["65-8-1", "99-12-31", "00-1-2"], "ymd", True),
     ):
         found = dates(texts)
         assert found.date_order == (order, is_sure, texts[0])
@@ -387,6 +389,7 @@ def test_a_year_of_two_digits_may_come_first_and_only_the_values_say_that_it_doe
 def test_what_is_no_date_in_any_order_stays_text():
     for texts in (
         ["16:9", "4:3"],  # a ratio, and no time of day
+        ["10.4.1", "9.2.3"],  # versions, and no days of the years 1 and 3
         ["13/01/2019", "01/13/2019"],  # no order fits both
         ["31/02/2019", "01/02/2019"],  # no such day
         ["01/02/2019", "soon"],

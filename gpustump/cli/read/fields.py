@@ -144,6 +144,8 @@ _BY_ORDER = {
     "ymd": r"^([0-9]{4}|[0-9]{2})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})" + _TIME,
 }
 _BY_ORDER["mdy"] = _BY_ORDER["dmy"]
+_OF_ANY_ORDER = (_BY_ORDER["dmy"], _BY_ORDER["ymd"].replace("[0-9]{4}|", "", 1))
+"""What an order has to be found for; a year of four digits that comes first needs none."""
 
 _TIMES = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 
@@ -337,9 +339,11 @@ def times_in(words: Any, date_order: str | None) -> Typed | None:
     if not len(first) or not first.str.contains(_DATE_OR_TIME).all():
         return None
     words = _null_where(words, _is_marker(words))
-    if words.drop_nulls().str.contains(_BY_ORDER[date_order or "dmy"]).all():
+    forms = _OF_ANY_ORDER if date_order is None else (_BY_ORDER[date_order],)
+    if any(words.drop_nulls().str.contains(form).all() for form in forms):
         return _dates_in(words, date_order)
-    for method in ("to_date", "to_time", "to_datetime"):
+    has_years = words.drop_nulls().str.contains("[0-9]{4}").all()  # 9.2.3 is a version
+    for method in ("to_date", "to_time", "to_datetime") if has_years else ("to_time",):
         try:
             found = getattr(words.str, method)(strict=False)
         except pl.exceptions.ComputeError:  # no format fits the first value
