@@ -316,11 +316,11 @@ class AsText:
     def equals(self, value: str) -> np.ndarray:
         found = ~self.missing()
         present = self.column.with_rows(found).labels()
-        wanted: bool | int | float = value.lower() == "true"
-        if self.column.kind != "boolean" and is_plain_number(value):
-            wanted = int(value) if present.dtype.kind in "iu" else float(value)
-        is_one = self._text(wanted) == value
-        found[found] = present == wanted if is_one else False
+        text = value.lower() if self.column.kind == "boolean" else value
+        wanted: bool | int | float = text == "true"
+        if self.column.kind != "boolean" and is_plain_number(text):
+            wanted = int(text) if present.dtype.kind in "iu" else float(text)
+        found[found] = present == wanted if self._text(wanted) == text else False
         return found
 
     def distinct(self) -> list[Any]:

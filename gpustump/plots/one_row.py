@@ -161,7 +161,9 @@ def known_score(model: StumpEnsemble, init_score: Any, exposure: Any) -> np.ndar
     ValueError, TypeError
         If an argument is not what `predict` takes for one row.
     """
-    from gpustump.estimators.targets import Offset  # it needs scikit-learn
+    if init_score is None and exposure is None:
+        return np.zeros(model.n_outputs)
+    from gpustump.estimators.targets import Offset  # it needs scikit-learn, which takes a second
 
     shape = (1,) if model.has_one_score else (1, -1)
     given = [None if own is None else np.reshape(own, shape) for own in (init_score, exposure)]

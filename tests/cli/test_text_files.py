@@ -390,6 +390,7 @@ def test_what_is_no_date_in_any_order_stays_text():
     for texts in (
         ["16:9", "4:3"],  # a ratio, and no time of day
         ["10.4.1", "9.2.3"],  # versions, and no days of the years 1 and 3
+        ["10.4.1", "11.2.3"],
         ["13/01/2019", "01/13/2019"],  # no order fits both
         ["31/02/2019", "01/02/2019"],  # no such day
         ["01/02/2019", "soon"],

@@ -121,3 +121,10 @@ def test_whole_numbers_that_no_float_holds_are_texts_of_their_own():
     floats = AsText(ArrayColumn("x", np.asarray([2.0**53, 0.5])))
     assert not floats.equals(str(2**53 + 1)).any()
     assert floats.equals(str(2**53)).tolist() == [True, False]
+
+
+def test_booleans_are_true_and_false_in_any_case():
+    column = AsText(ArrayColumn("x", np.asarray([True, False])))
+    assert column.distinct() == ["false", "true"]
+    for value, hits in (("True", [True, False]), ("FALSE", [False, True]), ("1", [False, False])):
+        assert column.equals(value).tolist() == hits

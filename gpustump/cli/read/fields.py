@@ -144,8 +144,9 @@ _BY_ORDER = {
     "ymd": r"^([0-9]{4}|[0-9]{2})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})" + _TIME,
 }
 _BY_ORDER["mdy"] = _BY_ORDER["dmy"]
-_OF_ANY_ORDER = (_BY_ORDER["dmy"], _BY_ORDER["ymd"].replace("[0-9]{4}|", "", 1))
-"""What an order has to be found for; a year of four digits that comes first needs none."""
+_OF_ANY_ORDER = (_BY_ORDER["dmy"], r"^([0-9]{2})[-/]([0-9]{1,2})[-/]([0-9]{1,2})" + _TIME)
+"""What an order has to be found for; a year of four digits that comes first needs none. With
+points, 10.4.1 is a version."""
 
 _TIMES = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 
