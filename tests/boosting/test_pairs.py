@@ -181,7 +181,7 @@ def test_purifying_moves_means_and_changes_no_sum(k, m, n_outputs, seed):
         assert np.abs(means).max() <= 1.5 * VOTE_UNIT
 
 
-def test_purifying_ends_where_rounded_means_would_go_to_and_fro_for_ever(monkeypatch):
+def test_purifying_ends_where_rounded_means_would_go_back_and_forth_for_ever(monkeypatch):
     means, calls = purifying._means, []
 
     def counted(*given):

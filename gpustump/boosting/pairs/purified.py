@@ -52,7 +52,7 @@ def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
         rest -= of_columns
         rows += of_rows
         columns += of_columns
-        # Rounded means may go to and fro by a unit for ever.
+        # Rounded means may go back and forth by a unit for ever.
         if max(np.abs(of_rows).max(), np.abs(of_columns).max()) <= VOTE_UNIT:
             break
         if sweep % _SWEEPS_AT_ONCE == 0:
