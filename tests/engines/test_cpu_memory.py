@@ -88,7 +88,7 @@ def run(program: str, *arguments: object) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("kind", ["discrete", "newton"])
+@pytest.mark.parametrize("kind", ["newton", "discrete"][: count(1, 2)])
 def test_a_fit_takes_less_than_six_bytes_an_element_and_obeys_its_limit(kind):
     n_samples, n_features, limit = 400_000, 40, 105_000_000
     found = run(PEAKS, kind, n_samples, n_features, limit, 0)
