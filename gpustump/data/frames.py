@@ -391,10 +391,15 @@ class FrameColumn:
     name: str
     series: Any
 
+    @cached_property
+    def _dtype(self) -> Any:
+        """Its type, for which narwhals looks at values."""
+        return self.series.dtype
+
     @property
     def _type(self) -> str:
         """The name of its type, without units and categories."""
-        return str(self.series.dtype).partition("(")[0]
+        return str(self._dtype).partition("(")[0]
 
     @property
     def is_category(self) -> bool:
@@ -414,7 +419,7 @@ class FrameColumn:
     def kind(self) -> str:
         if self._is_empty:
             return "empty"
-        if self.series.dtype.is_numeric():
+        if self._dtype.is_numeric():
             return "number"
         if self._type == "Unknown":
             return str(getattr(self.series.to_native(), "dtype", "unknown"))
@@ -472,7 +477,7 @@ class FrameColumn:
 
         if self.kind == "text":
             return self._text_array()
-        if self.series.dtype.is_decimal():
+        if self._dtype.is_decimal():
             return np.asarray(_without_decimals(self.series).cast(nw.Float64).to_numpy())
         if self._type in ("Int128", "UInt128"):
             values = self.series.to_list()
@@ -508,7 +513,7 @@ class FrameColumn:
     def _text(self) -> Any:
         import narwhals.stable.v2 as nw
 
-        if self.series.dtype == nw.String:  # in pandas 2, a cast makes the text "None" of None
+        if self._dtype == nw.String:  # in pandas 2, a cast makes the text "None" of None
             return self.series
         text = self.series.cast(nw.String)
         is_truth = self.is_category and self._category_type == nw.Boolean
