@@ -178,7 +178,7 @@ def test_purifying_moves_means_and_changes_no_sum(k, m, n_outputs, seed):
     for axis in (0, 1):
         total = weights.sum(axis=axis)[:, None]
         means = (pure * weights[..., None]).sum(axis=axis) / np.maximum(total, 1.0)
-        assert np.abs(means).max() <= 1.5 * VOTE_UNIT
+        assert np.abs(means).max() <= VOTE_UNIT
 
 
 def test_purifying_ends_where_rounded_means_would_go_back_and_forth_for_ever(monkeypatch):
@@ -220,7 +220,7 @@ def test_purifying_takes_few_sweeps_for_features_that_are_almost_the_same(weak, 
     assert len(calls) < 2 * 250
     for axis in (0, 1):
         by_sample = (pure * weights[..., None]).sum(axis=axis) / weights.sum(axis=axis)[:, None]
-        assert np.abs(by_sample).max() <= 1.5 * VOTE_UNIT
+        assert np.abs(by_sample).max() <= VOTE_UNIT
 
 
 def test_purifying_under_weights_of_any_size_moves_no_more_than_the_table_holds():

@@ -46,36 +46,27 @@ def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     rest = table.copy()
     rows, columns = np.zeros_like(table[:, 0]), np.zeros_like(table[0])
     for sweep in range(1, _MOST_SWEEPS + 1):
-        of_rows = _means(rest, weights)
+        of_rows = _in_units(_means(rest, weights))
         rest -= of_rows[:, np.newaxis]
-        of_columns = _means(rest.swapaxes(0, 1), weights.T)
-        rest -= of_columns
         rows += of_rows
-        columns += of_columns
-        # Rounded means may go back and forth by a unit for ever.
-        if max(np.abs(of_rows).max(), np.abs(of_columns).max()) <= VOTE_UNIT:
+        means = _means(rest.swapaxes(0, 1), weights.T)
+        if np.abs(means).max() <= VOTE_UNIT:  # rounded, they might go back and forth for ever
             break
-        if sweep % _SWEEPS_AT_ONCE == 0:
-            of_columns = _limit(rest, weights)
-            rest -= of_columns
-            columns += of_columns
+        of_columns = _in_units(means if sweep % _SWEEPS_AT_ONCE else _limit(rest, weights))
+        rest -= of_columns
+        columns += of_columns
     return rest, rows, columns
 
 
 def _means(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The weighted mean of each row, rounded to the unit: (k, n_outputs).
+    """The weighted mean of each row, (k, n_outputs); 0 without weight.
 
     Running sums add up in order, so the last digit is the same on every machine.
     """
-    total, means = _totals_and_means(table, weights)
-    return np.where(total > 0, _in_units(means), 0.0)
-
-
-def _totals_and_means(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The weight of each row, (k, 1), and its weighted mean, (k, n_outputs)."""
     total = np.cumsum(weights, axis=1)[:, -1:]
     weighted = np.cumsum(table * weights[..., np.newaxis], axis=1)[:, -1]
-    return total, weighted / np.maximum(total, 1.0)
+    found: np.ndarray = weighted / np.maximum(total, 1.0)
+    return found
 
 
 def _in_units(values: np.ndarray) -> np.ndarray:
@@ -91,10 +82,9 @@ def _limit(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
     no link loses digits [Grassmann, Taksar and Heyman 1985]. Columns that are hardly linked to
     those that are left stay as they are, and so does what the others move relative to them.
     """
-    total, means = _totals_and_means(table, weights)
-    by_row = weights / np.maximum(total, 1.0)
+    by_row = weights / np.maximum(np.cumsum(weights, axis=1)[:, -1:], 1.0)
     links = np.cumsum(weights[:, :, np.newaxis] * by_row[:, np.newaxis], axis=0)[-1]
-    left = (table - means[:, np.newaxis]) * weights[..., np.newaxis]
+    left = (table - _means(table, weights)[:, np.newaxis]) * weights[..., np.newaxis]
     left = np.cumsum(left, axis=0)[-1]
     weight = np.cumsum(weights, axis=0)[-1]  # of a column, and of what it stands for
     to_fixed, pivots = np.zeros(len(left)), np.zeros(len(left))
@@ -108,8 +98,8 @@ def _limit(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
         to_fixed[:k] += share * to_fixed[k]
         left[:k] += share[:, np.newaxis] * left[k]
         weight[:k] += share * weight[k]
-    found = np.zeros_like(left)
+    found: np.ndarray = np.zeros_like(left)
     for k in np.flatnonzero(pivots).tolist():
         terms = np.append(left[k : k + 1], links[k, :k, np.newaxis] * found[:k], axis=0)
         found[k] = np.cumsum(terms, axis=0)[-1] / pivots[k]
-    return _in_units(found)
+    return found
