@@ -138,10 +138,13 @@ class ArrayState:
         for begin in range(0, len(hypotheses), n_at_once):
             own = slice(begin, begin + n_at_once)
             region = xp.stack([self._regions(hypothesis) for hypothesis in hypotheses[own]])
-            for number in (FIRST, MISSING):
-                parts = [xp.where(region == number, part, 0) for part in parts_of(outputs)]
-                sums = arrays.to_host(xp.stack([xp.sum(part, axis=1) for part in parts], axis=1))
-                found[own, number] = sums.reshape(-1, *totals.shape)
+            sums = [
+                xp.sum(xp.where(region == number, part, 0), axis=1)
+                for number in (FIRST, MISSING)
+                for part in parts_of(outputs)
+            ]
+            on_host = arrays.to_host(xp.stack(sums, axis=1))  # one transfer from the device
+            found[own][:, [FIRST, MISSING]] = on_host.reshape(-1, 2, *totals.shape)
         found[:, SECOND] = totals - found[:, FIRST] - found[:, MISSING]
         return found
 
