@@ -6,6 +6,7 @@ possible. `model.encoding` turns columns into features; this file does not know 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -314,14 +315,20 @@ class AsText:
         return self.column.missing()
 
     def equals(self, value: str) -> np.ndarray:
-        found = ~self.missing()
-        present = self.column.with_rows(found).labels()
+        is_present, present = self._present
         text = value.lower() if self.column.kind == "boolean" else value
         wanted: bool | int | float = text == "true"
         if self.column.kind != "boolean" and is_plain_number(text):
             wanted = int(text) if present.dtype.kind in "iu" else float(text)
+        found = is_present.copy()
         found[found] = present == wanted if self._text(wanted) == text else False
         return found
+
+    @functools.cached_property
+    def _present(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which rows have a value, and the values of these."""
+        is_present = ~self.missing()
+        return is_present, self.column.with_rows(is_present).labels()
 
     def distinct(self) -> list[Any]:
         present = [value for value in self.column.distinct() if value == value]  # no NaN
