@@ -1,18 +1,24 @@
-"""The sums over held-out samples that early stopping needs, by the CPU kernels where they are used.
+"""The sums over held-out samples that early stopping needs, by kernels where they are used.
 
-`HeldOutSums` is what the kernels offer. Where `held_out_sums` returns None, boosting computes the
-same sums by array operations.
+`HeldOutSums` is what the CPU's kernels offer; on a CUDA device a `DeviceJudge` adds the votes of a
+round, too. Where `held_out_sums` and `device_judge` return None, boosting computes the same sums by
+array operations.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.engines.batched_rounds import ValidationSamples
+from gpustump.engines.cuda.device import CudaDevice
 from gpustump.engines.prediction import cpu_kernels_take
+
+if TYPE_CHECKING:
+    from gpustump.engines.cuda.held_out import DeviceJudge
 
 _STAGE = "predict.held_out_sums"
 
@@ -28,10 +34,6 @@ class HeldOutSums(Protocol):
     Losses are multiplied by the weights (n_samples,) of float64, and each product is rounded to an
     integer. The caller scales the weights so that the sum of these integers is below 2**62.
     """
-
-    @property
-    def samples(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """The arguments classes, units and n_classes of `held_out_sums`."""
 
     def right_weights(self, scores: np.ndarray) -> list[int]:
         """For each class the integer weight of its samples that are classified right."""
@@ -58,6 +60,18 @@ def validation_table(X: Array) -> Array:
     The kernels are in use if training has loaded them; early stopping alone does not load them.
     """
     return arrays.to_host(X) if cpu_kernels_take(X, 0.0, _STAGE) else X
+
+
+def device_judge(
+    device: CudaDevice | None, samples: ValidationSamples, n_jobs: int | None = None
+) -> DeviceJudge | None:
+    """The held-out samples on the device that trains; None if there is none, or too little room."""
+    n_bytes = 8 * samples.scores.shape[0] * (samples.X.shape[1] + 8 * samples.scores.shape[1])
+    if device is None or device.free_bytes() < 2 * n_bytes:
+        return None
+    from gpustump.engines.cuda import held_out as on_device
+
+    return on_device.DeviceJudge(device, samples, n_jobs)
 
 
 def held_out_sums(

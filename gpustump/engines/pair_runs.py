@@ -1,7 +1,8 @@
 """Starts a run of boosting by pairs of features, by the fastest engine available.
 
-Pairs are learnt on the host, wherever the main effects were: bins are bytes, so sending them there
-costs little beside the steps. Without Numba the array reference makes the steps, in NumPy.
+Where CUDA kernels learnt the main effects, they learn pairs, too, if the device has room for the
+bins. Otherwise pairs are learnt on the host: bins are bytes, so sending them there costs little
+beside the steps. Without Numba the array reference makes the steps, in NumPy.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes, Task
@@ -17,11 +19,11 @@ from gpustump.engines.cpu.engine import KERNELS
 from gpustump.engines.cpu.pairs import STAGE_OF
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import LossName, Objective
-from gpustump.engines.prediction import cpu_kernels_take
+from gpustump.engines.prediction import cpu_kernels_take, device_for
 from gpustump.engines.quadrants import Pair, PairRun, Place, Turn
 from gpustump.engines.reference.pairs import ArrayPairRun
 from gpustump.engines.reference.state import loss_of
-from gpustump.engines.route import asked_for, have_scan_compiled
+from gpustump.engines.route import Route, asked_for, device_of_route, have_scan_compiled
 from gpustump.engines.threads import Team
 
 _MANY_SAMPLES = 2**16
@@ -31,12 +33,34 @@ _MANY_SAMPLES = 2**16
 _MANY_ELEMENTS = 2**15
 """On smaller tables the reference learns main effects while the kernels of pairs are compiled."""
 
+_COPIES_OF_BINS = 4
+"""A device has room for the bins, those of a bag and of its held-out samples, and what a run keeps
+of a sample, if so many copies of the bins fit into its free memory."""
+
 _STEP_SECONDS, _SAMPLE_SECONDS = 2e-4, 2e-8
 """About how long the reference takes for an output of a pair's step, and for each sample in it."""
 
 
+def mover_to_runs(X: Array, route: Route, n_bytes: int) -> Callable[[Array], Array]:
+    """A function that moves arrays to where runs of pairs are made.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+        The table.
+    route : Route
+        Where the main effects were learnt.
+    n_bytes : int
+        How much memory the bins take.
+    """
+    device = device_of_route(route, X)
+    if device is None or device.free_bytes() < _COPIES_OF_BINS * n_bytes:
+        return arrays.to_host
+    return device.array
+
+
 def pair_run(
-    bins: np.ndarray,
+    bins: Array,
     n_bins: tuple[int, ...],
     labels: np.ndarray,
     sample_weight: np.ndarray,
@@ -48,8 +72,8 @@ def pair_run(
 
     Parameters
     ----------
-    bins : ndarray (n_features, n_samples) of uint8
-        The samples' bins of some features.
+    bins : array (n_features, n_samples) of uint8
+        The samples' bins of some features, where `mover_to_runs` wants them.
     n_bins : tuple (n_features,) of int
         How many bins there are, that of missing values included.
     labels, sample_weight : ndarray (n_samples,)
@@ -61,6 +85,11 @@ def pair_run(
         About how many steps of pairs it makes, or how many pairs it scores.
     """
     stage, units = STAGE_OF[objective.loss], in_units(sample_weight, objective.n_copies)
+    device = device_for(bins)
+    if device is not None:
+        from gpustump.engines.cuda.pairs import CudaPairRun
+
+        return CudaPairRun(device, bins, n_bins, labels, units, objective.loss, beginning)
     n_parts = n_steps * objective.n_outputs
     seconds = n_parts * (_STEP_SECONDS + len(labels) * _SAMPLE_SECONDS)
 
@@ -75,12 +104,14 @@ def pair_run(
     return HandoverPairRun(run, stage, by_kernels) if KERNELS.are_coming(stage) else run
 
 
-def gain_from_threads(loss: LossName, n_samples: int) -> bool:
-    """Whether runs gain from threads: by kernels, and on large arrays.
+def gain_from_threads(loss: LossName, bins: Array) -> bool:
+    """Whether runs gain from threads: by the CPU's kernels, and on large arrays.
 
     On smaller ones the threads wait for Python's lock longer than they compute.
     """
-    return KERNELS.are_loaded(STAGE_OF[loss]) or n_samples >= _MANY_SAMPLES
+    if device_for(bins) is not None:
+        return False
+    return KERNELS.are_loaded(STAGE_OF[loss]) or bins.shape[1] >= _MANY_SAMPLES
 
 
 def have_compiled(task: Task) -> None:

@@ -60,7 +60,7 @@ def scores(
     if X is not given:
         found = scores(X, constant, tables, n_jobs, layouts, lacking)
         return moved_to_device_of(found, given)
-    device = _device_for(X)
+    device = device_for(X)
     if device is not None:
         from gpustump.engines.cuda import prediction as on_cuda
 
@@ -126,8 +126,8 @@ def quick_to_compute_in(X: Array) -> Array:
     return X
 
 
-def _device_for(X: Array) -> cuda_device.CudaDevice | None:
-    """The device whose kernels predict for this array, if there is one."""
+def device_for(X: Array) -> cuda_device.CudaDevice | None:
+    """The device whose kernels compute on this array, if there is one."""
     is_asked_for = asked_for() == "cuda" or (asked_for() == "auto" and not arrays.on_host(X))
     return cuda_device.device_of(X) if is_asked_for and X.shape[0] <= MOST_SAMPLES else None
 

@@ -21,7 +21,9 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import VoteRule
-from gpustump.engines.contract import RegionFactors, RegionVotes
+from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
+from gpustump.engines.integer_weights import FLOOR
+from gpustump.engines.objective import LossName
 from gpustump.engines.threads import Team
 
 N_QUADRANTS = 4
@@ -85,6 +87,38 @@ def quadrants_of(first: Array, second: Array, place: Place) -> Array:
     """The region of each sample, int64, from its bins of both features, in their library."""
     xp, (a, b) = arrays.namespace_of(first), place
     return 2 * xp.astype(first >= a, xp.int64) + xp.astype(second >= b, xp.int64)
+
+
+def first_numbers(
+    labels: np.ndarray, units: np.ndarray, loss: LossName, beginning: Beginning
+) -> np.ndarray:
+    """What a loss keeps of each sample before the first step of pairs.
+
+    Parameters
+    ----------
+    labels : ndarray (n_samples,)
+        As `Engine.start` takes them.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    loss : str
+    beginning : Beginning
+
+    Returns
+    -------
+    ndarray (n_numbers, n_samples) of float64
+        The odds, a probability for each class, or residuals. Under Poisson and gamma loss the
+        amounts that move, and in a second row those that stay.
+    """
+    numbers = beginning.numbers
+    if loss == "squared_error":
+        numbers = (labels - beginning.scores[0])[np.newaxis]
+    elif loss == "poisson":
+        numbers = np.stack([units * numbers[0], np.rint(units * labels)])
+    elif loss == "gamma":
+        numbers = np.stack([units * labels * numbers[0], units])
+    if loss in ("poisson", "gamma"):
+        np.maximum(numbers[0], FLOOR, out=numbers[0])
+    return np.array(numbers, dtype=np.float64, order="C")
 
 
 class Turn(NamedTuple):

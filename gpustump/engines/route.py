@@ -281,6 +281,14 @@ def _rounds(task: Task) -> int:
     return USUAL_ROUNDS if task.n_rounds is None else task.n_rounds
 
 
+def device_of_route(route: Route, X: Array) -> cuda_device.CudaDevice | None:
+    """The device whose kernels train along a route; None if no device's do."""
+    if route.engine != "cuda":
+        return None
+    is_named = route.place.startswith("cuda")  # a stand-in for a device, in tests, has no name
+    return cuda_device.device_named(route.place) if is_named else cuda_device.device_of(X)
+
+
 def is_worth_its_start(seconds: float, *stages: str) -> bool:
     """Whether to load the kernels for work that takes the reference this many seconds.
 

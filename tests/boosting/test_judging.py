@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import cuda_on_cpu
 import numpy as np
 import pytest
+from cuda_on_cpu import OnCpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,8 +29,13 @@ from gpustump.boosting.held_out.scores import (
 )
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
 from gpustump.boosting.votes.votes import Vote
-from gpustump.data.parameters import SCORINGS, Scoring
+from gpustump.data.parameters import SCORINGS, Link, Scoring
 from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.learners.category_split import CategorySplit
+from gpustump.learners.hypothesis import Partition
+from gpustump.learners.interval import Interval
+from gpustump.learners.split import Split
+from gpustump.learners.step_table import VOTE_UNIT
 
 K = 3
 
@@ -135,3 +142,74 @@ def test_deviances_add_up_over_groups_of_any_size(loss):
     parts = added_up([group.parts(scores[rows]) for rows, group in groups])
     totals = added_up([group.totals for _, group in groups])
     assert value_of(f"neg_mean_{loss}_deviance")(parts, totals) == deviance_of(slice(240))(scores)
+
+
+WATCHED: tuple[tuple[Scoring, int, Link], ...] = (
+    ("loss", 1, "logistic"),
+    ("neg_log_loss", 1, "logistic"),
+    ("loss", K, "logistic"),
+    ("loss", K, "softmax"),
+    ("neg_log_loss", K, "softmax"),
+    ("neg_mean_squared_error", 0, "identity"),
+    ("neg_mean_poisson_deviance", 0, "log"),
+    ("neg_mean_gamma_deviance", 0, "log"),
+)
+"""What a device adds up: scores, numbers of outputs (0 for a quantity), links."""
+
+
+def drawn_partition(random: np.random.Generator) -> Partition:
+    low, high = np.sort(random.normal(size=2)).tolist()
+    return [
+        Split(int(random.integers(2)), low),
+        Split(0, np.inf),
+        Interval(1, low, high, 1, -1, 0.4),
+        CategorySplit(2, (0, 3, 4), (1, 7)),
+    ][random.integers(4)]
+
+
+@pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
+@pytest.mark.parametrize(("scoring", "n_outputs", "link"), WATCHED)
+def test_a_device_judges_as_the_host_does(scoring, n_outputs, link, dtype):
+    """Also rows of a file, scores of each sample, votes beyond all tables, and odd weights."""
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        X = random.normal(size=(500, N_FEATURES)) * 3
+        X[:, 2] = random.integers(0, 9, 500)
+        if dtype != "int8":
+            X[random.random(X.shape) < 0.1] = np.nan
+        X = X.astype(dtype)
+        rows = None if seed % 2 else random.choice(500, size=300, replace=False)
+        n = 500 if rows is None else 300
+        weights = IntegerWeights.of(np.exp(random.normal(scale=3.0, size=n)))
+        if n_outputs == 0:
+            targets = random.gamma(1.0, size=n) * random.choice([1e-3, 1.0, 1e6])
+            own = HeldOutTargets(np.rint(targets / VOTE_UNIT) * VOTE_UNIT + VOTE_UNIT, weights)
+        else:
+            own = HeldOut(np.arange(n) % max(2, n_outputs), weights, n_outputs)
+        start = np.rint(random.normal(size=(n, max(1, n_outputs))) / VOTE_UNIT) * VOTE_UNIT
+        table = X.view(np.memmap) if seed % 3 == 0 else X
+        score, device = scorer(scoring, own, link), OnCpu(threads=1 + seed % 3)
+        one = LocalJudge(X, rows, own, score, start)
+        other = LocalJudge(table, rows, own, score, start, device=device)
+        for number in range(5):
+            partition = drawn_partition(random)
+            votes = random.integers(-(2**36), 2**36, size=(3, max(1, n_outputs))) * VOTE_UNIT
+            votes *= 2.0 ** (6 * number - 6)
+            one.add(partition, votes)
+            other.add(partition, votes)
+            if number != 1:
+                assert one.judged() == other.judged()
+        assert len(device.launched) == 5
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_exponential_loss"])
+def test_what_a_device_does_not_add_up_is_judged_where_the_table_is(scoring):
+    random = np.random.default_rng(0)
+    X, own = random.normal(size=(50, 3)), HeldOut(np.arange(50) % 2, IntegerWeights.of(np.ones(50)))
+    judges = [
+        LocalJudge(X, None, own, scorer(scoring, own), device=device) for device in (None, OnCpu())
+    ]
+    for judge in judges:
+        judge.add(Split(0, 0.5), np.asarray([[1.0], [-1.0], [0.0]]))
+    assert judges[0].judged() == judges[1].judged()

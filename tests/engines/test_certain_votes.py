@@ -30,7 +30,7 @@ from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.cpu.rounds import certain_factors, certain_votes, exact_powers
 from gpustump.engines.cpu.rounds.certain_votes import Whole
-from gpustump.engines.cpu.rounds.exact_powers import LARGEST, powers
+from gpustump.engines.powers import LARGEST, powers
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTE_UNIT
 

@@ -31,6 +31,11 @@ BARRIERS = (
     ("splits.cu", "weigh_splits", (1,)),
     ("splits.cu", "sum_of_earlier", (0,)),
     ("splits.cu", "scan_splits", (0, 2)),
+    ("pairs.cu", "clear_words", (0,)),
+    ("pairs.cu", "pass_pairs", (0, 1)),
+    ("pairs.cu", "run_up", (0, 1)),
+    ("pairs.cu", "decide_pair", (0, 1, 3)),
+    ("pairs.cu", "score_pairs", (0, 1)),
 )
 """Files, functions in them, and which of a function's barriers are taken out, one at a time."""
 

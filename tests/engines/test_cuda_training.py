@@ -18,7 +18,7 @@ from engine_ways import learner_of
 from hard_cases import voting
 from rounds import Case, check_level, trainer
 
-from gpustump import AdaBoostClassifier, DeviceError
+from gpustump import AdaBoostClassifier, DeviceError, GlassBoxClassifier, GlassBoxRegressor
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
@@ -81,6 +81,30 @@ def test_a_file_is_trained_on_the_device_from_where_it_lies(device, mapped, n_cl
     )
     assert found.model_.digest() == expected.model_.digest()
     assert found.held_out_errors_ == expected.held_out_errors_
+
+
+@pytest.mark.parametrize("loss", ["two classes", "three classes", "squared_error", "gamma"])
+def test_a_glass_box_learns_main_effects_and_pairs_on_the_device(device, mapped, monkeypatch, loss):
+    """From a file, with categories; the host gets a few numbers a round, and the steps of turns."""
+    X, y = problem(n_samples=500, n_classes=3 if loss == "three classes" else 2)
+    X[:, 4] = np.nan_to_num(np.floor(np.abs(3 * X[:, 4])))
+    how = {"n_estimators": 60, "n_bags": 2, "categorical_features": [4], "random_state": 0}
+    if loss in ("squared_error", "gamma"):
+        target = np.exp(np.nan_to_num(X[:, 0] * X[:, 1]))
+        expected, found = (GlassBoxRegressor(loss=loss, device=at, **how) for at in ("cpu", "cuda"))
+    else:
+        target = y ^ (np.nan_to_num(X[:, 2] * X[:, 4]) > 1)
+        expected, found = (GlassBoxClassifier(device=at, **how) for at in ("cpu", "cuda"))
+    expected.fit(X, target)
+    monkeypatch.setattr("gpustump.engines.cuda.device.device_of", lambda x: device)
+    monkeypatch.setattr("gpustump.engines.pair_runs.device_for", lambda x: device)
+    found.fit(mapped(X), target)
+    assert found.model_.digest() == expected.model_.digest()
+    assert found.held_out_scores_ == expected.held_out_scores_
+    assert found.model_.pairs
+    n_rounds = sum(len(own) for bag in found.held_out_scores_ for own in np.atleast_2d(bag))
+    assert device.launched.count("judge_int32") >= n_rounds > 0
+    assert device.launched.count("decide_pair") > 20
 
 
 @pytest.mark.parametrize(

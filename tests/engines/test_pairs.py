@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+import cuda_on_cpu
 import numpy as np
 import pytest
 from backends import Backend
+from cuda_on_cpu import OnCpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +21,10 @@ from gpustump.engines import pair_runs
 from gpustump.engines.contract import Beginning
 from gpustump.engines.cpu.pairs.run import KernelPairRun
 from gpustump.engines.cpu.pairs.turns import CHUNK
+from gpustump.engines.cuda import pairs as on_cuda
+from gpustump.engines.cuda.pairs import CudaPairRun
 from gpustump.engines.integer_weights import in_units
-from gpustump.engines.quadrants import best_quadrants
+from gpustump.engines.quadrants import PairRun, Turn, best_quadrants
 from gpustump.engines.reference.pairs import ArrayPairRun
 from gpustump.engines.reference.state import loss_of
 from gpustump.engines.threads import Team
@@ -28,6 +32,19 @@ from gpustump.engines.threads import Team
 N_BINS = (5, 2, 32, 7)
 PAIRS = np.asarray([[2, 3], [0, 1], [0, 2]], dtype=np.int64)
 LOSSES = ("logistic", "softmax", "squared_error", "poisson", "gamma")
+
+
+CUDA = pytest.param(
+    "cuda",
+    marks=pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable())),
+)
+by_kernels = pytest.mark.parametrize("kernels", ["cpu", CUDA])
+
+
+@pytest.fixture(autouse=True)
+def of_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a device several blocks share the samples."""
+    monkeypatch.setattr(on_cuda, "_SAMPLES_OF_BLOCK", 100)
 
 
 class Made:
@@ -64,9 +81,13 @@ class Made:
             return Beginning(own, own)
         return Beginning(own, exponential_of(own[0] if self.loss == "poisson" else -own[0])[None])
 
-    def kernels(self) -> KernelPairRun:
+    def kernels(self, kind: str = "cpu") -> KernelPairRun | CudaPairRun:
+        """Those of the CPU, or of CUDA on a stand-in for a device, with few threads a block."""
         units = in_units(self.weights, self.rule.objective().n_copies)
-        return KernelPairRun(self.bins, N_BINS, self.labels, units, self.loss, self.beginning())
+        given = self.bins, N_BINS, self.labels, units, self.loss, self.beginning()
+        if kind == "cuda":
+            return CudaPairRun(OnCpu(threads=1 + len(self.labels) % 3), *given)
+        return KernelPairRun(*given)
 
     def reference(self, backend: Backend | None = None) -> ArrayPairRun:
         to = np.asarray if backend is None else backend.asarray
@@ -84,34 +105,38 @@ def candidates(n_turns: int) -> PairCandidates:
     return PairCandidates(n_turns, np.uint64(7), keys, n_places)
 
 
-def turns_of(run, made: Made, n_turns: int, n_smoothing: int) -> list:
+def turns_of(run: PairRun, made: Made, n_turns: int, n_smoothing: int) -> list[Turn]:
     turns = Turns(run, PAIRS, made.rule, candidates(n_smoothing))
     return [turns.turn(number) for number in range(n_turns)]
 
 
-def check_equal(found: list, wanted: list) -> None:
+def check_equal(found: list[Turn], wanted: list[Turn]) -> None:
     for own, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(own.places, other.places)
         np.testing.assert_array_equal(own.votes, other.votes)
 
 
+@by_kernels
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_kernels_make_the_steps_of_the_reference(loss: str):
-    """Also if they leave every other turn to the host, as they do with a step in doubt."""
+def test_the_kernels_make_the_steps_of_the_reference(loss: str, kernels: str):
+    """Also if they leave some steps to the host, as many of their votes are in doubt."""
+    n_left = []
     for seed, n in enumerate((30, 70, 230, CHUNK, CHUNK + 1, 2 * CHUNK + 100)):
         made = Made(loss, n, seed)
-        one, mixed, other = made.kernels(), made.kernels(), made.reference()
-        take_turns, calls = mixed.take_turns, itertools.count()
+        one, mixed, other = made.kernels(kernels), made.kernels(kernels), made.reference()
 
-        def sometimes(steps, pairs, own, at, rule, take_turns=take_turns, calls=calls):
-            return at if next(calls) % 2 == 0 else take_turns(steps, pairs, own, at, rule)
+        def doubting(steps, pairs, own, at, rule, take_turns=mixed.take_turns):
+            made_until = take_turns(steps, pairs, own, at, rule._replace(doubt=2.0**-35))
+            n_left.append(made_until < len(pairs))
+            return made_until
 
-        mixed.take_turns = sometimes
+        mixed.take_turns = doubting
         wanted = turns_of(other, made, 8, 3)
         for run in (one, mixed):
             check_equal(turns_of(run, made, 8, 3), wanted)
         for pair in itertools.combinations(range(4), 2):
             np.testing.assert_array_equal(one.cells(pair), other.cells(pair))
+    assert {*n_left} == {True, False}
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -122,15 +147,16 @@ def test_every_library_makes_the_same_steps(loss: str, backend: Backend):
     check_equal(found, turns_of(made.reference(), made, 2, 1))
 
 
+@by_kernels
 @pytest.mark.parametrize("loss", LOSSES)
-def test_scores_of_pairs_are_those_of_their_best_cuts(loss: str):
+def test_scores_of_pairs_are_those_of_their_best_cuts(loss: str, kernels: str):
     made = Made(loss)
     every = np.asarray([*itertools.combinations(range(4), 2)], dtype=np.int64)
     l2 = made.rule.objective().l2
     wanted = [
         best_quadrants(made.reference().cells(tuple(own)), l2).score for own in every.tolist()
     ]
-    assert made.kernels().scores(every, l2, Team(3)).tolist() == wanted
+    assert made.kernels(kernels).scores(every, l2, Team(3)).tolist() == wanted
     assert made.reference().scores(every, l2, Team(1)).tolist() == wanted
 
 
@@ -174,10 +200,11 @@ def test_the_work_of_all_classes_is_weighed_against_loading_the_kernels(monkeypa
     assert found[1] == 3 * found[0]
 
 
-def test_steps_are_added_to_other_samples_alike_by_kernels_and_arrays():
+@by_kernels
+def test_steps_are_added_to_other_samples_alike_by_kernels_and_arrays(kernels: str):
     made = Made("softmax")
     steps = turns_of(made.kernels(), made, 1, 0)[0]
     start = np.zeros((3, 90))
-    one = made.kernels().added(start.copy(), made.bins, PAIRS, steps)
+    one = made.kernels(kernels).added(start.copy(), made.bins, PAIRS, steps)
     np.testing.assert_array_equal(one, made.reference().added(start, made.bins, PAIRS, steps))
     assert one.any()

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.cuda import device, layout
+from gpustump.engines.cuda import device, held_out, layout, pairs
 
 HEADER = Path(__file__).with_suffix(".hpp")
 
@@ -193,6 +193,10 @@ class OnCpu:
             "finish": layout.BEST.itemsize,
             "finish_pairs": layout.BEST.itemsize,
             "finish_splits": layout.BEST.itemsize,
+            "judge_int32": held_out.JUDGED_BYTES,
+            "judge_int64": held_out.JUDGED_BYTES,
+            "decide_pair": pairs.BEST_CUT_BYTES,
+            "score_pairs": pairs.BEST_CUT_BYTES,
         }
         self.launched: list[str] = []
         self._noted: list[tuple[Any, ...]] = []
@@ -204,6 +208,9 @@ class OnCpu:
             yield
         except MemoryError as error:
             raise device.OutOfDeviceMemoryError(str(error)) from error
+
+    def beside(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     def free_bytes(self) -> int:
         return self._n_bytes

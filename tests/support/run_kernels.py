@@ -14,9 +14,23 @@ import numpy as np
 from cuda_on_cpu import OnCpu
 from rounds import KINDS, Case, check_facts, facts_of, signs
 
+from gpustump.boosting.held_out.judging import LocalJudge
+from gpustump.boosting.held_out.samples import HeldOut
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.data.parameters import Learner
+from gpustump.engines.batched_rounds import NEWTON, NEWTON_DOUBT, VoteRule
+from gpustump.engines.contract import Beginning
 from gpustump.engines.cuda import device, prediction, sorting
+from gpustump.engines.cuda import pairs as pair_runs
 from gpustump.engines.cuda import table as columns
+from gpustump.engines.cuda.pairs import CudaPairRun
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.engines.objective import Objective
+from gpustump.engines.quadrants import Turn
+from gpustump.engines.reference.pairs import ArrayPairRun
+from gpustump.engines.reference.state import loss_of
+from gpustump.engines.threads import Team
+from gpustump.learners.split import Split
 from gpustump.learners.step_table import StepTable
 
 
@@ -25,6 +39,7 @@ def main() -> None:
     random = np.random.default_rng(0)
     on_cpu = OnCpu(threads=3)
     on_cpu.n_processors = device._BLOCKS_A_PROCESSOR = 1
+    pair_runs._SAMPLES_OF_BLOCK = 1000
     X = random.normal(size=(3000, 5)).astype(np.float32)
     X[random.random(X.shape) < 0.1] = np.nan
     table = columns.prepare(X, None, on_cpu)
@@ -45,6 +60,8 @@ def main() -> None:
         step_table = StepTable(2, thresholds, votes[:, :n_outputs], np.ones(n_outputs))
         found = prediction.scores(X, np.full(n_outputs, 0.25), [step_table], on_cpu)
         assert (found == 0.25 + step_table.look_up(X[:, 2])).all()
+    check_judges(X, on_cpu)
+    check_pairs(on_cpu, random)
     used = {"predict_float32", "predict_outputs_float32"}
     unused = {"add_32", "add_16", "add_8", *device.KERNELS["prediction"]} - used
     kernels = {name for names in device.KERNELS.values() for name in names}
@@ -65,6 +82,41 @@ def check_every_kind(X: np.ndarray, y: np.ndarray, table: columns.CudaTable, **h
             (kind, case.with_sets(table)),
             (case.y, case.weights, objective),
         )
+
+
+def check_judges(X: np.ndarray, on_cpu: OnCpu) -> None:
+    """Held-out samples are judged as on the host."""
+    own = HeldOut(np.arange(len(X)) % 2, IntegerWeights.of(np.ones(len(X))))
+    for table in (X, X.astype(np.float64)):
+        one, other = (
+            LocalJudge(table, None, own, scorer("loss", own), device=device)
+            for device in (None, on_cpu)
+        )
+        for judge in (one, other):
+            judge.add(Split(1, 0.5), np.asarray([[1.0], [-1.0], [0.5]]))
+        assert one.judged() == other.judged()
+
+
+def check_pairs(on_cpu: OnCpu, random: np.random.Generator) -> None:
+    """Turns of pairs are level with the reference, and end where a vote is in doubt."""
+    n, n_bins = 3000, (6, 4, 9)
+    bins = np.stack([random.integers(0, own, n) for own in n_bins]).astype(np.uint8)
+    labels, units = bins.sum(axis=0, dtype=np.int64) % 3, np.full(n, 2.0**40)
+    start = Beginning(np.zeros((3, n)), np.full((3, n), 1 / 3))
+    run = CudaPairRun(on_cpu, bins, n_bins, labels, units, "softmax", start)
+    objective = Objective.of("newton", 3)
+    other = ArrayPairRun(bins, n_bins, loss_of(labels, units, objective, start))
+    pairs, all_cuts = np.asarray([[0, 1], [0, 2], [1, 2]]), np.zeros((3, 0, 2), dtype=np.int64)
+    rule = VoteRule(NEWTON, 2.0**34, NEWTON_DOUBT, largest_step=2.0)
+    steps = Turn.none(3, 3)
+    assert (run.scores(pairs, 0.0, Team(1)) == other.scores(pairs, 0.0, Team(1))).all()
+    assert run.take_turns(steps, pairs, all_cuts, 0, rule) == 3
+    added = run.added(np.zeros((3, n)), bins, pairs, steps)
+    assert (added == other.added(np.zeros((3, n)), bins, pairs, steps)).all()
+    assert run.take_turns(steps, pairs, all_cuts, 0, rule._replace(doubt=1.0)) == 0
+    found = run.cells((0, 2))
+    run.advance((0, 2), (1, 1), ((0.5, 0.0, 0.0),) * 4, (((0.5, 0.5),) * 3,) * 4)
+    assert abs(run.cells((0, 2)) - found).max() <= n  # all probabilities were halved, so none is
 
 
 if __name__ == "__main__":

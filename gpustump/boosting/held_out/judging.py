@@ -25,6 +25,8 @@ from gpustump.boosting.held_out.samples import (
 from gpustump.boosting.held_out.scores import Scorer, check_classes, value_of
 from gpustump.data.parameters import QuantityScoring, Scoring
 from gpustump.engines.batched_rounds import ValidationSamples
+from gpustump.engines.cuda.device import CudaDevice
+from gpustump.engines.held_out import device_judge
 from gpustump.engines.running_scores import running_scores
 from gpustump.learners.hypothesis import Partition
 
@@ -89,6 +91,8 @@ class LocalJudge:
         Threads on the CPU.
     keeps_values : bool
         As for `running_scores`.
+    device : CudaDevice, optional
+        The device that trains, if it may keep these samples, too.
     """
 
     def __init__(
@@ -101,17 +105,23 @@ class LocalJudge:
         n_jobs: int | None = None,
         *,
         keeps_values: bool = True,
+        device: CudaDevice | None = None,
     ) -> None:
         self._held_out, self._weight = held_out, weight_of(held_out)
         self._scorer = scorer
         self._scores = running_scores(X, start, rows, n_jobs=n_jobs, keeps_values=keeps_values)
+        samples = self._validation(X, rows, self._scores.copy()) if device is not None else None
+        self._on_device = None if samples is None else device_judge(device, samples, n_jobs)
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model."""
-        self._scores.add(hypothesis, region_votes)
+        (self._on_device or self._scores).add(hypothesis, region_votes)
 
     def judged(self) -> Judgement:
         """The score and the error of the model so far on these samples."""
+        if self._on_device is not None:
+            right, losses = self._on_device.sums()
+            return self._judgement(right, losses)
         scores = self._now()
         score = self._scorer(scores)
         if isinstance(self._held_out, HeldOutTargets):
@@ -121,15 +131,20 @@ class LocalJudge:
 
     def validation(self) -> ValidationSamples | None:
         """The samples for engines that make rounds in batches; None if these cannot watch them."""
-        place, scorer = self._scores.on_host(), self._scorer
+        place = self._scores.on_host()
+        return None if place is None else self._validation(*place)
+
+    def _validation(self, X: Array, rows: Array | None, scores: Array) -> ValidationSamples | None:
+        """The samples for kernels that add up their loss; None if these do not know it."""
+        held_out, scorer = self._held_out, self._scorer
         loss = scorer.validation if isinstance(scorer, AdditiveScorer) else None
-        if place is None or loss is None:
+        if loss is None:
             return None
-        if isinstance(self._held_out, HeldOutTargets):
+        if isinstance(held_out, HeldOutTargets):
             nothing = np.zeros(0, dtype=np.int64)
-            return ValidationSamples(*place, nothing, nothing, 0, loss)
-        sums = self._held_out.sums
-        return None if sums is None else ValidationSamples(*place, *sums.samples, loss)
+            return ValidationSamples(X, rows, scores, nothing, nothing, 0, loss)
+        given = held_out.classes, held_out.weights.values, held_out.n_classes
+        return ValidationSamples(X, rows, scores, *given, loss)
 
     def judged_by(self, parts: Parts) -> Iterator[tuple[float, float]]:
         """The score and the error after each of some rounds that an engine has judged.
@@ -139,11 +154,16 @@ class LocalJudge:
         parts : Parts
             The parts after each of them.
         """
-        scorer, is_quantity = self._additive, isinstance(self._held_out, HeldOutTargets)
         right = parts.right.sum(axis=1).tolist()  # weights are below 2**62
         for own_right, losses in zip(right, parts.losses.tolist(), strict=True):
-            score = scorer.value(losses, scorer.totals)
-            yield score, -score if is_quantity else error_of(own_right, self._weight)
+            yield self._judgement(own_right, losses)
+
+    def _judgement(self, right: int, losses: Sequence[int]) -> Judgement:
+        """The judgement by the weight that is classified right and the sums of the losses."""
+        scorer = self._additive
+        score = scorer.value(losses, scorer.totals)
+        is_quantity = isinstance(self._held_out, HeldOutTargets)
+        return Judgement(score, -score if is_quantity else error_of(right, self._weight))
 
     @property
     def totals(self) -> list[int]:

@@ -7,7 +7,7 @@ main effect, so that a cut parts those that rise from those that fall; rare neig
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,9 @@ _MOST_ROWS, _MOST_VALUES, _LEAST_ROWS = 2**14, 2**24, 2**10
 the third number of rows."""
 
 _MOST_GROUPS = MOST_BINS - 1
+
+_ELEMENTS_AT_ONCE = 2**24
+"""The most values of rows that are sent to a device at a time."""
 
 
 class Axes(NamedTuple):
@@ -115,8 +118,20 @@ def _of_categories(
     return axis, counts[MOST_CATEGORIES:].sum() > 0
 
 
-def bins_of(X: Array, axes: Sequence[PairAxis]) -> Array:
-    """The bins of all rows of a table, (n_axes, n_samples_given) of uint8, in its library."""
-    with arrays.computing_on(X):
-        xp = arrays.namespace_of(X)
-        return xp.stack([xp.astype(axis.bins_of(X[:, axis.feature]), xp.uint8) for axis in axes])
+def bins_of(X: Array, axes: Sequence[PairAxis], moved: Callable[[Array], Array]) -> Array:
+    """The bins of all rows, (n_axes, n_samples_given) of uint8, where `moved` takes arrays.
+
+    From the host to a device it takes some rows at a time, and their bins are computed there.
+    """
+    n_rows, n_features = X.shape
+    is_sent = moved is not arrays.to_host and arrays.on_host(X)
+    size = max(1, _ELEMENTS_AT_ONCE // n_features) if is_sent else n_rows
+    found = []
+    for start in range(0, n_rows, size):
+        block = moved(X[start : min(start + size, n_rows), :]) if is_sent else X
+        with arrays.computing_on(block):
+            xp = arrays.namespace_of(block)
+            own = [xp.astype(axis.bins_of(block[:, axis.feature]), xp.uint8) for axis in axes]
+            found.append(moved(xp.stack(own)))
+    with arrays.computing_on(found[0]):
+        return found[0] if len(found) == 1 else arrays.namespace_of(found[0]).concat(found, axis=1)

@@ -39,7 +39,7 @@ from gpustump.data.readable import counted
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import Beginning
 from gpustump.engines.integer_weights import IntegerWeights
-from gpustump.engines.pair_runs import gain_from_threads, pair_run
+from gpustump.engines.pair_runs import gain_from_threads, mover_to_runs, pair_run
 from gpustump.engines.quadrants import PairRun, Turn
 from gpustump.engines.threads import Team, threads_of
 from gpustump.learners.category_split import CategorySplit
@@ -138,7 +138,7 @@ def learn_pairs(
 
     # One bag takes less memory than its main effects did.
     one_by_one = settings.resources.max_memory is not None
-    one_by_one |= not gain_from_threads(settings.objective(n_classes).loss, int(X.shape[0]))
+    one_by_one |= not gain_from_threads(settings.objective(n_classes).loss, own.bins)
     Team(1 if one_by_one else threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
     return _finished(own, pairs, [found[bag] for bag in range(len(shares))])
 
@@ -210,9 +210,24 @@ class _Learning:
         return self._axes.axes
 
     @functools.cached_property
-    def bins(self) -> np.ndarray:
-        """The bins of all rows, (n_axes, n_samples_given) of uint8."""
-        return arrays.to_host(bins_of(self.X, self.axes))
+    def moved(self) -> Callable[[Array], Array]:
+        """Moves arrays to where runs are made."""
+        if self.settings.resources.max_memory is not None:
+            return arrays.to_host
+        n_bytes = self.X.shape[0] * len(self.axes)
+        return mover_to_runs(self.X, self.trained[0].route, n_bytes)
+
+    @functools.cached_property
+    def bins(self) -> Array:
+        """The bins of all rows, (n_axes, n_samples_given) of uint8, where runs are made."""
+        return bins_of(self.X, self.axes, self.moved)
+
+    def taken(self, bins: Array, rows: np.ndarray | None) -> Array:
+        """The bins of some rows, or of all."""
+        if rows is None:
+            return bins
+        with arrays.computing_on(bins):
+            return arrays.namespace_of(bins).take(bins, self.moved(rows), axis=1)
 
     @functools.cached_property
     def candidates(self) -> np.ndarray:
@@ -228,16 +243,15 @@ class _Learning:
 
         A cut beside an empty bin would part nothing, and all pairs of a feature would have it.
         """
-        rows = self.samples.rows
-        taken = self.bins if rows is None else self.bins[:, rows]
+        taken = self.taken(self.bins, self.samples.rows)
         lacking = zip(self.axes, taken.max(axis=1).tolist(), strict=True)
         return tuple(axis.n_bins - (last < axis.n_bins - 1) for axis, last in lacking)
 
     def run(
         self, samples: Samples, scores: np.ndarray, target: Target, n_steps: int
     ) -> tuple[PairRun, NewtonVotes]:
-        """A run of about so many steps on some samples, in NumPy, from known scores (n_samples,
-        n_outputs)."""
+        """A run of about so many steps on some samples, from known scores (n_samples, n_outputs);
+        both are in NumPy."""
         labels, weights = target.labels(samples), samples.weights
         how = self.settings.votes
         how = replace(how, l2_regularization=how.l2_of(1))  # regions are smaller than a stump's
@@ -245,7 +259,7 @@ class _Learning:
         assert isinstance(votes, NewtonVotes)
         rule = replace(votes, learning_rate=min(PAIR_RATE, votes.learning_rate), monotone=None)
         beginning = _beginning(labels, scores, rule)
-        bins = self.bins if samples.rows is None else self.bins[:, samples.rows]
+        bins = self.taken(self.bins, samples.rows)
         given = bins, self.n_bins, labels, weights, rule.objective(), beginning, n_steps
         return pair_run(*given), rule
 
@@ -336,18 +350,20 @@ class _HeldOut(NamedTuple):
 
     Attributes
     ----------
-    bins : ndarray (n_axes, n_held_out) of uint8
-    scores : ndarray (n_held_out, n_outputs) of float64
+    bins : array (n_axes, n_held_out) of uint8
+        Where the run is made.
+    scores : ndarray (n_outputs, n_held_out) of float64
         Those of the main effects.
     score : callable
-        The score of the model, from such scores.
+        The score of the model, from scores (n_held_out,) or (n_held_out, n_outputs) beside the
+        bins.
     tol : float
         By how much it must rise.
     """
 
-    bins: np.ndarray
+    bins: Array
     scores: np.ndarray
-    score: Callable[[np.ndarray], float]
+    score: Callable[[Array], float]
     tol: float
 
 
@@ -369,13 +385,16 @@ class _BagRun:
         largest = float(np.abs(self.scores).max())
         if held_out is None:
             return turns.made(most, largest)
-        now = np.array(held_out.scores.T, order="C")
+        now = learning.moved(held_out.scores.copy())
 
         def judged(steps: Turn | None) -> float:
             nonlocal now
-            if steps is not None:
-                now = run.added(now, held_out.bins, pairs, steps)
-            return held_out.score(now[0] if len(now) == 1 else np.ascontiguousarray(now.T))
+            with arrays.computing_on(now):
+                if steps is not None:
+                    now = run.added(now, held_out.bins, pairs, steps)
+                columns = [now[output, :] for output in range(now.shape[0])]
+                stacked = arrays.namespace_of(now).stack
+                return held_out.score(columns[0] if len(columns) == 1 else stacked(columns, axis=1))
 
         return turns.made(most, largest, judged, held_out.tol)
 
@@ -387,14 +406,16 @@ class _BagRun:
             return None
         X = learning.X if own.X is None else own.X
         samples = own.samples.changed(arrays.to_host)
-        bins = learning.bins if own.X is None else arrays.to_host(bins_of(X, learning.axes))
-        taken = bins if samples.rows is None else bins[:, samples.rows]
-        validation = self.target.validation(samples, 1)
-        link = self.target.votes.objective("stump").link
+        bins = learning.bins if own.X is None else bins_of(X, learning.axes, learning.moved)
+        scores = _scores(model, X, samples, self.target)
+        watched = samples.changed(learning.moved)
+        with arrays.computing_on(watched.weights):
+            validation = self.target.validation(watched, 1)
+            score = scorer(stopping.scoring, validation, self.target.votes.objective("stump").link)
         return _HeldOut(
-            np.ascontiguousarray(taken),
-            _scores(model, X, samples, self.target),
-            scorer(stopping.scoring, validation, link),
+            learning.taken(bins, samples.rows),
+            np.ascontiguousarray(scores.T),
+            score,
             stopping.tol,
         )
 
@@ -406,7 +427,7 @@ def _finished(
     n_bags = len(of_bags)
     samples = learning.samples
     weights = IntegerWeights.of(samples.weights).values.astype(np.float64)
-    bins = learning.bins if samples.rows is None else learning.bins[:, samples.rows]
+    bins = arrays.to_host(learning.taken(learning.bins, samples.rows))
     tables, moved = list[PairTable](), dict[int, np.ndarray]()
     for (j, k), own in zip(pairs.tolist(), zip(*of_bags, strict=True), strict=True):
         total = np.sum(own, axis=0)

@@ -42,7 +42,7 @@ from gpustump.engines.contract import PreparedTable, Resources, Task, Trainer
 from gpustump.engines.held_out import validation_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.objective import Objective
-from gpustump.engines.route import Route, prepared
+from gpustump.engines.route import Route, device_of_route, prepared
 
 SoFar = Callable[[], "Trained"]
 """What training would return if it stopped now."""
@@ -554,9 +554,11 @@ class LocalGround:
                 start = columns + xp.asarray(
                     start, dtype=xp.float64, device=arrays.device_of(offset)
                 )
+            device = device_of_route(self.route, X) if keeps_values else None
             judge = LocalJudge(
-                X, samples.rows, validation, score, start, n_jobs, keeps_values=keeps_values
-            )
+                X, samples.rows, validation, score, start, n_jobs,
+                keeps_values=keeps_values, device=device,
+            )  # fmt: skip
             return EarlyStopping(judge, settings.stopping)
 
 

@@ -42,6 +42,8 @@ KERNELS = {
         "bound_real", "bound_newton", "scan_discrete", "scan_real", "scan_newton", "finish_splits",
         "sum_cuts",
     ),
+    "held_out": ("judge_int32", "judge_int64"),
+    "pairs": ("pass_pairs", "decide_pair", "score_pairs", "vote_by_pairs"),
     "prediction": tuple(
         f"predict_{outputs}{dtype}"
         for outputs in ("", "outputs_")
@@ -95,6 +97,9 @@ class CudaDevice(Protocol):
 
     def active(self) -> contextlib.AbstractContextManager[Any]:
         """Within it, the array library computes on this device."""
+
+    def beside(self) -> contextlib.AbstractContextManager[Any]:
+        """What is queued within it does not wait for what is queued elsewhere, nor that for it."""
 
     def free_bytes(self) -> int:
         """How many bytes of memory are free."""
@@ -264,6 +269,8 @@ class CupyDevice:
         self.xp = cupy
         self.name = f"cuda:{index}"
         self._device = cupy.cuda.Device(index)
+        with self._device:
+            self._beside = cupy.cuda.Stream(non_blocking=True)
         self._out_of_memory = cupy.cuda.memory.OutOfMemoryError
         attributes = self._device.attributes
         _check_capability(self.name, capability_of(self._device))
@@ -285,6 +292,10 @@ class CupyDevice:
                 if type(error) is MemoryError or isinstance(error, self._out_of_memory):
                     raise OutOfDeviceMemoryError(str(error)) from error
                 raise
+
+    def beside(self) -> contextlib.AbstractContextManager[Any]:
+        beside: contextlib.AbstractContextManager[Any] = self._beside
+        return beside
 
     def free_bytes(self) -> int:
         with self._device:

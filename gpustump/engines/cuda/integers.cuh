@@ -1,10 +1,14 @@
-// The integers that follow from a sample's weights, odds, probabilities, residual or amounts.
+// The integers that follow from a sample's weights, odds, probabilities, residual or amounts, and what
+// a step's factors make of odds, probabilities and amounts.
 //
 // The numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
 // operation on the same operands.
 
 #ifndef GPUSTUMP_INTEGERS
 #define GPUSTUMP_INTEGERS
+
+constexpr double CEILING = 1.0 / FLOOR;       // of the odds
+constexpr double LEAST_PRODUCT = 0x1p-1000;   // of a probability and a factor
 
 enum Loss : int64 { EXPONENTIAL, LOGISTIC, SOFTMAX, SQUARED, POISSON, GAMMA };
 
@@ -69,6 +73,32 @@ __device__ inline Integers integers_of(const LossSamples& samples, int64 k, int6
   double weight = double(weight_of(samples, i));
   if (samples.loss == SQUARED) return of_residual(number, weight);
   return samples.loss == LOGISTIC ? of_odds(number, weight) : of_probability(number, weight);
+}
+
+// The number after a step. Numbers of classes keep the sign of the label.
+__device__ inline double moved_odds(double number, double factor) {
+  double odds = fabs(number) * factor;
+  odds = odds < CEILING ? odds : CEILING;
+  odds = odds > FLOOR ? odds : FLOOR;
+  return number > 0.0 ? odds : -odds;
+}
+
+__device__ inline double moved_amount(double amount, double factor) {
+  double moved = amount * factor;
+  return moved > FLOOR ? moved : FLOOR;
+}
+
+// A probability times its factor; then all of a sample are divided by their sum.
+__device__ inline double grown_probability(double number, double factor) {
+  double grown = fabs(number) * factor;
+  grown = grown > LEAST_PRODUCT ? grown : LEAST_PRODUCT;
+  return number > 0.0 ? grown : -grown;
+}
+
+__device__ inline double share_of(double number, double total) {
+  double own = fabs(number) / total;
+  own = own > FLOOR ? own : FLOOR;
+  return number > 0.0 ? own : -own;
 }
 
 #endif

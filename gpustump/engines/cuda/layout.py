@@ -136,6 +136,24 @@ SPLITS = _record(
     "most_pieces", ("l2", np.float64),
 )  # fmt: skip
 
+# Of `held_out.cu`.
+HELD_OUT = _record(
+    "keys", "scores", "classes", "units", "weights", "targets", "nodes", "drops", "exponentials",
+    ("most", np.float64), "n_samples", "n_outputs", "n_nodes", "node_bits", "bits", "loss",
+)  # fmt: skip
+VOTES = _record("ends", "votes")
+
+# Of `powers.cuh` and `pairs.cu`.
+POWERS = _record("whole", "parts", ("doubt", np.float64))
+PAIR_SAMPLES = _record("bins", "n_bins", ("own", LOSS_SAMPLES))
+PAIR_STEP = _record("first", "second", "cut", "other_cut")
+PAIR_MOTION = _record("step", "votes", "factors")
+VOTE_RULE = _record(
+    ("scale", np.float64), ("doubt", np.float64), ("l2", np.float64),
+    ("largest_step", np.float64), "loss",
+)  # fmt: skip
+PAIR_TURN = _record("pairs", "candidates", "n_candidates", "places", "votes", "n_made", "cells")
+
 # Of `prediction.cu`.
 STEP_TABLES = _record(
     "features", "starts", "thresholds", "values", "constant", "n_tables", "n_outputs"

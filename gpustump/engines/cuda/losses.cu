@@ -7,9 +7,6 @@
 #include "common.cuh"
 #include "integers.cuh"
 
-constexpr double CEILING = 1.0 / FLOOR;         // of the odds
-constexpr double LEAST_PRODUCT = 0x1p-1000;     // of a probability and a factor
-
 // A step: what each region adds to the scores, and multiplies the numbers by.
 struct Motion {
   const double* votes;    // (3, n_outputs)
@@ -96,11 +93,8 @@ struct ExponentialLoss : OfClasses {
 struct LogisticLoss : OfClasses {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i, const First& known) {
-    bool positive = known.number > 0.0;
-    double odds = fabs(known.number) * factor_of(motion, 1, region, 0, positive);
-    odds = odds < CEILING ? odds : CEILING;
-    odds = odds > FLOOR ? odds : FLOOR;
-    odds = positive ? odds : -odds;
+    double factor = factor_of(motion, 1, region, 0, known.number > 0.0);
+    double odds = moved_odds(known.number, factor);
     samples.numbers[i] = odds;
     return write(samples, 0, i, of_odds(odds, double(weight_of(samples, i))));
   }
@@ -113,16 +107,14 @@ struct SoftmaxLoss : OfClasses {
     for (int64 k = 0; k < samples.n_outputs; k++) {
       double* number = &samples.numbers[k * samples.n_samples + i];
       double before = k == 0 ? known.number : *number;
-      double grown = fabs(before) * factor_of(motion, samples.n_outputs, region, k, true);
-      grown = grown > LEAST_PRODUCT ? grown : LEAST_PRODUCT;
-      *number = before > 0.0 ? grown : -grown;
-      total += grown;
+      double factor = factor_of(motion, samples.n_outputs, region, k, true);
+      double grown = grown_probability(before, factor);
+      *number = grown;
+      total += fabs(grown);
     }
     for (int64 k = 0; k < samples.n_outputs; k++) {
       double* number = &samples.numbers[k * samples.n_samples + i];
-      double own = fabs(*number) / total;
-      own = own > FLOOR ? own : FLOOR;
-      *number = *number > 0.0 ? own : -own;
+      *number = share_of(*number, total);
     }
     return integers(samples, i);
   }
@@ -159,8 +151,8 @@ struct SquaredLoss {
 struct RatioLoss {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i, const First& known) {
-    double moving = known.number * factor_of(motion, 1, region, 0, samples.loss == GAMMA);
-    moving = moving > FLOOR ? moving : FLOOR;
+    double factor = factor_of(motion, 1, region, 0, samples.loss == GAMMA);
+    double moving = moved_amount(known.number, factor);
     samples.numbers[i] = moving;
     return write(samples, 0, i, of_amounts(moving, samples.fixed[i], samples.loss));
   }

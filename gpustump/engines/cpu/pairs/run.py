@@ -11,10 +11,9 @@ from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.pairs import STAGE_OF
 from gpustump.engines.cpu.pairs.cells import Motion, PairRoom, PairSamples, best_cut
 from gpustump.engines.cpu.pairs.turns import CHUNK, PairKernels, add_steps
-from gpustump.engines.cpu.rounds.exact_powers import powers
-from gpustump.engines.integer_weights import FLOOR
 from gpustump.engines.objective import LossName
-from gpustump.engines.quadrants import N_QUADRANTS, Pair, Place, Turn
+from gpustump.engines.powers import powers
+from gpustump.engines.quadrants import N_QUADRANTS, Pair, Place, Turn, first_numbers
 from gpustump.engines.threads import Team, ranges
 
 _PAIRS_AT_ONCE = 16
@@ -49,22 +48,17 @@ class KernelPairRun:
     ) -> None:
         module = importlib.import_module(f"gpustump.engines.cpu.{STAGE_OF[loss]}")
         self._kernels: PairKernels = module.KERNELS
-        numbers, classes = beginning.numbers, np.zeros(0, dtype=np.int64)
+        numbers, classes = (
+            first_numbers(labels, units, loss, beginning),
+            np.zeros(0, dtype=np.int64),
+        )
         if loss in ("logistic", "softmax"):
             classes = labels.astype(np.int64)
-        elif loss == "squared_error":
-            numbers = (labels - beginning.scores[0])[np.newaxis]
-        elif loss == "poisson":
-            numbers = np.stack([units * numbers[0], np.rint(units * labels)])
-        else:
-            numbers = np.stack([units * labels * numbers[0], units])
-        if loss in ("poisson", "gamma"):
-            np.maximum(numbers[0], FLOOR, out=numbers[0])
         self._n_outputs = len(numbers) if loss == "softmax" else 1
         self._samples = PairSamples(
             np.ascontiguousarray(bins),
             np.asarray(n_bins, dtype=np.int64),
-            np.array(numbers, dtype=np.float64, order="C"),
+            numbers,
             classes,
             units,
             -1 if loss == "gamma" else 1,

@@ -68,11 +68,6 @@ class HeldOutSums:
         self._n_classes = n_classes
         self._team = Team(threads_of(n_jobs) if len(units) > _PIECE else 1)
 
-    @property
-    def samples(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Classes, units, and how many classes there are."""
-        return self._classes, self._units, self._n_classes
-
     def right_weights(self, scores: np.ndarray) -> list[int]:
         """For each class the integer weight of its samples that are classified right."""
         return self._added_up(_add_right, scores, self._n_classes, self._units)

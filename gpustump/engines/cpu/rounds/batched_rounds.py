@@ -41,7 +41,6 @@ from gpustump.engines.cpu.loss.squared_loss import advance as advance_residuals
 from gpustump.engines.cpu.loss.terms import SampleSums, sum_regions
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
 from gpustump.engines.cpu.rounds.certain_votes import Whole, says_nothing_of_missing, set_votes
-from gpustump.engines.cpu.rounds.exact_powers import powers
 from gpustump.engines.cpu.rounds.held_out_votes import (
     held_out_of,
     judge,
@@ -58,6 +57,7 @@ from gpustump.engines.cpu.split.scan import Round, ScanSearch, best_scanned
 from gpustump.engines.cpu.split.small_bins import BinSearch, Rows, look_at_columns, pack
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
+from gpustump.engines.powers import powers
 from gpustump.learners.hypothesis import N_REGIONS
 
 Table = Annotated[np.ndarray, "int64[:, ::1]"]

@@ -15,7 +15,6 @@ import numpy as np
 from gpustump.engines.batched_rounds import CLASSES, DISCRETE, NEWTON, POISSON, SQUARED
 from gpustump.engines.cpu.rounds.certain_votes import Whole  # noqa: F401  # signatures name it
 from gpustump.engines.cpu.rounds.exact_powers import (
-    LARGEST,
     UNITS,
     certain_power,
     certain_sum,
@@ -27,6 +26,7 @@ from gpustump.engines.cpu.rounds.exact_powers import (
 )
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.integer_weights import LEAST_RESCALE, NEAR_A_POWER, TOP
+from gpustump.engines.powers import LARGEST
 from gpustump.learners.hypothesis import FIRST
 
 _DOUBT = 2.0**-72

@@ -7,29 +7,19 @@ fast there: kernels have no integers of more than 64 bits, and to Python two flo
 operations (exp(x) and exp(-x): 6.8 microseconds, and 2.0 in whole numbers). Both leave the last
 digits to 50 decimal digits if in doubt, so they give the same float64.
 
-x is i + k/256 + t with t from 0 to 1/256. exp(i) and exp(k/256) come from tables, which the host
-computes by decimal arithmetic. exp(t) is 1 + t + t**2 / 2, computed without loss, plus the rest of
-the series.
+x is i + k/256 + t with t from 0 to 1/256. exp(i) and exp(k/256) come from tables. exp(t) is
+1 + t + t**2 / 2, computed without loss, plus the rest of the series.
 """
 
 from __future__ import annotations
 
-import decimal
-import functools
 import math
-from decimal import Decimal
-from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import group, inner
+from gpustump.engines.powers import LARGEST, Powers
 from gpustump.learners.step_table import VOTE_UNIT
-
-LARGEST = 16
-"""Largest absolute value of the numbers whose exponentials are computed here."""
-
-DOUBT = 2.0**-73
-"""More than the relative error of the sum of two floats that `exponential_of` returns: 2**-75."""
 
 UNITS = round(1 / VOTE_UNIT)
 _STEP_BITS = 28
@@ -39,38 +29,7 @@ _REST = (1 << _STEP_BITS) - 1
 _SPLITTER = float(2**27 + 1)
 """Multiplying a float by this number separates its upper half from the lower one [Dekker 1971]."""
 
-
-@group
-class Powers(NamedTuple):
-    """Tables of exponentials, each as the nearest float and the rounding error.
-
-    Attributes
-    ----------
-    whole : ndarray (2 * LARGEST + 1, 2) of float64
-        exp(i) for i from -LARGEST on.
-    parts : ndarray (256, 2) of float64
-        exp(k/256).
-    doubt : float
-        Bound of the relative error of results.
-    """
-
-    whole: Annotated[np.ndarray, "float64[:, ::1]"]
-    parts: Annotated[np.ndarray, "float64[:, ::1]"]
-    doubt: float
-
-
-@functools.cache
-def powers() -> Powers:
-    """The tables, made once."""
-    with decimal.localcontext(decimal.Context(prec=50, rounding=decimal.ROUND_HALF_EVEN)):
-        whole = [_in_two(Decimal(i).exp()) for i in range(-LARGEST, LARGEST + 1)]
-        parts = [_in_two((Decimal(k) / 256).exp()) for k in range(256)]
-    return Powers(np.asarray(whole), np.asarray(parts), DOUBT)
-
-
-def _in_two(exactly: Decimal) -> tuple[float, float]:
-    nearest = float(exactly)
-    return nearest, float(exactly - Decimal(nearest))
+group(Powers)
 
 
 @inner("UniTuple(float64, 2)(float64)")

@@ -79,9 +79,10 @@ def held_out_of(validation: ValidationSamples) -> tuple[HeldOut, LossTable]:
     keys = np.empty((values.shape[1], len(validation.scores)), dtype=np.int64)
     _set_keys(values.view(np.int64 if is_wide else np.int32), rows, keys)
     loss = validation.loss
+    classes, units = map(np.ascontiguousarray, (validation.classes, validation.units))
     found = HeldOut(
-        keys, is_wide, validation.scores, validation.classes, validation.units, loss.weights,
-        loss.targets, loss.exponentials, loss.most, _KINDS[loss.kind], loss.bits,
+        keys, is_wide, validation.scores, classes, units, loss.weights, loss.targets,
+        loss.exponentials, loss.most, _KINDS[loss.kind], loss.bits,
     )  # fmt: skip
     return found, LossTable(*loss.table)
 
