@@ -6,6 +6,7 @@ a device, out of memory, computing wrongly, too old for the kernels, and well.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import importlib.metadata
 import importlib.util
@@ -97,6 +98,7 @@ def fake_cupy(
     cupy.cuda = types.SimpleNamespace(
         Device=FakeDevice,
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+        Stream=lambda **how: contextlib.nullcontext(),
         runtime=types.SimpleNamespace(
             CUDARuntimeError=CUDARuntimeError,
             getDeviceCount=lambda: answered(count),
