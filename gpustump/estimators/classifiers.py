@@ -115,8 +115,10 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         scores = self.decision_function(X, init_score=init_score)
         return self.model_.log_probabilities_of(scores)
 
-    def staged_decision_function(self, X: Array) -> Iterator[Array]:
-        """`decision_function` after 1, 2, ... rounds, without initial scores.
+    def staged_decision_function(
+        self, X: Array, *, init_score: Array | None = None
+    ) -> Iterator[Array]:
+        """`decision_function` after 1, 2, ... rounds.
 
         Examples
         --------
@@ -130,9 +132,15 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         [-1.016, 0.37]
         """
         check_is_fitted(self)
-        yield from self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs)
+        table = self._table(X)
+        known = self._known(table, init_score)
+        for scores in self.model_.staged_decision_function(table, n_jobs=self.n_jobs):
+            if known is not None:
+                with arrays.computing_on(table):
+                    scores = scores + known
+            yield scores  # not inside, as a caller may stop here
 
-    def staged_predict(self, X: Array) -> Iterator[Array]:
+    def staged_predict(self, X: Array, *, init_score: Array | None = None) -> Iterator[Array]:
         """`predict` after 1, 2, ... rounds.
 
         Examples
@@ -143,9 +151,9 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         >>> [labels.tolist() for labels in clf.staged_predict(X)]
         [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
         """
-        yield from map(self._labels, self.staged_decision_function(X))
+        yield from map(self._labels, self.staged_decision_function(X, init_score=init_score))
 
-    def staged_predict_proba(self, X: Array) -> Iterator[Array]:
+    def staged_predict_proba(self, X: Array, *, init_score: Array | None = None) -> Iterator[Array]:
         """`predict_proba` after 1, 2, ... rounds.
 
         Examples
@@ -159,7 +167,7 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         [[0.622, 0.378]]
         [[0.632, 0.368]]
         """
-        for scores in self.staged_decision_function(X):
+        for scores in self.staged_decision_function(X, init_score=init_score):
             yield self.model_.probabilities_of(scores)
 
     def score(
@@ -185,7 +193,12 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         return self._accuracy(self.predict(X, init_score=init_score), y, sample_weight)
 
     def staged_score(
-        self, X: Array, y: Array, sample_weight: Array | None = None
+        self,
+        X: Array,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        init_score: Array | None = None,
     ) -> Iterator[float]:
         """`score` after 1, 2, ... rounds.
 
@@ -197,7 +210,7 @@ class StumpClassifier(ClassifierMixin, StumpEstimator):
         >>> list(clf.staged_score(X, y))
         [0.8, 0.8, 1.0]
         """
-        for predicted in self.staged_predict(X):
+        for predicted in self.staged_predict(X, init_score=init_score):
             yield self._accuracy(predicted, y, sample_weight)
 
     def predict_proba_interval(

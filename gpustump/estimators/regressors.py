@@ -258,8 +258,10 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         (found,) = self._with_known(table, Offset(init_score, exposure), predicted)
         return found
 
-    def staged_predict(self, X: Array) -> Iterator[Array]:
-        """`predict` after 1, 2, ... rounds, without offsets.
+    def staged_predict(
+        self, X: Array, *, init_score: Array | None = None, exposure: Array | None = None
+    ) -> Iterator[Array]:
+        """`predict` after 1, 2, ... rounds.
 
         Examples
         --------
@@ -270,8 +272,9 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         [[2.15, 2.35], [2.06, 2.44]]
         """
         check_is_fitted(self)
-        for scores in self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs):
-            yield self.model_.quantities_of(scores)
+        table, offset = self._table(X), Offset(init_score, exposure)
+        for scores in self.model_.staged_decision_function(table, n_jobs=self.n_jobs):
+            yield from self._with_known(table, offset, self.model_.quantities_of(scores))
 
     def predict_interval(
         self,

@@ -114,6 +114,9 @@ def test_an_exposure_is_a_rate_that_weighs_as_much():
     rates = StumpBoostingRegressor(**how).fit(X, y / exposure, exposure)
     assert reg.model_.digest() == rates.model_.digest()
     assert_array_equal(reg.predict(X, exposure=exposure), reg.predict(X) * exposure)
+    *others, last = reg.staged_predict(X, exposure=exposure)
+    assert_array_equal(last, reg.predict(X, exposure=exposure))
+    assert len(others) == 19
     known = StumpBoostingRegressor(**how).fit(X, y, init_score=np.log(exposure))
     assert_allclose(known.predict(X), reg.predict(X), rtol=1e-8)
     assert reg.score(X, y, exposure=exposure) > reg.score(X, y)

@@ -100,6 +100,11 @@ def test_known_scores_are_half_of_init_score_and_count_in_every_prediction(n_cla
     assert_allclose(clf.predict_log_proba(X, init_score=known), np.log(expected), rtol=1e-9)
     assert clf.score(X, y, init_score=known) == (expected.argmax(axis=1) == y).mean()
     assert clf.score(X, y, init_score=known) > clf.score(X, y)
+    *others, last = clf.staged_predict_proba(X, init_score=known)
+    assert_array_equal(last, expected)
+    assert len(others) == 19
+    *_, last = clf.staged_score(X, y, init_score=known)
+    assert last == clf.score(X, y, init_score=known)
     plain = LogitBoostClassifier(n_estimators=20, multi_class=multi_class).fit(X, y)
     assert log_loss(y, expected) < log_loss(y, plain.predict_proba(X)) - 0.1
 
