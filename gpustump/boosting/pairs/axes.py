@@ -17,6 +17,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.rounds.smoothing import keys_of, values_of
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.engines.category_columns import numbers_of
+from gpustump.engines.threads import Team, threads_of
 from gpustump.learners.pair_table import MOST_BINS, PairAxis
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import midpoint
@@ -29,6 +30,9 @@ _MOST_GROUPS = MOST_BINS - 1
 
 _ELEMENTS_AT_ONCE = 2**24
 """The most values of rows that are sent to a device at a time."""
+
+_MANY = 2**20
+"""On fewer values threads wait for Python's lock longer than they compute."""
 
 
 class Axes(NamedTuple):
@@ -118,13 +122,28 @@ def _of_categories(
     return axis, counts[MOST_CATEGORIES:].sum() > 0
 
 
-def bins_of(X: Array, axes: Sequence[PairAxis], moved: Callable[[Array], Array]) -> Array:
+def bins_of(
+    X: Array,
+    axes: Sequence[PairAxis],
+    moved: Callable[[Array], Array],
+    n_jobs: int | None = None,
+) -> Array:
     """The bins of all rows, (n_axes, n_samples_given) of uint8, where `moved` takes arrays.
 
-    From the host to a device it takes some rows at a time, and their bins are computed there.
+    From the host to a device it takes some rows at a time, and their bins are computed there. In
+    NumPy each thread takes an axis at a time.
     """
     n_rows, n_features = X.shape
     is_sent = moved is not arrays.to_host and arrays.on_host(X)
+    if isinstance(X, np.ndarray) and not is_sent:
+        of_axes = np.empty((len(axes), n_rows), dtype=np.uint8)
+
+        def fill(number: int) -> None:
+            of_axes[number] = axes[number].bins_of(X[:, axes[number].feature])
+
+        n_threads = threads_of(n_jobs) if of_axes.size > _MANY else 1
+        Team(n_threads).each(fill, range(len(axes)))
+        return moved(of_axes)
     size = max(1, _ELEMENTS_AT_ONCE // n_features) if is_sent else n_rows
     found = []
     for start in range(0, n_rows, size):

@@ -220,7 +220,7 @@ class _Learning:
     @functools.cached_property
     def bins(self) -> Array:
         """The bins of all rows, (n_axes, n_samples_given) of uint8, where runs are made."""
-        return bins_of(self.X, self.axes, self.moved)
+        return bins_of(self.X, self.axes, self.moved, self.settings.resources.n_jobs)
 
     def taken(self, bins: Array, rows: np.ndarray | None) -> Array:
         """The bins of some rows, or of all."""
