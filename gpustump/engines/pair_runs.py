@@ -33,9 +33,9 @@ _MANY_SAMPLES = 2**16
 _MANY_ELEMENTS = 2**15
 """On smaller tables the reference learns main effects while the kernels of pairs are compiled."""
 
-_COPIES_OF_BINS = 4
-"""A device has room for the bins, those of a bag and of its held-out samples, and what a run keeps
-of a sample, if so many copies of the bins fit into its free memory."""
+_COPIES = 4
+"""A device has room if so many times that memory is free: for the bins of all samples, those of a
+bag and of its held-out samples, and for what is needed for a while."""
 
 _STEP_SECONDS, _SAMPLE_SECONDS = 2e-4, 2e-8
 """About how long the reference takes for an output of a pair's step, and for each sample in it."""
@@ -51,10 +51,10 @@ def mover_to_runs(X: Array, route: Route, n_bytes: int) -> Callable[[Array], Arr
     route : Route
         Where the main effects were learnt.
     n_bytes : int
-        How much memory the bins take.
+        How much memory the bins take, and what a run keeps of the samples.
     """
     device = device_of_route(route, X)
-    if device is None or device.free_bytes() < _COPIES_OF_BINS * n_bytes:
+    if device is None or device.free_bytes() < _COPIES * n_bytes:
         return arrays.to_host
     return device.array
 

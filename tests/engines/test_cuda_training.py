@@ -7,6 +7,7 @@ host's.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ from gpustump.engines.contract import Resources, Task, discrete_step, hypothesis
 from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
+from gpustump.engines.cuda.device import OutOfDeviceMemoryError
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.cuda.state import CudaState
@@ -105,6 +107,36 @@ def test_a_glass_box_learns_main_effects_and_pairs_on_the_device(device, mapped,
     n_rounds = sum(len(own) for bag in found.held_out_scores_ for own in np.atleast_2d(bag))
     assert device.launched.count("judge_int32") >= n_rounds > 0
     assert device.launched.count("decide_pair") > 20
+
+
+@pytest.mark.parametrize("promises", [True, False])
+def test_the_host_learns_the_pairs_for_which_a_device_has_no_room(device, monkeypatch, promises):
+    """It says so if the device seemed to have it."""
+    X, y = problem(n_samples=500)
+    how = {"n_estimators": 20, "n_bags": 2, "random_state": 0}
+    expected = GlassBoxClassifier(device="cpu", **how).fit(X, y)
+    launch, takes_runs = device.launch, promises
+
+    def failing(kernel, *about, **rest):
+        nonlocal takes_runs
+        if kernel == "decide_pair":
+            takes_runs = False
+            raise OutOfDeviceMemoryError("2 GB are wanted")
+        launch(kernel, *about, **rest)
+
+    monkeypatch.setattr(device, "launch", failing)
+    monkeypatch.setattr("gpustump.engines.cuda.device.device_of", lambda x: device)
+    monkeypatch.setattr(
+        "gpustump.engines.pair_runs.device_for", lambda x: device if takes_runs else None
+    )
+    monkeypatch.setattr("gpustump.engines.pair_runs._COPIES", 4 if promises else 2**40)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = GlassBoxClassifier(device="cuda", **how).fit(X.view(np.memmap), y)
+    assert found.model_.digest() == expected.model_.digest()
+    said = [str(one.message) for one in caught if "host" in str(one.message)]
+    text = "since the GPU failed: cuda:0 is out of memory: OutOfDeviceMemoryError: 2 GB are wanted"
+    assert said == [f"pairs of features are learnt on the host, {text}"] * promises
 
 
 @pytest.mark.parametrize(

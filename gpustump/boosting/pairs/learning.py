@@ -19,11 +19,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.pairs.axes import Axes, axes_of, bins_of
 from gpustump.boosting.pairs.purified import purified
@@ -35,7 +37,7 @@ from gpustump.boosting.rounds.training import Samples, Settings, Target, Trained
 from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.boosting.votes.ratio import RatioScale
 from gpustump.data.parameters import Interactions
-from gpustump.data.readable import counted
+from gpustump.data.readable import caller_level, counted
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import Beginning
 from gpustump.engines.integer_weights import IntegerWeights
@@ -120,6 +122,11 @@ def learn_pairs(
         0 for a quantity.
     settings : Settings
     wanted : Interactions
+
+    Warns
+    -----
+    UserWarning
+        If a GPU fails or is too small; then the host learns the pairs.
     """
     if wanted.number == 0:
         return None
@@ -128,19 +135,17 @@ def learn_pairs(
         return None
     if settings.show_progress:
         announce(f"learns {counted(wanted.number, 'pair')} of features on what is left")
-    pairs = own.chosen()
-    if not len(pairs):
-        return None
-    found: dict[int, list[np.ndarray]] = {}
-
-    def learn(bag: int) -> None:
-        found[bag] = _tables_of_bag(own, pairs, bag)
-
-    # One bag takes less memory than its main effects did.
-    one_by_one = settings.resources.max_memory is not None
-    one_by_one |= not gain_from_threads(settings.objective(n_classes).loss, own.bins)
-    Team(1 if one_by_one else threads_of(settings.resources.n_jobs)).each(learn, range(len(shares)))
-    return _finished(own, pairs, [found[bag] for bag in range(len(shares))])
+    try:
+        with explained_errors(trained[0].route.place):
+            return _learnt(own)
+    except DeviceError as error:
+        if own.moved is arrays.to_host:
+            raise
+        warn(
+            f"pairs of features are learnt on the host, since the GPU failed: {error}",
+            stacklevel=caller_level(),
+        )
+    return _learnt(replace(own, on_host=True))
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,7 @@ class _Learning:
     n_classes: int
     settings: Settings
     wanted: Interactions
+    on_host: bool = False
 
     @functools.cached_property
     def members(self) -> list[Any]:
@@ -212,9 +218,9 @@ class _Learning:
     @functools.cached_property
     def moved(self) -> Callable[[Array], Array]:
         """Moves arrays to where runs are made."""
-        if self.settings.resources.max_memory is not None:
+        if self.on_host or self.settings.resources.max_memory is not None:
             return arrays.to_host
-        n_bytes = self.X.shape[0] * len(self.axes)
+        n_bytes = self.X.shape[0] * (len(self.axes) + 16 * self.average.n_outputs)
         return mover_to_runs(self.X, self.trained[0].route, n_bytes)
 
     @functools.cached_property
@@ -298,6 +304,24 @@ class _Learning:
             run, rule = self.run(samples.taken(index), scores[index], target, len(every))
             gains += run.scores(every, rule.objective().l2, team)
         return every[np.argsort(-gains, kind="stable")[:number]]
+
+
+def _learnt(learning: _Learning) -> LearntPairs | None:
+    """Choose pairs, and learn them in each bag."""
+    settings, pairs, found = learning.settings, learning.chosen(), dict[int, list[np.ndarray]]()
+    if not len(pairs):
+        return None
+
+    def learn(bag: int) -> None:
+        found[bag] = _tables_of_bag(learning, pairs, bag)
+
+    # One bag takes less memory than its main effects did.
+    one_by_one = settings.resources.max_memory is not None
+    loss = settings.objective(learning.n_classes).loss
+    one_by_one |= not gain_from_threads(loss, learning.bins)
+    numbers = range(len(learning.shares))
+    Team(1 if one_by_one else threads_of(settings.resources.n_jobs)).each(learn, numbers)
+    return _finished(learning, pairs, [found[bag] for bag in numbers])
 
 
 def _beginning(labels: np.ndarray, scores: np.ndarray, rule: NewtonVotes) -> Beginning:

@@ -3,12 +3,13 @@
 A compiled kernel contains the kernels that it calls and the constants that it uses, which may be
 defined in other files. Numba checks only whether the kernel's own file has changed, so after an
 edit elsewhere it would load a mixture of old and new code. Here the folder's name is a hash of all
-the sources, of Numba's version, and of Python and the CPU for which code is made. The folders of
-other sources are removed as soon as something is written. Those of other versions of Numba, and of
-other CPUs, stay: environments and machines may share one installation.
+the sources, of Numba's version, and of Python and the CPU for which code is made.
 
 The folder lies in GPUSTUMP_CACHE_DIR if that is set. Otherwise it is beside the sources, or in the
-user's cache, or, where neither can be written to, in a temporary folder of this process.
+user's cache, or, where neither can be written to, in a temporary folder of this process. Beside the
+sources, folders of other sources are removed as soon as something is written. Those of other
+versions of Numba, and of other CPUs, stay: environments and machines may share one installation.
+Elsewhere installations may share a place, so folders stay there that were used lately.
 
 When all kernels of a stage are there, a file says so.
 """
@@ -21,11 +22,13 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.resources
+import math
 import os
 import platform
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -60,6 +63,9 @@ nothing of that kind."""
 _FOLDER = "kernels-"
 """What the names of the folders begin with."""
 
+_KEPT_SECONDS = 30 * 24 * 60 * 60
+"""So long folders stay in a shared place after they were used."""
+
 
 @functools.cache
 def kernel_folder() -> Path | None:
@@ -70,6 +76,8 @@ def kernel_folder() -> Path | None:
     name = f"{_FOLDER}{sources_hash()}-numba-{importlib.metadata.version('numba')}-{target_hash()}"
     for place in _places():
         folder = place / name
+        with contextlib.suppress(OSError):
+            os.utime(folder)
         if all(_note(folder, stage).exists() for stage in STAGES):
             return folder
         try:
@@ -140,12 +148,16 @@ def n_kernels() -> int:
     return own + n_files * of_cpu["engines/cpu/pairs/turns.py"].count(b"\n    @kernel(")
 
 
+def _beside_sources() -> Path:
+    return Path(__file__).parent.parent / "__pycache__"
+
+
 def _places() -> Iterator[Path]:
     wanted = os.environ.get(SETTING)
     if wanted:
         yield Path(wanted)
         return
-    yield Path(__file__).parent.parent / "__pycache__"
+    yield _beside_sources()
     with contextlib.suppress(ImportError):  # Numba may be here without it
         import platformdirs
 
@@ -179,6 +191,9 @@ def _sources_in(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _remove_other_sources(place: Path) -> None:
+    used_lately = math.inf if place == _beside_sources() else time.time() - _KEPT_SECONDS
     for other in place.glob(f"{_FOLDER}*"):
-        if not other.name.startswith(f"{_FOLDER}{sources_hash()}-"):
-            shutil.rmtree(other, ignore_errors=True)
+        is_of_others = not other.name.startswith(f"{_FOLDER}{sources_hash()}-")
+        with contextlib.suppress(OSError):  # its own process may have removed it
+            if is_of_others and other.stat().st_mtime < used_lately:
+                shutil.rmtree(other, ignore_errors=True)
