@@ -14,7 +14,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import ValidationSamples
-from gpustump.engines.cuda.device import CudaDevice
+from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
 from gpustump.engines.prediction import cpu_kernels_take
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ def device_judge(
         return None
     from gpustump.engines.cuda import held_out as on_device
 
-    return on_device.DeviceJudge(device, samples, n_jobs)
+    try:
+        return on_device.DeviceJudge(device, samples, n_jobs)
+    except OutOfDeviceMemoryError:  # other programs use the device, too
+        return None
 
 
 def held_out_sums(

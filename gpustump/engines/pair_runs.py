@@ -56,7 +56,12 @@ def mover_to_runs(X: Array, route: Route, n_bytes: int) -> Callable[[Array], Arr
     device = device_of_route(route, X)
     if device is None or device.free_bytes() < _COPIES * n_bytes:
         return arrays.to_host
-    return device.array
+
+    def moved(own: Array) -> Array:
+        with device.active():
+            return device.array(own)
+
+    return moved
 
 
 def pair_run(

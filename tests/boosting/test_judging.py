@@ -203,6 +203,23 @@ def test_a_device_judges_as_the_host_does(scoring, n_outputs, link, dtype):
         assert len(device.launched) == 5
 
 
+@pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
+def test_the_losses_of_many_outputs_do_not_overflow_on_a_device():
+    random, n, n_outputs = np.random.default_rng(0), 200, 50
+    X, own = (
+        random.normal(size=(n, 3)),
+        HeldOut(np.arange(n) % 50, IntegerWeights.of(np.ones(n)), 50),
+    )
+    start = np.rint(random.normal(size=(n, n_outputs)) * 2.0**17 / VOTE_UNIT) * VOTE_UNIT
+    votes, found = np.zeros((3, n_outputs)), []
+    for device in (None, OnCpu()):
+        judge = LocalJudge(X, None, own, scorer("loss", own), start, device=device)
+        judge.add(Split(0, 0.5), votes)
+        found.append(judge.judged())
+    assert found[0] == found[1]
+    assert found[0].score < -(2**15)
+
+
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_exponential_loss"])
 def test_what_a_device_does_not_add_up_is_judged_where_the_table_is(scoring):
     random = np.random.default_rng(0)

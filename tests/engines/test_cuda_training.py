@@ -109,6 +109,20 @@ def test_a_glass_box_learns_main_effects_and_pairs_on_the_device(device, mapped,
     assert device.launched.count("decide_pair") > 20
 
 
+def test_rows_to_watch_may_be_of_a_library_that_is_not_on_the_device(device):
+    strict = pytest.importorskip("array_api_strict")
+    X, y = problem(n_samples=300)
+    kept, watched = slice(0, 200), slice(200, 300)
+    found = [
+        AdaBoostClassifier(n_estimators=30, n_iter_no_change=3, device=at).fit(
+            to(X[kept]), to(y[kept]), X_val=to(X[watched]), y_val=to(y[watched])
+        )
+        for at, to in (("cpu", np.asarray), ("cuda", strict.asarray))
+    ]
+    assert found[0].model_.digest() == found[1].model_.digest()
+    assert found[0].held_out_scores_ == found[1].held_out_scores_
+
+
 @pytest.mark.parametrize("promises", [True, False])
 def test_the_host_learns_the_pairs_for_which_a_device_has_no_room(device, monkeypatch, promises):
     """It says so if the device seemed to have it."""

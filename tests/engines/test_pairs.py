@@ -148,6 +148,27 @@ def test_every_library_makes_the_same_steps(loss: str, backend: Backend):
 
 
 @by_kernels
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+@pytest.mark.filterwarnings("error")
+def test_scores_whose_exponentials_are_no_floats_keep_their_labels(loss: str, kernels: str):
+    made = Made(loss)
+    made.scores = in_vote_units(made.scores * 2000.0)
+    one, other = made.kernels(kernels), made.reference()
+    check_equal(turns_of(one, made, 4, 1), turns_of(other, made, 4, 1))
+    for pair in itertools.combinations(range(4), 2):
+        found = one.cells(pair)
+        np.testing.assert_array_equal(found, other.cells(pair))
+        assert (np.abs(found[:, 0]) <= made.rule.objective().n_outputs * 2**62).all()
+        assert (found[:, 1] >= 0).all()
+
+
+@by_kernels
+def test_no_pairs_have_no_scores(kernels: str):
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    assert Made("logistic").kernels(kernels).scores(nothing, 1.0, Team(1)).shape == (0,)
+
+
+@by_kernels
 @pytest.mark.parametrize("loss", LOSSES)
 def test_scores_of_pairs_are_those_of_their_best_cuts(loss: str, kernels: str):
     made = Made(loss)

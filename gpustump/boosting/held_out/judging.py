@@ -131,8 +131,9 @@ class LocalJudge:
 
     def validation(self) -> ValidationSamples | None:
         """The samples for engines that make rounds in batches; None if these cannot watch them."""
-        place = self._scores.on_host()
-        return None if place is None else self._validation(*place)
+        place, held_out = self._scores.on_host(), self._held_out
+        lacks_kernels = isinstance(held_out, HeldOut) and held_out.sums is None
+        return None if place is None or lacks_kernels else self._validation(*place)
 
     def _validation(self, X: Array, rows: Array | None, scores: Array) -> ValidationSamples | None:
         """The samples for kernels that add up their loss; None if these do not know it."""

@@ -144,13 +144,17 @@ def bins_of(
         n_threads = threads_of(n_jobs) if of_axes.size > _MANY else 1
         Team(n_threads).each(fill, range(len(axes)))
         return moved(of_axes)
+    features = [axis.feature for axis in axes]
     size = max(1, _ELEMENTS_AT_ONCE // n_features) if is_sent else n_rows
     found = []
     for start in range(0, n_rows, size):
-        block = moved(X[start : min(start + size, n_rows), :]) if is_sent else X
+        block, places = X, features
+        if is_sent:
+            rows = arrays.to_host(X[start : min(start + size, n_rows), :])
+            block, places = moved(np.ascontiguousarray(rows[:, features])), [*range(len(axes))]
         with arrays.computing_on(block):
             xp = arrays.namespace_of(block)
-            own = [xp.astype(axis.bins_of(block[:, axis.feature]), xp.uint8) for axis in axes]
-            found.append(moved(xp.stack(own)))
+            bins = (axis.bins_of(block[:, at]) for axis, at in zip(axes, places, strict=True))
+            found.append(moved(xp.stack([xp.astype(own, xp.uint8) for own in bins])))
     with arrays.computing_on(found[0]):
         return found[0] if len(found) == 1 else arrays.namespace_of(found[0]).concat(found, axis=1)

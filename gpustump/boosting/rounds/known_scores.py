@@ -60,6 +60,8 @@ def beginning_of(labels: Array, offset: Array) -> Beginning:
         xp = arrays.namespace_of(offset)
         if offset.ndim == 1:
             odds = exponential_of(labels * offset * -2.0)
+            floor, ceiling = (arrays.scalar(own, odds) for own in (FLOOR, 1.0 / FLOOR))
+            odds = xp.minimum(xp.maximum(odds, floor), ceiling)  # as after each round
             return Beginning(xp.reshape(offset, (1, -1)), xp.reshape(odds, (1, -1)))
         outputs = [offset[:, output] for output in range(offset.shape[1])]
         largest = outputs[0]

@@ -32,13 +32,18 @@ struct Votes {
   const double* votes;  // (n_ends + 2, n_outputs); the last ones are for missing values
 };
 
-// What is added up: the weight of the samples that are classified right, and losses in two parts.
+// What is added up: the weight of the samples that are classified right, and losses in two parts. A
+// logarithmic loss has 32 bits in the second part, so that the outputs' losses do not overflow.
 struct Judged {
   int64 right, first, second;
   __device__ void append(const Judged& other) {
     right += other.right;
     first += other.first;
     second += other.second;
+  }
+  __device__ void add(int64 loss) {
+    first += loss >> 32;
+    second += loss & 0xffffffffll;
   }
 };
 
@@ -56,17 +61,15 @@ __device__ inline int64 log_added(const HeldOut& own, int64 size) {
   return own.nodes[place] - ((own.drops[place] * rest) >> step_bits);
 }
 
-// The sum over the outputs of a sample's logistic losses, each weighted.
-__device__ inline int64 logistic_loss(const HeldOut& own, int64 i) {
-  int64 found = 0;
+// Add the logistic losses of a sample's outputs, each weighted.
+__device__ inline void add_logistic_losses(const HeldOut& own, int64 i, Judged* found) {
   for (int64 k = 0; k < own.n_outputs; k++) {
     int64 units = in_units_of_votes(own.scores[k * own.n_samples + i]);
     int64 margin = own.classes[i] == (own.n_outputs == 1 ? 1 : k) ? units : -units;
     int64 size = margin < 0 ? -margin : margin;
     int64 loss = log_added(own, size) + ((size - margin) >> (own.bits - LOSS_BITS + 1));
-    found += weighted(own.weights[i], loss);
+    found->add(weighted(own.weights[i], loss));
   }
-  return found;
 }
 
 __device__ inline int64 softmax_loss(const HeldOut& own, int64 i) {
@@ -127,8 +130,10 @@ __device__ inline int64 right_weight(const HeldOut& own, int64 i) {
 __device__ inline Judged judged(const HeldOut& own, int64 i) {
   if (own.loss == SQUARED) return squared_error(own, i);
   if (own.loss >= POISSON) return deviance(own, i);
-  int64 loss = own.loss == LOGISTIC ? logistic_loss(own, i) : softmax_loss(own, i);
-  return {right_weight(own, i), loss, 0};
+  Judged found = {right_weight(own, i), 0, 0};
+  if (own.loss == LOGISTIC) add_logistic_losses(own, i, &found);
+  else found.add(softmax_loss(own, i));
+  return found;
 }
 
 // Add a round's votes to all scores, and add up what follows.

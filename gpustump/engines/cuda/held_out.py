@@ -45,27 +45,34 @@ class DeviceJudge:
     def __init__(
         self, device: CudaDevice, samples: ValidationSamples, n_jobs: int | None = None
     ) -> None:
+        # It comes first, so that it is forgotten first: it waits for the device, which may still
+        # read the arrays.
+        self._wait: Callable[[], None] = lambda: None
         self._device, loss, xp = device, samples.loss, device.xp
         n_samples, n_outputs = samples.scores.shape
         nodes, drops, node_bits = loss.table
         with device.active():
-            source = SourceTable.of(samples.X, samples.rows, device, n_jobs)
+            X = samples.X if device.takes(samples.X) else arrays.to_host(samples.X)
+            source = SourceTable.of(X, samples.rows, device, n_jobs)
             is_wide = arrays.working_dtype(source.dtype) == "float64"
             self._dtype, width = ("float64", np.int64) if is_wide else ("float32", np.int32)
             keys = xp.empty((source.n_features, n_samples), dtype=width)
             for j, column in enumerate(source.columns(range(source.n_features), _MOST_STAGED)):
                 keys[j] = arrays.order_keys(column.astype(self._dtype, copy=False))
-            self._arrays = {
-                "keys": keys,
-                "scores": xp.array(device.array(samples.scores).T, order="C"),
-                "classes": device.array(samples.classes),
-                "units": device.array(samples.units),
-                "weights": device.array(loss.weights),
-                "targets": device.array(loss.targets),
-                "nodes": device.array(nodes),
-                "drops": device.array(drops),
-                "exponentials": device.array(loss.exponentials),
+            given = {
+                "classes": samples.classes,
+                "units": samples.units,
+                "weights": loss.weights,
+                "targets": loss.targets,
+                "nodes": nodes,
+                "drops": drops,
+                "exponentials": loss.exponentials,
             }
+            self._arrays = {
+                name: xp.ascontiguousarray(device.array(own)) for name, own in given.items()
+            }
+            self._arrays["keys"] = keys
+            self._arrays["scores"] = xp.array(device.array(samples.scores).T, order="C")
             device.waiter()()  # rounds are queued elsewhere
         self._held_out = record(
             layout.HELD_OUT,
@@ -73,7 +80,7 @@ class DeviceJudge:
             most=loss.most,
             n_samples=n_samples,
             n_outputs=n_outputs,
-            n_nodes=len(nodes),
+            n_nodes=int(nodes.shape[0]),
             node_bits=node_bits,
             bits=loss.bits,
             loss=LOSSES.index(loss.kind),
@@ -81,9 +88,9 @@ class DeviceJudge:
         self._kernel, self._n_outputs, self._n_samples = (
             f"judge_{np.dtype(width).name}", n_outputs, n_samples,
         )  # fmt: skip
-        self._n_sums = n_outputs if loss.kind == "logistic" else 1 if loss.kind == "softmax" else 2
+        self._n_zeros = n_outputs - 1 if loss.kind == "logistic" else 0
+        self._is_of_classes = loss.kind in ("logistic", "softmax")
         self._make_room(64)
-        self._wait: Callable[[], None] = lambda: None
 
     def add(self, partition: Partition, votes: np.ndarray) -> None:
         """Queue a hypothesis that is added to the model.
@@ -119,14 +126,17 @@ class DeviceJudge:
         the losses, as `boosting.held_out` has them; those of several outputs are added up in the
         first one."""
         self._wait()
-        right, first, second = self._sums.tolist()
-        return right, [first, second][: self._n_sums] + [0] * (self._n_sums - 2)
+        right, upper, lower = self._sums.tolist()
+        if self._is_of_classes:
+            return right, [(upper << 32) + lower] + [0] * self._n_zeros
+        return right, [upper, lower]
 
     def _make_room(self, n_words: int) -> None:
         device, size = self._device, _N_SUMS + n_words
         self._words = device.pinned(8 * size).view(np.int64)
         self._words[:] = 0
         self._sums = device.pinned(8 * _N_SUMS).view(np.int64)
+        self._sums[:] = 0
         with device.active():
             self._on_device = device.xp.zeros(size, dtype=np.int64)
             device.waiter()()

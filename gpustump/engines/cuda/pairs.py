@@ -106,14 +106,15 @@ class CudaPairRun:
         n_blocks = -(-len(units) // _SAMPLES_OF_BLOCK)
         self._n_blocks = max(1, min(n_blocks, _BLOCKS_A_PROCESSOR * device.n_processors))
         self._turns: _Turns | None = None
+        self._made: _Turns | None = None  # steps for other samples
+        self._one = _Turns(device, 1, 0, self._cells)
 
     def cells(self, pair: Pair) -> np.ndarray:
         """The sums over a pair's cells."""
         with self._device.active():
-            turns = self._turns_of(np.asarray([pair], dtype=np.int64))
-            turns.begin(np.zeros((1, 0, 2), dtype=np.int64))
+            self._one.begin(np.asarray([pair]), np.zeros((1, 0, 2), dtype=np.int64))
             self._step[...] = 0
-            self._pass(turns, 0)
+            self._pass(self._one, 0)
             found = self._device.sent(self._cells)()
             self._cells[...] = 0
         n_rows, n_columns = (self._n_bins[j] for j in pair)
@@ -122,6 +123,8 @@ class CudaPairRun:
     def scores(self, pairs: np.ndarray, l2: float, team: Team) -> np.ndarray:
         """The score of each pair's best cut; see `PairRun`."""
         device = self._device
+        if not len(pairs):
+            return np.zeros(0)
         with device.active():
             given = device.array(np.ascontiguousarray(pairs))
             found = device.xp.zeros(len(pairs), dtype=np.float64)
@@ -137,17 +140,18 @@ class CudaPairRun:
         step = np.concatenate([np.asarray(pair + place), *(own.view(np.int64) for own in numbers)])
         with self._device.active():
             self._step[: len(step)] = self._device.array(step)
-            self._pass(self._turns_of(np.asarray([pair], dtype=np.int64)), _NO_PAIR)
+            self._pass(self._one, _NO_PAIR)
 
     def take_turns(
         self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """Make the steps of the pairs from number `at` on; see `PairRun`."""
-        if self._turns is None or not self._turns.hold(pairs, candidates):
-            self._turns = self._turns_of(pairs, candidates.shape[1])
+        n_candidates = candidates.shape[1]
+        if self._turns is None or not self._turns.hold(len(pairs), n_candidates):
+            self._turns = _Turns(self._device, len(pairs), n_candidates, self._cells)
         turns = self._turns
         with self._device.active():
-            turns.begin(candidates)
+            turns.begin(pairs, candidates)
             self._step[...] = 0  # all samples have the last step
             if at > 0:
                 self._queue(turns, at, rule)
@@ -161,18 +165,16 @@ class CudaPairRun:
     def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Turn) -> Array:
         """The scores of other samples, after the steps of a turn."""
         device = self._device
+        if self._made is None or not self._made.hold(len(pairs), 0):
+            self._made = _Turns(device, len(pairs), 0, self._cells)
         with device.active():
-            turns = self._turns_of(pairs)
-            turns.write(steps)
+            self._made.write(pairs, steps)
             device.launch(
-                "vote_by_pairs", blocks_for(scores.size, device), THREADS, bins, bins.shape[1],
-                turns.record, len(pairs), self._n_outputs, scores,
+                "vote_by_pairs", blocks_for(bins.shape[1], device), THREADS, bins, bins.shape[1],
+                self._made.record, len(pairs), self._n_outputs, scores,
             )  # fmt: skip
-            device.waiter()()  # until then the device reads what the turn's object holds
+            device.waiter()()  # until then the device reads what is written for the next turn
         return scores
-
-    def _turns_of(self, pairs: np.ndarray, n_candidates: int = 0) -> _Turns:
-        return _Turns(self._device, pairs, n_candidates, self._cells)
 
     def _queue(self, turns: _Turns, at: int, rule: VoteRule) -> None:
         """Queue the steps of the pairs from number `at` on."""
@@ -230,12 +232,12 @@ class _Samples(NamedTuple):
 
 
 class _Turns:
-    """Where the turns of some pairs are on the device: what is given, and the steps that are made.
+    """Where turns of pairs are on the device: what is given, and the steps that are made.
 
     Parameters
     ----------
     device : CudaDevice
-    pairs : ndarray (n_pairs, 2) of int64
+    n_pairs : int
     n_candidates : int
         The most cuts that a pair is offered.
     cells : array (n_outputs, 2, _MOST_CELLS) of int64
@@ -248,48 +250,47 @@ class _Turns:
         Queues a whole turn, once it is recorded.
     """
 
-    def __init__(
-        self, device: CudaDevice, pairs: np.ndarray, n_candidates: int, cells: Array
-    ) -> None:
-        self._device, self._pairs, self._most = device, pairs, n_candidates
-        self.n_pairs, self._n_outputs = len(pairs), len(cells)
+    def __init__(self, device: CudaDevice, n_pairs: int, n_candidates: int, cells: Array) -> None:
+        self._device, self.n_pairs, self._most = device, n_pairs, n_candidates
+        self._n_places = 2 * n_pairs
         self.again: dict[VoteRule, Callable[[], None]] = {}
-        n_given = 1 + pairs.size * (1 + n_candidates)
-        n_made = 1 + pairs.size + self.n_pairs * N_QUADRANTS * self._n_outputs
+        n_given = 1 + self._n_places * (1 + n_candidates)
+        n_made = 1 + self._n_places + n_pairs * N_QUADRANTS * len(cells)
         self._given = device.pinned(8 * n_given).view(np.int64)
         self._made = device.pinned(8 * n_made).view(np.int64)
         with device.active():
             self._on_device = device.xp.zeros(n_given, dtype=np.int64)
             self._steps = device.xp.zeros(n_made, dtype=np.int64)
-        self._given[1 : 1 + pairs.size] = pairs.ravel()
+        self._given[:] = 0
         given, made = device.address(self._on_device), device.address(self._steps)
         self.record = record(
             layout.PAIR_TURN,
             n_candidates=given,
             pairs=given + 8,
-            candidates=given + 8 * (1 + pairs.size),
+            candidates=given + 8 * (1 + self._n_places),
             n_made=made,
             places=made + 8,
-            votes=made + 8 * (1 + pairs.size),
+            votes=made + 8 * (1 + self._n_places),
             cells=device.address(cells),
         )
 
-    def hold(self, pairs: np.ndarray, candidates: np.ndarray) -> bool:
-        """Whether turns of these pairs, with so many candidates, have room here."""
-        return candidates.shape[1] <= self._most and np.array_equal(pairs, self._pairs)
+    def hold(self, n_pairs: int, n_candidates: int) -> bool:
+        """Whether turns of so many pairs, with so many candidates, have their room here."""
+        return n_candidates <= self._most and n_pairs == self.n_pairs
 
-    def begin(self, candidates: np.ndarray) -> None:
-        """Queue the copies of what a turn is given, (n_pairs, n_candidates, 2) of int64."""
-        self._given[0] = candidates.shape[1]
-        start = 1 + self._pairs.size
-        self._given[start : start + candidates.size] = candidates.ravel()
+    def begin(self, pairs: np.ndarray, candidates: np.ndarray) -> None:
+        """Queue the copies of what a turn is given: pairs (n_pairs, 2), and the candidates of each,
+        (n_pairs, n_candidates, 2)."""
+        given = np.concatenate([[candidates.shape[1]], pairs.ravel(), candidates.ravel()])
+        self._given[: len(given)] = given
         self._device.upload(self._given, self._on_device)
         self._made[:] = 0
         self._made[0] = self.n_pairs
         self._device.upload(self._made, self._steps)
 
-    def write(self, steps: Turn) -> None:
-        """Queue the copies of the pairs, and of steps that were made."""
+    def write(self, pairs: np.ndarray, steps: Turn) -> None:
+        """Queue the copies of pairs, and of steps that were made."""
+        self._given[1 : 1 + self._n_places] = pairs.ravel()
         self._device.upload(self._given, self._on_device)
         self._made[1:] = np.concatenate([steps.places.ravel(), steps.votes.ravel().view(np.int64)])
         self._device.upload(self._made, self._steps)
@@ -300,7 +301,7 @@ class _Turns:
         self._device.download(self._steps, self._made)
         self._device.waiter()()
         n_made, own = int(self._made[0]), slice(at, int(self._made[0]))
-        places, votes = np.split(self._made[1:], [self._pairs.size])
+        places, votes = np.split(self._made[1:], [self._n_places])
         steps.places[own] = places.reshape(-1, 2)[own]
         steps.votes[own] = votes.view(np.float64).reshape(steps.votes.shape)[own]
         return n_made
