@@ -74,7 +74,7 @@ def as_array(values: Any, name: str, *, keeps_objects: bool = False) -> Array:
     """An array of any library, without gradients or foreign byte order; NumPy converts the rest.
 
     Objects that offer memory of a GPU, but belong to no array library, are read with CuPy. Python
-    objects in anything but an array become numbers if all of them are, unless `keeps_objects`.
+    objects become numbers if all of them are, unless `keeps_objects`.
 
     Raises
     ------
@@ -94,7 +94,9 @@ def as_array(values: Any, name: str, *, keeps_objects: bool = False) -> Array:
     refuse_plan(values, name)
     _refuse_traced(values, name)
     if arrays.is_array(values):
-        return arrays.plain(values)
+        plain = arrays.plain(values)
+        is_of_objects = isinstance(plain, np.ndarray) and plain.dtype == object and plain.ndim
+        return _as_numbers(plain) if is_of_objects and not keeps_objects else plain
     if is_on_cuda_device(values):
         return as_cupy_array(values, name)
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):

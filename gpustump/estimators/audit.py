@@ -481,7 +481,7 @@ def _heads(model: StumpEnsemble, derived: StumpEnsemble) -> dict[str, tuple[Any,
     """What has to be the same before rounds can be compared."""
     labels, kinds = [], []
     for own in (model, derived):
-        labels.append(model_file.canonical(list(own.classes)))  # which tells 1 from True
+        labels.append(model_file.canonical(list(own.classes)).decode())  # tells 1 from True
         first = own.members[0]
         votes = "signs" if isinstance(first, Member) else "region votes"
         kinds.append((votes, own.link, len(own.members), first.n_outputs))

@@ -405,16 +405,18 @@ def _unwanted_ends(runs: Sequence[Run], votes: VoteSettings, n_outputs: int) -> 
     ends = [run.stop_reason for run in runs if not run.rounds]
     if small := ends.count("small vote"):
         l2 = f", or l2_regularization={votes.l2_of(n_outputs):g} too large for the sample weights"
+        y = "" if votes.quantity is None else ", or y varies too little for its size"
         yield (
             f"{_some(small, runs)} made no round, as all votes round to 0: learning_rate="
-            f"{votes.learning_rate:g} is too small{l2 if votes.kind == 'newton' else ''}."
+            f"{votes.learning_rate:g} is too small{l2 if votes.kind == 'newton' else ''}{y}."
         )
     if nothing := ends.count("no edge"):
-        does = "tells the classes apart" if votes.quantity is None else "lowers the error"
+        is_of_classes = votes.quantity is None
+        does = "tells the classes apart" if is_of_classes else "lowers the error"
         yield (
             f"{_some(nothing, runs)} made no round, as no cut of any feature {does}: the scores "
-            "are the same for all rows. Check that the features vary, and that their rows are in "
-            "the order of y."
+            f"are the same for all rows. Check that {'' if is_of_classes else 'y and '}the "
+            "features vary, and that their rows are in the order of y."
         )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.columns import ArrayColumn, AsText
+from gpustump.data.input_arrays import as_array
 from gpustump.learners.thresholds import rounded_down
 
 VOTE_UNIT = 2.0**-36
@@ -220,7 +221,7 @@ class StepTable(_Table):
 
         Parameters
         ----------
-        column : array (n_samples,)
+        column : array (n_samples,), or what NumPy makes one of
             Booleans, integers or floats, of any array library; NaN where missing.
 
         Returns
@@ -237,7 +238,13 @@ class StepTable(_Table):
         >>> table.steps_of(np.asarray([1.0, 2.0, 3.0, np.nan])).tolist()
         [0, 0, 1, 2]
         """
-        return steps_of(column, self.thresholds)
+        values = as_array(column, "column")
+        if arrays.working_dtype(arrays.dtype_name(values)) is None:
+            raise TypeError(
+                f"column has dtype {arrays.dtype_name(values)}, but must hold the numbers of a "
+                "feature."
+            )
+        return steps_of(values, self.thresholds)
 
 
 @dataclass(frozen=True, repr=False)

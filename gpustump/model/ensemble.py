@@ -772,6 +772,8 @@ class StumpEnsemble:
                     f"classes, or left out; got {label!r}."
                 )
             return 0
+        if label is None and len(self.classes) == 1:
+            return 0
         if label not in self.classes:
             raise ValueError(
                 f"label must be one of {listed(self.classes)}, as each class has a score of its "
@@ -1021,8 +1023,8 @@ class StumpEnsemble:
         Parameters
         ----------
         term : int, str or two of them
-            A feature's index or name. For a pair of features both: ("age", "income"). Pairs stay
-            when one of their features is switched off by itself.
+            A feature's index or name. For a pair of features both, ("age", "income"), or its name
+            in `term_names`. Pairs stay when one of their features is switched off by itself.
 
         Returns
         -------
@@ -1111,6 +1113,13 @@ class StumpEnsemble:
     def _term(self, term: Any) -> tuple[int, ...]:
         """The features of a term, from one or two indices or names."""
         is_one = isinstance(term, str) or not isinstance(term, Sequence)
+        names = self.term_names
+        if (
+            isinstance(term, str)
+            and term in names[self.n_features :]
+            and (term not in names[: self.n_features])
+        ):
+            return self.pairs[names.index(term) - self.n_features].features
         found = sorted(self.feature_index(own) for own in ([term] if is_one else term))
         if not 1 <= len(found) <= 2:
             raise ValueError(f"a term must be of one or two features; got {term!r}.")

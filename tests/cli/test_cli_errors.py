@@ -46,7 +46,7 @@ ARRAY_REFUSALS = {
     (".", "0"): ". is a folder",
     ("table.npy", "label"): "has no column 'label'; its 4 columns are named by their index",
     ("table.npy", "4"): "has no column 4; its 4 columns are named by their index, 0 to 3 or -1",
-    ("constant.npy", "0"): "the target '0' is 1 in every row; two classes or more are needed",
+    ("constant.npy", "0"): "the target '0' is 1 in every row that has one; two classes or",
     ("vector.npy", "0"): "shape is (60,); a table has two dimensions",
     ("objects.npy", "0"): "holds Python objects, which are not read",
     ("no_rows.npy", "0"): "no_rows.npy has columns but no rows",

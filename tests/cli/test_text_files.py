@@ -472,3 +472,49 @@ def test_the_reader_says_that_numbers_have_signs_and_that_names_are_repeated():
     assert found.columns[0].numbers().tolist() == [1200, 5]
     with pytest.raises(InputError, match="several columns named 'a'"):
         found.position("a", "--target")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b,c\n1,2,3\n4\n5,6\n7,8,9\n", (2, 3)),
+        ('a,b,c\n"1,2",2,3\n\n4,"5,6"\n', (1, 4)),  # separators in quotes, a blank line
+        ('a,b,c\n"1\n,",2,3\n4,5,\n', (0, 0)),
+        ('a,b\n5" pipe,2\n"6"" pipe"\n', (1, 3)),
+        ("a\n1\n2\n", (0, 0)),
+    ],
+)
+def test_rows_with_too_few_fields_are_told_and_end_in_missing_values(text, expected):
+    found = read(text)
+    assert found.short_rows == expected
+    (warning,) = found.warnings or ("none",)
+    assert (f"first in line {expected[1]}; what is not there" in warning) == (expected[0] > 0)
+
+
+def test_a_name_that_several_columns_have_now_is_refused_if_the_model_needs_it(command):
+    rows = [f"{'yn'[k % 2]},{k % 2},{k}" for k in range(20)]
+    Path("table.csv").write_text("\n".join(["label,a,b", *rows]))
+    command.succeeds("train", "table.csv", "--target", "label")
+    Path("twice.csv").write_text("label,a,a,b,c,c\ny,1,0,3,4,5\n")
+    for name in ("predict", "explain"):
+        message = command.refuses(name, "model.json", "twice.csv")
+        assert "twice.csv has several columns named 'a', which the model needs" in message
+    Path("others.csv").write_text("label,a,b,c,c\ny,1,3,4,5\n")
+    command.succeeds("predict", "model.json", "others.csv")
+    Path("twice.csv").write_text("\n".join(["label,a,a", *rows]))
+    command.succeeds("train", "twice.csv", "--target", "label", "--force")
+    command.succeeds("predict", "model.json", "twice.csv")
+
+
+def test_a_line_that_is_no_json_is_named():
+    for broken in ('{"a":2,"label":', "{'a': 1}"):
+        with pytest.raises(InputError, match=r"line 3 is no JSON \("):
+            read('{"a":1}\n\n' + broken + '\n{"a":3}\n', "table.jsonl")
+
+
+def test_words_that_count_as_missing_are_named_where_they_are_targets(command):
+    rows = "\n".join(f"{k},{'None' if k % 2 else 'yes'}" for k in range(20))
+    Path("table.csv").write_text(f"a,label\n{rows}\n")
+    message = command.refuses("train", "table.csv", "--target", "label")
+    assert "the target 'label' is 'yes' in every row that has one" in message
+    assert "`gpustump help text` says what counts as missing" in message

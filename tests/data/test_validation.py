@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from backends import Backend
 
-from gpustump import Member, Stump, StumpEnsemble, boost, fit_stump
+from gpustump import Member, Stump, StumpBoostingRegressor, StumpEnsemble, boost, fit_stump
 from gpustump.data.parameters import check_bytes, check_monotone
 
 X = np.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
@@ -37,7 +37,7 @@ BAD_TABLES = {
     "complex": (X + 1j, ValueError, ["Complex data not supported", "X", "complex128"]),
 }
 BAD_HOST_TABLES = {
-    "object": (X.astype(object), TypeError, ["X has dtype object"]),
+    "object": (X.astype(str).astype(object), TypeError, ["X has dtype object"]),
     "text": (X.astype(str), TypeError, ["X has dtype <U32", "Encode text"]),
     "dates": (X.astype("datetime64[s]"), TypeError, ["X has dtype datetime64"]),
     "ragged": ([[1.0, 2.0], [3.0]], ValueError, ["X cannot be made into an array"]),
@@ -82,7 +82,7 @@ BAD_LABELS = {
 }
 BAD_HOST_LABELS = {
     "text": (["+", "-", "+", "-"], TypeError, ["y has dtype <U1"]),
-    "object": (y.astype(object), TypeError, ["y has dtype object"]),
+    "object": (y.astype(str).astype(object), TypeError, ["y has dtype object"]),
     "None": (None, TypeError, ["y has dtype object"]),
     "ragged": ([[1], [1, -1], [1], [1]], ValueError, ["y cannot be made into an array"]),
     "a number": (1, ValueError, ["y must have one dimension", "()"]),
@@ -116,7 +116,7 @@ BAD_WEIGHTS = {
 
 BAD_HOST_WEIGHTS = {
     "text": (["a"] * 4, TypeError, ["sample_weight has dtype <U1"]),
-    "object": (np.ones(4, dtype=object), TypeError, ["sample_weight has dtype object"]),
+    "object": (np.full(4, "1", dtype=object), TypeError, ["sample_weight has dtype object"]),
     "one NaN": (nan, ValueError, ["sample_weight contains NaN"]),
     "below zero": (-1, ValueError, ["sample_weight contains negative"]),
     "one zero": (0.0, ValueError, ["sample_weight is zero for every sample"]),
@@ -221,6 +221,17 @@ def test_numbers_in_the_other_byte_order_are_numbers():
     """As files from other machines hold them: the values are the same."""
     swapped = X.astype(">f8"), y.astype(">i4"), np.arange(1.0, 5.0).astype(">f4")
     assert fit_stump(*swapped) == fit_stump(X, y, np.arange(1.0, 5.0))
+
+
+def test_numbers_among_pythons_objects_are_numbers_in_arrays_too():
+    random = np.random.default_rng(0)
+    X, y, weights = random.normal(size=(50, 2)), random.normal(size=50), random.random(50)
+    expected = StumpBoostingRegressor(n_estimators=5).fit(X, y, weights, init_score=X[:, 0])
+    own = (array.astype(object) for array in (X, y, weights))
+    found = StumpBoostingRegressor(n_estimators=5).fit(*own, init_score=X[:, 0].astype(object))
+    assert found.model_.digest() == expected.model_.digest()
+    with pytest.raises(TypeError, match="y must hold real numbers"):
+        StumpBoostingRegressor().fit(X, np.asarray(["1.5"] * 50, dtype=object))
 
 
 def test_masked_arrays_are_refused_with_the_way_to_make_their_values_missing():

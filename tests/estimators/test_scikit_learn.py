@@ -323,6 +323,7 @@ def test_one_class_is_learnt_and_predicted_with_certainty(estimator, tmp_path):
         assert fitted.predict_proba(X).tolist() == [[1.0]] * 120
         assert fitted.score(X, y) == 1.0
         assert fitted.model_.n_rounds == 0
+        assert fitted.shape_function(0).values.tolist() == [0.0]
         fitted.model_.save(tmp_path / "model.json")
         assert StumpEnsemble.load(tmp_path / "model.json") == fitted.model_
 

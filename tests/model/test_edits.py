@@ -53,6 +53,18 @@ def numeric(model: StumpEnsemble) -> list[int]:
     return [feature for feature in used(model) if feature not in sets]
 
 
+def test_a_pair_is_known_by_its_name_unless_a_feature_has_that_name():
+    model, _ = next(own for own in map(loaded, NAMES) if own[0].pairs)
+    pair = model.pairs[0]
+    name = model.term_names[model.n_features]
+    assert model.without(name).digest() == model.without(pair.features).digest()
+    names = [f"f{j}" for j in range(model.n_features)]
+    named = replace(model, feature_names=tuple(names))
+    names[0] = named.term_names[model.n_features]
+    named = replace(model, feature_names=tuple(names))
+    assert named.without(names[0]).digest() == model.without(0).digest()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_without_a_term_the_other_terms_add_what_they_did(name, tmp_path):
     model, X = loaded(name)

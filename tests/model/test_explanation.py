@@ -83,6 +83,9 @@ def test_a_shape_function_holds_thresholds_values_and_the_vote_for_missing_value
         table = model.shape_function(feature)
         assert (table.thresholds.tolist(), table.values.tolist()) == ([math.inf], [0.0])
         assert table.look_up(np.asarray([1.0, np.nan, -np.inf])).tolist() == [0.0, 0.0, 0.0]
+        assert table.look_up([1, None]).tolist() == [0.0, 0.0]
+    with pytest.raises(TypeError, match="column has dtype <U1, but must hold the numbers"):
+        table.look_up(["a"])
 
 
 @pytest.mark.parametrize(

@@ -161,11 +161,28 @@ def _request(
     def choose(header: InputTable) -> Wanted:
         with as_input_error():
             positions = needed_positions(encoding, header)
+        _refuse_repeated(encoding, header)
         kinds, orders = as_in_training(encoding, positions)
         kinds = more(header) | kinds
         return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds, orders)
 
     return request_of(encoding, choose)
+
+
+def _refuse_repeated(encoding: Encoding, header: InputTable) -> None:
+    """Refuse a name that the model needs if several columns have it here, and one had in training.
+
+    Raises
+    ------
+    InputError
+    """
+    names = [column.name for column in encoding.columns]
+    for name, last in header.repeated.items():
+        if encoding.named and name in names and last not in names:
+            raise InputError(
+                f"{header.source} has several columns named {quoted(name)}, which the model needs; "
+                "rename all but one of them."
+            )
 
 
 def as_in_training(

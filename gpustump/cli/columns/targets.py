@@ -76,7 +76,7 @@ def target_numbers(column: Column, source: str) -> np.ndarray:
 
 
 def target_labels(column: Column, source: str) -> np.ndarray:
-    """The labels (n_rows,) in a column without missing values: text, bool or int64.
+    """The labels (n_rows,) of the rows that have one: text, bool or int64.
 
     Whole floats become integers, so that a model does not depend on how a file writes its labels.
 
@@ -97,7 +97,8 @@ def target_labels(column: Column, source: str) -> np.ndarray:
     distinct = np.unique(labels)
     if len(distinct) < 2:
         raise InputError(
-            f"{where} is {quoted(distinct[0].item())} in every row; two classes or more are needed."
+            f"{where} is {quoted(distinct[0].item())} in every row that has one; two classes or "
+            "more are needed. `gpustump help text` says what counts as missing."
         )
     if len(distinct) > max(2, len(labels) / 2):
         advice = " If it is a quantity, choose --loss squared_error."

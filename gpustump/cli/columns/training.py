@@ -157,8 +157,9 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     if n_missing and not arguments.drop_missing_target:  # last: no option mends the rest
         raise InputError(
             f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
-            f"{thousands(table.n_rows)}, first in row {thousands(int(np.argmax(missing)) + 1)}; "
-            "leave them out with --drop-missing-target."
+            f"{thousands(table.n_rows)}, first in row {thousands(int(np.argmax(missing)) + 1)}. "
+            "Leave them out with --drop-missing-target; `gpustump help text` says what counts as "
+            "missing, such as NA and None."
         )
     table = known
     weights = choice.columns.weights(table)

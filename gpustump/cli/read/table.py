@@ -75,6 +75,8 @@ class InputTable(ColumnTable):
         The number of the first feature, in a file that lists features by their numbers.
     n_above : int
         The number of features above those that were asked for, which were left out.
+    short_rows : (int, int)
+        How many rows have fewer fields than there are columns, and the line of the first one.
     """
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class InputTable(ColumnTable):
     repeated: Mapping[str, str] = field(default_factory=dict)
     first_index: int | None = None
     n_above: int = 0
+    short_rows: tuple[int, int] = (0, 0)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -94,6 +97,12 @@ class InputTable(ColumnTable):
         if self.n_above:
             last = counted(self.n_above, "feature at the end was", "features at the end were")
             told = [f"{last} not in training, and left out."]
+        n_short, first = self.short_rows
+        if n_short:
+            told.append(
+                f"{counted(n_short, 'row has', 'rows have')} fewer fields than there are names of "
+                f"columns, first in line {first}; what is not there counts as missing."
+            )
         told += [
             f"the commas of {quoted(name)}, such as {quoted(example)}, may be decimal ones, or "
             "between thousands; they were read as decimal ones. Say which with --decimal."

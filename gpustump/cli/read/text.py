@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -78,6 +79,7 @@ def read_csv(path: str, request: Request) -> InputTable:
     header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0, repeated=form.repeated)
     wanted = request.choose(header)
     frame = _frame(form, text)
+    short_rows = _short_rows(form, text, len(frame))
     del text
     numbers, texts = _fields(frame, form, wanted)
     notes, decimals = _notes(form, numbers), _decimals_of(form, numbers)
@@ -92,6 +94,7 @@ def read_csv(path: str, request: Request) -> InputTable:
         date_orders=orders,
         decimals=decimals,
         doubtful_commas=doubts,
+        short_rows=short_rows,
     )
 
 
@@ -99,8 +102,12 @@ def read_json_lines(path: str, request: Request) -> InputTable:
     """Read a file with a JSON object in each line; see `files.read_table`."""
     pl = import_polars(path)
     text = text_of(path, request.encoding, request.fallback)
-    with explained(path, "JSON lines"):
-        frame = pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
+    try:
+        with explained(path, "JSON lines"):
+            frame = pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
+    except InputError:
+        _refuse_bad_json(path, text)
+        raise
     check_column_names(path, frame.columns)
     header = InputTable(path, tuple(map(UnreadColumn, frame.columns)), 0)
     if not frame.columns:
@@ -121,6 +128,17 @@ def read_json_lines(path: str, request: Request) -> InputTable:
     frame = frame.with_columns(found)
     columns = FrameColumns(frame, frame.columns)
     return InputTable(path, columns, len(frame), date_orders=orders)
+
+
+def _refuse_bad_json(path: str, text: bytes) -> None:
+    """Refuse the first line that is no JSON; do nothing if there is none."""
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        try:
+            json.loads(line or b"0")
+        except ValueError as error:
+            raise InputError(
+                f"{path} cannot be read as JSON lines: line {number} is no JSON ({error})."
+            ) from error
 
 
 def text_of(path: str, encoding: str | None = None, fallback: str | None = None) -> bytes:
@@ -329,6 +347,18 @@ def _about_long_line(form: _Format, rows: bytes) -> str:
         f"{path} has {len(row)} fields in line {line}, but {n_columns} names of columns; put "
         "quotes around fields that hold the separator."
     )
+
+
+def _short_rows(form: _Format, text: bytes, n_rows: int) -> tuple[int, int]:
+    """How many rows have fewer fields than there are names, and the line of the first one."""
+    separator = form.separator.encode()
+    bare = re.sub(rb'"[^"]*"', b"", text) if b'"' in text else text
+    n_columns = len(form.names)
+    if n_columns == 1 or bare.count(separator) >= (n_columns - 1) * (n_rows + 1):
+        return 0, 0
+    rows = _rows(form.path, _lines(text), form.separator)
+    lines = [line for row, line in rows if 0 < len(row) < n_columns]
+    return len(lines), min(lines, default=0)
 
 
 def _fields(frame: Any, form: _Format, wanted: Wanted) -> tuple[dict[int, Numbers], dict[int, Any]]:

@@ -9,14 +9,14 @@ import numpy as np
 from gpustump.engines.batched_rounds import VoteRule
 from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.pairs import STAGE_OF
-from gpustump.engines.cpu.pairs.cells import Motion, PairRoom, PairSamples, best_cut
+from gpustump.engines.cpu.pairs.cells import Motion, PairRoom, PairSamples
 from gpustump.engines.cpu.pairs.turns import CHUNK, PairKernels, add_steps
 from gpustump.engines.objective import LossName
 from gpustump.engines.powers import powers
 from gpustump.engines.quadrants import N_QUADRANTS, Pair, Place, Turn, first_numbers
 from gpustump.engines.threads import Team, ranges
 
-_PAIRS_AT_ONCE = 16
+_PAIRS_AT_ONCE = 64
 """How many pairs a thread scores at a time."""
 
 
@@ -76,10 +76,8 @@ class KernelPairRun:
         found = np.empty(len(pairs))
 
         def score(part: tuple[int, int]) -> None:
-            motion, room = self._motion((0, 0), (0, 0)), self._room()
-            for at in range(*part):
-                self._kernels.pass_over(self._samples, motion, *pairs[at], room)
-                found[at] = best_cut(room, *self._samples.n_bins[pairs[at]], l2, pairs[:0])[2]
+            given, own = (self._samples, self._motion((0, 0), (0, 0)), self._room()), slice(*part)
+            self._kernels.score(*given, np.ascontiguousarray(pairs[own]), float(l2), found[own])
 
         team.each(score, ranges(len(pairs), _PAIRS_AT_ONCE))
         return found

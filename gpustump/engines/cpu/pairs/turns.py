@@ -38,11 +38,12 @@ class PairKernels(NamedTuple):
 
     Attributes
     ----------
-    take_turns, pass_over : callable
+    take_turns, pass_over, score : callable
     """
 
     take_turns: Callable[..., int]
     pass_over: Callable[..., None]
+    score: Callable[..., None]
 
 
 @inner("void(uint8[::1], uint8[::1], int64, int64, uint8[::1])")
@@ -159,4 +160,12 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
         pass_over(samples, motion, -1, -1, room)
         return at
 
-    return PairKernels(take_turns, pass_over)
+    @kernel("void(PairSamples, Motion, PairRoom, int64[:, ::1], float64, float64[::1])")
+    def score(samples, motion, room, pairs, l2, found):  # type: ignore[no-untyped-def]
+        """Set the score of each pair's best cut."""
+        for at in range(len(pairs)):
+            j, k = pairs[at, 0], pairs[at, 1]
+            pass_over(samples, motion, j, k, room)
+            _, _, found[at] = best_cut(room, samples.n_bins[j], samples.n_bins[k], l2, pairs[:0])
+
+    return PairKernels(take_turns, pass_over, score)
