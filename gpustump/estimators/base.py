@@ -305,7 +305,15 @@ class StumpEstimator(BaseEstimator):
             found = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
         else:
-            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+            try:
+                X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+            except ValueError as error:
+                if "string" not in str(error):
+                    raise
+                raise ValueError(
+                    f"{str(error).rstrip('.')}. Text is read in frames of pandas, polars or "
+                    "pyarrow only; one row of a pandas frame is frame.iloc[[0]]."
+                ) from error
             found = check_table(X)
         if reset:
             self._learn_categories(found, frame)

@@ -108,3 +108,13 @@ def test_columns_without_names_are_matched_by_position(make):
                 model.predict(other)
             with pytest.raises(ValueError, match=r"X has [35] columns, but the model needs its 4"):
                 model.model_.predict(other)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_text_in_arrays_and_in_a_single_row_is_refused_with_the_way_to_give_it():
+    frame = pd.DataFrame({"a": np.arange(8.0), "c": list("uvuvuvuv")})
+    clf = AdaBoostClassifier(n_estimators=2, categorical_features="from_dtype")
+    clf.fit(frame, np.arange(8) > 3)
+    for text in (frame.iloc[0], frame.to_numpy(), frame.to_numpy().tolist()):
+        with pytest.raises(ValueError, match=r"Text is read in frames .* frame.iloc\[\[0\]\]"):
+            clf.predict(text)
