@@ -299,7 +299,7 @@ def _add_resources(parser: Parser) -> list[argparse.Action]:
 
 
 def _add_force(parser: Parser, names: str) -> argparse.Action:
-    return parser.flag("--force", f"replace an {names} of another kind, too")
+    return parser.flag("--force", f"replace {names} of another kind, too")
 
 
 def _add_predict(parser: Parser) -> None:

@@ -231,7 +231,7 @@ def fit(
     """
     check_estimator(estimator)
     offset, other = Offset(init_score, exposure), Offset(init_score_val, exposure_val, "_val")
-    watched = Validation.of(X_val, y_val, sample_weight_val, other)
+    watched = Validation.of(X_val, y_val, sample_weight_val, other, offset)
     given = Data(X, y, sample_weight, offset=offset)
     if holds_sparse(X):
         fit_on_one_worker(estimator, given, watched, _running(client))
@@ -297,7 +297,7 @@ class _Fit:
         self.n_features: int = self.learner.n_features_in_
         self.names = vars(self.learner).get("feature_names_in_")
         self.interactions: Interactions = check_interactions(
-            estimator.interactions, self.n_features, self.names
+            estimator.interactions, self.n_features, self.names, self.settings.votes.monotone
         )
         self.begun: list[ClusterSamples] = []  # of the bags so far
         self.round_bytes = 0

@@ -24,6 +24,7 @@ from gpustump.dask.partitions import (
 )
 from gpustump.estimators.boosters import BoostedClassifier, BoostedEstimator
 from gpustump.estimators.targets import Offset
+from gpustump.model.ensemble import StumpEnsemble
 
 
 def decision_function(estimator: Any, X: Any, *, init_score: Any = None) -> Any:
@@ -142,10 +143,13 @@ def check_estimator(estimator: Any) -> None:
     TypeError
     """
     if not isinstance(estimator, BoostedEstimator):
+        why = ", which is fitted on one machine."
+        if isinstance(estimator, StumpEnsemble):
+            why = ". A model's methods take one partition: X.map_partitions(model.predict)."
         raise TypeError(
             "estimator must be an AdaBoostClassifier, a LogitBoostClassifier, a "
             "StumpBoostingRegressor or a glass box; got "
-            f"{type(estimator).__name__}, which is fitted on one machine."
+            f"{type(estimator).__name__}{why}"
         )
 
 

@@ -344,7 +344,10 @@ def check_form(value: Any) -> None:
 
 
 def check_interactions(
-    value: Any, n_features: int, feature_names: Sequence[str] | None
+    value: Any,
+    n_features: int,
+    feature_names: Sequence[str] | None,
+    monotone: Sequence[int] | None,
 ) -> Interactions:
     """Interactions as users give them.
 
@@ -355,11 +358,13 @@ def check_interactions(
         `USUAL_SHARE` and `MOST_USUAL` say; or pairs of indices or names.
     n_features : int
     feature_names : sequence of str, or None
+    monotone : sequence of int, or None
+        Each feature's constraint. Those that have one have no part in pairs.
 
     Raises
     ------
     ValueError, TypeError
-        If the value is none of these, or names no feature, or one twice.
+        If the value is none of these, or names no feature, or one twice, or a constrained one.
     """
     check_form(value)
     most = n_features * (n_features - 1) // 2
@@ -377,6 +382,11 @@ def check_interactions(
         first, second = sorted(feature_index(own, n_features, places, _PAIRS) for own in pair)
         if first == second:
             raise ValueError(f"{_PAIRS} must pair two features; got {shown(pair)}.")
+        if monotone is not None and (monotone[first] or monotone[second]):
+            raise ValueError(
+                f"{_PAIRS} has the pair {shown(pair)}, but features with a monotone constraint "
+                "have no part in pairs. Leave it out, or drop the constraint."
+            )
         found.append((first, second))
     found = [own for own, _ in itertools.groupby(sorted(found))]
     return Interactions(len(found), tuple(found))

@@ -210,14 +210,15 @@ def audit(
     model = model_of(model)
     known = recorded_fit(model, estimator)
     watched = Offset(init_score_val, exposure_val, "_val")
-    validation = Validation.of(X_val, y_val, sample_weight_val, watched)
+    offset = Offset(init_score, exposure)
+    validation = Validation.of(X_val, y_val, sample_weight_val, watched, offset)
     if validation is not None and estimator is None and not known.passed:
         raise ValueError(
             "X_val is given, but the model's record says that its fit was given no X_val. Leave it "
             "out, or pass estimator=..."
         )
     means = {"device": device, "n_jobs": n_jobs, "max_memory": max_memory, "verbose": verbose}
-    data = Data(X, y, sample_weight, offset=Offset(init_score, exposure))
+    data = Data(X, y, sample_weight, offset=offset)
     return audit_with(model, known, data, validation, means=means)
 
 

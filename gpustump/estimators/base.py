@@ -426,7 +426,8 @@ class StumpEstimator(BaseEstimator):
             kept = kept.checked(deciding, of_data, names)
             asked = kept.asked(asked, self.random_state)
         shares, splits = shares_of(X, target, samples, watched, asked, data.earlier)
-        interactions = check_interactions(self.interactions, int(X.shape[1]), names)
+        given = self.interactions, int(X.shape[1]), names, settings.votes.monotone
+        interactions = check_interactions(*given)
         return Prepared(learner, X, target, settings, shares, splits, interactions, kept)
 
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:

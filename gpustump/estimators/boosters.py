@@ -371,9 +371,10 @@ class BoostedClassifier(BoostedEstimator, StumpClassifier):
         ((0.5, 0.0, 0.5),)
         """
         watched = Offset(init_score_val, suffix="_val")
-        validation = Validation.of(X_val, y_val, sample_weight_val, watched)
+        offset = Offset(init_score)
+        validation = Validation.of(X_val, y_val, sample_weight_val, watched, offset)
         settings, asked, earlier = self._asked_for(validation)
-        self._fit(Data(X, y, sample_weight, asked, earlier, Offset(init_score)), settings)
+        self._fit(Data(X, y, sample_weight, asked, earlier, offset), settings)
         return self
 
     def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:

@@ -317,14 +317,15 @@ class Validation(NamedTuple):
 
     @classmethod
     def of(
-        cls, X_val: Any, y_val: Any, sample_weight_val: Any, offset: Offset
+        cls, X_val: Any, y_val: Any, sample_weight_val: Any, offset: Offset, of_training: Offset
     ) -> Validation | None:
-        """What `fit` is given; None for nothing.
+        """What `fit` is given; None for nothing. `of_training` is the offset of X's own rows.
 
         Raises
         ------
         ValueError
-            If X_val or y_val is missing and one of the others is given.
+            If X_val or y_val is missing and one of the others is given, or if only X's own rows
+            have an offset.
         """
         given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
         there = [name for name, value in given.items() if value is not None]
@@ -334,6 +335,13 @@ class Validation(NamedTuple):
                 raise ValueError(
                     f"{there[0]} is given, but {name} is not. Give X_val and y_val, or neither."
                 )
+        if there and of_training.given and not offset.given:
+            (name, *_) = of_training.given
+            nothing = "ones" if name == "exposure" else "zeros"
+            raise ValueError(
+                f"{name} is given, but {name}{offset.suffix} is not, so the rows of X_val would be "
+                f"judged as if nothing were known of them. Give {nothing} where nothing is."
+            )
         return cls(X_val, y_val, sample_weight_val, offset) if there else None
 
 

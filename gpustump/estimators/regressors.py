@@ -222,9 +222,9 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         [2.0, 0.2]
         """
         watched = Offset(init_score_val, exposure_val, "_val")
-        validation = Validation.of(X_val, y_val, sample_weight_val, watched)
-        settings, asked, earlier = self._asked_for(validation)
         offset = Offset(init_score, exposure)
+        validation = Validation.of(X_val, y_val, sample_weight_val, watched, offset)
+        settings, asked, earlier = self._asked_for(validation)
         self._fit(Data(X, y, sample_weight, asked, earlier, offset), settings)
         return self
 

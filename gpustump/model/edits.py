@@ -175,9 +175,8 @@ def _number(value: Any, name: str) -> float:
     if value in ("inf", "-inf"):
         return float(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
-        raise ValueError(
-            f"an edit's {name} must be a number, and it may be inf; got {shown(value)}."
-        )
+        wanted = "a finite number" if name == "like" else "a number, and it may be inf"
+        raise ValueError(f"an edit's {name} must be {wanted}; got {shown(value)}.")
     return float(value)
 
 

@@ -889,7 +889,8 @@ class StumpEnsemble:
         """For each class probability a range that holds the probabilities of most bags.
 
         Its width shows how much the probability depends on which samples were drawn for training,
-        not how often the class is right. With 8 bags it is a rough measure.
+        not how often the class is right. With 8 bags it is a rough measure. The model averages the
+        bags' scores, so with few bags its own probability may lie a little outside.
 
         Parameters
         ----------

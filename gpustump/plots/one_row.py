@@ -31,7 +31,11 @@ UNITS = {"logistic": "half the log-odds", "softmax": "half the log-probability u
 _VALUE = 18
 """The middle of a category's value with more characters is cut out."""
 
-_BREAKS = (", half", ",\nhalf"), ("deviation over", "deviation\nover")
+_BREAKS = (
+    (", half", ",\nhalf"),
+    (" score of", "\nscore of"),
+    ("deviation over", "deviation\nover"),
+)
 """Where the lines below the axes may be broken."""
 
 _AMOUNT = 0.6
@@ -344,8 +348,9 @@ def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
     whose = terms.score_name(row.model, row.label)
     what = whose if row.model.is_regression else f"score of {whose}, {UNITS[row.model.link]}"
     lines = f"\nlines: {style.bag_text(row.model.n_bags)}" if row.model.n_bags > 1 else ""
-    _name_axis(ax, f"contribution to the {what}{lines}", max(map(len, names)))
-    _write_prediction(ax, row)
+    longest = max(map(len, names))
+    _name_axis(ax, f"contribution to the {what}{lines}", longest)
+    _write_prediction(ax, row, longest)
     return style.make_current(ax)
 
 
@@ -389,15 +394,18 @@ def _name_axis(ax: Axes, text: str, longest: int) -> None:
     The names beside the bars, with so many characters, take a part of the axes' width.
     """
     room = 1.25 * style.width_of(ax) - 0.07 * longest
-    lines = [
-        line.replace(*parts) if 0.07 * len(line) > room else line
-        for line, parts in zip(text.split("\n"), _BREAKS, strict=False)
-    ]
+    lines = text.split("\n")
+    for parts in _BREAKS:
+        broken = (line.replace(*parts) if 0.07 * len(line) > room else line for line in lines)
+        lines = "\n".join(broken).split("\n")
     ax.set_xlabel("\n".join(lines))
 
 
-def _write_prediction(ax: Axes, row: RowScore) -> None:
-    """Write above the axes what is predicted: a quantity, or a class and its probability."""
+def _write_prediction(ax: Axes, row: RowScore, longest: int) -> None:
+    """Write above the axes what is predicted: a quantity, or a class and its probability.
+
+    The names beside the bars have so many characters.
+    """
     if row.predicted is None:
         predicted = row.model.quantities_of(np.asarray([row.score.value]))
         text = f"predicted: {style.number_text(float(predicted[0]))}"
@@ -405,8 +413,9 @@ def _write_prediction(ax: Axes, row: RowScore) -> None:
         return
     probability = float(row.probabilities[row.model.classes.index(row.predicted)])
     share = f"{probability:.3f}" if probability < 0.9995 else "> 0.999"
-    text = f"predicted: {terms.class_name(row.predicted)}, probability {share}"
-    if 0.085 * len(text) > style.width_of(ax):
+    name = terms.class_names(row.model)[row.model.classes.index(row.predicted)]
+    text = f"predicted: {name}, probability {share}"
+    if 0.085 * len(text) > 1.25 * style.width_of(ax) - 0.07 * longest:
         text = text.replace(", ", ",\n")
     style.legend_above(ax, [], [], title=text)
 

@@ -134,7 +134,7 @@ def _title(model: StumpEnsemble) -> str:
         rounds = " + ".join(counts[:_NAMED]) + " + …" * (len(counts) > _NAMED) + " rounds"
     if model.n_bags > 1:
         rounds = f"{model.n_bags} bags · {rounds} in all"
-    classes = ", ".join(style.words(label, 16) for label in model.classes[:_NAMED])
+    classes = ", ".join(style.different_words([*map(str, model.classes[:_NAMED])], 16))
     classes += ", …" if len(model.classes) > _NAMED else ""
     target = "a quantity" if model.is_regression else f"classes {classes}"
     n_pairs = len(model.pairs)

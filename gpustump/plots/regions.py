@@ -315,7 +315,8 @@ def _draw_points(ax: Axes, x: np.ndarray, y: np.ndarray, numbers: np.ndarray | N
     counts = [(int(own.sum()), why) for own, why in hidden if own.any()]
     texts = [f"{count} sample{'s' * (count > 1)} {why}" for count, why in counts]
     if texts:
-        where: Any = {"x": 1.0, "y": 1.01, "ha": "right", "va": "bottom", "fontsize": "x-small"}
+        where: Any = {"x": 0.99, "y": 0.01, "ha": "right", "va": "bottom", "fontsize": "x-small"}
+        where |= {"zorder": 4, "alpha": 1.0, "bbox": {"color": "white", "alpha": 0.8, "pad": 1.5}}
         style.note(ax, f"{', '.join(texts)} not shown", **where)
 
 
@@ -331,7 +332,7 @@ def _label(ax: Axes, model: StumpEnsemble, numbers: np.ndarray | None) -> None:
         marker = style.MARKERS[k % len(style.MARKERS)]
         point = Line2D([], [], marker=marker, markerfacecolor=_colour(k), **look)
         handles.append(patch if numbers is None else (patch, point))
-    names = [terms.class_name(label) for label in model.classes]
+    names = terms.class_names(model)
     title = "predicted" if numbers is None else "predicted (area), true (point)"
     style.legend_above(ax, handles, names, title=title)
 

@@ -8,7 +8,8 @@ imported inside functions only, so these files can be imported without it.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -270,11 +271,29 @@ def words(text: object, limit: int = NAME) -> str:
     return line.replace("$", r"\$")
 
 
-def different_words(texts: list[str], limit: int) -> list[str]:
-    """Texts as `words` makes them; those that would look the same begin with their numbers."""
+def different_words(texts: Sequence[str], limit: int) -> list[str]:
+    """Texts as `words` makes them. Of those that would look the same the words are shown with which
+    they begin to differ; if these do not tell them apart, they begin with their numbers."""
     short = [words(text, limit) for text in texts]
+    by_look = defaultdict[str, list[int]](list)
+    for place, own in enumerate(short):
+        by_look[own].append(place)
+    for places in by_look.values():
+        if len(places) > 1:
+            columns = enumerate(zip(*(texts[place] for place in places), strict=False))
+            n_alike = next((at for at, own in columns if len({*own}) > 1), 0)
+            for place in places:
+                short[place] = _from_difference(texts[place], n_alike, limit)
     counts = Counter(short)
     return [
         own if counts[own] == 1 else words(f"{k + 1}: {text}", limit)
         for k, (own, text) in enumerate(zip(short, texts, strict=True))
     ]
+
+
+def _from_difference(text: str, n_alike: int, limit: int) -> str:
+    """The text, shortened so that the word is shown that the first `n_alike` characters lead to."""
+    start = text.rfind(" ", 0, n_alike) + 1
+    if start > limit // 2:
+        text = f"{text[: limit // 4]}…{text[start:]}"
+    return words(text if len(text) <= limit else f"{text[: limit - 1]}…", limit)

@@ -144,16 +144,20 @@ def two_features(features: Any, index: Callable[[Any], int]) -> tuple[int, int]:
     return given[0], given[1]
 
 
-def class_name(label: Label) -> str:
-    """A class's name in a sentence."""
-    return style.words(label, 20) if isinstance(label, str) else f"class {label}".replace("-", "−")
+def class_names(model: StumpEnsemble) -> list[str]:
+    """The classes' names in a sentence."""
+    labels = model.classes
+    texts = [own for own in labels if isinstance(own, str)]
+    if len(texts) == len(labels):
+        return style.different_words(texts, 20)
+    return [f"class {own}".replace("-", "−") for own in labels]
 
 
 def score_name(model: StumpEnsemble, label: Label | None) -> str:
     """What a score is called: that of a quantity, or its class, the second of two."""
     if model.is_regression:
         return PREDICTIONS[model.link]
-    return class_name(model.classes[1 if model.is_binary else model.output_index(label)])
+    return class_names(model)[1 if model.is_binary else model.output_index(label)]
 
 
 def columns_of(model: StumpEnsemble) -> list[Column]:

@@ -294,7 +294,15 @@ def test_interactions_that_mean_nothing_are_refused_by_name(message: str):
 
 @pytest.mark.parametrize(("value", "number"), [("1x", 4), ("0.5x", 2), (3, 3), (99, 6), ("9x", 6)])
 def test_a_number_or_a_share_says_how_many_pairs_are_learnt(value, number: int):
-    assert check_interactions(value, 4, None).number == number
+    assert check_interactions(value, 4, None, None).number == number
+
+
+def test_a_pair_that_is_asked_for_is_refused_if_a_constraint_keeps_it_out():
+    X, y = xor_table(n=60)
+    glass_box = GlassBoxClassifier(monotonic_cst=[0, 1, 0, 0][: X.shape[1]], n_estimators=5)
+    with pytest.raises(ValueError, match=r"has the pair \(0, 1\), but features with a monotone"):
+        glass_box.set_params(interactions=[(0, 1)]).fit(X, y)
+    glass_box.set_params(interactions=[(0, 2)], n_bags=1, n_iter_no_change=None).fit(X, y)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,9 @@ from gpustump import (
     AdaBoostClassifier,
     DecisionStumpClassifier,
     LogitBoostClassifier,
+    Member,
     StumpBoostingRegressor,
+    StumpEnsemble,
 )
 
 RNG = np.random.default_rng(0)
@@ -96,6 +98,9 @@ REFUSED: dict[str, tuple[Any, tuple[Any, ...], type[Exception], str]] = {
     ),
     "one stump": (
         DecisionStumpClassifier(), (TABLE, LABELS), TypeError, "which is fitted on one machine"
+    ),
+    "a model": (
+        StumpEnsemble((Member((), ()),), 3), (TABLE, LABELS), TypeError, "map_partitions"
     ),
     "no estimator": ("AdaBoost", (TABLE, LABELS), TypeError, "estimator must be an AdaBoostClass"),
     "negative counts": (

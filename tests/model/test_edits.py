@@ -130,7 +130,7 @@ WRONG = {
     "a feature without stumps": ({"term": 9, "edit": "without"}, "below 4"),
     "no such kind": ({"term": 0, "edit": "rise"}, "an edit must be of term and edit"),
     "another key": ({"term": 0, "edit": "without", "like": 1}, "an edit must be of term and edit"),
-    "no level": ({"term": 0, "edit": "flatten", "above": 1}, "like must be a number"),
+    "no level": ({"term": 0, "edit": "flatten", "above": 1}, "like must be a finite number"),
     "a level outside": (
         {"term": 0, "edit": "flatten", "upto": 1, "like": 2},
         "above < like <= upto",

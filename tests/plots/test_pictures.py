@@ -30,6 +30,7 @@ from gpustump import (
     plots,
     theory,
 )
+from gpustump.plots import style
 
 EMPTY = StumpEnsemble((Member((), ()),), 3)
 
@@ -469,3 +470,17 @@ X3, Y3 = [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], [-1, 1]
 def test_nonsense_is_refused(draw, message):
     with pytest.raises((TypeError, ValueError), match=message):
         draw()
+
+
+def test_names_that_look_alike_when_shortened_show_where_they_begin_to_differ():
+    groups = [f"product group {own}: household appliances" for own in "ABC"]
+    for names in (groups, ["a" * 40, "a" * 41], ["short", "shorter"], [*groups, "product"]):
+        shown = style.different_words(names, 20)
+        assert len({*shown}) == len(names)
+        assert all(len(own) <= 20 for own in shown)
+    assert style.different_words(groups, 20)[1] == "produ…B: household …"
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    y = np.asarray(groups)[np.digitize(X[:, 0], [-0.5, 0.5])]
+    clf = LogitBoostClassifier(n_estimators=5).fit(X, y)
+    for ax in (plots.shape_function(clf, 0), plots.decision_regions(clf, X, y)):
+        assert len({*legend(ax)} & {*style.different_words(groups, 20)}) == 3
