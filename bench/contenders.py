@@ -101,8 +101,8 @@ class Contender:
     def disqualified(self, model: Any, rounds: int) -> str | None:
         """Why the time of this fit cannot count: it stopped early, or ran on another device."""
         made = rounds_made(model)
-        stops_early = hasattr(model, "n_bags")  # a glass box, whose held-out samples end each bag
-        if made is not None and made != rounds and not stops_early:
+        has_bags = getattr(model, "n_bags", 1) != 1  # a glass box: held-out samples end each bag
+        if made is not None and made != rounds and not has_bags:
             return f"it stopped after {made} of {rounds} rounds"
         wanted, used = self.parameters.get("device"), device_used(model)
         if wanted and used and not used.startswith(wanted.partition(":")[0]):

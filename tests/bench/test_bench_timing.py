@@ -14,7 +14,7 @@ from made_up import absent, cells, report, run
 
 from bench import memory_speed, records
 from bench.__main__ import _parser
-from bench.contenders import Contender
+from bench.contenders import GROUPS, Contender, chosen
 from bench.data import FAMILIES, load, store
 from bench.records import FormatError, Result
 from bench.tables import (
@@ -28,6 +28,7 @@ from bench.tables import (
 )
 from bench.timing import planned, take_turns
 from bench.worker import NOT_YET, Entry, WithdrawnError, Worker
+from gpustump import AdaBoostClassifier, GlassBoxClassifier
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -231,3 +232,12 @@ def test_the_host_copies_and_gathers_as_much_as_it_says(monkeypatch):
     assert len(fetched) * 1000 == own.facts["gathered"] >= 2_500
     assert own.facts["copied"] == 2 * (1 << 16)
     assert min(own.values["copy"] + own.values["gather"]) > 0
+
+
+def test_only_glass_boxes_may_end_before_their_rounds():
+    X, y = np.arange(8.0).reshape(-1, 1), np.arange(8) > 3
+    (plain,) = chosen(GROUPS["peers"], ["gpustump"])
+    (glass,) = chosen(GROUPS["panel"], ["gpustump GlassBox"])
+    assert plain.disqualified(AdaBoostClassifier(n_estimators=1).fit(X, y), 6)
+    X, y = np.tile(X, (9, 1)), np.tile(y, 9)
+    assert glass.disqualified(GlassBoxClassifier(n_estimators=3, device="cpu").fit(X, y), 6) is None
