@@ -481,6 +481,7 @@ def test_the_reader_says_that_numbers_have_signs_and_that_names_are_repeated():
         ('a,b,c\n"1,2",2,3\n\n4,"5,6"\n', (1, 4)),  # separators in quotes, a blank line
         ('a,b,c\n"1\n,",2,3\n4,5,\n', (0, 0)),
         ('a,b\n5" pipe,2\n"6"" pipe"\n', (1, 3)),
+        ("a,b\n1,x\ry\n2\n", (0, 0)),  # the stricter reader refuses it
         ("a\n1\n2\n", (0, 0)),
     ],
 )
@@ -509,7 +510,7 @@ def test_a_name_that_several_columns_have_now_is_refused_if_the_model_needs_it(c
 def test_a_line_that_is_no_json_is_named():
     for broken in ('{"a":2,"label":', "{'a': 1}"):
         with pytest.raises(InputError, match=r"line 3 is no JSON \("):
-            read('{"a":1}\n\n' + broken + '\n{"a":3}\n', "table.jsonl")
+            read('{"a":1}\n \n' + broken + '\n{"a":3}\n', "table.jsonl")
 
 
 def test_words_that_count_as_missing_are_named_where_they_are_targets(command):

@@ -6,6 +6,7 @@ The file's text and its fields are in memory at once.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import json
@@ -79,7 +80,7 @@ def read_csv(path: str, request: Request) -> InputTable:
     header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0, repeated=form.repeated)
     wanted = request.choose(header)
     frame = _frame(form, text)
-    short_rows = _short_rows(form, text, len(frame))
+    short_rows = _short_rows(form, text, frame)
     del text
     numbers, texts = _fields(frame, form, wanted)
     notes, decimals = _notes(form, numbers), _decimals_of(form, numbers)
@@ -134,7 +135,7 @@ def _refuse_bad_json(path: str, text: bytes) -> None:
     """Refuse the first line that is no JSON; do nothing if there is none."""
     for number, line in enumerate(text.split(b"\n"), start=1):
         try:
-            json.loads(line or b"0")
+            json.loads(line.strip() or b"0")
         except ValueError as error:
             raise InputError(
                 f"{path} cannot be read as JSON lines: line {number} is no JSON ({error})."
@@ -349,15 +350,21 @@ def _about_long_line(form: _Format, rows: bytes) -> str:
     )
 
 
-def _short_rows(form: _Format, text: bytes, n_rows: int) -> tuple[int, int]:
-    """How many rows have fewer fields than there are names, and the line of the first one."""
-    separator = form.separator.encode()
-    bare = re.sub(rb'"[^"]*"', b"", text) if b'"' in text else text
+def _short_rows(form: _Format, text: bytes, frame: Any) -> tuple[int, int]:
+    """How many rows have fewer fields than there are names, and the line of the first one.
+
+    Their last field is missing, so most files need not be read again.
+    """
     n_columns = len(form.names)
-    if n_columns == 1 or bare.count(separator) >= (n_columns - 1) * (n_rows + 1):
+    if n_columns == 1 or not frame.to_series(-1).null_count():
         return 0, 0
-    rows = _rows(form.path, _lines(text), form.separator)
-    lines = [line for row, line in rows if 0 < len(row) < n_columns]
+    bare = re.sub(rb'"[^"]*"', b"", text) if b'"' in text else text
+    if bare.count(form.separator.encode()) >= (n_columns - 1) * (len(frame) + 1):
+        return 0, 0
+    lines = list[int]()
+    with contextlib.suppress(InputError):  # polars reads some text that the stricter reader refuses
+        for row, line in _rows(form.path, _lines(text), form.separator):
+            lines += [line] if 0 < len(row) < n_columns else []
     return len(lines), min(lines, default=0)
 
 
