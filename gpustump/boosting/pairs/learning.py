@@ -228,6 +228,14 @@ class _Learning:
         """The bins of all rows, (n_axes, n_samples_given) of uint8, where runs are made."""
         return bins_of(self.X, self.axes, self.moved, self.settings.resources.n_jobs)
 
+    @functools.cached_property
+    def watched_bins(self) -> Array:
+        """The same of the table with the held-out samples of all bags."""
+        held_out = self.shares[0].held_out
+        if held_out is None or held_out.X is None:
+            return self.bins
+        return bins_of(held_out.X, self.axes, self.moved, self.settings.resources.n_jobs)
+
     def taken(self, bins: Array, rows: np.ndarray | None) -> Array:
         """The bins of some rows, or of all."""
         if rows is None:
@@ -430,14 +438,13 @@ class _BagRun:
             return None
         X = learning.X if own.X is None else own.X
         samples = own.samples.changed(arrays.to_host)
-        bins = learning.bins if own.X is None else bins_of(X, learning.axes, learning.moved)
         scores = _scores(model, X, samples, self.target)
         watched = samples.changed(learning.moved)
         with arrays.computing_on(watched.weights):
             validation = self.target.validation(watched, 1)
             score = scorer(stopping.scoring, validation, self.target.votes.objective("stump").link)
         return _HeldOut(
-            learning.taken(bins, samples.rows),
+            learning.taken(learning.watched_bins, samples.rows),
             np.ascontiguousarray(scores.T),
             score,
             stopping.tol,
