@@ -63,11 +63,11 @@ def validation_table(X: Array) -> Array:
 
 
 def device_judge(
-    device: CudaDevice | None, samples: ValidationSamples, n_jobs: int | None = None
+    device: CudaDevice, samples: ValidationSamples, n_jobs: int | None = None
 ) -> DeviceJudge | None:
-    """The held-out samples on the device that trains; None if there is none, or too little room."""
+    """The held-out samples on the device that trains; None if there is too little room."""
     n_bytes = 8 * samples.scores.shape[0] * (samples.X.shape[1] + 8 * samples.scores.shape[1])
-    if device is None or device.free_bytes() < 2 * n_bytes:
+    if device.free_bytes() < 2 * n_bytes:
         return None
     from gpustump.engines.cuda import held_out as on_device
 

@@ -1114,13 +1114,10 @@ class StumpEnsemble:
     def _term(self, term: Any) -> tuple[int, ...]:
         """The features of a term, from one or two indices or names."""
         is_one = isinstance(term, str) or not isinstance(term, Sequence)
-        names = self.term_names
-        if (
-            isinstance(term, str)
-            and term in names[self.n_features :]
-            and (term not in names[: self.n_features])
-        ):
-            return self.pairs[names.index(term) - self.n_features].features
+        if isinstance(term, str) and term in self.term_names:
+            place = self.term_names.index(term)  # a feature's name comes first
+            if place >= self.n_features:
+                return self.pairs[place - self.n_features].features
         found = sorted(self.feature_index(own) for own in ([term] if is_one else term))
         if not 1 <= len(found) <= 2:
             raise ValueError(f"a term must be of one or two features; got {term!r}.")

@@ -146,11 +146,9 @@ def two_features(features: Any, index: Callable[[Any], int]) -> tuple[int, int]:
 
 def class_names(model: StumpEnsemble) -> list[str]:
     """The classes' names in a sentence."""
-    labels = model.classes
-    texts = [own for own in labels if isinstance(own, str)]
-    if len(texts) == len(labels):
-        return style.different_words(texts, 20)
-    return [f"class {own}".replace("-", "−") for own in labels]
+    if isinstance(model.classes[0], str):
+        return style.different_words([*map(str, model.classes)], 20)
+    return [f"class {label}".replace("-", "−") for label in model.classes]
 
 
 def score_name(model: StumpEnsemble, label: Label | None) -> str:

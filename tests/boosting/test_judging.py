@@ -220,6 +220,7 @@ def test_the_losses_of_many_outputs_do_not_overflow_on_a_device():
     assert found[0].score < -(2**15)
 
 
+@pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_exponential_loss"])
 def test_what_a_device_does_not_add_up_is_judged_where_the_table_is(scoring):
     random = np.random.default_rng(0)

@@ -19,16 +19,28 @@ from engine_ways import cuda, learner_of
 from hard_cases import WITH_SIGNS, voting
 from rounds import Case, check_facts, check_level, facts_of, signs, start
 
+from gpustump.engines import batched_rounds, powers, quadrants
 from gpustump.engines import integer_weights as weights
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Resources, Task
-from gpustump.engines.cuda import device, device_memory, layout, search, sorting, steps
+from gpustump.engines.cuda import (
+    device,
+    device_memory,
+    held_out,
+    layout,
+    pairs,
+    search,
+    sorting,
+    steps,
+)
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.route import Choice, Route
+from gpustump.learners import step_table
 from gpustump.learners.kinds import OfCategories
+from gpustump.learners.pair_table import MOST_BINS
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -83,7 +95,21 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
         "LANES * RUN": layout.TILE_SAMPLES,
         "TOP": weights.TOP,
         "FLOOR": weights.FLOOR,
+        "LEAST_PRODUCT": weights.LEAST_PRODUCT,
+        "MOST_CELLS": pairs._MOST_CELLS,
+        "N_QUADRANTS": quadrants.N_QUADRANTS,
+        "NO_PAIR": pairs._NO_PAIR,
+        "VOTE_UNIT": step_table.VOTE_UNIT,
+        "LARGEST": powers.LARGEST,
+        "LARGEST_SQUARE": batched_rounds.LARGEST_SQUARE,
+        "UPPER_UNIT": 2.0**batched_rounds.LOW_BITS,
+        "LARGEST_SCORE": batched_rounds.LARGEST_SCORE,
+        "LARGEST_EXPONENT": batched_rounds.LARGEST_EXPONENT,
+        "PLACE_BITS_OF_EXPONENT": batched_rounds.PLACE_BITS,
+        "sizeof(BestCut)": pairs.BEST_CUT_BYTES,
+        "sizeof(Judged)": held_out.JUDGED_BYTES,
     }
+    assert MOST_BINS**2 == pairs._MOST_CELLS
     bounds = re.findall(r"__launch_bounds__\((\d+)\)", device.source("codes"))
     assert list(map(int, bounds)) == [device.THREADS, OnCpu().most_threads]
     widths = {f"add_{1 << bits}" for bits in range(3, layout.LANE_BITS + 1)}

@@ -94,7 +94,10 @@ NUMBERS = (
     *(f"offsetof({name}, {field})" for name, dtype in RECORDS.items()
       for field in dtype.names or ()),
     "SPLIT_PIECE", "PLACE_BITS", "NO_SCORE", "MISSING", "ALL_LEFT", "OF_SAMPLES", "OF_CODES",
-    "SLOTS", "LANE_BITS", "RUN", "LANES * RUN", "TOP", "FLOOR",
+    "SLOTS", "LANE_BITS", "RUN", "LANES * RUN", "TOP", "FLOOR", "LEAST_PRODUCT", "MOST_CELLS",
+    "N_QUADRANTS", "NO_PAIR", "VOTE_UNIT", "LARGEST", "LARGEST_SQUARE", "UPPER_UNIT",
+    "LARGEST_SCORE", "LARGEST_EXPONENT", "PLACE_BITS_OF_EXPONENT", "sizeof(BestCut)",
+    "sizeof(Judged)",
 )  # fmt: skip
 """Numbers on which the kernels and Python have to agree."""
 

@@ -110,8 +110,10 @@ class LocalJudge:
         self._held_out, self._weight = held_out, weight_of(held_out)
         self._scorer = scorer
         self._scores = running_scores(X, start, rows, n_jobs=n_jobs, keeps_values=keeps_values)
-        samples = self._validation(X, rows, self._scores.copy()) if device is not None else None
-        self._on_device = None if samples is None else device_judge(device, samples, n_jobs)
+        self._on_device = None
+        if device is not None:
+            samples = self._validation(X, rows, self._scores.copy())
+            self._on_device = None if samples is None else device_judge(device, samples, n_jobs)
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model."""

@@ -85,9 +85,7 @@ class DeviceJudge:
             bits=loss.bits,
             loss=LOSSES.index(loss.kind),
         )
-        self._kernel, self._n_outputs, self._n_samples = (
-            f"judge_{np.dtype(width).name}", n_outputs, n_samples,
-        )  # fmt: skip
+        self._kernel, self._n_samples = f"judge_{np.dtype(width).name}", n_samples
         self._n_zeros = n_outputs - 1 if loss.kind == "logistic" else 0
         self._is_of_classes = loss.kind in ("logistic", "softmax")
         self._make_room(64)

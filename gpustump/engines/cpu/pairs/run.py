@@ -48,10 +48,8 @@ class KernelPairRun:
     ) -> None:
         module = importlib.import_module(f"gpustump.engines.cpu.{STAGE_OF[loss]}")
         self._kernels: PairKernels = module.KERNELS
-        numbers, classes = (
-            first_numbers(labels, units, loss, beginning),
-            np.zeros(0, dtype=np.int64),
-        )
+        numbers = first_numbers(labels, units, loss, beginning)
+        classes = np.zeros(0, dtype=np.int64)
         if loss in ("logistic", "softmax"):
             classes = labels.astype(np.int64)
         self._n_outputs = len(numbers) if loss == "softmax" else 1
@@ -76,8 +74,8 @@ class KernelPairRun:
         found = np.empty(len(pairs))
 
         def score(part: tuple[int, int]) -> None:
-            given, own = (self._samples, self._motion((0, 0), (0, 0)), self._room()), slice(*part)
-            self._kernels.score(*given, np.ascontiguousarray(pairs[own]), float(l2), found[own])
+            motion, room, own = self._motion((0, 0), (0, 0)), self._room(), slice(*part)
+            self._kernels.score(self._samples, motion, room, pairs[own], l2, found[own])
 
         team.each(score, ranges(len(pairs), _PAIRS_AT_ONCE))
         return found
