@@ -64,7 +64,7 @@ def step_tables(parts: Sequence[OutputTerms]) -> tuple[np.ndarray, StepTables]:
     Parameters
     ----------
     parts : sequence of OutputTerms
-        Their outputs are laid one after the other.
+        Their outputs are laid one after the other; all have the same number of them.
 
     Returns
     -------
@@ -72,27 +72,65 @@ def step_tables(parts: Sequence[OutputTerms]) -> tuple[np.ndarray, StepTables]:
     StepTables
         Sorted by feature, with values (k, n_outputs).
     """
-    every = [_falls(part) for part in parts]
-    features = np.unique(np.concatenate([own.features for own in every]))
-    found = _merged(every, features)
-    n_outputs = sum(part.n_outputs for part in parts)
-    drops = np.zeros((found.starts[-1], n_outputs))  # how far a function falls at each threshold
-    above = np.zeros((len(features), n_outputs))
-    missing = np.zeros((len(features), n_outputs))
-    first = done = 0
-    for part, own in zip(parts, every, strict=True):
-        outputs = slice(first, first + part.n_outputs)
-        # In the order of the terms, which matters for votes made by hand.
-        np.add.at(drops[:, outputs], found.places[done : done + len(own.drops)], own.drops)
-        of_terms = np.searchsorted(features, own.features)
-        np.add.at(above[:, outputs], of_terms, own.above)
-        np.add.at(missing[:, outputs], of_terms, own.missing)
-        first, done = first + part.n_outputs, done + len(own.drops)
+    partitions = [one for part in parts for one in part.partitions]
+    votes = np.concatenate([part.votes for part in parts])
+    constant = np.concatenate([part.constant for part in parts])
+    n_outputs, terms = len(constant), np.arange(len(partitions))
+    of_part = np.arange(n_outputs).reshape(len(parts), -1)
+    outputs = np.repeat(of_part, [len(part.partitions) for part in parts], axis=0)
+    features = np.fromiter((one.feature for one in partitions), np.int64)
+    # All thresholds, term by term. Of slices, and so of their regions, a term has one more.
+    counts = np.fromiter((len(one.thresholds) for one in partitions), np.int64)
+    thresholds = np.fromiter(_chained(one.thresholds for one in partitions), np.float64)
+    regions = np.fromiter(_chained(one.slices for one in partitions), np.int64)
+    owners = np.repeat(terms, counts)
+    first = np.cumsum(counts) - counts
+    lowest = votes[terms, regions[first + terms]]
+    is_same = (thresholds[first] == np.inf) & (lowest == votes[:, MISSING]).all(axis=1)
+    np.add.at(constant, outputs[is_same], votes[is_same, MISSING])
+    used, place = np.unique(features[~is_same], return_inverse=True)
+    above, missing = np.zeros((2, len(used), n_outputs))
+    last = votes[terms, regions[first + terms + counts]]
+    _add_up(above, place, outputs[~is_same], last[~is_same])
+    _add_up(missing, place, outputs[~is_same], votes[~is_same, MISSING])
+    left = np.flatnonzero(~is_same[owners])
+    owners, at = owners[left], left + owners[left]
+    ends, starts, place = _distinct(features[owners], thresholds[left], used)
+    drops = np.zeros((len(ends), n_outputs))  # how far a function falls at each threshold
+    falls = votes[owners, regions[at]] - votes[owners, regions[at + 1]]
+    _add_up(drops, place, outputs[owners], falls)
     values = np.empty_like(drops)
-    for low, high, top in zip(found.starts, found.starts[1:], above, strict=False):
+    for low, high, top in zip(starts, starts[1:], above, strict=False):
         np.add(np.cumsum(drops[low:high][::-1], axis=0)[::-1], top, out=values[low:high])
-    constant = np.concatenate([own.constant for own in every])
-    return constant, StepTables(features, found.starts, found.thresholds, values, missing)
+    return constant, StepTables(used, starts, ends, values, missing)
+
+
+_chained = itertools.chain.from_iterable
+
+
+def _add_up(table: np.ndarray, rows: np.ndarray, outputs: np.ndarray, votes: np.ndarray) -> None:
+    """Add votes (n, n_own_outputs) to rows (n,) of a table, in their order, which matters for votes
+    made by hand."""
+    places = rows[:, np.newaxis] * table.shape[1] + outputs
+    np.add.at(table.reshape(-1), places.ravel(), votes.ravel())  # far quicker than in rows
+
+
+def _distinct(
+    features: np.ndarray, thresholds: np.ndarray, used: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct thresholds of each feature in use, the last one infinite; where each feature's
+    begin, (n_used + 1,); and the place of each given threshold among them."""
+    thresholds = np.append(thresholds, np.full(len(used), np.inf))
+    owners = np.append(features, used)
+    order = np.lexsort((thresholds, owners))
+    thresholds, owners = thresholds[order], owners[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (thresholds[1:] != thresholds[:-1]) | (owners[1:] != owners[:-1])
+    places = np.empty_like(order)
+    places[order] = np.cumsum(is_new) - 1
+    starts = np.searchsorted(owners[is_new], used)
+    n_steps = int(np.count_nonzero(is_new))
+    return thresholds[is_new], np.append(starts, n_steps), places[: len(features)]
 
 
 def is_constant(partition: Partition, votes: np.ndarray) -> bool:
@@ -105,104 +143,11 @@ def is_constant(partition: Partition, votes: np.ndarray) -> bool:
     return bool((votes[partition.slices[0]] == votes[MISSING]).all())
 
 
-class _Falls(NamedTuple):
-    """The terms of a part that depend on a feature, and the sum of the others.
-
-    Attributes
-    ----------
-    features : ndarray (n_terms,) of int64
-    thresholds, of_thresholds : ndarray (n_thresholds,)
-        All thresholds, term by term, and the feature of each.
-    drops : ndarray (n_thresholds, n_own_outputs)
-        By how much the votes fall there; negative for a rise.
-    above, missing : ndarray (n_terms, n_own_outputs)
-        The votes of the last slice, and of missing values.
-    constant : ndarray (n_own_outputs,)
-        What the scores start from, plus the votes of the terms that vote the same everywhere.
-    """
-
-    features: np.ndarray
-    thresholds: np.ndarray
-    of_thresholds: np.ndarray
-    drops: np.ndarray
-    above: np.ndarray
-    missing: np.ndarray
-    constant: np.ndarray
-
-
-def _falls(part: OutputTerms) -> _Falls:
-    partitions, votes = part.partitions, part.votes
-    features = np.fromiter((one.feature for one in partitions), np.int64, len(partitions))
-    ends = [one.thresholds for one in partitions]
-    counts = np.fromiter(map(len, ends), np.int64, len(ends))
-    thresholds = np.fromiter(itertools.chain.from_iterable(ends), np.float64)
-    slices = itertools.chain.from_iterable(one.slices for one in partitions)
-    regions = np.fromiter(slices, np.int64)  # one more than thresholds for each term
-    terms = np.arange(len(partitions))
-    first = np.cumsum(counts) - counts
-    reached = votes[terms, regions[first + terms]]
-    is_same = (thresholds[first] == np.inf) & (reached == votes[:, MISSING]).all(axis=1)
-    constant = np.array(part.constant, dtype=np.float64)
-    for same in votes[is_same, MISSING]:
-        constant += same
-    owners = np.repeat(terms, counts)
-    below = np.arange(len(thresholds)) + owners
-    drops = votes[owners, regions[below]] - votes[owners, regions[below + 1]]
-    above = votes[terms, regions[first + terms + counts]]
-    counted, kept = ~is_same, ~is_same[owners]
-    return _Falls(
-        features[counted],
-        thresholds[kept],
-        features[owners[kept]],
-        drops[kept],
-        above[counted],
-        votes[counted, MISSING],
-        constant,
-    )
-
-
-class _Merged(NamedTuple):
-    """The distinct thresholds of each feature, the last one infinite, and where each given one is.
-
-    Attributes
-    ----------
-    thresholds : ndarray (n_steps,) of float64
-    starts : ndarray (n_features + 1,) of int64
-        Where each feature's begin.
-    places : ndarray (n_thresholds,) of int64
-        For each threshold of the parts its place among `thresholds`.
-    """
-
-    thresholds: np.ndarray
-    starts: np.ndarray
-    places: np.ndarray
-
-
-def _merged(every: Sequence[_Falls], features: np.ndarray) -> _Merged:
-    endless = np.full(len(features), np.inf)
-    thresholds = np.concatenate([*(own.thresholds for own in every), endless])
-    owners = np.concatenate([*(own.of_thresholds for own in every), features])
-    order = np.lexsort((thresholds, owners))
-    thresholds, owners = thresholds[order], owners[order]
-    is_new = np.ones(len(order), dtype=bool)
-    is_new[1:] = (thresholds[1:] != thresholds[:-1]) | (owners[1:] != owners[:-1])
-    places = np.empty_like(order)
-    places[order] = np.cumsum(is_new) - 1
-    starts = np.searchsorted(owners[is_new], features)
-    n_steps = int(np.count_nonzero(is_new))
-    return _Merged(thresholds[is_new], np.append(starts, n_steps), places)
-
-
 class Term(NamedTuple):
     """A partition, and the votes of its regions: (n_regions, n_outputs) of float64."""
 
     partition: Partition
     votes: np.ndarray
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether it votes the same for every sample."""
-        return is_constant(*self)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -244,11 +189,6 @@ class AdditiveModel:
         part = self.parts[number]
         around = (first, self.n_outputs - first - part.n_outputs)
         return list(map(Term, part.partitions, np.pad(part.votes, ((0, 0), (0, 0), around))))
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """All terms, round by round."""
-        return tuple(term for terms in self.rounds for term in terms)
 
     @cached_property
     def tables(self) -> tuple[np.ndarray, StepTables]:

@@ -13,10 +13,10 @@ in every library and on every device.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -125,47 +125,35 @@ def _sparse_contributions(
     ]
 
 
-class Sorted(NamedTuple):
-    """A feature's values in sorted order, and the weight of the samples up to each of them.
+def weights_on_steps(
+    column: Array, weights: Array | None, tables: Sequence[StepTable]
+) -> Iterator[list[int]]:
+    """For each table of a feature the weight of the samples on each of its k steps, and of those
+    without a value: k + 1 ints.
 
-    Attributes
+    Parameters
     ----------
-    keys : array (n_samples,)
-        `arrays.order_keys` of the values, increasing; those of missing values last.
-    running : array (n_samples,) of int64, or None
-        Cumulative sums of the weights; None if each sample has weight 1.
-    dtype : str
-        The dtype in which the values are compared.
+    column : array (n_samples,)
+        The feature's values.
+    weights : array (n_samples,) of int64, or None
+        None if each sample has weight 1.
+    tables : sequence of StepTable
     """
-
-    keys: Array
-    running: Array | None
-    dtype: str
-
-    @classmethod
-    def of(cls, column: Array, weights: Array | None = None) -> Sorted:
-        """Values (n_samples,) with integer weights (n_samples,) of int64, or weight 1 for None."""
-        xp = arrays.namespace_of(column)
-        column = arrays.as_working(column)
-        keys, dtype = arrays.order_keys(column), arrays.dtype_name(column)
-        if weights is None:
-            return cls(xp.sort(keys), None, dtype)
+    xp, device = arrays.namespace_of(column), arrays.device_of(column)
+    column = arrays.as_working(column)
+    keys, dtype, running = arrays.order_keys(column), arrays.dtype_name(column), None
+    if weights is None:
+        keys = xp.sort(keys)
+    else:
         order = xp.argsort(keys)
-        running = xp.cumulative_sum(xp.take(weights, order, axis=0))
-        return cls(xp.take(keys, order, axis=0), running, dtype)
-
-
-def weight_on_steps(table: StepTable, values: Sorted) -> list[int]:
-    """The weight of the samples on each of k steps, then of those without a value: k + 1 ints."""
-    xp, device = arrays.namespace_of(values.keys), arrays.device_of(values.keys)
-    thresholds = arrays.order_keys(rounded_down(table.thresholds, values.dtype))
-    ends = np.append(thresholds, arrays.missing_key(values.dtype)).astype(thresholds.dtype)
-    found = xp.searchsorted(values.keys, xp.asarray(ends, device=device), side="right")
-    if values.running is not None:
-        at = xp.maximum(found - 1, xp.zeros_like(found))
-        found = xp.where(found > 0, xp.take(values.running, at, axis=0), 0)
-    upto = arrays.integers(found)
-    return [upper - lower for lower, upper in zip([0, *upto], upto, strict=False)]
+        keys = xp.take(keys, order, axis=0)
+        running = xp.cumulative_sum(xp.take(weights, order, axis=0), include_initial=True)
+    for table in tables:
+        thresholds = arrays.order_keys(rounded_down(table.thresholds, dtype))
+        ends = np.append(thresholds, arrays.missing_key(dtype)).astype(thresholds.dtype)
+        found = xp.searchsorted(keys, xp.asarray(ends, device=device), side="right")
+        upto = arrays.integers(found if running is None else xp.take(running, found, axis=0))
+        yield [upper - lower for lower, upper in zip([0, *upto], upto, strict=False)]
 
 
 def spread(outcomes: Sequence[float], on_steps: Sequence[int]) -> Fraction:
@@ -176,7 +164,7 @@ def spread(outcomes: Sequence[float], on_steps: Sequence[int]) -> Fraction:
     outcomes : sequence of float
         Its values on each step, or in each cell.
     on_steps : sequence of int
-        The weight of the samples there, as `weight_on_steps` returns it.
+        The weight of the samples there, as `weights_on_steps` gives it.
     """
     ratios = [value.as_integer_ratio() for value in outcomes]
     unit = max(divisor for _, divisor in ratios)  # all are powers of two
@@ -223,8 +211,10 @@ def importances(
         by_feature.setdefault(table.feature, []).append(table)
     found = [Fraction(0)] * n_features
     for feature, tables in by_feature.items():
-        values = Sorted.of(arrays.picked(X[:, feature], rows), integers)
-        spreads = (spread(own.outcomes.tolist(), weight_on_steps(own, values)) for own in tables)
+        on_steps = weights_on_steps(arrays.picked(X[:, feature], rows), integers, tables)
+        spreads = (
+            spread(t.outcomes.tolist(), own) for t, own in zip(tables, on_steps, strict=True)
+        )
         found[feature] = sum(spreads, Fraction(0))
     if pairs:
         taken = arrays.picked(X, rows)

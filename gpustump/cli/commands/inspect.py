@@ -17,6 +17,7 @@ from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, pe
 from gpustump.cli.write.files import OutputFile, check_model_output, kind_with_mark, write_model
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
 from gpustump.data.readable import shortened, thousands
+from gpustump.model.additive import is_constant
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
 from gpustump.model.pairs import shares_of_pairs
@@ -170,8 +171,9 @@ def _features(model: StumpEnsemble, contributions: np.ndarray | None) -> list[st
     names = model.encoding.shown_names
     votes = model.feature_importances()
     counts = [0] * model.n_features
-    for term in model.in_rounds.terms:
-        counts[term.partition.feature] += not term.is_constant
+    for member in model.members:
+        for one, own in zip(member.hypotheses, member.region_votes, strict=True):
+            counts[one.feature] += not is_constant(one, own)
     shares = votes if contributions is None else contributions
     used = (j for j in range(model.n_features) if counts[j] or (model.pairs and shares[j]))
     order = sorted(used, key=lambda j: -shares[j])
