@@ -19,9 +19,6 @@ from gpustump.exports.tables import ExportTables, Steps, export_tables, header_l
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\?')
 """Bytes that stand for themselves in a string: no quote, no backslash, no ? of a trigraph."""
 
-_LONGEST_STRING = 4000
-"""C99 promises 4095 characters in a string literal; longer text becomes an array (bytes)."""
-
 _PER_LINE = 4
 
 
@@ -32,11 +29,8 @@ def comment(text: str) -> str:
 
 
 def string(text: str) -> str:
-    """A string literal of the text in UTF-8, or the initialiser of an array if it is long."""
-    content = text.encode()
-    if len(content) <= _LONGEST_STRING:
-        return '"' + "".join(map(_in_string, content)) + '"'
-    return "{" + ", ".join(f"'\\{byte:03o}'" for byte in [*content, 0]) + "}"
+    """A string literal of the text in UTF-8."""
+    return '"' + "".join(map(_in_string, text.encode())) + '"'
 
 
 def _in_string(byte: int) -> str:
@@ -146,9 +140,6 @@ static inline void @name@_scores(const double *row, int64_t *scores)
 }
 """
 
-AND_PAIRS = """
-  {}_add_pairs(row, scores);"""
-
 BINARY = """
 /* The index of the class with these scores. */
 static inline int @name@_class_of(const int64_t *scores)
@@ -218,7 +209,7 @@ static inline void @name@_predict_proba(const double *row, double *probabilities
 /* The label of the class with an index, as text in UTF-8. */
 static inline const char *@name@_label(int index)
 {
-@long_labels@  static const char *const labels[] = {
+  static const char *const labels[] = {
     @labels@};
   return labels[index];
 }
@@ -228,7 +219,7 @@ QUANTITY = """
 /* The prediction that belongs to a score. */
 static inline double @name@_prediction_of(const int64_t *scores)
 {
-  return @prediction@;
+  return @link@(ldexp((double)scores[0], @exponent@));
 }
 
 /* The prediction for a row. */
@@ -240,14 +231,11 @@ static inline double @name@_predict(const double *row)
 }
 """
 
-IDENTITY = "ldexp((double)scores[0], {})"
-EXPONENTIAL = "exp(ldexp((double)scores[0], {}))"
-
 CATEGORY = """
 /* The number that stands for text, in UTF-8, in a row. NULL is missing. */
 static inline double @name@_text(int column, const char *text)
 {
-@long_texts@  static const char *const texts[] = { /* of each column, sorted */
+  static const char *const texts[] = { /* of each column, sorted */
     @texts@};
   static const double codes[] = {
     @codes@};
@@ -344,7 +332,7 @@ def _usage(name: str, tables: ExportTables) -> list[str]:
     of_quantity = [f"double prediction = {name}_predict(row);  link with -lm"]
     lines = [
         f"double row[{name.upper()}_N_COLUMNS] = {{...}};  NaN is missing",
-        *(of_quantity if tables.is_regression else of_classes),
+        *(of_quantity if tables.model.is_regression else of_classes),
         f"int64_t scores[{name.upper()}_N_SCORES];",
         f"{name}_scores(row, scores);",
     ]
@@ -356,27 +344,28 @@ def _usage(name: str, tables: ExportTables) -> list[str]:
 
 def _code(tables: ExportTables, name: str) -> str:
     scores = STEP + (PAIRS if tables.pairs else "") + SCORES
-    if tables.is_regression:
+    if tables.model.is_regression:
         code = TOP + scores + QUANTITY
     else:
-        code = TOP + N_CLASSES + scores + (BINARY if tables.is_binary else CLASSES) + PREDICT
+        code = TOP + N_CLASSES + scores + (BINARY if tables.model.is_binary else CLASSES) + PREDICT
     parts = {
+        "name": name,
+        "NAME": name.upper(),
+        "digest": tables.digest,
         "n_columns": str(len(tables.columns)),
         "n_classes": str(len(tables.classes)),
-        "n_scores": str(tables.n_outputs),
+        "n_scores": str(tables.model.n_outputs),
         "n_used": str(len(tables.steps)),
         "n_pairs": str(len(tables.pairs)),
+        "exponent": str(tables.exponent),
+        "link": "exp" if tables.model.link == "log" else "",
+        "log": LOGISTIC if tables.model.link == "logistic" else SOFTMAX,
+        "and_pairs": f"\n  {name}_add_pairs(row, scores);" if tables.pairs else "",
+        "labels": _strings([str(label) for label in tables.classes]),
         "constant": rows(list(map(str, tables.constant))),
         "pair_cells": rows(list(map(str, tables.cells.ravel().tolist()))),
     }
     parts |= _step_arrays(tables.steps, "", "votes") | _step_arrays(tables.axes, "pair_", "numbers")
-    parts |= _listed_texts("label", [str(label) for label in tables.classes])
-    parts["and_pairs"] = AND_PAIRS.format(name) if tables.pairs else ""
-    parts |= {"name": name, "NAME": name.upper(), "digest": tables.digest}
-    parts["log"] = LOGISTIC if tables.link == "logistic" else SOFTMAX
-    prediction = IDENTITY if tables.link == "identity" else EXPONENTIAL
-    parts["prediction"] = prediction.format(tables.exponent)
-    parts["exponent"] = str(tables.exponent)
     if any(column.is_text for column in tables.columns):
         code += CATEGORY
         parts |= _texts(tables)
@@ -402,15 +391,8 @@ def _step_arrays(steps: Sequence[Steps], prefix: str, kind: str) -> dict[str, st
     }
 
 
-def _listed_texts(kind: str, texts: list[str]) -> dict[str, str]:
-    """The parts `{kind}s` and `long_{kind}s`: long texts stand in arrays before the list."""
-    literals = list(map(string, texts))
-    arrays = []
-    for place, literal in enumerate(literals):
-        if literal.startswith("{"):
-            arrays.append(f"  static const char {kind}_{place}[] = {literal};\n")
-            literals[place] = f"{kind}_{place}"
-    return {f"{kind}s": ",\n    ".join(literals) or "0", f"long_{kind}s": "".join(arrays)}
+def _strings(texts: Sequence[str]) -> str:
+    return ",\n    ".join(map(string, texts))
 
 
 def _texts(tables: ExportTables) -> dict[str, str]:
@@ -426,5 +408,4 @@ def _texts(tables: ExportTables) -> dict[str, str]:
             )
             texts += [text for text, _ in own]
             codes += ["NAN" if math.isnan(code) else number(code) for _, code in own]
-    found = {"codes": rows(codes), "cases": "\n".join(cases)}
-    return found | _listed_texts("text", texts)
+    return {"codes": rows(codes), "cases": "\n".join(cases), "texts": _strings(texts) or "0"}

@@ -21,7 +21,6 @@ from gpustump.arrays.devices import how_to_install
 from gpustump.data.readable import shown
 from gpustump.exports.tables import VERSION, ExportTables, Steps, export_tables, header_lines
 from gpustump.learners.thresholds import rounded_down
-from gpustump.model.classes import label_array
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 """Versions of ONNX that runtimes since 2022 know (ONNX 1.12, ONNX Runtime 1.12)."""
@@ -86,7 +85,7 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
         raise ImportError(f"an export to ONNX needs onnx; {how_to_install('onnx')}") from error
     graph = _Graph(export_tables(model), dtype)
     scores = graph.scores()
-    answer = graph.add_prediction if graph.tables.is_regression else graph.add_answers
+    answer = graph.add_prediction if graph.tables.model.is_regression else graph.add_answers
     answer(scores)
     return graph.finished()
 
@@ -115,6 +114,12 @@ class _Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels of the classes; text in an array of objects."""
+        found = self.tables.model.class_array
+        return found.astype(object) if found.dtype.kind == "U" else found
+
     def constant(self, values: Any) -> str:
         """A constant; text in an array of objects."""
         from onnx import numpy_helper
@@ -142,7 +147,7 @@ class _Graph:
         total = self.integers(tables.constant)
         if not tables.used:
             rows = self.add("Shape", "X" if self.numbers else "text", end=1)
-            shape = self.add("Concat", rows, self.integers([tables.n_outputs]), axis=0)
+            shape = self.add("Concat", rows, self.integers([tables.model.n_outputs]), axis=0)
             return self.add("Expand", total, shape)
         axis = self.integers([1])
         for steps, added in ((tables.steps, self._votes), (tables.axes, self._votes_of_cells)):
@@ -214,7 +219,7 @@ class _Graph:
         self.add("Squeeze", scores, self.integers([1]), output="scores")
         numbers = self.add("Cast", "scores", to=_type_of(np.float64))
         unit = self.constant(math.ldexp(1.0, self.tables.exponent))
-        if self.tables.link == "identity":
+        if self.tables.model.link == "identity":
             self.add("Mul", numbers, unit, output="prediction")
         else:
             self.add("Exp", self.add("Mul", numbers, unit), output="prediction")
@@ -222,24 +227,24 @@ class _Graph:
     def add_answers(self, scores: str) -> None:
         """The outputs for classes, by the names that converters of scikit-learn give them."""
         double = _type_of(np.float64)
-        if self.tables.is_binary:
+        if self.tables.model.is_binary:
             self.add("Squeeze", scores, self.integers([1]), output="scores")
             above = self.add("Greater", "scores", self.integers(0))
             index = self.add("Cast", above, to=_type_of(np.int64))
         else:
             self.add("Identity", scores, output="scores")
             index = self.add("ArgMax", self.add("Cast", scores, to=double), axis=1, keepdims=0)
-        self.add("Gather", self.constant(_labels(self.tables)), index, output="label")
+        self.add("Gather", self.constant(self.labels), index, output="label")
         numbers = self.add("Cast", scores, to=double)
         twice = self.add("Mul", numbers, self.constant(2.0**-35))
         self.add("Softmax", self._logs(twice), axis=1, output="probabilities")
 
     def _logs(self, twice: str) -> str:
         """Logarithms of numbers that are proportional to the probabilities, from 2 F."""
-        if self.tables.link == "softmax":
+        if self.tables.model.link == "softmax":
             return twice
         zero = self.constant(0.0)
-        if self.tables.is_binary:
+        if self.tables.model.is_binary:
             return self.add("Concat", self.add("Mul", twice, zero), twice, axis=1)
         small = self.add("Exp", self.add("Neg", self.add("Abs", twice)))
         rest = self.add("Log", self.add("Add", small, self.constant(1.0)))
@@ -257,12 +262,13 @@ class _Graph:
             given.append(value("X", self.dtype, len(self.numbers)))
         if self.text:
             given.append(value("text", object, len(self.text)))
-        made = [value("scores", np.int64, *([] if tables.has_one_score else [tables.n_outputs]))]
-        if tables.is_regression:
-            made.insert(0, value("prediction", np.float64))
+        if tables.model.is_regression:
+            made = [value("prediction", np.float64)]
         else:
-            made.insert(0, value("label", _labels(tables).dtype))
-            made.insert(1, value("probabilities", np.float64, len(tables.classes)))
+            label = value("label", self.labels.dtype)
+            made = [label, value("probabilities", np.float64, len(tables.classes))]
+        shape = [] if tables.model.has_one_score else [tables.model.n_outputs]
+        made.append(value("scores", np.int64, *shape))
         graph = helper.make_graph(self.nodes, "gpustump", given, made, self.constants)
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
         model = helper.make_model(
@@ -275,7 +281,7 @@ class _Graph:
             "gpustump.digest": tables.digest,
             "gpustump.score_unit": f"2**{tables.exponent}",
             "gpustump.classes": json.dumps(tables.classes),
-            "gpustump.link": tables.link,
+            "gpustump.link": tables.model.link,
             "gpustump.columns_of_X": json.dumps([names[place] for place in self.numbers]),
             "gpustump.columns_of_text": json.dumps([names[place] for place in self.text]),
         }
@@ -289,8 +295,3 @@ def _type_of(dtype: Any) -> int:
     from onnx import helper
 
     return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-
-
-def _labels(tables: ExportTables) -> np.ndarray:
-    labels = label_array(tables.classes)
-    return labels.astype(object) if labels.dtype.kind == "U" else labels

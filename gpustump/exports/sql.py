@@ -15,6 +15,7 @@ SQLite takes expressions of 1000 levels at most, so CASE expressions and sums st
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -149,20 +150,12 @@ def text(value: str, dialect: Dialect) -> str:
     if "\0" in value and not dialect.is_sqlite:
         raise ValueError(f"{dialect.name} has no text with the character NUL; got {shown(value)}.")
     pieces: list[str] = []
-    plain = ""
-    for character in value:
-        if character.isprintable():
-            plain += character
-            continue
-        pieces += [_quoted(plain)] if plain else []
-        pieces.append(f"{dialect.character}({ord(character)})")
-        plain = ""
-    pieces += [_quoted(plain)] if plain or not pieces else []
-    return pieces[0] if len(pieces) == 1 else f"({' || '.join(pieces)})"
-
-
-def _quoted(plain: str) -> str:
-    return "'" + plain.replace("'", "''") + "'"
+    for is_plain, run in itertools.groupby(value, str.isprintable):
+        if is_plain:
+            pieces.append("'" + "".join(run).replace("'", "''") + "'")
+        else:
+            pieces += [f"{dialect.character}({ord(character)})" for character in run]
+    return f"({' || '.join(pieces)})" if len(pieces) > 1 else "".join(pieces) or "''"
 
 
 def number(value: float, dialect: Dialect) -> str:
@@ -305,10 +298,6 @@ _TEXT_OF_TIME = {
 """How SQLite, which has no types for times, writes them as text that sorts as they do."""
 
 
-_OF_QUOTIENTS = (
-    "Thresholds are quotients: SQLite may read a decimal fraction wrong in the last bit."
-)
-
 _NEW_LINE = "\n        "
 
 
@@ -327,9 +316,9 @@ class _Query:
     @property
     def scores(self) -> list[str]:
         """The names of the scores."""
-        if self.tables.has_one_score:
+        if self.tables.model.has_one_score:
             return [self.output("score")]
-        return [self.output("score", place) for place in range(self.tables.n_outputs)]
+        return [self.output("score", place) for place in range(self.tables.model.n_outputs)]
 
 
 def to_sql(
@@ -410,11 +399,17 @@ def to_sql(
 
 def _answers(query: _Query, *, with_exponentials: bool) -> dict[str, str]:
     """What follows from the scores, by the names of the columns."""
-    if query.tables.is_regression:
-        return _prediction(query, with_exponentials=with_exponentials)
-    shares = _probabilities(query) if with_exponentials else []
-    of_shares = {query.output("probability", place): own for place, own in enumerate(shares)}
-    return {query.output("label"): _label(query)} | of_shares
+    if not query.tables.model.is_regression:
+        shares = _probabilities(query) if with_exponentials else []
+        of_shares = {query.output("probability", place): own for place, own in enumerate(shares)}
+        return {query.output("label"): _label(query)} | of_shares
+    unit = number(math.ldexp(1.0, query.tables.exponent), query.dialect)
+    prediction = f"CAST(scored.{query.scores[0]} AS {query.dialect.number}) * {unit}"
+    if query.tables.model.link == "log":
+        if not with_exponentials:
+            return {}
+        prediction = _exponential(query, prediction)
+    return {query.output("prediction"): prediction}
 
 
 def _refusal(names: list[str]) -> str:
@@ -429,11 +424,12 @@ def _refusal(names: list[str]) -> str:
 
 def _usage(query: _Query, answers: list[str]) -> list[str]:
     names = [*query.scores[:3], *(["..."] if len(query.scores) > 3 else []), *answers]
+    why = "Thresholds are quotients: SQLite may read a decimal fraction wrong in the last bit."
     return [
         f"The result has the table's columns, {printable(', '.join(names))}.",
         "NULL is missing. Add a WHERE at the end for some of the rows.",
         "If the table has a column of one of these names, the JOIN makes it ambiguous: an error.",
-        *([_OF_QUOTIENTS] if query.dialect.is_sqlite else []),
+        *([why] if query.dialect.is_sqlite else []),
     ]
 
 
@@ -548,13 +544,12 @@ def _label(query: _Query) -> str:
     """The label of the first of the largest scores."""
     labels = [_literal(label, query.dialect) for label in query.tables.classes]
     scores = [f"scored.{score}" for score in query.scores]
-    if query.tables.is_binary:  # named once, as SQLite copies the score to wherever it is named
+    if query.tables.model.is_binary:
+        # The score is named once, as SQLite copies it to wherever it is named.
         no, yes = (boolean(value, query.dialect) for value in (False, True))
-        found = f"CASE {scores[0]} > 0 WHEN {yes} THEN {labels[1]} WHEN {no} THEN {labels[0]} END"
-    else:
-        branches = [f" WHEN {own} THEN {label}" for own, label in zip(scores, labels, strict=True)]
-        found = f"CASE {largest(query.dialect.largest, scores)}{''.join(branches)} END"
-    return found
+        return f"CASE {scores[0]} > 0 WHEN {yes} THEN {labels[1]} WHEN {no} THEN {labels[0]} END"
+    branches = [f" WHEN {own} THEN {label}" for own, label in zip(scores, labels, strict=True)]
+    return f"CASE {largest(query.dialect.largest, scores)}{''.join(branches)} END"
 
 
 def _literal(label: Label, dialect: Dialect) -> str:
@@ -566,20 +561,7 @@ def _literal(label: Label, dialect: Dialect) -> str:
         return number(label, dialect)
     if label >= 2**63:
         raise ValueError(f"the label {label} is no BIGINT of SQL; export to another language.")
-    if label == -(2**63):  # its digits alone are no BIGINT, so they are not read as a number
-        return f"CAST('{label}' AS BIGINT)"
-    return f"CAST({label} AS BIGINT)"
-
-
-def _prediction(query: _Query, *, with_exponentials: bool) -> dict[str, str]:
-    """The prediction of a quantity."""
-    unit = number(math.ldexp(1.0, query.tables.exponent), query.dialect)
-    found = f"CAST(scored.{query.scores[0]} AS {query.dialect.number}) * {unit}"
-    if query.tables.link == "log":
-        if not with_exponentials:
-            return {}
-        found = _exponential(query, found)
-    return {query.output("prediction"): found}
+    return f"CAST('{label}' AS BIGINT)"  # as text, since the digits of -2**63 alone are no BIGINT
 
 
 def _probabilities(query: _Query) -> list[str]:
@@ -588,10 +570,10 @@ def _probabilities(query: _Query) -> list[str]:
     For more 1 / the sum of the other classes' shares of the class's own.
     """
     scores = [f"scored.{score}" for score in query.scores]
-    if query.tables.is_binary:
+    if query.tables.model.is_binary:
         twice = _scaled(query, scores[0])
         return [f"1e0 / (1e0 + {_exponential(query, sign + twice)})" for sign in ("", "-")]
-    share = _softmax_share if query.tables.link == "softmax" else _logistic_share
+    share = _softmax_share if query.tables.model.link == "softmax" else _logistic_share
     return [f"1e0 / ({added([share(query, other, own) for other in scores])})" for own in scores]
 
 

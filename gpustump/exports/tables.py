@@ -22,15 +22,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gpustump.data.columns import UNITS, numbers_of
-from gpustump.data.parameters import Link
-from gpustump.data.readable import counted, quoted, shown, thousands
-from gpustump.learners.pair_table import PairAxis, PairTable
+from gpustump.data.readable import counted, listed, shown, thousands
+from gpustump.learners.pair_table import PairAxis
 from gpustump.learners.step_table import MOST_UNITS, VOTE_UNIT, unit_of
 from gpustump.model.classes import Label, check_classes
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
-from gpustump.model.ensemble import model_of
+from gpustump.model.ensemble import StumpEnsemble, model_of
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,10 @@ class ExportTables:
     constant : tuple of int
         What each score starts from.
     classes : tuple of bool, int, float or str
-        Empty for a quantity.
-    link : str
-        How probabilities follow from scores: "logistic" or "softmax". How the prediction of a
-        quantity does: "identity" or "log".
+        As `predict` has them: of 1 and 2.5 the first is 1.0. Empty for a quantity.
     exponent : int
         Scores are whole numbers of 2**exponent.
+    model : StumpEnsemble
     digest : str
         The model's.
     """
@@ -143,29 +141,9 @@ class ExportTables:
     pairs: tuple[PairSteps, ...]
     constant: tuple[int, ...]
     classes: tuple[Label, ...]
-    link: Link
     exponent: int
+    model: StumpEnsemble
     digest: str
-
-    @property
-    def n_outputs(self) -> int:
-        """The number of scores: 1 for two classes and a quantity, else one for each class."""
-        return len(self.constant)
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether there are two classes, and so one score."""
-        return len(self.classes) == 2
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether a quantity is predicted, and there are no classes."""
-        return not self.classes
-
-    @property
-    def has_one_score(self) -> bool:
-        """Whether a row has one score, and not one for each class."""
-        return self.is_binary or self.is_regression
 
     @property
     def used(self) -> tuple[Column, ...]:
@@ -187,8 +165,8 @@ class ExportTables:
     @property
     def cells(self) -> np.ndarray:
         """What the cells of all pairs add, (n_cells, n_outputs) of int64."""
-        found = [own.units.reshape(-1, self.n_outputs) for own in self.pairs]
-        return np.concatenate([np.empty((0, self.n_outputs), dtype=np.int64), *found])
+        found = [own.units.reshape(-1, self.model.n_outputs) for own in self.pairs]
+        return np.concatenate([np.empty((0, self.model.n_outputs), dtype=np.int64), *found])
 
 
 def export_tables(model: Any) -> ExportTables:
@@ -214,7 +192,10 @@ def export_tables(model: Any) -> ExportTables:
     }
     encoding = found.encoding
     steps = tuple(_used_steps(encoding, of_feature))
-    pairs = tuple(_pair_steps(encoding, pair, unit) for pair in found.pairs)
+    pairs = []
+    for pair in found.pairs:
+        first, second = (_bin_steps(encoding, axis) for axis in pair.axes)
+        pairs.append(PairSteps(first, second, _units(pair.values, unit)))
     start = tuple(_units(constant, unit).tolist())
     _check_scores(start, [*(own.units for own in steps), *(own.units for own in pairs)], unit)
     columns = tuple(_column(own, encoding) for own in encoding.columns)
@@ -222,8 +203,10 @@ def export_tables(model: Any) -> ExportTables:
     labels: tuple[Label, ...] = ()
     if not of_regression:
         check_classes(list(found.classes))
-        labels = tuple(found.class_array.tolist())  # as predict has them: 1, 2.5 are 1.0, 2.5
-    return ExportTables(columns, steps, pairs, start, labels, found.link, exponent, found.digest())
+        labels = tuple(found.class_array.tolist())
+    return ExportTables(
+        columns, steps, tuple(pairs), start, labels, exponent, found, found.digest()
+    )
 
 
 def _units(votes: np.ndarray, unit: float) -> np.ndarray:
@@ -278,11 +261,6 @@ def _used_steps(encoding: Encoding, of_feature: Mapping[int, Steps]) -> Iterator
             yield _column_steps(own, encoding, found)._replace(column=place)
 
 
-def _pair_steps(encoding: Encoding, pair: PairTable, unit: float) -> PairSteps:
-    first, second = (_bin_steps(encoding, axis) for axis in pair.axes)
-    return PairSteps(first, second, _units(pair.values, unit))
-
-
 def _bin_steps(encoding: Encoding, axis: PairAxis) -> Steps:
     """The number of the bin of each value of a column, as a step function."""
     ends, bins = axis.steps
@@ -301,9 +279,8 @@ def _column_steps(
     if own.kind == NUMBERED:
         numbers = [own.values.index(value) for value in _column(own, encoding).values]
         return _by_code(_at(steps, [math.nan, *numbers, math.nan]))
-    for number in numbers_of(encoding.missing) if own.kind == "number" else ():
-        steps = _without_number(steps, number)
-    return steps
+    gone = numbers_of(encoding.missing) if own.kind == "number" else ()
+    return _without_numbers(steps, gone) if gone else steps
 
 
 def _of_values(
@@ -327,28 +304,19 @@ def _by_code(units: np.ndarray) -> Steps:
     return Steps(0, np.append(np.arange(len(units) - 2) - 0.5, np.inf), units)
 
 
-def _at(steps: Steps, values: Sequence[float]) -> np.ndarray:
+def _at(steps: Steps, values: ArrayLike) -> np.ndarray:
     """What some values add, (n_values, n_outputs); NaN lies behind all thresholds."""
     found: np.ndarray = steps.units[np.searchsorted(steps.thresholds, values)]
     return found
 
 
-def _without_number(steps: Steps, number: float) -> Steps:
-    """The same steps, but a number that stands for missing values has a step of its own."""
-    if math.isnan(number):
-        return steps
-    thresholds, units = steps.thresholds.tolist(), list(steps.units)
-    at = int(np.searchsorted(steps.thresholds, number))
-    if number == -math.inf:
-        new_ends, new_units = [number], [units[-1]]
-    else:
-        new_ends, new_units = [math.nextafter(number, -math.inf), number], [units[at], units[-1]]
-    if at and thresholds[at - 1] == new_ends[0]:  # a threshold just below the number
-        new_ends, new_units = new_ends[1:], new_units[1:]
-    is_end = thresholds[at] == number
-    thresholds[at : at + is_end] = new_ends
-    units[at : at + is_end] = new_units
-    return Steps(steps.column, np.asarray(thresholds), np.asarray(units, dtype=np.int64))
+def _without_numbers(steps: Steps, numbers: Sequence[float]) -> Steps:
+    """The same steps, but numbers that stand for missing values have steps of their own."""
+    gone = np.asarray([own for own in numbers if not math.isnan(own)])
+    ends = np.unique([*steps.thresholds, *gone, *np.nextafter(gone, -np.inf)])
+    units = np.vstack([_at(steps, ends), steps.units[-1:]])
+    units[:-1][np.isin(ends, gone)] = steps.units[-1]
+    return Steps(steps.column, ends, units)
 
 
 MARK = "gpustump export"
@@ -356,12 +324,6 @@ MARK = "gpustump export"
 
 VERSION = str(importlib.import_module("gpustump").__version__)
 """Looked up at run time: the package's root imports from all rooms, so no room may import it."""
-
-_SHOWN = 60
-"""Names and labels with more characters are cut in these lines."""
-
-_MOST_LISTED = 200
-"""More columns or classes than that are counted, not listed."""
 
 
 def header_lines(tables: ExportTables, kind: str, texts: Callable[[str], str]) -> list[str]:
@@ -383,26 +345,26 @@ def header_lines(tables: ExportTables, kind: str, texts: Callable[[str], str]) -
         f"model {tables.digest}",
         f"{counted(len(tables.columns), 'column')}, {thousands(len(tables.used))} of them used, "
         f"{counted(n_steps, 'step')}, {pairs}"
-        f"{'predicts a quantity' if tables.is_regression else classes}",
+        f"{'predicts a quantity' if tables.model.is_regression else classes}",
         "",
         *_exactness(tables),
         "",
         "columns:",
-        *_listed([_column_line(place, own, texts) for place, own in enumerate(tables.columns)]),
+        *(_column_line(place, own, texts) for place, own in enumerate(tables.columns)),
         *(["classes:"] if tables.classes else []),
-        *_listed([f"{i}: {shortened(label, texts)}" for i, label in enumerate(tables.classes)]),
+        *(f"  {i}: {texts(listed([label]))}" for i, label in enumerate(tables.classes)),
     ]
 
 
 def _exactness(tables: ExportTables) -> list[str]:
     """What scores are, and what is exact."""
     unit = f"2**{tables.exponent}"
-    if not tables.is_regression:
+    if not tables.model.is_regression:
         return [
             f"Scores are whole numbers of {unit}: score * {unit} is the model's decision_function.",
             "Scores and labels are exact; probabilities may differ in the last bits.",
         ]
-    if tables.link == "identity":
+    if tables.model.link == "identity":
         return [
             f"Scores are whole numbers of {unit}: score * {unit} is the prediction.",
             "Scores and predictions are exact. An init_score is added to the prediction.",
@@ -414,22 +376,10 @@ def _exactness(tables: ExportTables) -> list[str]:
     ]
 
 
-def shortened(value: object, texts: Callable[[str], str] = str) -> str:
-    """A name or label on one line, cut if it is long; text in quotes."""
-    text = quoted(value) if isinstance(value, str) else repr(value)
-    return texts(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
-
-
 def _column_line(place: int, column: Column, texts: Callable[[str], str]) -> str:
     holds = UNITS.get(column.kind, column.kind)
     if column.is_text:
         holds = f"text, {counted(len(column.values), 'value')}"
     if column.kind == "boolean":
         holds = "0 or 1"
-    return f"{place}: {shortened(column.name, texts)}, {holds}"
-
-
-def _listed(lines: list[str]) -> list[str]:
-    more = len(lines) - _MOST_LISTED
-    shown = lines[:_MOST_LISTED] + ([f"and {thousands(more)} more"] if more > 0 else [])
-    return [f"  {line}" for line in shown]
+    return f"  {place}: {texts(listed([column.name]))}, {holds}"
