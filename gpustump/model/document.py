@@ -138,17 +138,15 @@ def _model(model: StumpEnsemble) -> dict[str, Any]:
     found: dict[str, Any] = {
         "n_features": model.n_features,
         "classes": list(model.classes),
-        "stump_fields": fields,
-        "members": [rows_of(member, fields) for member in model.members],
     }
-    if is_of_regions:
-        found["link"] = model.link
-        found["constants"] = [member.constant.tolist() for member in model.members]
     if version == 5:
         found["pairs"] = model_pairs.parts_of(model.pairs)
         found["moved"] = [rows_of(own, fields) for own in model.moved]
-    order = ("n_features", "classes", "pairs", "moved", "link", "constants", "stump_fields")
-    return {key: found[key] for key in (*order, "members") if key in found}
+    if is_of_regions:
+        found["link"] = model.link
+        found["constants"] = [member.constant.tolist() for member in model.members]
+    rows = [rows_of(member, fields) for member in model.members]
+    return {**found, "stump_fields": fields, "members": rows}
 
 
 def _model_text(model: Mapping[str, Any]) -> ModelText:

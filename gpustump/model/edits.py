@@ -24,7 +24,7 @@ import numpy as np
 from gpustump.data.readable import listed, shown
 from gpustump.learners.hypothesis import FIRST, SECOND
 from gpustump.learners.interval import Interval
-from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories
+from gpustump.learners.kinds import OfCategories
 from gpustump.learners.pair_table import PairTable
 from gpustump.learners.stump import Stump
 from gpustump.model.additive import is_constant
@@ -235,25 +235,25 @@ def _edited(member: AnyMember, edit: Edit) -> AnyMember:
     """A member after an edit of a single feature."""
     if edit.like is None:
         return member.picked(_others(member, edit))
-    every: Sequence[Any] = member.hypotheses
-    flat: list[Any] = list(every)
+    flat: list[Any] = list(member.hypotheses)
+    own = [k for k, one in enumerate(flat) if one.feature in edit.features]
+    if any(isinstance(flat[number], OfCategories) for number in own):
+        raise ValueError(
+            f"feature {edit.features[0]} has categories, which have no ranges to flatten; switch "
+            "it off, or leave it."
+        )
     if isinstance(member, Member):
-        for number in _own_terms(member, edit):
-            flat[number] = _flat_stump(every[number], edit)
+        for number in own:
+            flat[number] = _flat_stump(flat[number], edit)
         return replace(member, stumps=tuple(flat))
     votes = member.votes.copy()
-    for number in _own_terms(member, edit):
-        threshold = edit.moved(_of_numbers(every[number]).threshold)
+    for number in own:
+        threshold = edit.moved(flat[number].threshold)
         if edit.lies_above(threshold):  # no value is left of it, so all are on one side
             votes[number, FIRST] = votes[number, SECOND]
             threshold = math.inf
-        flat[number] = replace(every[number], threshold=threshold)
+        flat[number] = replace(flat[number], threshold=threshold)
     return RegionMember(tuple(flat), votes, member.constant)
-
-
-def _own_terms(member: AnyMember, edit: Edit) -> list[int]:
-    """The numbers of the terms of the edit's feature."""
-    return [k for k, one in enumerate(member.hypotheses) if one.feature in edit.features]
 
 
 def _others(member: AnyMember, edit: Edit) -> np.ndarray:
@@ -266,21 +266,10 @@ def _others(member: AnyMember, edit: Edit) -> np.ndarray:
     return np.flatnonzero([*is_left])
 
 
-def _of_numbers(one: AnyStump | AnySplit) -> Any:
-    """The hypothesis, after refusing one of categories."""
-    if isinstance(one, OfCategories):
-        raise ValueError(
-            f"feature {one.feature} has categories, which have no ranges to flatten; switch it "
-            "off, or leave it."
-        )
-    return one
-
-
-def _flat_stump(one: AnyStump, edit: Edit) -> AnyStump:
+def _flat_stump(one: Stump | Interval, edit: Edit) -> Stump | Interval:
     """A stump or an interval with its thresholds moved."""
-    found = _of_numbers(one)
-    if not isinstance(one, Interval):
-        return _stump(found, edit.moved(found.threshold), found.polarity, edit)
+    if isinstance(one, Stump):
+        return _stump(one, edit.moved(one.threshold), one.polarity, edit)
     low, high = edit.moved(one.low), edit.moved(one.high)
     if low == high:  # no value is inside any longer
         return Stump(one.feature, math.inf, -one.polarity, one.missing, one.error)

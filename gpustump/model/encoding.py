@@ -60,9 +60,6 @@ _OPTIONS = ("missing", "text_encoding", "decimals")
 
 _SECONDS_A_DAY = 86_400
 
-_AT_ONCE = 2**18
-"""How many values are compared with the known categories at once."""
-
 
 @dataclass(frozen=True)
 class InputColumn:
@@ -429,44 +426,24 @@ def unseen_numbers(X: Array, known: Mapping[int, Sequence[int]]) -> dict[int, Un
         For each feature the numbers of its categories. All other values are unseen, except NaN and
         negative whole numbers, which mean missing values.
     """
-    if not known:
-        return {}
     X, found = quick_to_compute_in(X), dict[int, Unseen]()
-    is_known = np.zeros((len(known), MOST_CATEGORIES), dtype=bool)
-    for flags, numbers in zip(is_known, known.values(), strict=True):
-        flags[list(numbers)] = True
     with arrays.computing_on(X):
-        n_rows = max(1, _AT_ONCE // len(known))
-        for low in range(0, X.shape[0], n_rows):
-            rows = X[low : min(low + n_rows, X.shape[0]), :]
-            for feature, own in _unseen_in(rows, [*known], is_known).items():
-                before = found.setdefault(feature, own._replace(n_rows=0))
-                found[feature] = before._replace(n_rows=before.n_rows + own.n_rows)
-    return found
-
-
-def _unseen_in(X: Array, features: Sequence[int], is_known: np.ndarray) -> dict[int, Unseen]:
-    """`unseen_numbers` of some rows; `is_known` (n_used, MOST_CATEGORIES) tells of each number."""
-    xp, device = arrays.namespace_of(X), arrays.device_of(X)
-    values = arrays.as_working(xp.take(X, xp.asarray(features, device=device), axis=1))
-    n_leading = xp.asarray(np.cumprod(is_known, axis=1).sum(axis=1), device=device)
-    is_number = (values >= 0) & (values < MOST_CATEGORIES) & (xp.floor(values) == values)
-    numbers = xp.astype(xp.where(is_number, values, xp.zeros_like(values)), xp.int64)
-    if bool(xp.all(is_number & (numbers < n_leading))):
-        return {}  # soon known, as most categories are numbered from 0 without a gap
-    first = MOST_CATEGORIES * xp.arange(len(features), dtype=xp.int64, device=device)
-    flags = xp.asarray(is_known.reshape(-1), device=device)
-    is_seen = xp.reshape(xp.take(flags, xp.reshape(numbers + first, (-1,)), axis=0), values.shape)
-    is_seen = is_seen & is_number
-    is_missing = xp.isnan(values) | ((values < 0) & (xp.floor(values) == values))
-    unseen = xp.astype(~(is_seen | is_missing), xp.int64)
-    found = {}
-    for place, count in enumerate(arrays.integers(xp.sum(unseen, axis=0))):
-        if count:
-            row = int(xp.argmax(unseen[:, place]))
-            (example,) = arrays.to_host(values[row : row + 1, place])
-            text = str(example).removesuffix(".0")
-            found[features[place]] = Unseen(count, text, is_numbered=True)
+        for feature, numbers in known.items():
+            values = arrays.as_working(X[:, feature])
+            xp, device = arrays.namespace_of(values), arrays.device_of(values)
+            flags = np.zeros(MOST_CATEGORIES + 1, dtype=bool)  # the last one is for what is none
+            flags[list(numbers)] = True
+            is_whole = xp.floor(values) == values
+            is_number = is_whole & (values >= 0) & (values < MOST_CATEGORIES)
+            places = xp.astype(xp.where(is_number, values, MOST_CATEGORIES), xp.int64)
+            is_known = xp.take(xp.asarray(flags, device=device), places, axis=0)
+            is_missing = xp.isnan(values) | (is_whole & (values < 0))
+            is_unseen = xp.astype(~(is_known | is_missing), xp.int64)
+            if count := int(xp.sum(is_unseen)):
+                row = int(xp.argmax(is_unseen))
+                (example,) = arrays.to_host(values[row : row + 1])
+                text = str(example).removesuffix(".0")
+                found[feature] = Unseen(count, text, is_numbered=True)
     return found
 
 

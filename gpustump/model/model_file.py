@@ -72,11 +72,8 @@ class ModelText(NamedTuple):
 
     def readable(self) -> str:
         """Indented JSON with one stump on a line."""
-        parts = {
-            key: json.dumps(value, indent=None if key in _ON_ONE_LINE else 2)
-            for key, value in self.head.items()
-        }
-        return _object({**parts, "members": _listed([_lines(member) for member in self.members])})
+        members = _listed([_lines(member) for member in self.members])
+        return _object({**_indented_parts(self.head), "members": members})
 
 
 def rows_text(rows: Sequence[Sequence[int | float | str | None]]) -> str:
@@ -143,11 +140,8 @@ def write(
     head = {"format": FORMAT, "version": version, "digest": sha256(model_bytes), **parts}
     pieces = {key: canonical(value) for key, value in head.items()}
     checksum = sha256(canonical_object({**pieces, "model": model_bytes}))
-    texts = {
-        key: json.dumps(value, indent=None if key in _ON_ONE_LINE else 2)
-        for key, value in head.items()
-    }
-    document = {**texts, "model": model.readable(), "checksum": json.dumps(checksum)}
+    texts = {"model": model.readable(), "checksum": json.dumps(checksum)}
+    document = _indented_parts(head) | texts
     with whole_file(path) as file:
         file.write((_object(document) + "\n").encode())
 
@@ -251,6 +245,14 @@ def sha256(content: bytes) -> str:
 def canonical_object(pieces: Mapping[str, bytes]) -> bytes:
     """The canonical bytes of an object, from those of its values."""
     return b"{" + b",".join(canonical(key) + b":" + pieces[key] for key in sorted(pieces)) + b"}"
+
+
+def _indented_parts(parts: Mapping[str, Any]) -> dict[str, str]:
+    """The JSON text of each part of an object."""
+    return {
+        key: json.dumps(value, indent=None if key in _ON_ONE_LINE else 2)
+        for key, value in parts.items()
+    }
 
 
 def _lines(rows: str) -> str:

@@ -74,28 +74,20 @@ def rows_of(member: AnyMember, fields: Sequence[str]) -> list[Row]:
     else:
         width = N_REGIONS * member.n_outputs
         rest = member.region_votes.reshape(len(member), width).tolist()
-    low, sets = "low" in fields, _SETS[0] in fields
-    return [
-        [one.feature, *_ends(one, low), *own, *(_texts(one) if sets else ())]
-        for one, own in zip(member.hypotheses, rest, strict=True)
-    ]
-
-
-def _ends(one: Any, low: bool) -> Row:
-    """The columns `low`, if it is wanted, and `threshold`."""
-    ends: Row = [None, None]
-    if isinstance(one, Interval):
-        ends = [as_text(one.low), one.high]
-    elif not isinstance(one, OfCategories):
-        ends[1] = as_text(one.threshold)
-    return ends if low else ends[1:]
-
-
-def _texts(one: Any) -> Row:
-    """The columns of the sets."""
-    if not isinstance(one, OfCategories):
-        return [None, None]
-    return [" ".join(map(str, own)) for own in (one.left, one.right)]
+    hypotheses: Sequence[Any] = member.hypotheses
+    found = []
+    for one, votes in zip(hypotheses, rest, strict=True):
+        row: Row = [one.feature]
+        is_interval, is_of_sets = isinstance(one, Interval), isinstance(one, OfCategories)
+        if "low" in fields:
+            row.append(as_text(one.low) if is_interval else None)
+        row.append(None if is_of_sets else one.high if is_interval else as_text(one.threshold))
+        row += votes
+        if _SETS[0] in fields:
+            sets = (one.left, one.right) if is_of_sets else ()
+            row += [" ".join(map(str, own)) for own in sets] or [None, None]
+        found.append(row)
+    return found
 
 
 def member_of_rows(rows: Any, constant: Any, fields: Any) -> AnyMember:
