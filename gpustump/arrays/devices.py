@@ -186,11 +186,10 @@ def check_device(device: Any) -> str:
     TypeError, ValueError
         If it is anything else.
     """
-    if not isinstance(device, str):
-        raise TypeError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got {device!r}.")
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
-        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got {device!r}.")
-    return device
+    if isinstance(device, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        return device
+    kind = ValueError if isinstance(device, str) else TypeError
+    raise kind(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got {device!r}.")
 
 
 def check_usable(device: str) -> None:

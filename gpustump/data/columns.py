@@ -429,23 +429,14 @@ def without_words(table: ColumnTable, words: tuple[str, ...]) -> ColumnTable:
 
 def side_by_side(columns: Sequence[Column]) -> np.ndarray | None:
     """The part (n_rows, n_columns) of an array if these are its neighbouring columns; else None."""
-    if not all(isinstance(column, ArrayColumn) for column in columns):
-        return None
     arrays = [column.values for column in columns if isinstance(column, ArrayColumn)]
-    base = arrays[0].base if arrays else None
+    base = arrays[0].base if len(arrays) == len(columns) > 0 else None
     if base is None or base.ndim != 2 or not base.flags.f_contiguous or not len(base):
         return None
-    starts = [array.__array_interface__["data"][0] for array in arrays]
-    first = (starts[0] - base.__array_interface__["data"][0]) // base.strides[1]
-    found = base[:, first : first + len(arrays)]
-    are_its_columns = all(
-        array.base is base
-        and array.dtype == base.dtype
-        and array.shape == base.shape[:1]
-        and start == starts[0] + k * base.strides[1]
-        for k, (array, start) in enumerate(zip(arrays, starts, strict=True))
-    )
-    return found if are_its_columns else None
+    places = [array.__array_interface__ for array in arrays]  # address, dtype, shape and strides
+    start = places[0]["data"][0] - base.__array_interface__["data"][0]
+    found = base[:, start // base.strides[1] :][:, : len(arrays)]
+    return found if [own.__array_interface__ for own in found.T] == places else None
 
 
 def refuse_repeated_names(names: Collection[Any], source: str) -> None:

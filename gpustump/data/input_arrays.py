@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,8 +78,8 @@ def as_array(values: Any, name: str, *, keeps_objects: bool = False) -> Array:
     Raises
     ------
     TypeError
-        For NumPy's masked arrays, whose masked values would count as values. For lazy arrays of
-        Dask, and for arrays that JAX traces, which hold no values yet.
+        For NumPy's masked arrays, whose masked values would count as values, and for lazy arrays of
+        Dask, which hold no values yet.
     ValueError
         If NumPy cannot convert the object.
     DeviceError
@@ -92,7 +91,6 @@ def as_array(values: Any, name: str, *, keeps_objects: bool = False) -> Array:
             "to make the masked values missing."
         )
     refuse_plan(values, name)
-    _refuse_traced(values, name)
     if arrays.is_array(values):
         plain = arrays.plain(values)
         is_of_objects = isinstance(plain, np.ndarray) and plain.dtype == object and plain.ndim
@@ -129,17 +127,6 @@ def refuse_plan(values: Any, name: str) -> None:
         raise TypeError(
             f"{name} ({kind} of {library}) is a plan that holds no rows yet; pass {name}.{how}."
             f"{more}"
-        )
-
-
-def _refuse_traced(values: Any, name: str) -> None:
-    """Refuse what stands for an array while JAX traces a function."""
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(values, jax.core.Tracer):
-        raise TypeError(
-            f"{name} is traced by JAX (in jax.jit, vmap or grad) and has no values yet; call "
-            "gpustump outside of such a function. Scores are step functions of the features, so "
-            "their derivatives are 0."
         )
 
 

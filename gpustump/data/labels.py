@@ -188,13 +188,9 @@ def _of_one_kind(labels: np.ndarray) -> np.ndarray:
         return np.asarray(values, dtype=bool)
     if not all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
         found = ", ".join(sorted(kind.__name__ for kind in kinds))
-        if len(kinds) > 1:
-            raise TypeError(
-                f"y mixes labels of the types {found}; make all of one type, such as text: "
-                "y.astype(str)."
-            )
         raise TypeError(
-            f"y holds objects of type {found}; labels may be whole numbers, booleans or text."
+            f"y holds objects of the types {found}; labels may be whole numbers, booleans or text, "
+            "all of one kind: y.astype(str) makes text of them."
         )
     if not all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
         return np.asarray(list(map(float, values)))
