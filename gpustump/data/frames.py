@@ -28,7 +28,6 @@ from gpustump import arrays
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.data.columns import (
     NUMERIC,
-    TEMPORAL,
     ArrayColumn,
     Column,
     ColumnTable,
@@ -66,12 +65,6 @@ of more than `LONG_TEXT` characters is refused if the array would have room for 
 `MOST_CHARACTERS` (1 GiB): one such value in a small file could fill any memory."""
 
 
-def is_frame(X: Any) -> bool:
-    """Whether an object has named columns, as the frames of all libraries do."""
-    looks_so = hasattr(type(X), "columns") or hasattr(type(X), "column_names")
-    return looks_so and not arrays.is_array(X)
-
-
 def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     """A frame as columns; None for an object that is not a frame.
 
@@ -92,10 +85,11 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     ValueError
         If two columns have one name.
     """
-    if not is_frame(X):
+    of_arrow = hasattr(type(X), "column_names")
+    if not (of_arrow or hasattr(type(X), "columns")) or arrays.is_array(X):
         return None
     refuse_plan(X, name)
-    names = X.column_names if hasattr(type(X), "column_names") else X.columns
+    names = X.column_names if of_arrow else X.columns
     names = names.tolist() if hasattr(names, "tolist") else list(names)
     refuse_repeated_names(names, name)
     named = _are_text(names, name)
@@ -265,8 +259,9 @@ def refuse_all_but_numbers(columns: Sequence[Column], source: str) -> None:
         shown = ", ".join(_shown(column) for column in refused[:MOST_LISTED])
         more = f" and {len(refused) - MOST_LISTED} more" if len(refused) > MOST_LISTED else ""
         raise ValueError(
-            f"{source} has columns that do not hold numbers: {shown}{more}. "
-            f"{_remedies({column.kind for column in refused})}, or drop these columns."
+            f"{source} has columns that do not hold numbers: {shown}{more}. Encode text, for "
+            "example with sklearn.preprocessing.OneHotEncoder, turn dates and times into numbers, "
+            "make sparse columns dense with .sparse.to_dense(), or drop these columns."
         )
 
 
@@ -285,19 +280,6 @@ def _shown(column: Column) -> str:
     first = column.series.drop_nulls().head(1).to_list() if isinstance(column, FrameColumn) else []
     example = f", such as {shortened(str(first[0]))}" if first else ""
     return f"{quoted(column.name)} ({values_of_kind(column.kind)}{example})"
-
-
-def _remedies(kinds: set[str]) -> str:
-    """How to turn columns of these kinds into numbers: the beginning of a sentence."""
-    ways = []
-    if "text" in kinds:
-        ways.append("encode text, for example with sklearn.preprocessing.OneHotEncoder")
-    if kinds & {*TEMPORAL}:
-        ways.append("turn dates and times into numbers, such as days since the first")
-    if any("Sparse" in kind for kind in kinds):
-        ways.append("make sparse columns dense with .sparse.to_dense()")
-    text = ", ".join(ways or ["turn them into numbers"])
-    return text[0].upper() + text[1:]
 
 
 def _are_text(names: list[Any], argument: str) -> bool:

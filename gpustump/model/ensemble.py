@@ -927,9 +927,8 @@ class StumpEnsemble:
         ((2, 2), True)
         """
         self.refuse_quantity()
-        if known_scores is None:
-            return self._ends(X, coverage, self.probabilities_of)
-        return self._ends(X, coverage, lambda own: self.probabilities_of(own + known_scores))
+        known = 0.0 if known_scores is None else known_scores
+        return self._ends(X, coverage, lambda own: self.probabilities_of(own + known))
 
     def predict_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
         """For each prediction of a quantity a range that holds the predictions of most bags.

@@ -65,8 +65,6 @@ def contributions(
     if arrays.is_sparse(X):
         return _sparse_contributions(X, intercepts, tables, pairs, n_features)
     given, X = X, quick_to_compute_in(X)
-    if X is not given:
-        return moved_to_device_of(contributions(X, intercepts, tables, pairs, n_features), given)
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     nothing = xp.zeros((X.shape[0], len(intercepts)), dtype=xp.float64, device=device)
     columns = [nothing, nothing + xp.asarray(intercepts, device=device)]
@@ -81,7 +79,8 @@ def contributions(
         columns.append(pair.look_up(X))
     starts = range(0, len(columns), _AT_ONCE)
     stacked = [xp.stack(columns[start : start + _AT_ONCE], axis=2) for start in starts]
-    return xp.take(xp.concat(stacked, axis=2), xp.asarray(places, device=device), axis=2)
+    found = xp.take(xp.concat(stacked, axis=2), xp.asarray(places, device=device), axis=2)
+    return moved_to_device_of(found, given)
 
 
 def _sparse_contributions(

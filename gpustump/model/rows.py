@@ -179,9 +179,7 @@ def check_member(member: AnyMember, *, is_quantity: bool = False) -> None:
     ValueError
         If something is wrong; the message names it.
     """
-    counted = "the largest absolute vote or the difference between two regions"
     if isinstance(member, Member):
-        counted = "the absolute vote"
         for place, stump in enumerate(member.stumps):
             if not 0.0 <= stump.error <= 1.0:
                 raise ValueError(
@@ -203,9 +201,8 @@ def check_member(member: AnyMember, *, is_quantity: bool = False) -> None:
         total = sum(own) * Fraction(unit)
         if total > limit:
             raise ValueError(
-                f"the votes of output {output} must add up to {limit:.17g} at most, so that "
-                f"every score is exact: the absolute constant, and for each stump {counted}; their "
-                f"sum is {float(total):.17g}."
+                f"the votes of output {output} must add up to {limit:.17g} at most, with the "
+                f"constant, so that every score is exact; their sum is {float(total):.17g}."
             )
 
 

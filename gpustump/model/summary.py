@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpustump.data.readable import counted, printable
+from gpustump.data.readable import counted, shortened
 
 if TYPE_CHECKING:
     from gpustump.model.ensemble import StumpEnsemble
@@ -86,8 +86,7 @@ def _labels(model: StumpEnsemble) -> str:
 
 
 def _short(value: object) -> str:
-    text = printable(str(value)[: _LONGEST + 1])
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return shortened(str(value), _LONGEST)
 
 
 def _digest(model: StumpEnsemble) -> str:

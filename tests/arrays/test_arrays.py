@@ -8,11 +8,9 @@ comparing floats there would be wrong.
 from __future__ import annotations
 
 import math
-import re
 import subprocess
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpustump import Stump, arrays
-from gpustump.arrays.devices import how_to_install
 from gpustump.arrays.libraries import square_root
 from gpustump.learners.thresholds import rounded_down
 
@@ -86,33 +83,19 @@ def test_keys_of_every_float16_are_in_order(backend: Backend):
     assert keys_on(backend, values).tolist() == [2**63 - 1] * 4
 
 
-@given(st.floats(), st.floats())
-def test_keys_compare_as_any_two_floats_do(a, b):
-    key_a, key_b = arrays.order_keys(np.asarray([a, b])).tolist()
-    if math.isnan(a) or math.isnan(b):
-        assert (key_a < key_b) == (math.isnan(b) and not math.isnan(a))
-    else:
-        assert (key_a < key_b, key_a == key_b) == (a < b, a == b)
+ENDS = st.sampled_from(
+    [65504.0, -65504.0, 3.4028234663852886e38, 5e-324, -5e-324, 1.7e308, math.inf]
+)
 
 
-@given(st.floats(allow_nan=False), st.sampled_from(["float16", "float32", "float64"]))
-def test_rounding_down_gives_the_largest_value_not_above(threshold, dtype):
+@given(st.floats(allow_nan=False) | ENDS, st.sampled_from(["float16", "float32", "float64"]))
+def test_rounding_down_gives_the_largest_value_not_above_in_silence(threshold, dtype):
+    (rounded,) = rounded_down(np.asarray([threshold]), dtype)
+    assert rounded.dtype == dtype
+    assert float(rounded) <= threshold
     with np.errstate(over="ignore"):
-        (rounded,) = rounded_down(np.asarray([threshold]), dtype)
-        assert rounded.dtype == dtype
-        assert float(rounded) <= threshold
         above = np.nextafter(rounded, np.asarray(np.inf, dtype=dtype))
     assert float(above) > threshold or rounded == np.inf
-
-
-@pytest.mark.parametrize("dtype", WIDTHS)
-def test_rounding_down_at_the_ends_of_a_dtype_is_silent(dtype):
-    info = np.finfo(dtype)
-    ends = [float(info.max), -float(info.max), float(info.smallest_subnormal), 0.0, -0.0]
-    ends += [-float(info.smallest_subnormal), np.inf, -np.inf, 1.7e308, -1.7e308, 5e-324, -5e-324]
-    rounded = rounded_down(np.asarray(ends), dtype).astype(float).tolist()
-    assert all(low <= end for low, end in zip(rounded, ends, strict=True))
-    assert rounded[:2] == ends[:2]
 
 
 def test_every_float16_is_compared_with_a_float64_threshold_as_real_numbers(backend: Backend):
@@ -212,18 +195,6 @@ def test_square_roots_are_correctly_rounded_in_every_library(backend: Backend):
         for end in (math.nextafter(math.sqrt(own), to) for to in (0.0, math.inf)):
             middle = (Fraction(math.sqrt(own)) + Fraction(end)) / 2
             assert (middle**2 <= Fraction(own)) == (end < math.sqrt(own)) or own == 0.0
-
-
-def test_a_missing_library_is_installed_by_a_command_of_one_place():
-    root = Path(__file__).resolve().parents[2]
-    spelled = [
-        path.name
-        for folder in ("gpustump", "bench", "ci")
-        for path in (root / folder).rglob("*.py")
-        if re.search(r"pip install .?gpustump", path.read_text()) and path.name != "devices.py"
-    ]
-    assert spelled == []
-    assert how_to_install("cpu").startswith("pip install ")
 
 
 @pytest.mark.parametrize("listed", BACKENDS, ids=str)

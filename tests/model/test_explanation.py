@@ -16,8 +16,6 @@ from made_up_models import region_model, rows
 from models_by_hand import bits, predicted_by_hand
 
 from gpustump import AdaBoostClassifier, Interval, Member, Stump, StumpEnsemble
-from gpustump.model import explanation
-from gpustump.model.explanation import spread
 
 
 @functools.cache
@@ -132,19 +130,6 @@ def test_importances_are_mean_deviations_of_contributions_in_every_library(
     found = model.contribution_importances(backend.asarray(X), given_weights)
     assert found.tolist() == expected
     assert model.contribution_importances(np.zeros((5, 4))).tolist() == [0.0] * 4
-
-
-def test_a_spread_is_computed_in_whole_numbers_and_ends_in_one_fraction(monkeypatch):
-    random = np.random.default_rng(0)
-    outcomes = (random.integers(-99, 99, 300) * 2.0 ** random.integers(-40, 9, 300)).tolist()
-    on_steps = random.integers(0, 9, 300).tolist()
-    exact = [Fraction(own) for own in outcomes]
-    mean = sum(w * own for w, own in zip(on_steps, exact, strict=True)) / sum(on_steps)
-    expected = sum(w * abs(own - mean) for w, own in zip(on_steps, exact, strict=True))
-    made = []
-    monkeypatch.setattr(explanation, "Fraction", lambda *parts: made.append(1) or Fraction(*parts))
-    assert spread(outcomes, on_steps) == expected / sum(on_steps)
-    assert len(made) == 1
 
 
 def test_a_model_of_thousands_of_features_is_explained(backend: Backend):

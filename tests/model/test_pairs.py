@@ -13,7 +13,6 @@ from numpy.testing import assert_array_equal
 
 from gpustump import GlassBoxClassifier, GlassBoxRegressor, LogitBoostClassifier, StumpEnsemble
 from gpustump.learners.pair_table import PairAxis, PairTable
-from gpustump.model import pairs as model_pairs
 from gpustump.model.members import RegionMember
 
 
@@ -85,13 +84,6 @@ def test_tables_are_pure_named_and_come_back_from_a_file(kind: str, tmp_path):
     shares = own.contribution_importances(table()[0])
     assert len(shares) == 4 + len(own.pairs)
     assert shares.sum() == pytest.approx(1.0)
-
-
-def test_loading_packs_no_numbers(tmp_path, monkeypatch):
-    own = model("two")
-    own.save(tmp_path / "model.json")
-    monkeypatch.setattr(model_pairs, "_packed", None)
-    assert StumpEnsemble.load(tmp_path / "model.json") == own
 
 
 def test_the_digest_covers_bins_values_and_what_was_moved():

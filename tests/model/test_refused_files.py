@@ -322,19 +322,13 @@ def test_an_edited_file_is_refused(tmp_path):
         assert "model.json was changed after it was written" in said
 
 
-def test_a_truncated_file_and_an_edited_digit_are_refused(tmp_path):
+def test_a_truncated_file_is_refused(tmp_path):
     document_of(STUMPS, tmp_path)
     content = (tmp_path / "original.json").read_text().rstrip()
     for length in range(0, len(content), 11):
         said = refusal_of(content[:length], tmp_path)
         assert re.search("truncated|not a gpustump model", said)
     assert re.search(r"is damaged or truncated: .* line \d+", said)
-    places = [match.start() for match in re.finditer(r"\d", content)][::4]
-    for place in places:
-        digit = (int(content[place]) + 1) % 10
-        edited = content[:place] + str(digit) + content[place + 1 :]
-        if json.loads(edited) != json.loads(content):  # a 17th digit may not matter
-            refusal_of(edited, tmp_path)
 
 
 FOREIGN = {
