@@ -107,14 +107,9 @@ class SparseTable:
 
     def dense(self, features: Sequence[int] | None = None) -> np.ndarray:
         """Some columns, or all, side by side, (n_samples, n)."""
-        if features is None:
-            found = np.zeros(self.shape, dtype=self.dtype)
-            found[self.rows, np.repeat(np.arange(self.shape[1]), np.diff(self.starts))] = (
-                self.values
-            )
-            return found
-        found = np.zeros((self.n_samples, len(features)), dtype=self.dtype)
-        for place, feature in enumerate(features):
+        wanted = range(self.shape[1]) if features is None else features
+        found = np.zeros((self.n_samples, len(wanted)), dtype=self.dtype)
+        for place, feature in enumerate(wanted):
             rows, values = self.listed(feature)
             found[rows, place] = values
         return found

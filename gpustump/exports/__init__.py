@@ -2,7 +2,7 @@
 
     tables   the columns that a model reads, and what each value adds, in whole numbers
     onnx     a graph for any ONNX runtime
-    c        one header of C99
+    c        one header of C99, made of the parts of model.h
     sql      one SELECT
 
 Votes are whole multiples of 2**-36. An export adds them up as integers, so a score is the same

@@ -1,7 +1,7 @@
 """A model as one header of C99, which is C++11 as well: tables of constants and a binary search.
 
-First come names and text as C has them, then the functions of the header, in which names between
-two @ are replaced by parts of the model, and then the parts.
+The functions of the header stand in `model.h`, in which names between two @ are replaced by parts
+of the model. Here are names and text as C has them, and the parts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\?')
 """Bytes that stand for themselves in a string: no quote, no backslash, no ? of a trigraph."""
 
 _PER_LINE = 4
+
+LOG_OF_LOGISTIC = "2.0 * fmin(score, 0.0) - log1p(exp(-2.0 * fabs(score)))"
+"""The logarithm of 1 / (1 + exp(-2 F)) in C."""
 
 
 def comment(text: str) -> str:
@@ -50,218 +54,6 @@ def rows(texts: Sequence[str]) -> str:
     found = list(texts) or ["0"]
     lines = [", ".join(found[i : i + _PER_LINE]) for i in range(0, len(found), _PER_LINE)]
     return ",\n    ".join(lines)
-
-
-TOP = """\
-#ifndef @NAME@_H
-#define @NAME@_H
-
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "-ffast-math assumes that no value is missing (NaN); compile without it"
-#endif
-
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#define @NAME@_DIGEST "@digest@"
-#define @NAME@_N_COLUMNS @n_columns@
-#define @NAME@_N_SCORES @n_scores@
-"""
-
-N_CLASSES = "#define @NAME@_N_CLASSES @n_classes@\n"
-
-STEP = """
-/* The first of the steps from low on that ends at the value or above it; last if it is missing. */
-static inline int32_t @name@_step(double value, const double *ends, int32_t low, int32_t last)
-{
-  int32_t high = last - 1;
-  if (value != value)
-    return last;
-  while (low < high) {
-    const int32_t middle = low + (high - low) / 2;
-    if (value <= ends[middle])
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
-}
-"""
-
-PAIRS = """
-/* Adds to the scores what pairs of columns add. */
-static inline void @name@_add_pairs(const double *row, int64_t *scores)
-{
-  static const int columns[] = { /* two of each pair */
-    @pair_columns@};
-  static const int32_t first_steps[] = {
-    @pair_first_steps@};
-  static const double ends[] = {
-    @pair_ends@};
-  static const int32_t numbers[] = { /* whose sum for both columns is the number of a cell */
-    @pair_numbers@};
-  static const int64_t cells[] = {
-    @pair_cells@};
-  for (int axis = 0; axis < 2 * @n_pairs@; axis += 2) {
-    int32_t cell = 0;
-    for (int own = axis; own < axis + 2; own++)
-      cell += numbers[@name@_step(
-        row[columns[own]], ends, first_steps[own], first_steps[own + 1] - 1)];
-    for (int output = 0; output < @n_scores@; output++)
-      scores[output] += cells[(ptrdiff_t)cell * @n_scores@ + output];
-  }
-}
-"""
-
-SCORES = """
-/* The scores of a row of @NAME@_N_COLUMNS values, in units of 2**@exponent@. NaN is missing. */
-static inline void @name@_scores(const double *row, int64_t *scores)
-{
-  static const int64_t constant[] = {
-    @constant@};
-  static const int columns[] = {
-    @columns@};
-  static const int32_t first_steps[] = {
-    @first_steps@};
-  static const double ends[] = { /* upper ends of steps; the last step is for missing values */
-    @ends@};
-  static const int64_t votes[] = {
-    @votes@};
-  for (int output = 0; output < @n_scores@; output++)
-    scores[output] = constant[output];
-  for (int used = 0; used < @n_used@; used++) {
-    const int32_t step = @name@_step(
-      row[columns[used]], ends, first_steps[used], first_steps[used + 1] - 1);
-    for (int output = 0; output < @n_scores@; output++)
-      scores[output] += votes[(ptrdiff_t)step * @n_scores@ + output];
-  }@and_pairs@
-}
-"""
-
-BINARY = """
-/* The index of the class with these scores. */
-static inline int @name@_class_of(const int64_t *scores)
-{
-  return scores[0] > 0;
-}
-
-/* The probabilities that belong to scores; their last bits may differ from the model's own. */
-static inline void @name@_probabilities(const int64_t *scores, double *probabilities)
-{
-  const double twice = (double)scores[0] / 34359738368.0; /* 2**35 */
-  const double small = exp(-fabs(twice));
-  probabilities[scores[0] >= 0] = 1.0 / (1.0 + small);
-  probabilities[scores[0] < 0] = small / (1.0 + small);
-}
-"""
-
-LOGISTIC = "2.0 * fmin(score, 0.0) - log1p(exp(-2.0 * fabs(score)))"
-SOFTMAX = "2.0 * score"
-
-CLASSES = """
-/* The index of the class with these scores: the first of the largest. */
-static inline int @name@_class_of(const int64_t *scores)
-{
-  int best = 0;
-  for (int index = 1; index < @n_classes@; index++)
-    if (scores[index] > scores[best])
-      best = index;
-  return best;
-}
-
-/* The probabilities that belong to scores; their last bits may differ from the model's own. */
-static inline void @name@_probabilities(const int64_t *scores, double *probabilities)
-{
-  double largest = -HUGE_VAL, total = 0.0;
-  for (int index = 0; index < @n_classes@; index++) {
-    const double score = (double)scores[index] / 68719476736.0; /* 2**36 */
-    probabilities[index] = @log@;
-    largest = fmax(largest, probabilities[index]);
-  }
-  for (int index = 0; index < @n_classes@; index++) {
-    probabilities[index] = exp(probabilities[index] - largest);
-    total += probabilities[index];
-  }
-  for (int index = 0; index < @n_classes@; index++)
-    probabilities[index] /= total;
-}
-"""
-
-PREDICT = """
-/* The index of the predicted class. */
-static inline int @name@_predict(const double *row)
-{
-  int64_t scores[@n_scores@];
-  @name@_scores(row, scores);
-  return @name@_class_of(scores);
-}
-
-/* The probability of each class. */
-static inline void @name@_predict_proba(const double *row, double *probabilities)
-{
-  int64_t scores[@n_scores@];
-  @name@_scores(row, scores);
-  @name@_probabilities(scores, probabilities);
-}
-
-/* The label of the class with an index, as text in UTF-8. */
-static inline const char *@name@_label(int index)
-{
-  static const char *const labels[] = {
-    @labels@};
-  return labels[index];
-}
-"""
-
-QUANTITY = """
-/* The prediction that belongs to a score. */
-static inline double @name@_prediction_of(const int64_t *scores)
-{
-  return @link@(ldexp((double)scores[0], @exponent@));
-}
-
-/* The prediction for a row. */
-static inline double @name@_predict(const double *row)
-{
-  int64_t scores[1];
-  @name@_scores(row, scores);
-  return @name@_prediction_of(scores);
-}
-"""
-
-CATEGORY = """
-/* The number that stands for text, in UTF-8, in a row. NULL is missing. */
-static inline double @name@_text(int column, const char *text)
-{
-  static const char *const texts[] = { /* of each column, sorted */
-    @texts@};
-  static const double codes[] = {
-    @codes@};
-  int low, high;
-  switch (column) {
-@cases@
-  default: /* no column of text */
-    return NAN;
-  }
-  if (text == NULL)
-    return NAN;
-  while (low < high) {
-    const int middle = low + (high - low) / 2;
-    const int order = strcmp(text, texts[middle]);
-    if (order == 0)
-      return codes[middle];
-    if (order < 0)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return -1.0;
-}
-"""
-
-END = "\n#endif\n"
 
 
 def to_c(model: Any, name: str = "gpustump") -> str:
@@ -343,40 +135,39 @@ def _usage(name: str, tables: ExportTables) -> list[str]:
 
 
 def _code(tables: ExportTables, name: str) -> str:
-    scores = STEP + (PAIRS if tables.pairs else "") + SCORES
-    if tables.model.is_regression:
-        code = TOP + scores + QUANTITY
+    model = tables.model
+    wanted = ["top", "step", *(["pairs"] if tables.pairs else []), "scores"]
+    if model.is_regression:
+        wanted.append("quantity")
     else:
-        code = TOP + N_CLASSES + scores + (BINARY if tables.model.is_binary else CLASSES) + PREDICT
+        wanted += ["binary" if model.is_binary else "classes", "predict"]
+    if any(column.is_text for column in tables.columns):
+        wanted.append("text")
+    template = resources.files("gpustump.exports").joinpath("model.h").read_text("utf-8")
+    _, *pieces = re.split(r"^/\* part: (\w+) \*/\n", template, flags=re.MULTILINE)
+    code_of = dict(zip(pieces[::2], pieces[1::2], strict=True))
     parts = {
         "name": name,
         "NAME": name.upper(),
         "digest": tables.digest,
         "n_columns": str(len(tables.columns)),
         "n_classes": str(len(tables.classes)),
-        "n_scores": str(tables.model.n_outputs),
+        "n_scores": str(model.n_outputs),
         "n_used": str(len(tables.steps)),
         "n_pairs": str(len(tables.pairs)),
         "exponent": str(tables.exponent),
-        "link": "exp" if tables.model.link == "log" else "",
-        "log": LOGISTIC if tables.model.link == "logistic" else SOFTMAX,
+        "link": "exp" if model.link == "log" else "",
+        "log": LOG_OF_LOGISTIC if model.link == "logistic" else "2.0 * score",
         "and_pairs": f"\n  {name}_add_pairs(row, scores);" if tables.pairs else "",
         "labels": _strings([str(label) for label in tables.classes]),
         "constant": rows(list(map(str, tables.constant))),
         "pair_cells": rows(list(map(str, tables.cells.ravel().tolist()))),
     }
     parts |= _step_arrays(tables.steps, "", "votes") | _step_arrays(tables.axes, "pair_", "numbers")
-    if any(column.is_text for column in tables.columns):
-        code += CATEGORY
-        parts |= _texts(tables)
-    return _filled(code + END, parts)
-
-
-def _filled(code: str, parts: dict[str, str]) -> str:
-    """The code with its parts in place of their names; what is put in is not looked at again."""
-    pieces = code.split("@")
-    pieces[1::2] = [parts[name] for name in pieces[1::2]]
-    return "".join(pieces)
+    parts |= _texts(tables)
+    code = "".join(code_of[own] for own in [*wanted, "end"]).split("@")
+    code[1::2] = [parts[own] for own in code[1::2]]  # what is put in is not looked at again
+    return "".join(code)
 
 
 def _step_arrays(steps: Sequence[Steps], prefix: str, kind: str) -> dict[str, str]:
