@@ -177,9 +177,8 @@ def _sparse_leaves(
     X: SparseTable, numbers: np.ndarray, weights: np.ndarray
 ) -> Iterator[tuple[bytes, int]]:
     """As `_all_leaves`, of a sparse table. Leaves that list nothing have the digest of zeros."""
-    n_features, lengths = X.shape[1], [LEAF_ROWS] * (len(X) // LEAF_ROWS)
-    if len(X) % LEAF_ROWS:
-        lengths.append(len(X) % LEAF_ROWS)
+    n_features, begins = X.shape[1], range(0, len(X), LEAF_ROWS)
+    lengths = [min(LEAF_ROWS, len(X) - begin) for begin in begins]
     digests = [bytearray(_digests(np.zeros((1, n))) * n_features) for n in lengths]
     for feature in range(n_features):
         rows, values = X.listed(feature)
@@ -191,10 +190,10 @@ def _sparse_leaves(
             column[0, own - leaf * LEAF_ROWS] = here
             at = feature * _DIGEST_BYTES
             digests[leaf][at : at + _DIGEST_BYTES] = _digests(_canonical(column))
-    for leaf, n in enumerate(lengths):
-        rest = slice(leaf * LEAF_ROWS, leaf * LEAF_ROWS + n)
+    for own_digests, begin, n in zip(digests, begins, lengths, strict=True):
+        rest = slice(begin, begin + n)
         last = np.stack([numbers[rest], weights[rest]]).astype("<f8")
-        yield bytes(digests[leaf]) + _digests(_canonical(last)), n
+        yield bytes(own_digests) + _digests(_canonical(last)), n
 
 
 def all_weights(sample_weight: Any, X: Array) -> np.ndarray:
@@ -297,24 +296,17 @@ def _fingerprint(
 
 def _all_leaves(parts: Iterable[Leaves]) -> Iterator[tuple[bytes, int]]:
     """The digests of each leaf's columns, and its number of rows; the last one may have fewer."""
-    pending: list[np.ndarray] = []
+    rows: np.ndarray | None = None  # those of a leaf that has begun
     for part in parts:
-        head, digests = part.head, part.digests
-        pending.append(head)
-        if digests or sum(map(len, pending)) == LEAF_ROWS:
-            yield from _pending_leaf(pending)
-        size = _DIGEST_BYTES * head.shape[1]
-        for at in range(0, len(digests), size):
-            yield digests[at : at + size], LEAF_ROWS
-        pending.append(part.tail)
-    yield from _pending_leaf(pending)
-
-
-def _pending_leaf(pending: list[np.ndarray]) -> Iterator[tuple[bytes, int]]:
-    """The rows of several parts as one leaf, if there are any; the list is empty afterwards."""
-    rows = np.concatenate(pending) if pending else np.empty((0, 0))
-    pending.clear()
-    if len(rows):
+        rows = part.head if rows is None else np.concatenate([rows, part.head])
+        if len(rows) and (part.digests or len(rows) == LEAF_ROWS):
+            yield _digests(rows.T), len(rows)
+            rows = rows[:0]
+        size = _DIGEST_BYTES * rows.shape[1]
+        for at in range(0, len(part.digests), size):
+            yield part.digests[at : at + size], LEAF_ROWS
+        rows = np.concatenate([rows, part.tail])
+    if rows is not None and len(rows):
         yield _digests(rows.T), len(rows)
 
 

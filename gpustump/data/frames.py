@@ -299,14 +299,17 @@ def _column(series: Any, name: str) -> Column:
     column = FrameColumn(name, known)
     if column.kind != "object":
         return column
-    values = series.to_list()
+    import narwhals.stable.v2 as nw
+
+    values, is_pandas = series.to_list(), series.implementation.is_pandas()
     kinds = {type(value) for value in values if not is_missing(value)}
-    if kinds and all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
-        return FrameColumn(name, _booleans(series, values))
+    if is_pandas and all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        nullable = series.to_native().astype("boolean")
+        return FrameColumn(name, nw.from_native(nullable, series_only=True))
     if all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
         floats = [np.nan if is_missing(value) else float(value) for value in values]
         return ArrayColumn(name, np.asarray(floats, dtype=np.result_type(*map(_dtype_of, kinds))))
-    if all(issubclass(kind, dt.date) for kind in kinds) and series.implementation.is_pandas():
+    if is_pandas and all(issubclass(kind, dt.date) for kind in kinds):
         return _column_of_dates(column)
     return column
 
@@ -316,16 +319,6 @@ def _dtype_of(kind: type) -> Any:
     if issubclass(kind, (bool, np.generic)):
         return working_dtype(np.dtype(kind).name) or np.float64
     return np.float64
-
-
-def _booleans(series: Any, values: list[Any]) -> Any:
-    """Objects that are booleans or missing as a series of a type for these."""
-    import narwhals.stable.v2 as nw
-
-    if series.implementation.is_pandas():
-        return nw.from_native(series.to_native().astype("boolean"), series_only=True)
-    found = [None if is_missing(value) else bool(value) for value in values]
-    return nw.new_series(series.name, found, nw.Boolean, backend=series.implementation)
 
 
 def _with_known_categories(series: Any) -> Any:

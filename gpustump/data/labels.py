@@ -280,7 +280,12 @@ def check_targets(y: Any, X: Array) -> Array:
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
     if not arrays.is_array(y) or arrays.library_name(y) == "numpy":
-        y = _host_targets(y)
+        y = as_array(y, "y")
+        if y.dtype.kind == "O":
+            raise TypeError(
+                "Unknown label type: objects. y must hold real numbers for a regressor."
+            )
+        y = _as_vector(y, "targets")
     y = check_vector(y, "y", X)
     with arrays.computing_on(y):
         xp = arrays.namespace_of(y)
@@ -307,11 +312,3 @@ def check_domain(targets: Array, loss: QuantityLoss) -> None:
     may_be_0 = loss == "poisson"
     wanted = f"y must be {'0 or more' if may_be_0 else 'above 0'} for loss={loss!r}"
     refuse_values(targets < 0.0 if may_be_0 else targets <= 0.0, targets, wanted)
-
-
-def _host_targets(y: Any) -> Any:
-    """Targets on the host as an array of numbers."""
-    found = as_array(y, "y")
-    if found.dtype.kind == "O":
-        raise TypeError("Unknown label type: objects. y must hold real numbers for a regressor.")
-    return _as_vector(found, "targets")

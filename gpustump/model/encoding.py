@@ -47,6 +47,7 @@ from gpustump.data.readable import (
     suggestion,
 )
 from gpustump.engines.prediction import quick_to_compute_in
+from gpustump.model.rows import WRONG, reason_of
 
 NUMBERED = "numbered"
 """The kind of a column whose categories are numbered: one categorical feature."""
@@ -286,10 +287,9 @@ def stored_encoding(
         options = {name: stored[name] for name in _OPTIONS if name in stored}
         options["missing"] = tuple(options.get("missing", ()))
         encoding = Encoding(columns, stored["n_columns"], stored["named"], **options)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    except WRONG as error:
         raise ValueError(
-            f"the model's details hold no valid encoding: {shortened(reason, 200)}"
+            f"the model's details hold no valid encoding: {shortened(reason_of(error), 200)}"
         ) from error
     if len(encoding.shown_names) != n_features:
         raise ValueError(
