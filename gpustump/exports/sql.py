@@ -47,6 +47,10 @@ TYPES_OF_TIME = {"date": "DATE", "datetime": "TIMESTAMP", "time": "TIME"}
 """The types of SQL for kinds of columns."""
 
 
+NUMBER = "DOUBLE PRECISION"
+"""The type of numbers. All three databases know it, and TEXT."""
+
+
 @dataclass(frozen=True)
 class Dialect:
     """The SQL of one database.
@@ -54,16 +58,6 @@ class Dialect:
     Attributes
     ----------
     name : str
-    number, text : str
-        Its types: double precision, and text of any length.
-    character : str
-        The function that makes a character of its number.
-    largest : str
-        The function for the largest of several arguments.
-    not_a_number : str
-        A test whether {} is NaN; empty if there is no NaN.
-    infinity : str
-        Infinity; with "-" before it, minus infinity.
     bytewise : str
         Stands after text, to have it compared byte by byte.
     longest : int
@@ -71,13 +65,7 @@ class Dialect:
     """
 
     name: str
-    number: str
-    text: str
-    character: str
-    largest: str
-    not_a_number: str
-    infinity: str
-    bytewise: str
+    bytewise: str = ""
     longest: int = 0
 
     def cut(self, name: str) -> str:
@@ -91,37 +79,9 @@ class Dialect:
 
 
 DIALECTS = {
-    "sqlite": Dialect(
-        name="SQLite",
-        number="REAL",
-        text="TEXT",
-        character="char",
-        largest="max",
-        not_a_number="",
-        infinity="9e999",
-        bytewise=" COLLATE BINARY",
-    ),
-    "duckdb": Dialect(
-        name="DuckDB",
-        number="DOUBLE",
-        text="VARCHAR",
-        character="chr",
-        largest="greatest",
-        not_a_number="isnan({})",
-        infinity="CAST('inf' AS DOUBLE)",
-        bytewise="",
-    ),
-    "postgresql": Dialect(
-        name="PostgreSQL",
-        number="DOUBLE PRECISION",
-        text="TEXT",
-        character="chr",
-        largest="greatest",
-        not_a_number="{} = CAST('NaN' AS DOUBLE PRECISION)",
-        infinity="CAST('inf' AS DOUBLE PRECISION)",
-        bytewise=' COLLATE "C"',
-        longest=63,
-    ),
+    "sqlite": Dialect("SQLite", bytewise=" COLLATE BINARY"),
+    "duckdb": Dialect("DuckDB"),
+    "postgresql": Dialect("PostgreSQL", bytewise=' COLLATE "C"', longest=63),
 }
 """The dialects by the names that users give."""
 
@@ -150,21 +110,22 @@ def text(value: str, dialect: Dialect) -> str:
     if "\0" in value and not dialect.is_sqlite:
         raise ValueError(f"{dialect.name} has no text with the character NUL; got {shown(value)}.")
     pieces: list[str] = []
+    character_of = "char" if dialect.is_sqlite else "chr"
     for is_plain, run in itertools.groupby(value, str.isprintable):
         if is_plain:
             pieces.append("'" + "".join(run).replace("'", "''") + "'")
         else:
-            pieces += [f"{dialect.character}({ord(character)})" for character in run]
+            pieces += [f"{character_of}({ord(character)})" for character in run]
     return f"({' || '.join(pieces)})" if len(pieces) > 1 else "".join(pieces) or "''"
 
 
 def number(value: float, dialect: Dialect) -> str:
     """A float64 as a literal or an expression with exactly this value."""
+    if not dialect.is_sqlite:
+        return f"CAST('{value!r}' AS {NUMBER})"
     if math.isinf(value):
-        return dialect.infinity if value > 0 else f"-{dialect.infinity}"
-    if dialect.is_sqlite:
-        return _quotient(value)
-    return f"CAST('{value!r}' AS {dialect.number})"
+        return "9e999" if value > 0 else "-9e999"
+    return _quotient(value)
 
 
 def boolean(value: bool, dialect: Dialect) -> str:
@@ -280,8 +241,9 @@ def added(terms: Sequence[str], between: str = "") -> str:
     return plus.join(nested(terms, _TERMS, lambda group: f"({plus.join(group)})", most=_TERMS))
 
 
-def largest(function: str, values: Sequence[str]) -> str:
+def largest(values: Sequence[str], dialect: Dialect) -> str:
     """The largest of two values or more; the calls are nested, with `_TERMS` values at most."""
+    function = "max" if dialect.is_sqlite else "greatest"
 
     def joined(group: Sequence[str]) -> str:
         return f"{function}({', '.join(group)})" if len(group) > 1 else group[0]
@@ -404,7 +366,7 @@ def _answers(query: _Query, *, with_exponentials: bool) -> dict[str, str]:
         of_shares = {query.output("probability", place): own for place, own in enumerate(shares)}
         return {query.output("label"): _label(query)} | of_shares
     unit = number(math.ldexp(1.0, query.tables.exponent), query.dialect)
-    prediction = f"CAST(scored.{query.scores[0]} AS {query.dialect.number}) * {unit}"
+    prediction = f"CAST(scored.{query.scores[0]} AS {NUMBER}) * {unit}"
     if query.tables.model.link == "log":
         if not with_exponentials:
             return {}
@@ -512,13 +474,13 @@ def _chosen(query: _Query, steps: Steps, results: Sequence[str]) -> str:
             refused = f"typeof({given}) <> 'text' OR {value} IS NULL"
     else:
         ends = [number(end, dialect) for end in steps.thresholds.tolist()]
-        value = f"CAST({given} AS {dialect.number})"
+        value = f"CAST({given} AS {NUMBER})"
         if dialect.name == "PostgreSQL" and column.kind == "boolean":
-            value = f"CAST(CAST({given} AS INTEGER) AS {dialect.number})"
-        if dialect.not_a_number:
-            is_missing += f" OR {dialect.not_a_number.format(value)}"
+            value = f"CAST(CAST({given} AS INTEGER) AS {NUMBER})"
         if dialect.is_sqlite:
             refused = f"typeof({given}) IN ('text', 'blob')"
+        else:
+            is_missing += f" OR {value} = CAST('NaN' AS {NUMBER})"
     found = stairs(lambda step: f"{value} <= {ends[step]}", of_steps)
     others = [f"WHEN {refused} THEN NULL"] if refused else []
     return case(f"WHEN {is_missing} THEN {missing}", *others, f"ELSE {found}")
@@ -527,7 +489,7 @@ def _chosen(query: _Query, steps: Steps, results: Sequence[str]) -> str:
 def _chosen_by_text(column: Column, steps: Steps, results: Sequence[str], dialect: Dialect) -> str:
     """One branch for each value that has another result than an unknown value."""
     given = f"given.{identifier(column.name)}"
-    value = f"CAST({given} AS {dialect.text}){dialect.bytewise}"
+    value = f"CAST({given} AS TEXT){dialect.bytewise}"
     codes = np.arange(-1.0, len(column.values))
     unknown, *of_values = (results[step] for step in np.searchsorted(steps.thresholds, codes))
     gone = [f"{value} = {text(word, dialect)}" for word in column.words]
@@ -549,7 +511,7 @@ def _label(query: _Query) -> str:
         no, yes = (boolean(value, query.dialect) for value in (False, True))
         return f"CASE {scores[0]} > 0 WHEN {yes} THEN {labels[1]} WHEN {no} THEN {labels[0]} END"
     branches = [f" WHEN {own} THEN {label}" for own, label in zip(scores, labels, strict=True)]
-    return f"CASE {largest(query.dialect.largest, scores)}{''.join(branches)} END"
+    return f"CASE {largest(scores, query.dialect)}{''.join(branches)} END"
 
 
 def _literal(label: Label, dialect: Dialect) -> str:
@@ -597,7 +559,7 @@ def _logistic_share(query: _Query, other: str, own: str) -> str:
 
 def _scaled(query: _Query, score: str) -> str:
     """Twice a score as a number."""
-    return f"CAST({score} AS {query.dialect.number}) / 34359738368e0"
+    return f"CAST({score} AS {NUMBER}) / 34359738368e0"
 
 
 def _exponential(query: _Query, exponent: str) -> str:
