@@ -110,25 +110,25 @@ def test_names_that_are_equal_or_of_which_only_some_are_text_are_refused():
         AdaBoostClassifier().fit(frame, [0, 1])
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Etc/GMT+5"])
-def test_times_of_every_zone_are_seconds_since_1970_in_utc(zone):
-    times = pd.Series(pd.to_datetime(["1970-01-01T00:00:01Z", None])).dt.tz_convert(zone)
-    (column,) = columns_of(pd.DataFrame({"t": times})).columns
-    assert column.kind == "datetime"
-    np.testing.assert_array_equal(column.numbers(), [1.0, np.nan])
-
-
-def test_pandas_holds_dates_as_python_objects_too():
-    at_three = dt.datetime(1970, 1, 1, 3, tzinfo=dt.UTC)
+TIMES = [
+    (1.0, pd.Series(pd.to_datetime(["1970-01-01T00:00:01Z", None])).dt.tz_convert(zone))
+    for zone in ("UTC", "Europe/Berlin", "America/New_York", "Etc/GMT+5")
+]
+TIMES += [
+    (seconds, pd.Series([value, None], dtype=object))
     for value, seconds in (
         (dt.date(1970, 1, 2), 86_400.0),
         (dt.datetime(1970, 1, 2), 86_400.0),
-        (at_three, 10_800.0),
-    ):
-        series = pd.Series([value, None], dtype=object)
-        (column,) = columns_of(pd.DataFrame({"t": series})).columns
-        assert column.kind == "datetime"
-        np.testing.assert_array_equal(column.numbers(), [seconds, np.nan])
+        (dt.datetime(1970, 1, 1, 3, tzinfo=dt.UTC), 10_800.0),
+    )
+]
+
+
+@pytest.mark.parametrize(("seconds", "series"), TIMES)
+def test_times_of_every_zone_and_python_s_are_seconds_since_1970_in_utc(seconds, series):
+    (column,) = columns_of(pd.DataFrame({"t": series})).columns
+    assert column.kind == "datetime"
+    np.testing.assert_array_equal(column.numbers(), [seconds, np.nan])
 
 
 @pytest.mark.parametrize(
