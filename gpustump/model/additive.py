@@ -180,15 +180,14 @@ class AdditiveModel:
     @cached_property
     def rounds(self) -> tuple[tuple[Term, ...], ...]:
         """The terms that each round added, each with votes for all outputs."""
-        together = itertools.zip_longest(*map(self._terms, range(len(self.parts))))
+        every, first = [], 0
+        for part in self.parts:
+            others = (first, self.n_outputs - first - part.n_outputs)  # before and after its own
+            votes = np.pad(part.votes, ((0, 0), (0, 0), others))
+            every.append(map(Term, part.partitions, votes))
+            first += part.n_outputs
+        together = itertools.zip_longest(*every)
         return tuple(tuple(term for term in terms if term is not None) for terms in together)
-
-    def _terms(self, number: int) -> list[Term]:
-        """The terms of a part, with votes of 0 for the outputs of other parts."""
-        first = sum(part.n_outputs for part in self.parts[:number])
-        part = self.parts[number]
-        around = (first, self.n_outputs - first - part.n_outputs)
-        return list(map(Term, part.partitions, np.pad(part.votes, ((0, 0), (0, 0), around))))
 
     @cached_property
     def tables(self) -> tuple[np.ndarray, StepTables]:

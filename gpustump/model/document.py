@@ -27,7 +27,7 @@ from gpustump.model.classes import check_classes
 from gpustump.model.edits import edits_of
 from gpustump.model.encoding import stored_encoding
 from gpustump.model.members import RegionMember
-from gpustump.model.model_file import ModelFileError, ModelText, refuse_others
+from gpustump.model.model_file import ModelFileError, ModelText, refuse_others, sha256
 from gpustump.model.rows import (
     WRONG,
     check_member,
@@ -56,7 +56,7 @@ DEEPEST_DETAILS = 100
 @collector_paused()  # no row is in a cycle; a large file takes a third less time
 def digest_of(model: StumpEnsemble) -> str:
     """SHA-256 of the canonical bytes of the document's part "model", hexadecimal."""
-    return model_file.digest_of(_model_text(_model(model)))
+    return sha256(_model_text(_model(model)).canonical())
 
 
 @collector_paused()
@@ -217,7 +217,7 @@ def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None
     not compared: other builds of zlib may pack them in another way.
     """
     own = _model(model)
-    if model_file.digest_of(_model_text(own)) != document["digest"]:
+    if sha256(_model_text(own).canonical()) != document["digest"]:
         refuse_others("model", document["model"], own)
     refuse_others("version", document["version"], _version(model))
     for name, part in model_file.as_read(_other_parts(model)).items():

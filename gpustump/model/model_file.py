@@ -86,11 +86,6 @@ def canonical(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def digest_of(model: ModelText) -> str:
-    """SHA-256 of the canonical bytes of a document's part "model", hexadecimal."""
-    return sha256(model.canonical())
-
-
 def as_read(value: Any) -> Any:
     """A value as a reader of the file finds it: tuples become lists, all keys text.
 
