@@ -78,26 +78,29 @@ def step_tables(parts: Sequence[OutputTerms]) -> tuple[np.ndarray, StepTables]:
     n_outputs, terms = len(constant), np.arange(len(partitions))
     of_part = np.arange(n_outputs).reshape(len(parts), -1)
     outputs = np.repeat(of_part, [len(part.partitions) for part in parts], axis=0)
-    features = np.fromiter((one.feature for one in partitions), np.int64)
     # All thresholds, term by term. Of slices, and so of their regions, a term has one more.
+    features = np.fromiter((one.feature for one in partitions), np.int64)
     counts = np.fromiter((len(one.thresholds) for one in partitions), np.int64)
     thresholds = np.fromiter(_chained(one.thresholds for one in partitions), np.float64)
     regions = np.fromiter(_chained(one.slices for one in partitions), np.int64)
     owners = np.repeat(terms, counts)
     first = np.cumsum(counts) - counts
+    # A term that votes the same everywhere is a part of the constant.
     lowest = votes[terms, regions[first + terms]]
     is_same = (thresholds[first] == np.inf) & (lowest == votes[:, MISSING]).all(axis=1)
     np.add.at(constant, outputs[is_same], votes[is_same, MISSING])
+    # The others are of features in use: what they vote above all thresholds, and without a value.
     used, place = np.unique(features[~is_same], return_inverse=True)
     above, missing = np.zeros((2, len(used), n_outputs))
     last = votes[terms, regions[first + terms + counts]]
     _add_up(above, place, outputs[~is_same], last[~is_same])
     _add_up(missing, place, outputs[~is_same], votes[~is_same, MISSING])
+    # From there down, a function changes at each threshold by as much as its terms fall there.
     left = np.flatnonzero(~is_same[owners])
-    owners, at = owners[left], left + owners[left]
+    owners, below = owners[left], left + owners[left]
     ends, starts, place = _distinct(features[owners], thresholds[left], used)
-    drops = np.zeros((len(ends), n_outputs))  # how far a function falls at each threshold
-    falls = votes[owners, regions[at]] - votes[owners, regions[at + 1]]
+    drops = np.zeros((len(ends), n_outputs))
+    falls = votes[owners, regions[below]] - votes[owners, regions[below + 1]]
     _add_up(drops, place, outputs[owners], falls)
     values = np.empty_like(drops)
     for low, high, top in zip(starts, starts[1:], above, strict=False):
