@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.boosting.held_out.judging import Judgement, added_up, check_totals, judgement
+from gpustump.boosting.held_out.judging import Judgement, added_up, judgement
 from gpustump.boosting.held_out.samples import HeldOut
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.rounds.boosting import Boosting
@@ -168,7 +168,6 @@ class ClusterJudge:
 
     def _begin(self, totals: list[Any]) -> None:
         self._totals = added_up(totals)
-        check_totals(self._about.scoring, self._totals)
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model; the workers learn of it with the next `judge`."""

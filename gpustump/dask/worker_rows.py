@@ -23,7 +23,7 @@ from gpustump import arrays
 from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
-from gpustump.boosting.held_out.scores import additive_scorer
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.dask.categories import PlainNumbers, named, renumber
 from gpustump.dask.partitions import Rows
 from gpustump.data.columns import NUMERIC
@@ -394,8 +394,8 @@ class WorkerRows:
         else:
             given = about.positive, about.n_outputs, self._n_threads
             watched = HeldOut.of(own.classes, weights, *given)
-        scorer = additive_scorer(about.scoring, watched, about.link)
-        self._judge = LocalJudge(X, rows, watched, scorer, about.constant, self._n_threads)
+        score = scorer(about.scoring, watched, about.link)
+        self._judge = LocalJudge(X, rows, watched, score, about.constant, self._n_threads)
         return self._judge.totals
 
     def judge(self, terms: Sequence[tuple[Any, np.ndarray]]) -> Any:

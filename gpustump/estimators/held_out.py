@@ -129,10 +129,6 @@ def _proportional(sizes: np.ndarray, n_drawn: int, generator: np.random.RandomSt
     return numbers
 
 
-OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
-"""Scores that are not defined for samples of one class only."""
-
-
 class Split(NamedTuple):
     """Which score of held-out samples a bag watches, and which samples it is not trained on: a
     share, drawn with a seed, of samples with a fingerprint. None and "" if it is trained on all.
@@ -505,7 +501,7 @@ def refuse_absent_classes(
     ------
     ValueError
     """
-    if scoring not in OF_BOTH_CLASSES:
+    if scoring not in ("roc_auc", "balanced_accuracy"):
         return
     absent = np.setdiff1d(np.arange(len(classes)), numbers)
     if absent.size:

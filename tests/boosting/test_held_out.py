@@ -19,13 +19,9 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r
 from gpustump.arrays import computing_on
 from gpustump.boosting.held_out import tables as loss_tables
 from gpustump.boosting.held_out.losses import _exact_sum
-from gpustump.boosting.held_out.samples import AdditiveScorer, HeldOut
-from gpustump.boosting.held_out.scores import (
-    additive_scorer,
-    scorer,
-    value_of,
-)
-from gpustump.boosting.held_out.tables import ExponentialTable, LogisticTable
+from gpustump.boosting.held_out.samples import HeldOut
+from gpustump.boosting.held_out.scores import scorer
+from gpustump.boosting.held_out.tables import ExponentialTable
 from gpustump.data.parameters import SCORINGS
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
@@ -212,20 +208,6 @@ def test_the_area_under_the_roc_curve_counts_pairs_and_ties_by_half(n_outputs):
         assert score_of("roc_auc", classes, weights, scores) == math.fsum(areas) / n_outputs
 
 
-@pytest.mark.parametrize("n_outputs", [1, K])
-@pytest.mark.parametrize("scoring", SCORINGS)
-def test_only_scores_that_need_every_class_are_refused_without_one(scoring, n_outputs):
-    classes, weights, scores = drawn(n_outputs)
-    kept = classes != n_outputs // 2
-    parts = classes[kept], weights[kept], scores[kept]
-    if scoring in ("balanced_accuracy", "roc_auc"):
-        message = f"scoring='{scoring}' needs.*class number {n_outputs // 2} has none"
-        with pytest.raises(ValueError, match=message):
-            score_of(scoring, *parts)
-    else:
-        assert score_of(scoring, *parts) < (0 if scoring != "accuracy" else 1)
-
-
 def test_the_exponential_loss_is_right_to_the_ends_of_float64_and_beyond():
     classes = np.asarray([1, 0, 1])
     y = 2.0 * classes - 1
@@ -262,14 +244,6 @@ def test_sums_are_exact_however_far_apart_their_terms_are():
     assert _exact_sum(np.zeros(3)) == 0
 
 
-def test_the_area_under_the_roc_curve_is_not_additive():
-    samples = HeldOut(np.asarray([0, 1]), IntegerWeights.of(np.ones(2)), 1)
-    assert not isinstance(scorer("roc_auc", samples), AdditiveScorer)
-    for ask in (lambda: value_of("roc_auc"), lambda: additive_scorer("roc_auc", samples)):
-        with pytest.raises(ValueError, match="scoring='roc_auc' does not add up over groups"):
-            ask()
-
-
 def test_a_run_whose_scores_are_all_infinite_keeps_its_first_round():
     X, y = classifiers.drawn(2, n_samples=200)
     how = {"learning_rate": 2000.0, "n_iter_no_change": 3, "scoring": "neg_exponential_loss"}
@@ -302,22 +276,6 @@ def test_entries_that_a_c_library_could_round_either_way_are_decimal(monkeypatch
     monkeypatch.setattr(loss_tables, "_DOUBT", 1.0)
     nodes, _ = loss_tables._loss_table.__wrapped__()
     assert np.array_equal(nodes[:-1], plain[0][:1500])
-
-
-@pytest.mark.parametrize("bits", [32, 35, 36])
-@pytest.mark.parametrize("n_terms", [2, 20])
-def test_the_logarithm_of_a_sum_of_exponentials_is_its_definition(bits, n_terms):
-    for scale in (0.5, 8.0, 2.0**17):
-        size = int(scale * 2**bits)
-        terms = RNG.integers(-size, size, size=(n_terms, 40), endpoint=True)
-        terms[:, 0] = size  # all equal
-        found = LogisticTable.beside(terms).log_of_sum(iter(terms), bits)
-        assert (found >= terms.max(axis=0)).all()
-        for total, column in zip(found.tolist(), terms.T.tolist(), strict=True):
-            with decimal.localcontext(PRECISE):
-                expected = log_of_sum([Decimal(term) / 2**bits for term in column])
-                error = abs(Decimal(total) / 2**bits - expected)
-            assert error <= (n_terms - 1) * (Decimal(2) ** -25 + Decimal(2) ** -31)
 
 
 def test_exponentials_are_their_definition_to_2_to_the_minus_50_in_every_library(backend: Backend):

@@ -17,16 +17,11 @@ from gpustump.boosting.held_out.judging import (
     Judgement,
     LocalJudge,
     added_up,
-    check_totals,
     judgement,
 )
 from gpustump.boosting.held_out.losses import NegativeDeviance
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
-from gpustump.boosting.held_out.scores import (
-    additive_scorer,
-    scorer,
-    value_of,
-)
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
 from gpustump.boosting.votes.votes import Vote
 from gpustump.data.parameters import SCORINGS, Link, Scoring
@@ -76,7 +71,7 @@ def judges(random: np.random.Generator, n_outputs: int, scoring: Scoring, n_grou
         own = np.flatnonzero(group_of == number)
         mine = IntegerWeights(weights.values[own], weights.total)
         group = HeldOut(classes[own], mine, n_outputs)
-        score = additive_scorer(scoring, group)
+        score = scorer(scoring, group)
         groups.append(LocalJudge(X, rows[own], group, score, constant))
     return whole, JudgeOfGroups(scoring, groups)
 
@@ -114,18 +109,6 @@ def test_a_run_stops_in_the_same_round_wherever_its_samples_are(n_outputs, seed,
     assert whole.best_round == apart.best_round
 
 
-def test_a_class_that_no_group_has_is_named():
-    ones = IntegerWeights.of(np.ones(2))
-    groups = []
-    for classes in ([0, 0], [2, 0]):
-        group = HeldOut(np.asarray(classes), ones, K)
-        score = additive_scorer("balanced_accuracy", group)
-        groups.append(LocalJudge(np.zeros((2, 1)), None, group, score, [0.0] * K).totals)
-    with pytest.raises(ValueError, match="class number 1 has none"):
-        check_totals("balanced_accuracy", added_up(groups))
-    check_totals("accuracy", added_up(groups))
-
-
 @pytest.mark.parametrize("loss", ["poisson", "gamma"])
 def test_deviances_add_up_over_groups_of_any_size(loss):
     """Also where a sample is bounded, which depends on the number of all samples."""
@@ -141,7 +124,7 @@ def test_deviances_add_up_over_groups_of_any_size(loss):
     groups = [(rows, deviance_of(rows)) for rows in (slice(0, 1), slice(1, 100), slice(100, 240))]
     parts = added_up([group.parts(scores[rows]) for rows, group in groups])
     totals = added_up([group.totals for _, group in groups])
-    assert value_of(f"neg_mean_{loss}_deviance")(parts, totals) == deviance_of(slice(240))(scores)
+    assert NegativeDeviance.value(parts, totals) == deviance_of(slice(240))(scores)
 
 
 WATCHED: tuple[tuple[Scoring, int, Link], ...] = (

@@ -22,7 +22,7 @@ from gpustump.boosting.held_out.samples import (
     error_of,
     weight_of,
 )
-from gpustump.boosting.held_out.scores import Scorer, check_classes, value_of
+from gpustump.boosting.held_out.scores import VALUES, Scorer
 from gpustump.data.parameters import QuantityScoring, Scoring
 from gpustump.engines.batched_rounds import ValidationSamples
 from gpustump.engines.cuda.device import CudaDevice
@@ -84,7 +84,7 @@ class LocalJudge:
     held_out : HeldOut or HeldOutTargets
         Their labels or targets, and weights.
     scorer : Scorer
-        For these samples. If they are one group of several, it is made by `additive_scorer`.
+        For these samples.
     start : sequence of float, or array (n_held_out, n_outputs) of float64
         The scores from which boosting starts, one for each output, or for each sample.
     n_jobs : int, optional
@@ -195,18 +195,6 @@ def added_up(groups: Sequence[Sequence[int]]) -> list[int]:
     return [sum(column) for column in zip(*groups, strict=True)]
 
 
-def check_totals(scoring: Scoring, totals: Sequence[int]) -> None:
-    """Raise a ValueError if a class without samples leaves a score undefined.
-
-    Parameters
-    ----------
-    scoring : str
-    totals : sequence of int
-        Those of the local judges, added up.
-    """
-    check_classes(scoring, totals[1:])
-
-
 def judgement(scoring: Scoring, parts: Sequence[int], totals: Sequence[int]) -> Judgement:
     """The judgement of all samples, from the reports of the local judges.
 
@@ -218,6 +206,6 @@ def judgement(scoring: Scoring, parts: Sequence[int], totals: Sequence[int]) -> 
         Added up over all groups. The unit of the integer weights must have been the same.
     """
     (right, *own_parts), (weight, *own_totals) = parts, totals
-    score = value_of(scoring)(own_parts, own_totals)
+    score = VALUES[scoring](own_parts, own_totals)
     is_quantity = scoring in get_args(QuantityScoring)
     return Judgement(score, -score if is_quantity else error_of(right, weight))

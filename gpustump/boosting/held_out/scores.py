@@ -117,7 +117,6 @@ class RocAuc:
     def of(cls, held_out: HeldOut) -> RocAuc:
         """For samples of every class."""
         totals = held_out.weights_by_class()
-        check_classes("roc_auc", totals)
         bits = np.zeros(len(totals), dtype=np.int64)  # the binary digits set in any weight
         classes, weights = held_out.classes, held_out.weights.values
         np.bitwise_or.at(bits, arrays.to_host(classes), arrays.to_host(weights))
@@ -174,9 +173,6 @@ def _mean(values: list[float]) -> float:
 Scorer = AdditiveScorer | RocAuc
 """A function from the scores of the held-out samples to the score of the model."""
 
-Value = Callable[[Sequence[int], Sequence[int]], float]
-"""A function from parts and totals to a score; see `AdditiveScorer`."""
-
 
 def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "logistic") -> Scorer:
     """The function that computes a score of the held-out samples.
@@ -209,29 +205,6 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
         A callable. The error of a logarithmic loss is below 2**-24 for one output and below K *
         2**-24 for K outputs, plus n_held_out * 2**-42 for the rounding of weights. The relative
         error of the exponential loss is below 2**-49.
-
-    Raises
-    ------
-    ValueError
-        If "balanced_accuracy" or "roc_auc" is asked for and a class has no held-out samples.
-    """
-    if isinstance(held_out, HeldOutTargets) or scoring != "roc_auc":
-        found = additive_scorer(scoring, held_out, link)
-        check_classes(scoring, found.totals)
-        return found
-    with arrays.computing_on(held_out.weights.values):
-        return RocAuc.of(held_out)
-
-
-def additive_scorer(
-    scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "logistic"
-) -> AdditiveScorer:
-    """As `scorer`, for samples that may be one group of several, and may lack some classes.
-
-    Raises
-    ------
-    ValueError
-        If the score is not additive.
     """
     if isinstance(held_out, HeldOutTargets):
         if scoring == "neg_mean_poisson_deviance":
@@ -239,8 +212,9 @@ def additive_scorer(
         if scoring == "neg_mean_gamma_deviance":
             return NegativeDeviance(held_out, "gamma")
         return NegativeSquaredError(held_out)
-    _check_additive(scoring)
     with arrays.computing_on(held_out.weights.values):
+        if scoring == "roc_auc":
+            return RocAuc.of(held_out)
         if scoring == "accuracy":
             return Accuracy(held_out)
         if scoring == "balanced_accuracy":
@@ -250,7 +224,7 @@ def additive_scorer(
         return log_loss(held_out, scoring == "neg_log_loss", link)
 
 
-_VALUES: dict[Scoring, Value] = {
+VALUES: dict[Scoring, Callable[[Sequence[int], Sequence[int]], float]] = {
     "loss": NegativeLogLoss.value,
     "neg_log_loss": NegativeLogLoss.value,
     "neg_exponential_loss": NegativeExponentialLoss.value,
@@ -260,40 +234,4 @@ _VALUES: dict[Scoring, Value] = {
     "neg_mean_poisson_deviance": NegativeDeviance.value,
     "neg_mean_gamma_deviance": NegativeDeviance.value,
 }
-
-
-def value_of(scoring: Scoring) -> Value:
-    """How a score follows from parts and totals, for callers with sums but without samples.
-
-    Raises
-    ------
-    ValueError
-        If the score is not additive.
-    """
-    _check_additive(scoring)
-    return _VALUES[scoring]
-
-
-def check_classes(scoring: Scoring, totals: Sequence[int]) -> None:
-    """Raise a ValueError if the score needs samples of every class, and a class has none.
-
-    Parameters
-    ----------
-    scoring : str
-    totals : sequence of int
-        The totals of the score, added up over all groups; for "roc_auc" the weight of each class.
-    """
-    if scoring not in ("balanced_accuracy", "roc_auc") or all(totals):
-        return
-    raise ValueError(
-        f"scoring={scoring!r} needs held-out samples of every class, but class number "
-        f"{list(totals).index(0)} has none. Hold out samples of it, or take scoring='loss'."
-    )
-
-
-def _check_additive(scoring: Scoring) -> None:
-    if scoring not in _VALUES:
-        raise ValueError(
-            f"scoring={scoring!r} does not add up over groups of held-out samples, because it "
-            "compares pairs of samples, which may be in two groups. Take scoring='loss'."
-        )
+"""For each additive score the function from parts and totals, for callers without samples."""
